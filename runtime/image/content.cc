@@ -73,6 +73,14 @@ Result<Content> Content::join(const std::string& path, const std::string& stagin
   return content;
 }
 
+Result<Content> Content::join_for_download(const std::string& path) {
+  Content content;
+  content.path_ = path;
+  content.configs_ = TRY(sys::open_directory(path + "/configs"));
+  content.partial_ = TRY(sys::open_directory(path + "/partial"));
+  return content;
+}
+
 Result<std::vector<Record>> Content::read_index() const {
   auto text = sys::read_file_at(root_, "images.json", kIndexMax);
   if (!text && text.error().code() == Code::not_found) return std::vector<Record>();

@@ -52,6 +52,8 @@ class Content {
   static Result<Content> open(const std::string& path);
   // As a worker that the one who has it has started: `staging` is the worker's own, below staging/.
   static Result<Content> join(const std::string& path, const std::string& staging);
+  // As a worker that only downloads: configurations and partial downloads are all that it has of the store.
+  static Result<Content> join_for_download(const std::string& path);
 
   Result<std::vector<Record>> read_index() const;  // empty when there is none yet
   Result<void> write_index(const std::vector<Record>& records) const;
@@ -74,8 +76,8 @@ class Content {
   Result<Fd> open_partial(const Digest& blob) const;
   Result<void> drop_partial(const Digest& blob) const;
 
-  // Deletes configurations, records of pulls and layers that are not to be kept and are either doomed or nobody touched for `age`; partial
-  // downloads by age alone.
+  // Deletes configurations, records of pulls and layers that are not to be kept and are either doomed or nobody touched for
+  // `age`; partial downloads by age alone.
   Result<void> collect(const std::set<Digest>& configs, const std::set<Digest>& chains, const std::set<Digest>& doomed,
                        std::chrono::seconds age) const;
 

@@ -51,6 +51,7 @@ json::object Job::to_json() const {
                    {"variant", platform.variant},
                    {"name", name},
                    {"import", import},
+                   {"unpack", unpack},
                    {"insecureRegistries", array_of(insecure_registries)},
                    {"retryDelayMs", retry_delay.count()}};
   json::array& who = out["credentials"].emplace_array();
@@ -68,6 +69,7 @@ Job Job::from_json(const json::value& from) {
   job.platform = {text("architecture"), text("os"), text("variant")};
   job.name = text("name");
   job.import = get_bool(from, "import");
+  job.unpack = get_bool(from, "unpack");
   job.insecure_registries = get_strings(from, "insecureRegistries");
   job.retry_delay = std::chrono::milliseconds(get_int(from, "retryDelayMs"));
   for (const json::value& each : get_array(from, "credentials")) job.credentials.push_back(credentials_of(each));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job: what the store orders from coracle-image, and what it hears while that works. Bringing an image means speaking
 // to strangers' servers and reading strangers' archives, with the libraries that takes: a process of its own does it,
-// confined, for as long as it takes, and then its memory is the machine's again.
+// confined, for as long as it takes, and then its memory is the machine's again. A pull has two: one speaks to registries, the
+// other one has no network and unpacks what the first one hands it (fetch/remote_unpacker.h).
 //
-//   store                                    coracle-image (one process per job)
+//   store                                    coracle-image (one process per import, two per pull)
 //     job, archive ──────────────────────────▶ confine itself ▸ manifest ▸ configuration
 //     nothing of this is collected ◀── pin ─── which image, which layers
 //              └──────────────────────── go ─▶ download ▸ verify ▸ unpack ▸ keep
@@ -37,6 +38,7 @@ struct Job {
   Platform platform;
   std::string name;     // what to pull; of an import: what to call its image, or ""
   bool import = false;  // an archive, which comes along as a descriptor; else a pull, with what follows
+  bool unpack = false;  // the layers of a pull, for the process at the other end of the socket that comes along
   std::vector<runtime::Credentials> credentials;
   std::vector<std::string> insecure_registries;
   std::map<std::string, std::vector<std::string>> mirrors;

@@ -8,16 +8,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runtime/base/scope.h"
+#include <memory>
+
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 
 namespace coracle::image {
 namespace {
 
-Result<void> converse(Wire& wire, const Job& job, const Fd* archive, const JobEvents& events) {
-  TRY(wire.send_file(archive));
-  TRY(wire.send(job.to_json()));
+constexpr uint64_t kApart = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+
+Result<void> converse(Wire& wire, const JobEvents& events) {
   for (;;) {
     std::optional<json::value> message = TRY(wire.receive());
     if (!message) return Error(Code::internal, "coracle-image ended before its work was done");
@@ -27,24 +28,68 @@ Result<void> converse(Wire& wire, const Job& job, const Fd* archive, const JobEv
   }
 }
 
+class Worker {  // a process that is gone with this
+ public:
+  // Errors: what keeps it from starting. `environment`: where a proxy is asked for; null = none.
+  static Result<std::unique_ptr<Worker>> start(const Fd& program, uint64_t namespaces, const char* const* environment) {
+    auto [ours, theirs] = TRY(sys::make_socketpair(SOCK_STREAM));
+    sys::SpawnSpec start{.program = &program, .name = "coracle-image", .namespaces = namespaces, .fd3 = &theirs};
+    start.environment = environment;
+    sys::Spawned process = TRY(sys::spawn(start).wrap("start coracle-image"));
+    return std::unique_ptr<Worker>(
+        new Worker(std::move(process), std::move(ours)));  // theirs is closed, so that its end is noticed
+  }
+  ~Worker() {
+    kill();
+    (void)sys::wait_readable(process_.pidfd, std::nullopt);
+    sys::reap(process_.pidfd);
+  }
+  Wire& wire() { return wire_; }
+  void kill() { (void)sys::send_signal(process_.pidfd, SIGKILL); }  // it may have ended
+  Result<void> order(const Job& job, const Fd* with) {
+    TRY(wire_.send_file(with));
+    return wire_.send(job.to_json());
+  }
+
+ private:
+  Worker(sys::Spawned process, Fd socket) : process_(std::move(process)), wire_(std::move(socket)) {}
+  sys::Spawned process_;
+  Wire wire_;
+};
+
+Result<void> run_import(const Fd& program, const Job& job, const Fd* archive, const JobEvents& events, std::stop_token stop) {
+  std::unique_ptr<Worker> worker = TRY(Worker::start(program, kApart | CLONE_NEWNET, nullptr));
+  std::stop_callback cancel(stop, [&] { worker->kill(); });
+  TRY(worker->order(job, archive));
+  return converse(worker->wire(), events);
+}
+
+Result<void> run_pull(const Fd& program, const Job& job, const JobEvents& events, std::stop_token stop) {
+  std::unique_ptr<Worker> unpacks = TRY(Worker::start(program, kApart | CLONE_NEWNET, nullptr));
+  std::unique_ptr<Worker> downloads = TRY(Worker::start(program, kApart, environ));
+  std::stop_callback cancel(stop, [&] {
+    downloads->kill();
+    unpacks->kill();
+  });
+  {
+    auto [to_unpack, to_download] = TRY(sys::make_socketpair(SOCK_SEQPACKET));
+    Job layers;
+    layers.unpack = true;
+    layers.store = job.store;
+    layers.staging = job.staging;
+    TRY(unpacks->order(layers, &to_unpack));
+    TRY(downloads->order(job, &to_download));
+  }                                    // each has its own end now, and notices when the other one is gone
+  TRY(converse(unpacks->wire(), {}));  // it is ready, or says why not
+  return converse(downloads->wire(), events);
+}
+
 }  // namespace
 
 Result<void> run_job(const std::string& program, const Job& job, const Fd* archive, const JobEvents& events,
                      std::stop_token stop) {
   Fd file = TRY(sys::open(program, O_PATH).wrap("coracle-image"));
-  auto [ours, theirs] = TRY(sys::make_socketpair(SOCK_STREAM));
-  sys::SpawnSpec start{.program = &file, .name = "coracle-image", .namespaces = CLONE_NEWNS, .fd3 = &theirs};
-  start.environment = environ;  // where a proxy is asked for
-  sys::Spawned worker = TRY(sys::spawn(start).wrap("start coracle-image"));
-  theirs = Fd();  // so that its end is noticed
-  Scope bury([&] {
-    (void)sys::send_signal(worker.pidfd, SIGKILL);  // it may have ended
-    (void)sys::wait_readable(worker.pidfd, std::nullopt);
-    sys::reap(worker.pidfd);
-  });
-  std::stop_callback cancel(stop, [&] { (void)sys::send_signal(worker.pidfd, SIGKILL); });
-  Wire wire(std::move(ours));
-  auto done = converse(wire, job, archive, events);
+  auto done = job.import ? run_import(file, job, archive, events, stop) : run_pull(file, job, events, stop);
   if (!done && stop.stop_requested()) return Error(Code::cancelled, "cancelled");
   return done;
 }

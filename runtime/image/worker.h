@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's end of a job: starts coracle-image in a mount namespace of its own, hands it the job, and hears it to its
-// end.
+// The store's end of a job: starts coracle-image in namespaces of its own (an import without network, a pull as two processes,
+// of which only the one that downloads has it), hands it the job, and hears it to its end.
 #pragma once
 
 #include <stop_token>
@@ -10,7 +10,7 @@
 
 namespace coracle::image {
 
-// Blocks until the worker is gone. `archive` may be null. Errors: the job's own; internal when the worker died, or
+// Blocks until the worker or workers are gone. `archive` may be null. Errors: the job's own; internal when the worker died, or
 // cannot be started; cancelled.
 Result<void> run_job(const std::string& program, const Job& job, const Fd* archive, const JobEvents& events,
                      std::stop_token stop);

@@ -42,9 +42,13 @@ Result<void> sync_file_system(const Fd& fd) {
 
 Result<void> make_node_at(const Fd& dir, const std::string& name, mode_t mode, dev_t device) {
   if (::mknodat(dir.get(), name.c_str(), mode, device) < 0) return Error::from_errno("make node " + name);
-  // By a descriptor of the node itself: an O_PATH one cannot be given to fchmod, its name in /proc can.
+  // By a descriptor of the node itself: an O_PATH one cannot be given to fchmod, its name in /proc can. Without a umask there is
+  // nothing to do, and no /proc is needed.
   Fd node(::openat(dir.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!node) return Error::from_errno("open node " + name);
+  struct stat made;
+  if (::fstat(node.get(), &made) < 0) return Error::from_errno("stat node " + name);
+  if ((made.st_mode & 07777) == (mode & 07777)) return {};
   if (::chmod(("/proc/self/fd/" + std::to_string(node.get())).c_str(), mode & 07777) < 0)
     return Error::from_errno("set mode of node " + name);
   return {};

@@ -85,6 +85,15 @@ Result<void> attach_mount(const Fd& mount, const Fd& place) {
   return {};
 }
 
+Result<void> enter_root(const Fd& mount) {
+  // The old root comes to lie over the new one, and is taken off it: no directory for it is needed.
+  if (::fchdir(mount.get()) < 0) return Error::from_errno("enter root");
+  if (::syscall(SYS_pivot_root, ".", ".") < 0) return Error::from_errno("pivot_root");
+  if (::umount2(".", kMntDetach) < 0) return Error::from_errno("leave the old root");
+  if (::chdir("/") < 0) return Error::from_errno("enter root");
+  return {};
+}
+
 Result<void> detach_mount(const std::string& path) {
   if (::umount2(path.c_str(), kMntDetach) < 0) return Error::from_errno("detach mount " + path);
   return {};

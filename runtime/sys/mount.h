@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mounts as descriptors: made, shaped and handed on without ever appearing in our own tree.
-// Source: fsopen(2), open_tree(2), mount_setattr(2), move_mount(2); Linux 5.12 and later.
+// Source: fsopen(2), open_tree(2), mount_setattr(2), move_mount(2), pivot_root(2); Linux 5.12 and later.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ struct MountChange {
 Result<void> change_mount(const Fd& mount, const MountChange& change);
 // Attaches a detached mount over a directory or file of ours.
 Result<void> attach_mount(const Fd& mount, const Fd& place);
+// An attached mount becomes "/" of this process, which has a mount namespace of its own and one thread; of what was mounted there
+// before nothing is left in it.
+Result<void> enter_root(const Fd& mount);
 Result<void> detach_mount(const std::string& path);  // lazily
 // Everything that is mounted below the directory, the innermost first, lazily. Not what is mounted on the directory itself.
 Result<void> detach_below(const std::string& directory);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// See confine.h. Source: mount_setattr(2), capabilities(7), seccomp(2), proc(5) oom_score_adj; kernel
-// Documentation/filesystems/overlayfs.rst for why trusted.* attributes need CAP_SYS_ADMIN.
+// See confine.h. Source: mount_setattr(2), pivot_root(2), capabilities(7), seccomp(2), proc(5) oom_score_adj; kernel
+// Documentation/filesystems/overlayfs.rst for why trusted.* attributes need CAP_SYS_ADMIN; nsswitch.conf(5),
+// update-ca-certificates(8).
 #include "runtime/image/fetch/confine.h"
 
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <sys/stat.h>
 
 #include "runtime/container/seccomp_program.h"
 #include "runtime/oci/capabilities.h"
@@ -18,31 +20,132 @@ namespace {
 
 constexpr uint64_t kSlave = 1 << 19;  // MS_SLAVE; <sys/mount.h> clashes with <linux/mount.h>
 constexpr int kOomScore = 500;        // before any daemon, after nobody
+constexpr uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 
-// Mounts that the machine undoes while we work are undone here too: nothing stays busy because of us.
-Result<void> confine_files(const std::string& store) {
-  Fd root = TRY(sys::open("/", O_PATH | O_DIRECTORY));
-  TRY(sys::change_mount(root, {.propagation = kSlave, .recursive = true}));
-  Fd own = TRY(sys::clone_mount(store, false));
-  TRY(sys::change_mount(own, {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC}));
-  TRY(sys::change_mount(root, {.set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .recursive = true}));
+// What a download sees of the machine: files, directories and sockets, where they are there. Keys are none of them.
+struct Shown {
+  const char* path;
+  bool has_code = false;  // libraries, which the C library loads while it looks a name up
+};
+constexpr Shown kShown[] = {
+    {"/etc/ssl/certs"},
+    {"/etc/ssl/openssl.cnf"},
+    {"/usr/share/ca-certificates"},
+    {"/usr/local/share/ca-certificates"},
+    {"/etc/resolv.conf"},
+    {"/etc/hosts"},
+    {"/etc/nsswitch.conf"},
+    {"/etc/host.conf"},
+    {"/etc/gai.conf"},
+    {"/etc/services"},
+    {"/etc/ld.so.cache"},
+    {"/lib", true},
+    {"/lib64", true},
+    {"/usr/lib", true},
+    {"/run/avahi-daemon/socket"},                 // nss-mdns: names in .local
+    {"/run/systemd/resolve/io.systemd.Resolve"},  // nss-resolve
+};
+
+Result<Fd> empty_directory() { return sys::new_file_system("tmpfs", {{"mode", "0755"}, {"size", "1m"}}, kPlain); }
+
+// A place for a mount at `path` beneath `root`: a directory, or a file.
+Result<Fd> make_place(const Fd& root, const std::string& path, bool is_directory) {
+  if (is_directory) return sys::make_directories_in(root, path, 0755);
+  size_t slash = path.rfind('/');
+  Fd parent = TRY(sys::make_directories_in(root, path.substr(0, slash), 0755));
+  const std::string name = path.substr(slash + 1);
+  Fd made = TRY(sys::open_at(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0444));
+  return sys::open_at(parent, name, O_PATH | O_NOFOLLOW);
+}
+
+Result<void> show(const Fd& root, const Shown& what) {
+  auto mount = sys::clone_mount(what.path, false);
+  if (!mount && mount.error().code() == Code::not_found) return {};
+  if (!mount) return mount.take_error();
+  struct stat info = TRY(sys::stat(*mount));
+  uint64_t attributes = MOUNT_ATTR_RDONLY | (what.has_code ? kPlain & ~uint64_t(MOUNT_ATTR_NOEXEC) : kPlain);
+  TRY(sys::change_mount(*mount, {.set = attributes, .propagation = kSlave}));
+  Fd place = TRY(make_place(root, what.path, S_ISDIR(info.st_mode)));
+  return sys::attach_mount(*mount, place);
+}
+
+// A directory of the store, which can be written to. The copy of a shared mount, as systemd makes them all, is shared with it:
+// what is mounted beneath would be mounted in the machine's store too.
+Result<void> show_store(const Fd& root, const Fd& store, const std::string& path) {
+  TRY(sys::change_mount(store, {.set = kPlain, .propagation = kSlave}));
+  Fd place = TRY(make_place(root, path, true));
+  return sys::attach_mount(store, place);
+}
+
+// An empty root over the store, in this process's own tree, which nothing of goes back to the machine's. Mounts that the machine
+// undoes are undone here too until the old root is left.
+Result<Fd> begin_root(const std::string& store) {
+  Fd old_root = TRY(sys::open("/", O_PATH | O_DIRECTORY));
+  TRY(sys::change_mount(old_root, {.propagation = kSlave, .recursive = true}));
+  Fd root = TRY(empty_directory());
   Fd place = TRY(sys::open(store, O_PATH | O_DIRECTORY));
-  return sys::attach_mount(own, place);
+  TRY(sys::attach_mount(root, place));
+  return root;
+}
+
+Result<void> finish_root(const Fd& root) {
+  TRY(sys::change_mount(root, {.set = kPlain | MOUNT_ATTR_RDONLY}));
+  return sys::enter_root(root);
+}
+
+Result<void> hide_all_but_store(const std::string& store) {
+  Fd own = TRY(sys::clone_mount(store, false));
+  Fd root = TRY(begin_root(store));
+  TRY(show_store(root, own, store));
+  TRY(show(root, {"/usr/lib/locale"}).wrap("/usr/lib/locale"));  // names in archives are UTF-8: the C library looks them up there
+  // The containers' own files are nothing that an image's layers have to do with.
+  Fd cover = TRY(empty_directory());
+  TRY(sys::change_mount(cover, {.set = kPlain | MOUNT_ATTR_RDONLY}));
+  Fd snapshots = TRY(sys::open_in(root, store + "/snapshots", O_PATH | O_DIRECTORY));
+  TRY(sys::attach_mount(cover, snapshots));
+  return finish_root(root);
+}
+
+Result<void> hide_all_but_downloads(const std::string& store) {
+  Fd configs = TRY(sys::clone_mount(store + "/configs", false));
+  Fd partial = TRY(sys::clone_mount(store + "/partial", false));
+  Fd root = TRY(begin_root(store));
+  for (const Shown& what : kShown) TRY(show(root, what).wrap(what.path));
+  TRY(show_store(root, configs, store + "/configs"));
+  TRY(show_store(root, partial, store + "/partial"));
+  return finish_root(root);
+}
+
+// Gives up all capabilities but `kept`, and the system calls that the filter does not let through.
+Result<void> confine_rights(const runtime::SeccompProgram& filter, uint64_t kept) {
+  TRY(sys::keep_capabilities(kept).wrap("confine capabilities"));
+  return sys::filter_system_calls(filter.instructions, filter.flags).wrap("confine system calls");
+}
+
+// The system calls of a container with these capabilities. Before the files are hidden: it takes /proc to compile them.
+Result<runtime::SeccompProgram> system_calls_with(uint64_t capabilities) {
+  return runtime::compile_seccomp(oci::default_seccomp(), capabilities).wrap("confine system calls");
 }
 
 }  // namespace
 
-Result<void> confine(const std::string& store) {
+Result<void> confine_unpacking(const std::string& store) {
   TRY(sys::set_own_oom_score(kOomScore));
-  TRY(confine_files(store).wrap("confine files"));
   // The profile is that of a container without CAP_SYS_ADMIN, which is kept for the overlay's attributes and nothing
   // else.
   uint64_t files =
       TRY(oci::capability_set({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_MKNOD", "CAP_SETFCAP"}));
   uint64_t attributes = TRY(oci::capability_set({"CAP_SYS_ADMIN"}));
-  runtime::SeccompProgram filter = TRY(runtime::compile_seccomp(oci::default_seccomp(), files).wrap("confine system calls"));
-  TRY(sys::keep_capabilities(files | attributes).wrap("confine capabilities"));
-  return sys::filter_system_calls(filter.instructions, filter.flags).wrap("confine system calls");
+  runtime::SeccompProgram filter = TRY(system_calls_with(files));
+  TRY(hide_all_but_store(store).wrap("confine files"));
+  return confine_rights(filter, files | attributes);
+}
+
+Result<void> confine_download(const std::string& store) {
+  TRY(sys::set_own_oom_score(kOomScore));
+  runtime::SeccompProgram filter = TRY(system_calls_with(0));
+  TRY(hide_all_but_downloads(store).wrap("confine files"));
+  return confine_rights(filter, 0);
 }
 
 }  // namespace coracle::image

@@ -12,22 +12,21 @@
 namespace coracle::image {
 namespace {
 
-std::vector<LayerJob> plan_layers(const Content& content, const Configuration& configuration, const std::vector<Digest>& chain) {
+std::vector<LayerJob> plan_layers(const std::vector<bool>& present) {
   std::vector<LayerJob> jobs;
-  for (size_t i = 0; i < chain.size(); ++i)
-    jobs.push_back({chain[i], configuration.diff_ids[i], i == 0, content.has_layer(chain[i]), Bytes(0)});
+  for (bool each : present) jobs.push_back({each, Bytes(0)});
   return jobs;
 }
 
-Result<StagedLayer> fetch_layer(Content& content, Registry& registry, const Descriptor& descriptor, const LayerJob& job,
-                                std::atomic<int64_t>& done, std::stop_token stop) {
+Result<void> fetch_layer(Content& content, Registry& registry, Unpacker& unpacker, size_t index, const Descriptor& descriptor,
+                         std::atomic<int64_t>& done, std::stop_token stop) {
   for (bool again = false;; again = true) {
     Fd partial = TRY(content.open_partial(descriptor.digest));
     struct stat before = TRY(sys::stat(partial));
     Http http(stop);
     int64_t done_before = done;
     auto source = registry.layer(http, descriptor, partial, done);
-    auto staged = stage_layer(content, *source, &descriptor, job.diff_id, job.bottom);
+    auto staged = unpacker.stage(index, *source, &descriptor);
     bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
     if (staged || damaged) TRY(content.drop_partial(descriptor.digest));
     // What lay here from an earlier try may have lost bytes in a crash: once more, from the beginning.
@@ -55,7 +54,7 @@ Result<Found> find_manifest(Registry& registry, Http& http, const Reference& ref
   return Found{top, std::move(*parsed.manifest)};
 }
 
-Result<void> pull(const Job& job, const Reference& reference, Content& content, const JobEvents& events) {
+Result<void> pull(const Job& job, const Reference& reference, Content& content, Unpacker& unpacker, const JobEvents& events) {
   Registry registry(reference, plan_endpoints(reference.registry, job.insecure_registries, job.mirrors), job.credentials,
                     job.insecure_registries, job.retry_delay);
   Http http({});
@@ -68,14 +67,14 @@ Result<void> pull(const Job& job, const Reference& reference, Content& content, 
   if (configuration.diff_ids.size() != manifest.layers.size())
     return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
 
-  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
-  TRY(events.pin(manifest.config.digest, chain));
-  std::vector<LayerJob> jobs = plan_layers(content, configuration, chain);
+  TRY(events.pin(manifest.config.digest, chain_ids(configuration.diff_ids)));
+  std::vector<bool> present = TRY(unpacker.begin(configuration.diff_ids));
+  std::vector<LayerJob> jobs = plan_layers(present);
   for (size_t i = 0; i < jobs.size(); ++i) jobs[i].size = Bytes(manifest.layers[i].size);
   auto bring = [&](size_t index, std::atomic<int64_t>& done, std::stop_token halt) {
-    return fetch_layer(content, registry, manifest.layers[index], jobs[index], done, halt);
+    return fetch_layer(content, registry, unpacker, index, manifest.layers[index], done, halt);
   };
-  TRY(bring_layers(content, jobs, bring, events.progress, {}));
+  TRY(bring_layers(unpacker, jobs, bring, events.progress, {}));
   TRY(content.write_config(manifest.config.digest, config));
   Record image{manifest.config.digest, {}, {reference.name() + "@" + found.top.text()}};
   if (!reference.tag.empty() && !reference.digest) image.references.push_back(reference.tagged());
@@ -83,28 +82,27 @@ Result<void> pull(const Job& job, const Reference& reference, Content& content, 
 }
 
 Result<void> import_one(const Spool& spool, const ArchivedImage& image, const std::vector<Reference>& names, Content& content,
-                        const JobEvents& events) {
+                        Unpacker& unpacker, const JobEvents& events) {
   Configuration configuration = TRY(parse_configuration(image.configuration));
   if (configuration.diff_ids.size() != image.layers.size())
     return Error(Code::invalid, "the manifest and the configuration disagree about the layers");
-  std::vector<Digest> chain = chain_ids(configuration.diff_ids);
-  TRY(events.pin(image.id, chain));
-  std::vector<LayerJob> jobs = plan_layers(content, configuration, chain);
+  TRY(events.pin(image.id, chain_ids(configuration.diff_ids)));
+  std::vector<bool> present = TRY(unpacker.begin(configuration.diff_ids));
+  std::vector<LayerJob> jobs = plan_layers(present);
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (!jobs[i].present) continue;
     const ArchivedLayer& layer = image.layers[i];
     Fd file = TRY(spool.open(layer.file));
     FileSource source(file);
-    TRY(check_layer(source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[i].diff_id).wrap(layer.file));
+    TRY(check_layer(source, layer.descriptor ? &*layer.descriptor : nullptr, configuration.diff_ids[i]).wrap(layer.file));
   }
-  auto bring = [&](size_t index, std::atomic<int64_t>&, std::stop_token) -> Result<StagedLayer> {
+  auto bring = [&](size_t index, std::atomic<int64_t>&, std::stop_token) -> Result<void> {
     const ArchivedLayer& layer = image.layers[index];
     Fd file = TRY(spool.open(layer.file));
     FileSource source(file);
-    return stage_layer(content, source, layer.descriptor ? &*layer.descriptor : nullptr, jobs[index].diff_id, index == 0)
-        .wrap(layer.file);
+    return unpacker.stage(index, source, layer.descriptor ? &*layer.descriptor : nullptr).wrap(layer.file);
   };
-  TRY(bring_layers(content, jobs, bring, nullptr, {}));
+  TRY(bring_layers(unpacker, jobs, bring, nullptr, {}));
   TRY(content.write_config(image.id, image.configuration));
   Record known_as{image.id, {}, {}};
   for (const Reference& name : names) {
@@ -114,7 +112,7 @@ Result<void> import_one(const Spool& spool, const ArchivedImage& image, const st
   return events.add(known_as, std::nullopt);
 }
 
-Result<void> import(const Job& job, const Fd& archive, Content& content, const JobEvents& events) {
+Result<void> import(const Job& job, const Fd& archive, Content& content, Unpacker& unpacker, const JobEvents& events) {
   std::vector<Reference> wanted;
   if (!job.name.empty()) {
     Reference reference = TRY(parse_reference(job.name));
@@ -132,20 +130,20 @@ Result<void> import(const Job& job, const Fd& archive, Content& content, const J
   for (const ArchivedImage& image : images) {
     const auto& names = wanted.empty() ? image.names : wanted;
     if (names.empty()) return Error(Code::invalid, "the archive does not name its image: give it a name");
-    TRY(import_one(spool, image, names, content, events).wrap("import " + names[0].text()));
+    TRY(import_one(spool, image, names, content, unpacker, events).wrap("import " + names[0].text()));
   }
   return {};
 }
 
 }  // namespace
 
-Result<void> fetch(const Job& job, const Fd* archive, Content& content, const JobEvents& events) {
+Result<void> fetch(const Job& job, const Fd* archive, Content& content, Unpacker& unpacker, const JobEvents& events) {
   if (job.import) {
     if (!archive) return Error(Code::internal, "an import without an archive");
-    return import(job, *archive, content, events);
+    return import(job, *archive, content, unpacker, events);
   }
   Reference reference = TRY(parse_reference(job.name));
-  return pull(job, reference, content, events).wrap("pull " + reference.text());
+  return pull(job, reference, content, unpacker, events).wrap("pull " + reference.text());
 }
 
 }  // namespace coracle::image

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kProgressEvery{100};
 
 struct Board {  // where workers and the caller meet
   size_t next = 0;
-  std::vector<std::optional<Result<StagedLayer>>> results;
+  std::vector<std::optional<Result<void>>> results;
 };
 
 void work(Guarded<Board>& board, const std::vector<LayerJob>& jobs, const FetchLayer& fetch, std::atomic<int64_t>& done,
@@ -25,66 +25,15 @@ void work(Guarded<Board>& board, const std::vector<LayerJob>& jobs, const FetchL
       return at.next++;
     });
     if (mine >= jobs.size()) return;
-    auto staged = stop.stop_requested() ? Result<StagedLayer>(Error(Code::cancelled, "cancelled")) : fetch(mine, done, stop);
+    auto staged = stop.stop_requested() ? Result<void>(Error(Code::cancelled, "cancelled")) : fetch(mine, done, stop);
     board.with([&](Board& at) { at.results[mine].emplace(std::move(staged)); });
     board.notify();
   }
 }
 
-Result<void> keep(Content& content, const std::vector<LayerJob>& jobs, size_t index, StagedLayer layer) {
-  if (!layer.unpacked.implicit_dirs.empty() && index > 0) {
-    std::vector<Fd> opened;
-    std::vector<const Fd*> below;  // topmost first
-    for (size_t i = index; i-- > 0;) {
-      Fd lower = TRY(content.open_layer(jobs[i].chain));
-      opened.push_back(std::move(lower));
-    }
-    for (const Fd& lower : opened) below.push_back(&lower);
-    TRY(inherit_directories(layer.staging.diff(), layer.unpacked.implicit_dirs, below));
-  }
-  return content.keep_layer(std::move(layer.staging), jobs[index].chain, layer.unpacked.size);
-}
-
-Result<void> check_compressed(const HashingSource& compressed, const Descriptor& descriptor) {
-  if (compressed.size() == descriptor.size && compressed.digest() == descriptor.digest) return {};
-  return Error(Code::invalid, "the layer is not what its digest says: " + compressed.digest().text() + " instead of " +
-                                  descriptor.digest.text());
-}
-
-Result<void> check_unpacked(const HashingSource& tar, const Digest& diff_id) {
-  if (tar.digest() == diff_id) return {};
-  return Error(Code::invalid, "the unpacked layer is not what the image configuration says: " + tar.digest().text() +
-                                  " instead of " + diff_id.text());
-}
-
 }  // namespace
 
-Result<StagedLayer> stage_layer(Content& content, Source& stream, const Descriptor* descriptor, const Digest& diff_id,
-                                bool bottom) {
-  Staging staging = TRY(content.stage());
-  HashingSource compressed(stream, descriptor ? descriptor->size : kLayerSizeMax);
-  DecompressingSource plain(compressed);
-  HashingSource tar(plain);
-  Unpacked unpacked = TRY(unpack_layer(tar, staging.diff(), bottom));
-  TRY(compressed.drain());
-  if (descriptor) TRY(check_compressed(compressed, *descriptor));
-  TRY(check_unpacked(tar, diff_id));
-  return StagedLayer{std::move(staging), std::move(unpacked)};
-}
-
-Result<void> check_layer(Source& stream, const Descriptor* descriptor, const Digest& diff_id) {
-  HashingSource compressed(stream, descriptor ? descriptor->size : kLayerSizeMax);
-  if (descriptor) {
-    TRY(compressed.drain());
-    return check_compressed(compressed, *descriptor);
-  }
-  DecompressingSource plain(compressed);
-  HashingSource tar(plain);
-  TRY(tar.drain());
-  return check_unpacked(tar, diff_id);
-}
-
-Result<void> bring_layers(Content& content, const std::vector<LayerJob>& jobs, const FetchLayer& fetch,
+Result<void> bring_layers(Unpacker& unpacker, const std::vector<LayerJob>& jobs, const FetchLayer& fetch,
                           const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) {
   Guarded<Board> board;
   board.with([&](Board& at) { at.results.resize(jobs.size()); });
@@ -114,7 +63,7 @@ Result<void> bring_layers(Content& content, const std::vector<LayerJob>& jobs, c
 
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (jobs[i].present) continue;
-    std::optional<Result<StagedLayer>> result;
+    std::optional<Result<void>> result;
     while (!result) {
       auto deadline = std::chrono::steady_clock::now() + kProgressEvery;
       board.wait_until(
@@ -126,8 +75,8 @@ Result<void> bring_layers(Content& content, const std::vector<LayerJob>& jobs, c
           });
       tell();
     }
-    StagedLayer layer = TRY(std::move(*result));
-    TRY(keep(content, jobs, i, std::move(layer)));
+    TRY(std::move(*result));
+    TRY(unpacker.keep(i));
     ++report.layers_done;
     tell();
   }

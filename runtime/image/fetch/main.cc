@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // coracle-image: does one job for the image store (job.h), on descriptor 3, and ends. Confines itself first; dies with
-// the thread that started it.
+// the thread that started it. It is one of three:
+//
+//   imports     reads an archive, unpacks its layers                  no network
+//   downloads   speaks to registries, hands layers to the next one    no rights
+//   unpacks     verifies and unpacks those layers                     no network
 #include <curl/curl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +13,7 @@
 
 #include "runtime/image/fetch/confine.h"
 #include "runtime/image/fetch/fetch.h"
+#include "runtime/image/fetch/remote_unpacker.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 
@@ -35,11 +40,36 @@ JobEvents events_over(Wire& wire) {
   return events;
 }
 
-Result<void> do_job(Wire& wire, const Job& job, const Fd* archive) {
-  TRY(confine(job.store));
+Result<Content> begin_unpacking(const Job& job) {
+  TRY(confine_unpacking(job.store));
+  return Content::join(job.store, job.staging).wrap("open image store");
+}
+
+Result<void> import(Wire& wire, const Job& job, const Fd* archive) {
+  Content content = TRY(begin_unpacking(job));
+  LocalUnpacker unpacker(content);
+  return fetch(job, archive, content, unpacker, events_over(wire));
+}
+
+Result<void> download(Wire& wire, const Job& job, const Fd* unpacking) {
+  if (!unpacking) return Error(Code::internal, "a pull without a process that unpacks");
+  TRY(confine_download(job.store));
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return Error(Code::internal, "libcurl does not start");
-  Content content = TRY(Content::join(job.store, job.staging).wrap("open image store"));
-  return fetch(job, archive, content, events_over(wire));
+  Content content = TRY(Content::join_for_download(job.store).wrap("open image store"));
+  RemoteUnpacker unpacker(*unpacking);
+  return fetch(job, nullptr, content, unpacker, events_over(wire));
+}
+
+// Tells the store that it is there, or why not, and works for whoever downloads until that ends.
+Result<void> unpack(Wire& wire, const Job& job, const Fd* downloading) {
+  auto content = begin_unpacking(job);
+  Result<void> ready;
+  if (!content) ready = content.take_error();
+  else if (!downloading) ready = Error(Code::internal, "nobody to unpack for");
+  TRY(wire.send(outcome_message(ready)));
+  if (!ready) return ready;
+  LocalUnpacker unpacker(*content);
+  return serve_unpacker(*downloading, unpacker);
 }
 
 Result<void> serve() {
@@ -47,10 +77,13 @@ Result<void> serve() {
   sys::PeerCredentials store = TRY(sys::peer_credentials(socket));
   TRY(sys::die_with_parent(store.pid));
   Wire wire(std::move(socket));
-  std::optional<Fd> archive = TRY(wire.receive_file());
+  std::optional<Fd> file = TRY(wire.receive_file());
   std::optional<json::value> order = TRY(wire.receive());
   if (!order) return {};
-  auto done = do_job(wire, Job::from_json(*order), archive ? &*archive : nullptr);
+  const Job job = Job::from_json(*order);
+  const Fd* with = file ? &*file : nullptr;
+  if (job.unpack) return unpack(wire, job, with);
+  auto done = job.import ? import(wire, job, with) : download(wire, job, with);
   return wire.send(outcome_message(done));
 }
 
@@ -58,7 +91,7 @@ Result<void> serve() {
 }  // namespace coracle::image
 
 int main() {
-  ::umask(022);
+  ::umask(0);  // every mode is said in full
   std::signal(SIGPIPE, SIG_IGN);
   ::_exit(coracle::image::serve() ? 0 : 1);  // nothing is left that a destructor would have to say
 }

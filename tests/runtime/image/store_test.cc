@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <clocale>
 #include <filesystem>
 
 #include "runtime/base/json.h"
@@ -90,6 +91,15 @@ TEST_F(StoreTest, imports_both_kinds_however_packed) {
   EXPECT_EQ(store_->list().size(), 1u) << "one image, six names";
   EXPECT_EQ(count("layers"), 2u);
   EXPECT_EQ(count("staging"), 0u);
+}
+
+TEST_F(StoreTest, names_files_in_utf_8) {
+  ASSERT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);  // so that the archive says which letters they are
+  const std::string tar = make_tar({{"Főtanúsítvány.crt", 'f', "x"}, {"fifo", 'p', "", 0622}});
+  std::setlocale(LC_CTYPE, "C");
+  auto got = import(archive_of(oci_layout({{{tar}}}, "localhost/u:1")));
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_EQ(look(store_->snapshots().mount_image(got->front().id)), "Főtanúsítvány.crt f 644 0:0 x\nfifo p 622 0:0\n");
 }
 
 TEST_F(StoreTest, is_private) {
