@@ -67,6 +67,7 @@ network::Config network_config(const Config& config) {
   to.dns_address = config.cluster_dns;
   to.domain = config.cluster_domain;
   to.run_dir = config.run_dir + "/network";
+  to.api_port = config.port;
   return to;
 }
 
@@ -175,7 +176,7 @@ Result<void> House::furnish() {
   runtime_ = TRY(runtime::open(runtime_config(config_)));
   informers_ = std::make_unique<Informers>(*client_);
   network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice),
-                                        informers_->of(kPod)));
+                                        informers_->of(kPod), events_.get()));
   if (facts_.node_address.starts_with("127."))
     facts_.node_address = network_->gateway_address();  // where pods find us, network or not
   gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {

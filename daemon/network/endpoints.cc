@@ -9,13 +9,6 @@ namespace {
 
 Ipv4 address_in(std::string_view text) { return Ipv4::parse(text).value_or(Ipv4{}); }
 
-// A pod's or a machine's own address. Loopback, link-local, multicast and "this network" are never an endpoint's: through
-// them one could make the machine speak to itself or to its cloud's metadata service (CVE-2021-25737).
-bool acceptable(Ipv4 address) {
-  uint32_t first = address.value >> 24, two = address.value >> 16;
-  return first != 0 && first != 127 && two != (169u << 8 | 254u) && first < 224;
-}
-
 // 0 when the slice has no such port.
 uint16_t port_in(const view::EndpointSlice& slice, std::string_view name, std::string_view protocol) {
   for (view::DiscoveryEndpointPort port : slice.ports()) {
@@ -42,6 +35,11 @@ bool serves_while_terminating(const view::Endpoint& endpoint) {
 bool ready(const view::Endpoint& endpoint) {
   view::EndpointConditions conditions = endpoint.conditions();
   return !conditions.has_ready() || conditions.ready();
+}
+
+bool acceptable(Ipv4 address) {
+  uint32_t first = address.value >> 24, two = address.value >> 16;
+  return first != 0 && first != 127 && two != (169u << 8 | 254u) && first < 224;
 }
 
 Ipv4 address_of(const view::Endpoint& endpoint) {

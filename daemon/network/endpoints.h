@@ -17,6 +17,10 @@ inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-nam
 
 bool ready(const view::Endpoint& endpoint);  // absent means ready
 
+// Whether an address may be a pod's, a machine's or a load balancer's. Loopback, link-local, multicast and "this network" never
+// are: through them one could make the machine speak to itself or to its cloud's metadata service (CVE-2021-25737).
+bool acceptable(Ipv4 address);
+
 // The IPv4 address in `addresses`, none where there is none. All addresses of an endpoint are the same endpoint's.
 Ipv4 address_of(const view::Endpoint& endpoint);
 

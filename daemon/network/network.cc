@@ -51,7 +51,7 @@ Network::Network(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Network::~Network() { stop(); }
 
 Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& services, Informer& endpoint_slices,
-                                               Informer& pods) {
+                                               Informer& pods, EventSink* events) {
   Ranges ranges = TRY(parse(config));
   std::unique_ptr<State> state(
       new State{config.domain, ranges.dns, nullptr, InformerZone(services, endpoint_slices, pods), nullptr, nullptr});
@@ -68,7 +68,11 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& s
   if (port != kDnsPort) log_notice("dns", "port 53 is taken; translating to another", {{"port", std::to_string(port)}});
 
   ServiceProxyConfig proxy{ranges.pods, ranges.services, ranges.dns, port,
-                           [attached = state->pods.get()] { return attached->host_ports(); }};
+                           [attached = state->pods.get()] { return attached->host_ports(); }, config.api_port, {}};
+  if (events != nullptr)
+    proxy.ignored = [recorder = EventRecorder(*events, "service-proxy")](const Object& service, const std::string& message) {
+      recorder.warning(service, "ExternalAddressIgnored", message);
+    };
   state->proxy = TRY(ServiceProxy::open(std::move(proxy), services, endpoint_slices));
   return std::unique_ptr<Network>(new Network(std::move(state)));
 }

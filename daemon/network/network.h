@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/event/recorder.h"
 #include "daemon/informer/informer.h"
 #include "daemon/network/address.h"
 #include "daemon/network/proxy.h"
@@ -28,14 +29,16 @@ struct Config {
   std::string domain = "cluster.local";
   std::string run_dir = "/run/coracle/network";
   std::string resolv_conf = "/etc/resolv.conf";  // whom the DNS server asks
+  uint16_t api_port = 0;                         // of the API on this machine's addresses: no Service's, no pod's
 };
 
 class Network {
  public:
   // Makes the anchor interface and binds the DNS server. The informers are not started yet and outlive it; it adds handlers and
-  // indexes to them. Errors: invalid with the setting named, and what the kernel said with the step named.
+  // indexes to them. `events`, which outlives it, is told which external addresses of Services are ignored; null: nobody is.
+  // Errors: invalid with the setting named, and what the kernel said with the step named.
   static Result<std::unique_ptr<Network>> open(const Config& config, Informer& services, Informer& endpoint_slices,
-                                               Informer& pods);
+                                               Informer& pods, EventSink* events = nullptr);
   ~Network();
   void start();  // the threads
   void stop();

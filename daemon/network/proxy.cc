@@ -10,7 +10,6 @@ namespace coracle::network {
 namespace {
 
 constexpr const char* kProtocols = "meta l4proto { tcp, udp, sctp }";
-constexpr const char* kLocal = "ip daddr != 127.0.0.0/8 fib daddr type local";
 
 constexpr const char* kServices = "services";          // protocol . address . port → chain
 constexpr const char* kNodePorts = "node-ports";       // protocol . port → chain
@@ -35,10 +34,15 @@ bool is_name(std::string_view text) {
   });
 }
 
+// This machine's own addresses, without those that it has for Services: the DNS server's is on an interface, too.
+std::string own_address(const ProxyInput& input) {
+  return "ip daddr != 127.0.0.0/8 ip daddr != " + input.services.text() + " fib daddr type local";
+}
+
 // The table as it stands without any Service.
 Ruleset base_rules(const ProxyInput& input) {
   const std::string anchor = std::string("\"") + kAnchorName + "\"", ours = std::string("\"") + kLinkPrefix + "*\"";
-  const std::string dns = input.dns.text();
+  const std::string dns = input.dns.text(), own = own_address(input);
   Ruleset rules;
   rules.sets[kServices] = {true, "type inet_proto . ipv4_addr . inet_service : verdict;", {}};
   rules.sets[kNodePorts] = {true, "type inet_proto . inet_service : verdict;", {}};
@@ -56,9 +60,9 @@ Ruleset base_rules(const ProxyInput& input) {
   }
   rules.chains["translate"].rules = {
       "meta l4proto . ip daddr . th dport vmap @services",
-      std::string(kProtocols) + " dnat ip to meta l4proto . ip daddr . th dport map @host-ports-at",
-      std::string(kLocal) + " meta l4proto . th dport vmap @node-ports",
-      std::string(kLocal) + " " + kProtocols + " dnat ip to meta l4proto . th dport map @host-ports",
+      own + " " + kProtocols + " dnat ip to meta l4proto . ip daddr . th dport map @host-ports-at",
+      own + " meta l4proto . th dport vmap @node-ports",
+      own + " " + kProtocols + " dnat ip to meta l4proto . th dport map @host-ports",
   };
   rules.chains["postrouting"] = {"type nat hook postrouting priority 100; policy accept;",
                                  {
@@ -84,7 +88,7 @@ Ruleset base_rules(const ProxyInput& input) {
                                   {
                                       // Our DNS server is the pods' and the machine's, not the neighbourhood's.
                                       "ip daddr " + dns + " iifname != \"lo\" iifname != " + ours + " drop",
-                                      "meta l4proto . th dport @refused-node-ports goto refuse",
+                                      own + " meta l4proto . th dport @refused-node-ports goto refuse",
                                       refuse_named,
                                   }};
   rules.chains["refuse"].rules = {"meta l4proto tcp reject with tcp reset", "reject with icmp type port-unreachable"};
@@ -101,7 +105,8 @@ struct Port {
 
 // Where a Service answers beside its node ports.
 struct Addresses {
-  std::vector<Ipv4> plain;         // cluster address, external addresses
+  Ipv4 cluster;                    // none: it has none
+  std::vector<Ipv4> plain;         // external addresses
   std::vector<Ipv4> balancer;      // a load balancer's, perhaps for some sources only
   std::vector<Ipv4Range> sources;  // empty: all
   bool restricted = false;
@@ -109,11 +114,13 @@ struct Addresses {
 
 class Writer {
  public:
-  explicit Writer(const ProxyInput& input) : plan_{base_rules(input), {}} {}
+  explicit Writer(const ProxyInput& input) : input_(input), plan_{base_rules(input), {}, {}} {}
 
-  void service(const view::Service& service, const std::string& name, const std::vector<ObjectPtr>& slices,
-               const ProxyInput& input) {
-    Addresses addresses = addresses_of(service);
+  // Its chains, its cluster address and its node ports. External addresses wait for external().
+  void service(const ObjectPtr& object, const std::vector<ObjectPtr>& slices) {
+    const view::Service service(*object);
+    const std::string name = object->key().text();
+    Addresses addresses = addresses_of(object, service);
     int64_t affinity = 0;
     if (service.spec().session_affinity() == "ClientIP") {
       affinity = service.spec().session_affinity_config().client_ip().timeout_seconds();
@@ -129,9 +136,22 @@ class Writer {
                backends(slices, port.name(), port.protocol().empty() ? "TCP" : port.protocol())};
       if (one.backends.size() > kEndpointsPerPortMax) one.backends.resize(kEndpointsPerPortMax);
       // Our own DNS server stands behind this address as long as nobody else does.
-      if (one.backends.empty() && cluster_address(service) == input.dns) continue;
-      write(one, addresses, affinity);
+      if (one.backends.empty() && addresses.cluster == input_.dns) continue;
+      if (one.node_port != 0 && is_api_port(*protocol, one.node_port)) {
+        ignore(object, "node port " + port_text(*protocol, one.node_port) + " is ignored: it is the API's");
+        one.node_port = 0;
+      }
+      write(object, std::move(one), addresses, affinity);
     }
+  }
+
+  // Once all Services are in: who is there longest comes first.
+  void external() {
+    std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) { return a.since < b.since; });
+    for (const Claim& claim : claims_)
+      for (const auto& [address, verdict] : claim.addresses)
+        if (std::string why = taken(claim.port, address); why.empty()) answer(claim, address, verdict);
+        else ignore(claim.service, ignored_text(address, claim.port) + why);
   }
 
   // Our DNS server could not have port 53 of its address: bring the packets to where it is.
@@ -145,6 +165,9 @@ class Writer {
 
   void host_port(const PodPort& one) {
     const HostPort& port = one.port;
+    if (is_api_port(port.protocol, port.host_port))
+      return ignore(nullptr, "host port " + port_text(port.protocol, port.host_port) + " of pod " + one.pod.text() +
+                                 " is ignored: it is the API's");
     Set& set = rules().sets[port.host_ip ? kHostPortsAt : kHostPorts];
     std::string where = port.host_ip ? key(port.protocol, port.host_ip, port.host_port) : key(port.protocol, port.host_port);
     if (!set.elements.try_emplace(where, target(one.pod, port.pod_port)).second) return;  // the first one has it
@@ -157,16 +180,27 @@ class Writer {
  private:
   Ruleset& rules() { return plan_.rules; }
 
-  static Addresses addresses_of(const view::Service& service) {
+  // One port of a Service that asks for external addresses. A verdict of "" refuses.
+  struct Claim {
+    ObjectPtr service;
+    std::string since;  // of the Service's creation; RFC 3339 in UTC sorts as text
+    Port port;
+    std::vector<std::pair<Ipv4, std::string>> addresses;
+  };
+
+  Addresses addresses_of(const ObjectPtr& object, const view::Service& service) {
     Addresses out;
-    if (Ipv4 address = cluster_address(service)) out.plain.push_back(address);
-    for (std::string_view text : service.spec().external_ips())
-      if (Ipv4 address = Ipv4::parse(text).value_or({}); address && !address.loopback()) out.plain.push_back(address);
+    out.cluster = cluster_address(service);
+    auto add = [&](std::string_view text, std::vector<Ipv4>& to) {
+      Ipv4 address = Ipv4::parse(text).value_or({});
+      if (!address) return;
+      if (std::string why = never_external(address); why.empty()) to.push_back(address);
+      else ignore(object, ignored_text(address) + why);
+    };
+    for (std::string_view text : service.spec().external_ips()) add(text, out.plain);
     if (service.spec().type() != "LoadBalancer") return out;
-    for (view::LoadBalancerIngress ingress : service.status().load_balancer().ingress()) {
-      if (ingress.ip_mode() == "Proxy") continue;
-      if (Ipv4 address = Ipv4::parse(ingress.ip()).value_or({}); address && !address.loopback()) out.balancer.push_back(address);
-    }
+    for (view::LoadBalancerIngress ingress : service.status().load_balancer().ingress())
+      if (ingress.ip_mode() != "Proxy") add(ingress.ip(), out.balancer);
     for (std::string_view text : service.spec().load_balancer_source_ranges()) {
       out.restricted = true;  // also when the range is an IPv6 one: then no IPv4 source is welcome
       if (Result<Ipv4Range> range = Ipv4Range::parse(text)) out.sources.push_back(*range);
@@ -181,30 +215,85 @@ class Writer {
 
   void hairpin(Ipv4 address) { rules().sets[kHairpin].elements.emplace(address.text() + " . " + address.text(), ""); }
 
-  void write(const Port& port, const Addresses& addresses, int64_t affinity_seconds) {
-    if (port.backends.empty()) return refuse(port, addresses);
-    std::string chain = "service/" + port.id;
-    rules().chains[chain].rules = affinity_seconds > 0 ? choose_remembered(port, affinity_seconds) : choose(port);
-    for (const Backend& backend : port.backends) hairpin(backend.address);
-    for (Ipv4 address : addresses.plain) publish(port, address, "goto " + chain);
-    std::string balancer = "goto " + chain;
-    if (addresses.restricted && !addresses.balancer.empty()) balancer = "goto " + admit(port, addresses, chain);
-    for (Ipv4 address : addresses.balancer) publish(port, address, balancer);
-    if (port.node_port == 0) return;
-    rules().sets[kNodePorts].elements.try_emplace(key(port.protocol, port.node_port), "goto " + chain);
-    remember_udp(port, {}, port.node_port);
+  // ---- what is not a Service's ----
+
+  void ignore(const ObjectPtr& service, std::string message) {
+    if (plan_.ignored.size() < kIgnoredMax) plan_.ignored.push_back({service, std::move(message)});
+  }
+  static std::string port_text(Protocol protocol, uint16_t port) {  // "22/TCP"
+    std::string name = protocol_name(protocol);
+    for (char& c : name) c = char(c - 'a' + 'A');
+    return std::to_string(port) + "/" + name;
+  }
+  static std::string ignored_text(Ipv4 address) { return "external address " + address.text() + " is ignored: "; }
+  static std::string ignored_text(Ipv4 address, const Port& port) {
+    return "external address " + address.text() + " is ignored at port " + port_text(port.protocol, port.port) + ": ";
   }
 
-  void refuse(const Port& port, const Addresses& addresses) {
-    for (const auto& list : {addresses.plain, addresses.balancer})
-      for (Ipv4 address : list) rules().sets[kRefused].elements.emplace(key(port.protocol, address, port.port), "");
-    if (port.node_port > 0) rules().sets[kRefusedNodePorts].elements.emplace(key(port.protocol, port.node_port), "");
+  bool is_api_port(Protocol protocol, uint16_t port) const {
+    return protocol == Protocol::tcp && port != 0 && port == input_.api_port;
+  }
+
+  // Why an address is no Service's external one at any port; "" when it may be.
+  std::string never_external(Ipv4 address) const {
+    if (!acceptable(address)) return "loopback, link-local and multicast addresses are nobody's";
+    if (input_.services.contains(address)) return "it is in the range of cluster addresses, " + input_.services.text();
+    if (input_.pods.contains(address)) return "it is in the range of the pods' addresses, " + input_.pods.text();
+    return "";
+  }
+
+  // Why an external address is not to be had at this port; "" when it is.
+  std::string taken(const Port& port, Ipv4 address) const {
+    if (input_.local.contains(address)) {
+      if (is_api_port(port.protocol, port.port)) return "the API of this machine is there";
+      for (Ipv4 at : {Ipv4{}, address})
+        if (input_.listeners.contains({port.protocol, at, port.port})) return "a process of this machine listens there";
+    }
+    const std::string where = key(port.protocol, address, port.port);
+    if (auto holder = holders_.find(where); holder != holders_.end()) return "Service " + holder->second + " has it";
+    // A Service may still have a cluster address of an earlier range.
+    if (plan_.rules.sets.at(kServices).elements.contains(where) || plan_.rules.sets.at(kRefused).elements.contains(where))
+      return "it is the cluster address of a Service";
+    return "";
+  }
+
+  // ---- what is ----
+
+  void write(const ObjectPtr& object, Port port, const Addresses& addresses, int64_t affinity_seconds) {
+    std::string verdict, balancer;  // "": nobody is there to answer
+    if (!port.backends.empty()) {
+      std::string chain = "service/" + port.id;
+      rules().chains[chain].rules = affinity_seconds > 0 ? choose_remembered(port, affinity_seconds) : choose(port);
+      for (const Backend& backend : port.backends) hairpin(backend.address);
+      verdict = balancer = "goto " + chain;
+      if (addresses.restricted && !addresses.balancer.empty()) balancer = "goto " + admit(port, addresses, chain);
+    }
+    if (addresses.cluster) publish(port, addresses.cluster, verdict);
+    if (port.node_port > 0 && verdict.empty()) {
+      rules().sets[kRefusedNodePorts].elements.emplace(key(port.protocol, port.node_port), "");
+    } else if (port.node_port > 0) {
+      rules().sets[kNodePorts].elements.try_emplace(key(port.protocol, port.node_port), verdict);
+      remember_udp(port, {}, port.node_port);
+    }
+    if (addresses.plain.empty() && addresses.balancer.empty()) return;
+    Claim claim{object, std::string(get_string(object->json(), "metadata.creationTimestamp")), std::move(port), {}};
+    for (Ipv4 address : std::set<Ipv4>(addresses.plain.begin(), addresses.plain.end()))
+      claim.addresses.emplace_back(address, verdict);
+    for (Ipv4 address : std::set<Ipv4>(addresses.balancer.begin(), addresses.balancer.end()))
+      if (std::find(addresses.plain.begin(), addresses.plain.end(), address) == addresses.plain.end())
+        claim.addresses.emplace_back(address, balancer);
+    claims_.push_back(std::move(claim));
   }
 
   void publish(const Port& port, Ipv4 address, const std::string& verdict) {
-    // An address that two Services claim belongs to the first by name.
-    if (rules().sets[kServices].elements.try_emplace(key(port.protocol, address, port.port), verdict).second)
-      remember_udp(port, address, port.port);
+    const std::string where = key(port.protocol, address, port.port);
+    if (verdict.empty()) rules().sets[kRefused].elements.emplace(where, "");
+    else if (rules().sets[kServices].elements.try_emplace(where, verdict).second) remember_udp(port, address, port.port);
+  }
+
+  void answer(const Claim& claim, Ipv4 address, const std::string& verdict) {
+    holders_.emplace(key(claim.port.protocol, address, claim.port.port), claim.service->key().text());
+    publish(claim.port, address, verdict);
   }
 
   void remember_udp(const Port& port, Ipv4 to, uint16_t at) {
@@ -251,7 +340,10 @@ class Writer {
     return name;
   }
 
+  const ProxyInput& input_;
   ProxyPlan plan_;
+  std::vector<Claim> claims_;
+  std::map<std::string, std::string> holders_;  // of external addresses: protocol . address . port → Service
 };
 
 }  // namespace
@@ -272,6 +364,11 @@ Result<Protocol> parse_protocol(std::string_view text) {
   return Error(Code::invalid, "protocol must be TCP, UDP or SCTP");
 }
 
+bool has_external_addresses(const std::vector<ObjectPtr>& services) {
+  return std::any_of(services.begin(), services.end(),
+                     [](const ObjectPtr& one) { return one->mentions("externalIPs") || one->mentions("ingress"); });
+}
+
 ProxyPlan plan_proxy(const ProxyInput& input) {
   std::map<std::string, std::vector<ObjectPtr>> slices;
   for (const ObjectPtr& slice : input.slices) slices[service_of(*slice)].push_back(slice);
@@ -283,8 +380,9 @@ ProxyPlan plan_proxy(const ProxyInput& input) {
     if (headless(service) || service.spec().type() == "ExternalName") continue;
     if (!is_name(object->ns()) || !is_name(object->name())) continue;
     auto found = slices.find(object->key().text());
-    writer.service(service, object->key().text(), found == slices.end() ? none : found->second, input);
+    writer.service(object, found == slices.end() ? none : found->second);
   }
+  writer.external();
   if (input.dns_port != kDnsPort) writer.dns_elsewhere(input.dns, input.dns_port);
   for (const PodPort& port : input.host_ports) writer.host_port(port);
   return writer.take();

@@ -13,6 +13,11 @@
 // Node and host ports answer on every address of this machine's but 127.0.0.0/8: reaching a pod from there would take
 // route_localnet, which opens what listens on loopback to the network (CVE-2020-8558). They answer on this machine's
 // addresses only (`fib daddr type local`, CVE-2025-67499).
+//
+// Who has an address and a port: first the clusters' addresses; then external ones (externalIPs, a load balancer's), the older
+// Service before the younger. External addresses never are the Services' or the pods' own, nor an address of this machine at a
+// port where it listens itself; the API's port on this machine is the API's, whoever asks for it. What is refused for that is in
+// ProxyPlan::ignored. The listeners are those at the time of planning.
 // Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
 #pragma once
 
@@ -31,6 +36,7 @@ inline constexpr int64_t kAffinityClientsMax = 65536;  // sources remembered per
 inline constexpr const char* kLinkPrefix = "coracle";  // of all our links' names
 inline constexpr const char* kAnchorName = "coracle0";
 inline constexpr uint16_t kDnsPort = 53;
+inline constexpr size_t kIgnoredMax = 256;  // further addresses are ignored without a word
 
 enum class Protocol : uint8_t { tcp, udp, sctp };
 const char* protocol_name(Protocol protocol);  // "tcp", as nft says it
@@ -51,6 +57,13 @@ struct PodPort {
   auto operator<=>(const PodPort&) const = default;
 };
 
+struct LocalPort {  // where something on this machine waits for whoever comes
+  Protocol protocol = Protocol::tcp;
+  Ipv4 address;  // none: every address
+  uint16_t port = 0;
+  auto operator<=>(const LocalPort&) const = default;
+};
+
 struct ProxyInput {
   Ipv4Range pods, services;
   Ipv4 dns;                      // answered on this machine, unless a Service with that address has endpoints
@@ -58,6 +71,19 @@ struct ProxyInput {
   std::vector<ObjectPtr> service_objects;
   std::vector<ObjectPtr> slices;
   std::vector<PodPort> host_ports;
+  uint16_t api_port = 0;  // of the API on this machine's addresses
+  // This machine's addresses, and who listens there. Needed only when has_external_addresses().
+  std::set<Ipv4> local;
+  std::set<LocalPort> listeners;
+};
+
+// Whether any Service has, or may have, an address that is not the cluster's. Does not parse.
+bool has_external_addresses(const std::vector<ObjectPtr>& services);
+
+// An address or a port that was asked for and is not given.
+struct Ignored {
+  ObjectPtr service;    // null: a pod's host port
+  std::string message;  // "external address 192.0.2.7 is ignored: …"
 };
 
 // One way a UDP packet may be translated; see udp_flows.h for why it is remembered.
@@ -72,6 +98,7 @@ struct UdpPath {
 struct ProxyPlan {
   Ruleset rules;
   std::set<UdpPath> udp;
+  std::vector<Ignored> ignored;  // at most kIgnoredMax
 };
 
 // What cannot be put into a rule (an address that is none, a name that is no DNS name) is left out.

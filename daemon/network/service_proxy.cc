@@ -12,6 +12,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/inet.h"
 #include "runtime/sys/netfilter.h"
 #include "runtime/sys/netlink.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr uint64_t kWoken = 1, kTables = 2;
 
-Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& now) {
+Result<std::set<Ipv4>> local_addresses() {
   sys::Netlink host = TRY(sys::Netlink::open());
   std::vector<sys::AddressInfo> addresses = TRY(host.addresses());
   std::set<Ipv4> local;
@@ -28,6 +29,21 @@ Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPat
     std::string_view text = one.address;
     if (Result<Ipv4> address = Ipv4::parse(text.substr(0, text.find('/')))) local.insert(*address);
   }
+  return local;
+}
+
+// What external addresses must not take.
+Result<void> look_at_machine(ProxyInput& input) {
+  input.local = TRY(local_addresses());
+  std::vector<sys::Listener> listeners = TRY(sys::listeners());
+  for (const sys::Listener& one : listeners)
+    input.listeners.insert(
+        {one.transport == sys::Transport::tcp ? Protocol::tcp : Protocol::udp, Ipv4{one.at.address}, one.at.port});
+  return {};
+}
+
+Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& now) {
+  std::set<Ipv4> local = TRY(local_addresses());
   UdpFlows flows(before, now, std::move(local));
   Result<size_t> forgotten = sys::forget_udp_flows([&](const sys::UdpFlow& flow) { return flows.stale(flow); });
   return forgotten ? Result<void>() : Result<void>(forgotten.take_error());
@@ -53,12 +69,14 @@ struct ServiceProxy::State {
   // The thread's own.
   Firewall firewall;
   std::set<UdpPath> udp;
+  std::set<std::string> told;  // of what is ignored
   std::jthread thread;
 
   void run(std::stop_token stop);
   void sleep(std::chrono::milliseconds longest);
   void hear_of_tables();
   void table_is_gone();
+  void tell(const std::vector<Ignored>& ignored);
   Result<void> bring_level();
 };
 
@@ -163,10 +181,27 @@ void ServiceProxy::State::run(std::stop_token stop) {
   }
 }
 
+void ServiceProxy::State::tell(const std::vector<Ignored>& ignored) {
+  std::set<std::string> now;
+  for (const Ignored& one : ignored) {
+    std::string what = (one.service ? one.service->uid() : std::string()) + " " + one.message;
+    if (now.insert(what).second && !told.contains(what)) {
+      if (!one.service) log_warning("network", one.message);
+      else if (config.ignored) config.ignored(*one.service, one.message);
+    }
+  }
+  told = std::move(now);
+}
+
 Result<void> ServiceProxy::State::bring_level() {
   ProxyInput input{config.pods,     config.services, config.dns,         config.dns_port,
-                   services.list(), slices.list(),   config.host_ports()};
+                   services.list(), slices.list(),   config.host_ports(), config.api_port, {}, {}};
+  if (has_external_addresses(input.service_objects)) {
+    Result<void> looked = look_at_machine(input);
+    if (!looked) log_warning("network", "not known where this machine listens", {{"why", looked.error().text()}});
+  }
   ProxyPlan plan = plan_proxy(input);
+  tell(plan.ignored);
   hear_of_tables();
   std::set<Ipv4> to_serve = served_addresses(input.slices);
   served.with([&](std::set<Ipv4>& now) { now.insert(to_serve.begin(), to_serve.end()); });

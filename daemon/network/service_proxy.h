@@ -25,6 +25,9 @@ struct ServiceProxyConfig {
   Ipv4 dns;
   uint16_t dns_port = kDnsPort;
   std::function<std::vector<PodPort>()> host_ports;
+  uint16_t api_port = 0;
+  // Told of each external address that a Service asks for and is not given, once for as long as that is so. May be null.
+  std::function<void(const Object& service, const std::string& message)> ignored;
 };
 
 class ServiceProxy {

@@ -5,6 +5,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
 
 namespace coracle::sys {
 namespace {
@@ -88,6 +96,101 @@ Result<size_t> send_some(const Fd& socket, std::string_view bytes) {
   ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent < 0) return Error::from_errno("send");
   return size_t(sent);
+}
+
+namespace {
+
+constexpr size_t kListBytesMax = 4 << 20;  // of one of the kernel's lists of sockets
+
+template <typename T>
+std::optional<T> parse_hex(std::string_view text) {
+  T out{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
+// The kernel writes an address as 32-bit numbers of the machine's byte order. Nothing: IPv6 only.
+std::optional<uint32_t> parse_local_address(std::string_view text, bool v6) {
+  std::array<uint32_t, 4> words{};
+  const size_t count = v6 ? 4 : 1;
+  if (text.size() != count * 8) return std::nullopt;
+  for (size_t i = 0; i < count; ++i) {
+    std::optional<uint32_t> word = parse_hex<uint32_t>(text.substr(i * 8, 8));
+    if (!word) return std::nullopt;
+    words[i] = ntohl(*word);
+  }
+  if (!v6) return words[0];
+  if (words[0] != 0 || words[1] != 0) return std::nullopt;
+  if (words[2] == 0xffff) return words[3];                                                        // ::ffff:192.0.2.1
+  return words[2] == 0 && words[3] == 0 ? std::optional<uint32_t>(0) : std::optional<uint32_t>();  // ::
+}
+
+// "   0: 0100007F:0035 00000000:0000 0A …": number, local address, peer, state.
+struct SocketLine {
+  std::string_view local, state;
+};
+std::optional<SocketLine> split_socket_line(std::string_view line) {
+  std::vector<std::string_view> fields = split(line.substr(0, 150), ' ');
+  std::erase(fields, std::string_view());
+  if (fields.size() < 4 || !fields[0].ends_with(':')) return std::nullopt;
+  return SocketLine{fields[1], fields[3]};
+}
+
+constexpr const char* listening_state(Transport transport) {
+  return transport == Transport::tcp ? "0A" : "07";  // TCP_LISTEN; TCP_CLOSE: a UDP socket that is not connected
+}
+
+// Of TCP, listening sockets come first: the rest, which may be long, is not read.
+Result<std::string> read_listening(const std::string& path, Transport transport) {
+  Result<Fd> file = open(path, O_RDONLY);
+  if (!file) return file.error().code() == Code::not_found ? Result<std::string>("") : Result<std::string>(file.take_error());
+  std::string out;
+  char buffer[16384];
+  while (out.size() < kListBytesMax) {
+    ssize_t got = ::read(file->get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Error::from_errno("read " + path);
+    if (got == 0) break;
+    out.append(buffer, size_t(got));
+    if (transport != Transport::tcp) continue;
+    std::string_view whole(out.data(), out.rfind('\n') + 1);
+    if (whole.empty()) continue;
+    std::optional<SocketLine> last = split_socket_line(whole.substr(whole.rfind('\n', whole.size() - 2) + 1));
+    if (last && last->state != listening_state(transport)) break;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Listener> parse_listeners(std::string_view list, Transport transport, bool v6) {
+  std::vector<Listener> out;
+  list = list.substr(0, list.rfind('\n') + 1);
+  for (std::string_view line : split(list, '\n')) {
+    std::optional<SocketLine> fields = split_socket_line(line);
+    if (!fields || fields->state != listening_state(transport)) continue;
+    size_t colon = fields->local.find(':');
+    if (colon == fields->local.npos) continue;
+    std::optional<uint32_t> address = parse_local_address(fields->local.substr(0, colon), v6);
+    std::optional<uint16_t> port = parse_hex<uint16_t>(fields->local.substr(colon + 1));
+    if (address && port && *port != 0) out.push_back({transport, {*address, *port}});
+  }
+  return out;
+}
+
+Result<std::vector<Listener>> listeners() {
+  std::vector<Listener> out;
+  for (Transport transport : {Transport::tcp, Transport::udp}) {
+    for (bool v6 : {false, true}) {
+      const std::string path = std::string("/proc/thread-self/net/") + (transport == Transport::tcp ? "tcp" : "udp") + (v6 ? "6" : "");
+      std::string list = TRY(read_listening(path, transport));
+      for (const Listener& one : parse_listeners(list, transport, v6)) out.push_back(one);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 }  // namespace coracle::sys

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
@@ -45,5 +46,17 @@ Result<void> send_datagram(const Fd& socket, const Endpoint4& to, std::string_vi
 // Of a connected socket. 0 bytes received from TCP: the other side has finished.
 Result<size_t> receive_some(const Fd& socket, std::span<char> buffer);
 Result<size_t> send_some(const Fd& socket, std::string_view bytes);
+
+// A port where a process of this machine waits for anybody: a listening TCP socket, a UDP socket without a peer.
+struct Listener {
+  Transport transport = Transport::udp;
+  Endpoint4 at;  // address 0: every address
+  auto operator<=>(const Listener&) const = default;
+};
+// Those of the calling thread's network namespace, each once. IPv6 sockets that may take IPv4 connections are among them. What is
+// beyond 4 MiB of the kernel's list is left out. Blocks for the length of the list. Source: proc_pid_net(5), /proc/net/tcp.
+Result<std::vector<Listener>> listeners();
+// The same, of one of the kernel's lists: /proc/net/tcp or udp; `v6`: tcp6 or udp6. An incomplete last line is left out.
+std::vector<Listener> parse_listeners(std::string_view list, Transport transport, bool v6);
 
 }  // namespace coracle::sys

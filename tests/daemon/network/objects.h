@@ -16,6 +16,13 @@ inline ObjectPtr service(const std::string& name, const std::string& spec, const
                               R"("},"spec":)" + spec + more + "}");
 }
 
+// The same, made at a time: RFC 3339.
+inline ObjectPtr service_since(const std::string& name, const std::string& since, const std::string& spec,
+                               const std::string& more = "") {
+  return object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":")" + name +
+                              R"(","uid":"uid-)" + name + R"(","creationTimestamp":")" + since + R"("},"spec":)" + spec + more + "}");
+}
+
 // `endpoints` and `ports` are JSON arrays.
 inline ObjectPtr slice(const std::string& service, const std::string& endpoints, const std::string& ports,
                        const std::string& suffix = "abcde", const std::string& type = "IPv4") {

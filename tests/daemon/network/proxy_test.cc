@@ -91,6 +91,120 @@ TEST(Proxy, without_endpoints_is_refused) {
   EXPECT_EQ(elements(plan, "services"), "");
 }
 
+// ---- what is not a Service's ----
+
+std::string ignored(const ProxyPlan& plan) {
+  std::string out;
+  for (const Ignored& one : plan.ignored) out += (one.service ? one.service->name() : "-") + ": " + one.message + "\n";
+  return out;
+}
+
+constexpr const char* kEarly = "2026-01-01T00:00:00Z";
+constexpr const char* kLate = "2026-02-01T00:00:00Z";
+
+// A machine 192.168.1.4 where sshd listens, and an API.
+ProxyInput on_machine(std::vector<ObjectPtr> services, std::vector<ObjectPtr> slices) {
+  ProxyInput out = input(std::move(services), std::move(slices));
+  out.api_port = 6443;
+  out.local = {MUST(Ipv4::parse("192.168.1.4")), MUST(Ipv4::parse("192.168.1.5"))};
+  out.listeners = {{Protocol::tcp, {}, 22}, {Protocol::udp, MUST(Ipv4::parse("192.168.1.5")), 514}};
+  return out;
+}
+
+ObjectPtr thief(const std::string& external, const std::string& ports, const std::string& cluster = "10.96.9.9",
+                const std::string& name = "aaa", const std::string& since = kEarly) {
+  return service_since(
+      name, since, R"({"clusterIP":")" + cluster + R"(","externalIPs":[)" + external + R"(],"ports":[)" + ports + "]}");
+}
+
+ObjectPtr thief_slice(const std::string& name = "aaa") {
+  return slice(name, "[" + endpoint("10.244.0.66", kReady) + "]",
+               R"([{"name":"a","port":1,"protocol":"TCP"},{"name":"b","port":2,"protocol":"UDP"}])");
+}
+
+TEST(Proxy, external_addresses_take_no_cluster_address_and_no_pod) {
+  const std::string external = R"("10.96.0.10","10.96.3.7","10.244.0.4","127.0.0.1","169.254.169.254","0.0.0.0","192.0.2.7")";
+  ObjectPtr greedy = thief(external, R"({"name":"a","port":80},{"name":"b","port":53,"protocol":"UDP"})");
+  for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{thief_slice(), web_slice()}, {web_slice()}}) {
+    ProxyPlan plan = plan_proxy(on_machine({greedy, web()}, slices));
+    std::string all = elements(plan, "services") + elements(plan, "refused");
+    EXPECT_NE(all.find("tcp . 192.0.2.7 . 80 : "), all.npos) << all;
+    EXPECT_NE(all.find("tcp . 10.96.3.7 . 80 : goto service/default/web/http/tcp"), all.npos) << all;
+    for (const char* foreign : {"10.96.0.10", "udp . 10.96.3.7", "10.244.0.4 .", "127.0.0.1", "169.254.169.254", "0.0.0.0"})
+      EXPECT_EQ(all.find(foreign), all.npos) << foreign << "\n" << all;
+    EXPECT_EQ(ignored(plan),
+              "aaa: external address 10.96.0.10 is ignored: it is in the range of cluster addresses, 10.96.0.0/16\n"
+              "aaa: external address 10.96.3.7 is ignored: it is in the range of cluster addresses, 10.96.0.0/16\n"
+              "aaa: external address 10.244.0.4 is ignored: it is in the range of the pods' addresses, 10.244.0.0/24\n"
+              "aaa: external address 127.0.0.1 is ignored: loopback, link-local and multicast addresses are nobody's\n"
+              "aaa: external address 169.254.169.254 is ignored: loopback, link-local and multicast addresses are nobody's\n");
+  }
+}
+
+TEST(Proxy, this_machines_ports_stay_its_own) {
+  const std::string ports = R"({"name":"a","port":22},{"name":"api","port":6443},{"name":"b","port":514,"protocol":"UDP"})";
+  const char* const want =
+      "aaa: external address 192.168.1.4 is ignored at port 22/TCP: a process of this machine listens there\n"
+      "aaa: external address 192.168.1.5 is ignored at port 22/TCP: a process of this machine listens there\n"
+      "aaa: external address 192.168.1.4 is ignored at port 6443/TCP: the API of this machine is there\n"
+      "aaa: external address 192.168.1.5 is ignored at port 6443/TCP: the API of this machine is there\n"
+      "aaa: external address 192.168.1.5 is ignored at port 514/UDP: a process of this machine listens there\n";
+  const std::string spec = R"("clusterIP":"10.96.9.9","ports":[)" + ports + "]";
+  ObjectPtr external = thief(R"("192.168.1.4","192.168.1.5")", ports);
+  ObjectPtr balancer = service_since("aaa", kEarly, R"({"type":"LoadBalancer",)" + spec + "}",
+                                     R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4"},{"ip":"192.168.1.5"}]}})");
+  for (const ObjectPtr& one : {external, balancer}) {
+    EXPECT_TRUE(has_external_addresses({one}));
+    for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{}, {thief_slice()}}) {
+      ProxyPlan plan = plan_proxy(on_machine({one}, slices));
+      std::string all = elements(plan, "services") + elements(plan, "refused");
+      EXPECT_EQ(ignored(plan), want);
+      EXPECT_EQ(all.find("tcp . 192.168.1."), all.npos) << all;
+      EXPECT_EQ(all.find("udp . 192.168.1.5"), all.npos) << all;
+      EXPECT_NE(all.find("udp . 192.168.1.4 . 514"), all.npos) << "nobody listens there\n" << all;
+    }
+  }
+  EXPECT_FALSE(has_external_addresses({web()}));
+}
+
+TEST(Proxy, the_apis_port_is_no_node_port_and_no_host_port) {
+  ObjectPtr object = service_since("np", kEarly, R"({"type":"NodePort","clusterIP":"10.96.9.9","ports":[
+    {"name":"a","port":80,"nodePort":6443},{"name":"b","port":81,"nodePort":6443,"protocol":"UDP"}]})");
+  ProxyInput in = on_machine({object}, {thief_slice("np")});
+  in.host_ports = {{{Protocol::tcp, {}, 6443, 80}, MUST(Ipv4::parse("10.244.0.9"))},
+                   {{Protocol::tcp, MUST(Ipv4::parse("192.168.1.4")), 6443, 80}, MUST(Ipv4::parse("10.244.0.9"))}};
+  ProxyPlan plan = plan_proxy(in);
+  EXPECT_EQ(elements(plan, "node-ports"), "udp . 6443 : goto service/default/np/b/udp\n");
+  EXPECT_EQ(elements(plan, "host-ports") + elements(plan, "host-ports-at"), "");
+  EXPECT_EQ(ignored(plan), "np: node port 6443/TCP is ignored: it is the API's\n"
+                           "-: host port 6443/TCP of pod 10.244.0.9 is ignored: it is the API's\n"
+                           "-: host port 6443/TCP of pod 10.244.0.9 is ignored: it is the API's\n");
+  in.slices.clear();
+  EXPECT_EQ(elements(plan_proxy(in), "refused-node-ports"), "udp . 6443 : \n");
+}
+
+TEST(Proxy, an_external_address_is_the_older_services) {
+  ObjectPtr young = thief(R"("192.0.2.7")", R"({"name":"a","port":80})", "10.96.9.9", "aaa", kLate);
+  ObjectPtr old = thief(R"("192.0.2.7")", R"({"name":"a","port":80},{"name":"b","port":80,"protocol":"UDP"})", "10.96.9.8", "zzz",
+                        kEarly);
+  for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{thief_slice("aaa"), thief_slice("zzz")}, {thief_slice("aaa")}}) {
+    ProxyPlan plan = plan_proxy(on_machine({young, old}, slices));
+    EXPECT_EQ(ignored(plan), "aaa: external address 192.0.2.7 is ignored at port 80/TCP: Service default/zzz has it\n");
+    const bool serves = slices.size() == 2;
+    EXPECT_EQ(elements(plan, "services").find("tcp . 192.0.2.7 . 80 : goto service/default/zzz/a/tcp") != std::string::npos, serves);
+    EXPECT_EQ(elements(plan, "refused").find("tcp . 192.0.2.7 . 80") != std::string::npos, !serves);
+    EXPECT_EQ(plan.udp.size(), serves ? 2u : 0u);
+  }
+}
+
+TEST(Proxy, cluster_addresses_of_an_earlier_range_come_before_external_ones) {
+  ObjectPtr greedy = thief(R"("10.43.0.1")", R"({"name":"a","port":80})");
+  ObjectPtr victim = service_since("web", kLate, R"({"clusterIP":"10.43.0.1","ports":[{"name":"http","port":80}]})");
+  ProxyPlan plan = plan_proxy(on_machine({greedy, victim}, {thief_slice(), web_slice()}));
+  EXPECT_EQ(plan.rules.sets.at("services").elements.at("tcp . 10.43.0.1 . 80"), "goto service/default/web/http/tcp");
+  EXPECT_EQ(ignored(plan), "aaa: external address 10.43.0.1 is ignored at port 80/TCP: it is the cluster address of a Service\n");
+}
+
 TEST(Proxy, terminating_endpoints_serve_when_nothing_else_does) {
   auto chain = [](const std::string& endpoints) {
     ProxyPlan plan = plan_proxy(input({web()}, {slice("web", endpoints, kHttp)}));
