@@ -2,9 +2,10 @@
 // Garbage collector: what nobody owns any more goes; what is deleted in the foreground waits for what it owns; what is
 // orphaned stays. Every kind's cache is indexed by owner uid, so an event costs what it concerns.
 //   an object with owners appears or changes ──▶ its key: are its owners there?
-//   an object vanishes ──▶ the keys of its dependents, and of its owners (they may wait for it)
+//   an object vanishes, or loses an owner ──▶ the keys of its dependents, and of those owners (they may wait for it)
 //   an object begins to go with a finalizer of ours ──▶ its key: dependents first, or cut loose
-// A key names the kind too. Source: see garbage.h.
+// A key names the kind too. Caches may be late, so before an owner goes for good the store itself is asked what it owns.
+// Source: see garbage.h.
 #include "daemon/controller/garbage.h"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ json::value without_finalizer_patch(const Object& object, std::string_view final
 namespace {
 
 constexpr std::string_view kByOwner = "owner";
+constexpr int64_t kListPage = 500;  // objects asked of the store at a time
 
 class GarbageCollector : public Controller {
  public:
@@ -109,14 +111,20 @@ class GarbageCollector : public Controller {
     if (!change.after) {
       for (const ObjectPtr& dependent : dependents(object.uid())) look_at.now(key_of(*dependent));
     }
-    if (!mentions_owners(object)) {
-      if (change.after && object.mentions("finalizers") && object.deleting()) look_at.now(key_of(object));
-      return;
-    }
-    if (change.after) look_at.now(key_of(object));
-    bool leaves = !change.after || object.deleting();
-    for (const OwnerReference& owner : object.owners())
-      if (leaves) name_owner(object, owner, look_at);
+    const bool owned = mentions_owners(object);
+    if (change.after && (owned || (object.mentions("finalizers") && object.deleting()))) look_at.now(key_of(object));
+    if (owned && (!change.after || object.deleting()))
+      for (const OwnerReference& owner : object.owners()) name_owner(object, owner, look_at);
+    if (change.before && change.after && owners_text(*change.before) != owners_text(*change.after))
+      for (const OwnerReference& owner : change.before->owners()) name_owner(object, owner, look_at);
+  }
+
+  // The references as the object's text has them: most changes leave them alone, and then nothing need be parsed.
+  static std::string_view owners_text(const Object& object) {
+    std::string_view text = object.text();
+    size_t begin = text.find("\"ownerReferences\":[");
+    if (begin == text.npos) return {};
+    return text.substr(begin, text.find(']', begin) - begin);
   }
 
   // An owner that is itself being deleted may have waited for this.
@@ -138,6 +146,28 @@ class GarbageCollector : public Controller {
     for (const auto& [resource, held] : kinds_)
       for (ObjectPtr& dependent : held.cache->by_index(kByOwner, uid)) all.push_back(std::move(dependent));
     return all;
+  }
+
+  // The same by the store, now: nothing that was written before is missed. Errors: the Client's.
+  Result<std::vector<ObjectPtr>> stored_dependents(const Object& owner) {
+    std::vector<ObjectPtr> all;
+    for (const auto& [resource, held] : kinds_) {
+      if (!owner.ns().empty() && !held.kind->namespaced) continue;  // it can own nothing there
+      ListOptions options{.ns = owner.ns(), .limit = kListPage};
+      do {
+        ObjectList page = TRY(client_.list(*held.kind, options));
+        for (ObjectPtr& object : page.items)
+          if (mentions_owners(*object) && object->mentions(owner.uid()) && references(*object, owner.uid()))
+            all.push_back(std::move(object));
+        options.continue_token = page.continue_token;
+      } while (!options.continue_token.empty());
+    }
+    return all;
+  }
+
+  static bool references(const Object& object, const std::string& uid) {
+    std::vector<OwnerReference> owners = object.owners();
+    return std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) { return owner.uid == uid; });
   }
 
   // ---- owned objects ----
@@ -228,21 +258,29 @@ class GarbageCollector : public Controller {
   // ---- owners on their way out ----
 
   Result<void> cut_loose(const Object& owner) {
-    for (const ObjectPtr& dependent : dependents(owner.uid())) {
-      TRY(drop_references(*dependent, {owner.uid()}));
-    }
+    std::vector<ObjectPtr> owned = TRY(stored_dependents(owner));
+    for (const ObjectPtr& dependent : owned) TRY(drop_references(*dependent, {owner.uid()}));
     return finish(owner, kOrphan);
+  }
+
+  static bool blocks(const Object& dependent, const Object& owner) {
+    std::vector<OwnerReference> owners = dependent.owners();
+    return std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& reference) {
+      return reference.uid == owner.uid() && reference.block_owner_deletion;
+    });
   }
 
   Result<void> remove_dependents_first(const Object& owner) {
     bool blocked = false;
     for (const ObjectPtr& dependent : dependents(owner.uid())) {
-      for (const OwnerReference& reference : dependent->owners())
-        blocked |= reference.uid == owner.uid() && reference.block_owner_deletion;
+      blocked |= blocks(*dependent, owner);
       if (dependent->deleting()) continue;
       TRY(check_owners(*dependent));
     }
-    if (blocked) return {};  // the last dependent's going names us again
+    if (blocked) return {};  // the last dependent's going, or its letting go, names us again
+    std::vector<ObjectPtr> owned = TRY(stored_dependents(owner));
+    for (const ObjectPtr& dependent : owned)
+      if (blocks(*dependent, owner)) return {};  // our cache will hear of it, and of its going
     return finish(owner, kForeground);
   }
 

@@ -34,7 +34,7 @@ check "and so do the pods" until_true 30 none "$api/api/v1/namespaces/default/po
 
 echo "# [sig-api-machinery] Garbage collector should orphan RS created by deployment when deleteOptions.PropagationPolicy is Orphan [Conformance]"
 deployment two
-until_true 20 eval '[ "$(k get rs -l app=two -o "jsonpath={.items[0].status.replicas}")" = 2 ]'
+until_true 20 some "$apps/replicasets?labelSelector=app%3Dtwo"
 delete "$apps/deployments/two" '{"propagationPolicy":"Orphan"}' >/dev/null
 check "the deployment goes" until_true 20 is 404 "$apps/deployments/two"
 check "its replica set stays" some "$apps/replicasets?labelSelector=app%3Dtwo"
@@ -68,7 +68,7 @@ check "and it is gone" is 404 "$controllers/simple"
 
 echo "# [sig-api-machinery] Garbage collector should orphan pods created by rc if delete options say so [Serial] [Conformance]"
 rc orphans
-check "a replication controller makes its pods" until_true 20 eval 'has_pods orphans 4 && [ "$(k get rc orphans -o "jsonpath={.status.replicas}")" = 4 ]'
+check "a replication controller makes its pods" until_true 20 has_pods orphans 4
 before=$(names_of orphans)
 delete "$controllers/orphans" '{"propagationPolicy":"Orphan"}' >/dev/null
 check "it goes" until_true 20 is 404 "$controllers/orphans"

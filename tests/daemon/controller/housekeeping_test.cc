@@ -242,6 +242,58 @@ TEST_F(HousekeepingTest, who_has_another_owner_outlives_one_that_waits) {
   EXPECT_EQ(client.find(kSecret, {"default", "both"})->owners().size(), 1u);
 }
 
+// Nothing goes that could tell of its going: what counts is that the last one lets go.
+TEST_F(HousekeepingTest, an_owner_in_the_foreground_goes_when_all_it_owned_has_another_owner) {
+  put(kConfigMap, "default", "goes", R"(,"uid":"g")");
+  put(kConfigMap, "default", "stays", R"(,"uid":"s")");
+  for (const char* name : {"first", "second"})
+    put(kSecret, "default", name,
+        R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"goes","uid":"g","blockOwnerDeletion":true},
+    {"apiVersion":"v1","kind":"ConfigMap","name":"stays","uid":"s"}])");
+  start();
+  MUST(client.remove(kConfigMap, {"default", "goes"}, {.propagation = "Foreground"}));
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "goes"}));
+  for (const char* name : {"first", "second"}) {
+    ASSERT_TRUE(client.find(kSecret, {"default", name}));
+    EXPECT_EQ(client.find(kSecret, {"default", name})->owners().size(), 1u);
+  }
+}
+
+TEST_F(HousekeepingTest, an_owner_in_the_foreground_goes_when_who_blocks_it_stops) {
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");
+  for (const char* name : {"lets-go", "unblocks"})
+    put(kSecret, "default", name, R"(,"finalizers":["test/held"])" + owned_by("root", "r", true));
+  start();
+  MUST(client.remove(kConfigMap, {"default", "root"}, {.propagation = "Foreground"}));
+  settle();
+  ASSERT_TRUE(client.find(kConfigMap, {"default", "root"}));
+  MUST(client.patch(kSecret, {"default", "lets-go"}, PatchType::merge, {{"metadata", {{"ownerReferences", nullptr}}}}));
+  settle();
+  ASSERT_TRUE(client.find(kConfigMap, {"default", "root"}));
+  json::array unblocked = get_array(client.find(kSecret, {"default", "unblocks"})->json(), "metadata.ownerReferences");
+  make(unblocked.at(0), "blockOwnerDeletion") = false;
+  MUST(client.patch(kSecret, {"default", "unblocks"}, PatchType::merge, {{"metadata", {{"ownerReferences", unblocked}}}}));
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "root"}));
+}
+
+TEST_F(HousekeepingTest, before_an_owner_goes_the_store_is_asked_what_it_owns) {
+  put(kConfigMap, "default", "orphaning", R"(,"uid":"o")");
+  put(kConfigMap, "default", "waiting", R"(,"uid":"w")");
+  start();
+  client.lose_event();
+  put(kSecret, "default", "orphan", owned_by("orphaning", "o", true));  // our cache never hears of it
+  client.lose_event();
+  put(kSecret, "default", "held", R"(,"finalizers":["test/held"])" + owned_by("waiting", "w", true));
+  MUST(client.remove(kConfigMap, {"default", "orphaning"}, {.propagation = "Orphan"}));
+  MUST(client.remove(kConfigMap, {"default", "waiting"}, {.propagation = "Foreground"}));
+  settle();
+  EXPECT_FALSE(client.find(kConfigMap, {"default", "orphaning"}));
+  EXPECT_TRUE(client.find(kSecret, {"default", "orphan"})->owners().empty());
+  EXPECT_TRUE(client.find(kConfigMap, {"default", "waiting"})) << "what it owns is still there";
+}
+
 // [sig-api-machinery] Garbage collector should keep the rc around until all its pods are deleted if the deleteOptions says so
 // [Serial] [Conformance]
 TEST_F(HousekeepingTest, an_owner_in_the_foreground_waits_for_those_who_block_it) {
