@@ -15,6 +15,8 @@ build=${CORACLE_BUILD:-$root/build}
 kubeconfig=/etc/coracle/admin.kubeconfig
 pid_file=/run/coracle/coracled.pid
 daemon_log=/var/log/coracled.log
+sysctl_file=/usr/lib/sysctl.d/50-coracle.conf
+sysctl_record=/var/lib/coracle/sysctl-before  # what the machine's settings were
 ready_seconds=120
 
 usage() { sed -n '6,9s/^# \{0,3\}//p' "$0"; }
@@ -121,7 +123,8 @@ install_files() {
     case $module in ''|'#'*) continue ;; esac
     modprobe "$module" 2>/dev/null || true  # built in, or loaded when first used; the daemon says what is missing
   done </usr/lib/modules-load.d/coracle.conf
-  sysctl -q -p /usr/lib/sysctl.d/50-coracle.conf 2>/dev/null || true  # a container may not; the daemon sets what it needs
+  mkdir -p -m 0700 /var/lib/coracle
+  systemd/sysctls set "$sysctl_file" "$sysctl_record"
 }
 
 # ---- the daemon, with and without systemd ----
@@ -268,6 +271,7 @@ uninstall() {
   for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/unified; do
     [ ! -d "$hierarchy/coracle" ] || find "$hierarchy/coracle" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
+  [ ! -e "$sysctl_file" ] || systemd/sysctls restore "$sysctl_file" "$sysctl_record"
   say "removing files"
   # shellcheck disable=SC2086  # a list of files
   rm -rf $installed_files
