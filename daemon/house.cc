@@ -193,10 +193,11 @@ Result<void> House::furnish() {
                          .events = *events_};
   seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
-  registry_->set_measure(kNodeMetrics,
-                         [this](const std::string&, const std::string& name) { return agent_->metrics().nodes(name); });
-  registry_->set_measure(kPodMetrics,
-                         [this](const std::string& ns, const std::string& name) { return agent_->metrics().pods(ns, name); });
+  registry_->set_measure(
+      kNodeMetrics, [this](const std::string&, const std::string& name, const auto&) { return agent_->metrics().nodes(name); });
+  registry_->set_measure(kPodMetrics, [this](const std::string& ns, const std::string& name, const registry::Filter& wanted) {
+    return agent_->metrics().pods(ns, name, wanted);
+  });
   api::Config api = api_config(config_, facts_, settled_);
   api.metrics = [this](std::string& text) {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // HorizontalPodAutoscaler: every 15 s, while there are autoscalers, one look at them all. The look is one key, and its times are
-// multiples of 15 s, so that what the pods use is measured once for all autoscalers, however many there are.
+// multiples of 15 s, so that what their targets' pods use is measured once for all autoscalers, however many there are.
 //   tick ─▶ scale of the target ─▶ metrics (asked once) ─▶ proposals ─▶ decision ─▶ scale, status, events
 // What is remembered of each (advice of the last minutes, changes) is lost with the daemon, as Kubernetes' controller loses it:
 // then the number that is there counts as advice. A failure is told when it begins, and again after kSaidAgain.
 // Source: Kubernetes "Horizontal Pod Autoscaling"; its controller's conditions, reasons and messages.
 #include <algorithm>
+#include <set>
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/horizontal_autoscaler_metrics.h"
@@ -48,7 +49,14 @@ class HorizontalAutoscaler : public Controller {
     std::erase_if(memories_, [&](const auto& entry) {
       return std::none_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return autoscaler->uid() == entry.first; });
     });
-    AutoscalerMetrics metrics(client_, pods_);
+    // While one is new its pods are not known. Then all are measured, once: what has not been measured for a while takes a
+    // second, for one pod as for many.
+    const bool all_known =
+        std::all_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return memories_.contains(autoscaler->uid()); });
+    AutoscalerMetrics metrics(client_, pods_, [&](AutoscalerMetrics& known) -> std::optional<std::vector<Key>> {
+      if (!all_known) return std::nullopt;
+      return pods_of_targets(all, known);
+    });
     for (const ObjectPtr& autoscaler : all) {
       if (autoscaler->deleting()) continue;
       auto looked = look(*autoscaler, metrics);
@@ -59,6 +67,18 @@ class HorizontalAutoscaler : public Controller {
   }
 
  private:
+  // By the selectors that their targets had at the last tick, or have at this one.
+  std::vector<Key> pods_of_targets(const std::vector<ObjectPtr>& autoscalers, AutoscalerMetrics& metrics) const {
+    std::set<Key> pods;
+    for (const ObjectPtr& autoscaler : autoscalers) {
+      auto memory = memories_.find(autoscaler->uid());
+      if (memory == memories_.end() || !memory->second.selector || autoscaler->deleting()) continue;
+      for (const ObjectPtr& pod : metrics.pods(autoscaler->ns()))
+        if (memory->second.selector->matches(*pod)) pods.insert(pod->key());
+    }
+    return std::vector<Key>(pods.begin(), pods.end());
+  }
+
   std::chrono::nanoseconds until_next() const {
     auto since = clock_.steady().time_since_epoch();
     return std::chrono::nanoseconds(kAutoscalerPeriod) - since % std::chrono::nanoseconds(kAutoscalerPeriod);

@@ -83,7 +83,7 @@ const std::vector<ObjectPtr>& AutoscalerMetrics::pods(const std::string& ns) {
 
 Result<PodMetrics> AutoscalerMetrics::of_resource(const std::vector<ObjectPtr>& pods, const std::string& resource,
                                                   const std::string& container) {
-  TRY(measure().wrap("unable to fetch metrics from resource metrics API"));
+  TRY(measure(pods).wrap("unable to fetch metrics from resource metrics API"));
   PodMetrics out;
   bool any = false;
   for (const ObjectPtr& pod : pods) {
@@ -147,15 +147,30 @@ Result<int64_t> AutoscalerMetrics::of_outside(const std::string& ns, std::string
   return sum;
 }
 
-Result<void> AutoscalerMetrics::measure() {
-  if (!failure_ && !asked_) {
+// The first to ask has all targets measured. A target whose selector has just changed is measured beside them.
+Result<void> AutoscalerMetrics::measure(const std::vector<ObjectPtr>& pods) {
+  ListOptions options;
+  if (!asked_) {
     asked_ = true;
-    auto list = client_.list(kPodMetrics, {});
-    if (!list) failure_ = list.take_error();
-    else
-      for (ObjectPtr& pod : list->items) measured_[pod->key()] = std::move(pod);
+    std::optional<std::vector<Key>> targets = targets_(*this);
+    asked_for_all_ = !targets;
+    if (asked_for_all_) return ask({});
+    for (Key& pod : *targets)
+      if (asked_for_.insert(pod).second) options.only.push_back(std::move(pod));
   }
+  if (!asked_for_all_)
+    for (const ObjectPtr& pod : pods)
+      if (asked_for_.insert(pod->key()).second) options.only.push_back(pod->key());
+  if (!failure_ && !options.only.empty()) return ask(options);
   return failure_ ? Result<void>(*failure_) : Result<void>();
+}
+
+Result<void> AutoscalerMetrics::ask(const ListOptions& options) {
+  auto list = client_.list(kPodMetrics, options);
+  if (!list) failure_ = list.take_error();
+  if (failure_) return *failure_;
+  for (ObjectPtr& pod : list->items) measured_[pod->key()] = std::move(pod);
+  return {};
 }
 
 Result<json::value> AutoscalerMetrics::ask_custom(const std::string& resource, const Key& key, std::string_view metric,

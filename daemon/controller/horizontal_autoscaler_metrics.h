@@ -5,8 +5,10 @@
 // Source: kubernetes/metrics, the APIs' paths and lists; messages as Kubernetes' controller words them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +19,14 @@
 
 namespace coracle::controller {
 
-// Where a tick's pods and metrics come from. What is measured of pods is asked once, when the first autoscaler wants it; and each
-// pod is looked into once, however many autoscalers ask whether it is theirs.
+// Where a tick's pods and metrics come from. What is measured of pods is asked once, when the first autoscaler wants it, for the
+// pods of all targets and no other; and each pod is looked into once, however many autoscalers ask whether it is theirs.
 class AutoscalerMetrics {
  public:
-  AutoscalerMetrics(Client& client, const Informer& pods) : client_(client), cache_(pods) {}
+  // `targets`: the pods of all targets. Nothing: not all are known yet; then all pods are measured.
+  using Targets = std::function<std::optional<std::vector<Key>>(AutoscalerMetrics& metrics)>;
+  AutoscalerMetrics(Client& client, const Informer& pods, Targets targets)
+      : client_(client), cache_(pods), targets_(std::move(targets)) {}
 
   const std::vector<ObjectPtr>& pods(const std::string& ns);
 
@@ -36,14 +41,17 @@ class AutoscalerMetrics {
                              const std::string& selector);  // all that match, together
 
  private:
-  Result<void> measure();
+  Result<void> measure(const std::vector<ObjectPtr>& pods);
+  Result<void> ask(const ListOptions& options);
   Result<json::value> ask_custom(const std::string& resource, const Key& key, std::string_view metric, const std::string& pods,
                                  const std::string& selector);
 
   Client& client_;
   const Informer& cache_;
   std::map<std::string, std::vector<ObjectPtr>> pods_;  // by namespace
-  bool asked_ = false;
+  const Targets targets_;
+  bool asked_ = false, asked_for_all_ = false;
+  std::set<Key> asked_for_;
   std::optional<Error> failure_;
   std::map<Key, ObjectPtr> measured_;
 };

@@ -68,7 +68,8 @@ Result<std::vector<ObjectPtr>> Metrics::nodes(const std::string& name) {
   return std::vector<ObjectPtr>{std::move(metrics)};
 }
 
-Result<std::vector<ObjectPtr>> Metrics::pods(const std::string& ns, const std::string& name) {
+Result<std::vector<ObjectPtr>> Metrics::pods(const std::string& ns, const std::string& name,
+                                             const std::function<bool(const Object& pod)>& wanted_pod) {
   struct Container {
     std::string name, gauge;
   };
@@ -84,6 +85,7 @@ Result<std::vector<ObjectPtr>> Metrics::pods(const std::string& ns, const std::s
     if (!desired || !desired->api()) continue;
     ObjectPtr pod = desired->api();
     if ((!ns.empty() && pod->ns() != ns) || (!name.empty() && pod->name() != name)) continue;
+    if (wanted_pod && !wanted_pod(*pod)) continue;
     Measured measured{pod, {}};
     for (const auto& container : sandbox.containers) {
       if (!container.running) continue;

@@ -7,6 +7,7 @@
 // (Runtime::usage). Source: kubernetes/metrics v1beta1; metrics-server, kubelet's resource metrics (semantics).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ class Metrics {
 
   // This machine's, if that is its name or any will do (""). Errors: what the kernel's files said.
   Result<std::vector<ObjectPtr>> nodes(const std::string& name);
-  // By namespace and name; "": any. A pod of which nothing runs is not among them. Errors: the runtime's.
-  Result<std::vector<ObjectPtr>> pods(const std::string& ns, const std::string& name);
+  // By namespace and name; "": any. `wanted`, where there is one, chooses among the pods: others are not measured. A pod of which
+  // nothing runs is not among them. Errors: the runtime's.
+  Result<std::vector<ObjectPtr>> pods(const std::string& ns, const std::string& name,
+                                      const std::function<bool(const Object& pod)>& wanted = {});
 
  private:
   const AgentConfig& config_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "daemon/registry/identity.h"
 #include "daemon/registry/metadata.h"
@@ -209,7 +210,7 @@ const Measure* Registry::measure_of(const Kind& kind) const {
 
 Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
   if (const Measure* measure = measure_of(kind)) {
-    std::vector<ObjectPtr> found = TRY((*measure)(key.ns, key.name));
+    std::vector<ObjectPtr> found = TRY((*measure)(key.ns, key.name, {}));
     if (found.empty()) return not_found(kind, key.name);
     return std::move(found.front());
   }
@@ -223,12 +224,15 @@ Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
 Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {
   engine::ListOptions options;
   options.matches = TRY(make_filter(kind, request.options.label_selector, request.options.field_selector));
+  if (const std::vector<Key>& only = request.options.only; !only.empty())
+    options.matches = [only = std::set<Key>(only.begin(), only.end()), matches = std::move(options.matches)](
+                          const Object& object) { return only.contains(object.key()) && (!matches || matches(object)); };
   options.ns = request.options.ns;
   options.limit = size_t(std::max<int64_t>(request.options.limit, 0));
   options.continue_token = request.options.continue_token;
   options.at = request.exactly;
   if (const Measure* measure = measure_of(kind)) {
-    std::vector<ObjectPtr> items = TRY((*measure)(options.ns, {}));
+    std::vector<ObjectPtr> items = TRY((*measure)(options.ns, {}, options.matches));
     if (options.matches) std::erase_if(items, [&](const ObjectPtr& item) { return !options.matches(*item); });
     return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
   }

@@ -71,8 +71,10 @@ class TokenIssuer {
 };
 
 // What is measured when it is asked for, and stored nowhere (metrics.k8s.io): everything in a namespace ("": in all), or what
-// has the name ("": any), sorted. May block for as long as measuring takes.
-using Measure = std::function<Result<std::vector<ObjectPtr>>(const std::string& ns, const std::string& name)>;
+// has the name ("": any), sorted. `wanted` says of an object with the same metadata whether it is (empty: every one is); others
+// need not be measured. May block for as long as measuring takes.
+using Measure =
+    std::function<Result<std::vector<ObjectPtr>>(const std::string& ns, const std::string& name, const Filter& wanted)>;
 
 class Registry {
  public:

@@ -31,6 +31,8 @@ struct ListOptions {
   std::string field_selector;
   int64_t limit = 0;  // 0 = no limit
   std::string continue_token;
+  std::vector<Key>
+      only;  // of these, those that match; empty = all. Of what is measured when it is asked for, no other is measured
 };
 
 struct ObjectList {

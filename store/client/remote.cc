@@ -3,6 +3,7 @@
 #include "store/client/remote.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "runtime/base/guarded.h"
@@ -268,12 +269,14 @@ Result<ObjectList> Remote::list(const Kind& kind, const ListOptions& options) {
   if (options.limit) ask(request, "limit", std::to_string(options.limit));
   ask(request, "continue", options.continue_token);
   json::value body = TRY(send(std::move(request)));
+  const std::set<Key> only(options.only.begin(), options.only.end());  // the API has no word for it
   ObjectList list;
   list.revision = revision_of(body);
   list.continue_token = get_string(body, "metadata.continue");
   for (const json::value& item : get_array(body, "items")) {
     ObjectPtr object = TRY(item_of(kind, item).wrap("the server's answer"));
-    list.items.push_back(std::move(object));
+    bool is_wanted = only.empty() || only.contains(object->key());
+    if (is_wanted) list.items.push_back(std::move(object));
   }
   return list;
 }

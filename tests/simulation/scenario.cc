@@ -96,7 +96,8 @@ class Scenario {
         nodes_(world_, cluster_, clock_, dice_, trace_),
         user_(world_, cluster_, dice_, trace_, Dice(~seed).chance(0.25)) {
     cluster_.listen([this](Actor actor, const Change& change) { hear(actor, change); });
-    cluster_.set_measure([this](const std::string& ns, const std::string& name) { return nodes_.measure(ns, name); });
+    cluster_.set_measure(
+        [this](const std::string& ns, const std::string& name, const auto&) { return nodes_.measure(ns, name); });
     choose();
     world_.add(replicas_rule());
     world_.add(rollout_rule());

@@ -335,6 +335,51 @@ TEST_F(AutoscalerTest, one_measurement_serves_all_and_what_does_not_change_is_no
   EXPECT_EQ(calls("update horizontalpodautoscalers.autoscaling/status"), 20u);
 }
 
+TEST_F(AutoscalerTest, only_the_pods_of_targets_are_measured) {
+  start();
+  deploy(2);
+  deploy(3, "other");  // nobody scales it
+  autoscale();
+  use("10m");
+  tick();
+  use("10m");
+  client.clear_calls();
+  tick();
+  auto names = [&] {
+    std::vector<std::string> out;
+    for (const Key& key : client.last_only()) out.push_back(key.name.substr(0, key.name.find('-')));
+    return out;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"web", "web"}));
+  EXPECT_EQ(calls("list pods.metrics.k8s.io"), 1u);
+
+  autoscale(kCpu, R"(,"minReplicas":1,"maxReplicas":10)", "other",
+            R"("apiVersion":"apps/v1","kind":"Deployment","name":"other")");
+  for (int ticks = 0; ticks < 2; ++ticks) {
+    use("10m");
+    client.clear_calls();
+    tick();
+    EXPECT_EQ(calls("list pods.metrics.k8s.io"), 1u);
+    EXPECT_EQ(condition("ScalingActive", "other"), "True/ValidMetricFound");
+  }
+  EXPECT_EQ(names().size(), client.all(kPod).size());
+}
+
+TEST_F(AutoscalerTest, a_target_whose_selector_changes_is_measured_all_the_same) {
+  start();
+  deploy(1);
+  deploy(1, "other");
+  autoscale();
+  use("10m");
+  tick();
+  use("10m");
+  tick();
+  autoscale(kCpu, R"(,"minReplicas":1,"maxReplicas":10)", "web", R"("apiVersion":"apps/v1","kind":"Deployment","name":"other")");
+  use("10m");
+  tick();
+  EXPECT_EQ(condition("ScalingActive"), "True/ValidMetricFound");
+}
+
 TEST_F(AutoscalerTest, without_autoscalers_nothing_ticks) {
   start();
   deploy(1);

@@ -52,6 +52,21 @@ TEST_F(MetricsTest, pods_are_measured_container_by_container) {
   EXPECT_EQ(get_string(pods()[0]->json(), "window"), "15s");
 }
 
+TEST_F(MetricsTest, what_is_not_wanted_is_not_measured) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "web");
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "other");
+  advance(120s);  // who measures now, waits for a second look
+  use("a-0", 0s, 4096, "web");
+  auto wanted = MUST(agent_->metrics().pods("", "", [](const Object& pod) { return pod.name() == "web"; }));
+  ASSERT_EQ(wanted.size(), 1u);
+  EXPECT_EQ(wanted[0]->name(), "web");
+  auto before = clock_.now();
+  auto none = MUST(agent_->metrics().pods("", "", [](const Object&) { return false; }));
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(clock_.now(), before) << "nothing was looked at";
+}
+
 TEST_F(MetricsTest, only_what_was_asked_for_and_runs) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "web");

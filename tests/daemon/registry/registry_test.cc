@@ -376,9 +376,11 @@ TEST_F(RegistryTest, secrets_take_plain_text) {
 
 TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
   std::vector<std::string> asked;
+  Filter filter;
   world.registry().set_measure(
-      kPodMetrics, [&](const std::string& ns, const std::string& name) -> Result<std::vector<ObjectPtr>> {
+      kPodMetrics, [&](const std::string& ns, const std::string& name, const Filter& wanted) -> Result<std::vector<ObjectPtr>> {
         asked.push_back(ns + "/" + name);
+        filter = wanted;
         if (ns == "broken") return Error(Code::unavailable, "the kernel is silent");
         std::vector<ObjectPtr> out;
         for (const char* one : {"a", "b"})
@@ -395,6 +397,17 @@ TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
   ASSERT_EQ(chosen.items.size(), 1u);
   EXPECT_EQ(chosen.items[0]->name(), "b");
   EXPECT_EQ(asked, (std::vector<std::string>{"default/b", "/", "default/"}));
+  auto pod = [](const char* name, const char* app) {
+    return MUST(Object::make(kPod, World::parse(R"({"metadata":{"name":")" + std::string(name) +
+                                                R"(","namespace":"default","labels":{"app":")" + app + R"("}}})")));
+  };
+  EXPECT_TRUE(filter(*pod("a", "b")));
+  EXPECT_FALSE(filter(*pod("b", "a"))) << "who measures need not measure it";
+  auto named = MUST(world.client().list(kPodMetrics, {.only = {{"default", "a"}, {"default", "none"}}}));
+  ASSERT_EQ(named.items.size(), 1u);
+  EXPECT_EQ(named.items[0]->name(), "a");
+  EXPECT_TRUE(filter(*pod("a", "x")));
+  EXPECT_FALSE(filter(*pod("b", "x")));
   EXPECT_EQ(world.client().get(kPodMetrics, {"default", "none"}).error().text(), "pods.metrics.k8s.io \"none\" not found");
   EXPECT_EQ(world.client().list(kPodMetrics, {.ns = "broken"}).error().code(), Code::unavailable);
   EXPECT_EQ(world.engine->revision(), before);

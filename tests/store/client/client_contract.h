@@ -141,6 +141,9 @@ TEST_P(ClientContract, lists_sorted_by_selectors_and_pages) {
   EXPECT_EQ(names(page), (Names{"d"}));
   EXPECT_TRUE(page.continue_token.empty());
   EXPECT_EQ(client().list(kConfigMap, {"default", "a in b", "", 0, ""}).error().code(), Code::bad_request);
+  ListOptions only{.label_selector = "half=first",
+                   .only = {{"default", "c"}, {"default", "b"}, {"other", "a"}, {"default", "none"}}};
+  EXPECT_EQ(names(MUST(client().list(kConfigMap, only))), (Names{"b"}));
 }
 
 TEST_P(ClientContract, keeps_namespaces_apart) {

@@ -175,6 +175,7 @@ struct FakeClient::State {
     Revision forgotten = 0;
     uint64_t uids = 0;
     int lose = 0;
+    std::vector<Key> last_only;
     std::vector<Fault> faults;
     std::vector<std::string> calls;
     std::vector<Delivery*> watches;
@@ -318,11 +319,14 @@ Result<ObjectPtr> FakeClient::get(const Kind& kind, const Key& key) {
 Result<ObjectList> FakeClient::list(const Kind& kind, const ListOptions& options) {
   TRY(state_->enter("list " + kind.qualified_resource()));
   Filter filter = TRY(Filter::make(options.ns, options.label_selector, options.field_selector));
+  const std::set<Key> only(options.only.begin(), options.only.end());
   return state_->store.with([&](State::Store& store) -> Result<ObjectList> {
+    store.last_only = options.only;
     ObjectList list;
     list.revision = store.revision;
     for (const auto& [key, object] : store.objects[kind.qualified_resource()]) {
       if (!filter.matches(object) || (!options.continue_token.empty() && key.text() <= options.continue_token)) continue;
+      if (!only.empty() && !only.contains(key)) continue;
       if (options.limit > 0 && int64_t(list.items.size()) == options.limit) {
         list.continue_token = list.items.back()->key().text();  // no snapshot: later pages show the latest state
         break;
@@ -556,6 +560,10 @@ void FakeClient::settle() const { state_->pending->wait(); }
 std::vector<std::string> FakeClient::calls() const {
   return state_->store.with([](State::Store& store) { return store.calls; });
 }
+std::vector<Key> FakeClient::last_only() const {
+  return state_->store.with([](const State::Store& store) { return store.last_only; });
+}
+
 void FakeClient::clear_calls() {
   state_->store.with([](State::Store& store) { store.calls.clear(); });
 }

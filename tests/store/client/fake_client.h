@@ -57,6 +57,7 @@ class FakeClient : public Client {
   // What was asked, in order: "create pods default/web", "patch pods/status default/web", "list pods", "watch pods".
   std::vector<std::string> calls() const;
   void clear_calls();
+  std::vector<Key> last_only() const;  // ListOptions::only of the last list
   Revision revision() const;
 
  private:
