@@ -122,7 +122,7 @@ std::optional<uint32_t> parse_local_address(std::string_view text, bool v6) {
   }
   if (!v6) return words[0];
   if (words[0] != 0 || words[1] != 0) return std::nullopt;
-  if (words[2] == 0xffff) return words[3];                                                        // ::ffff:192.0.2.1
+  if (words[2] == 0xffff) return words[3];                                                         // ::ffff:192.0.2.1
   return words[2] == 0 && words[3] == 0 ? std::optional<uint32_t>(0) : std::optional<uint32_t>();  // ::
 }
 
@@ -183,7 +183,8 @@ Result<std::vector<Listener>> listeners() {
   std::vector<Listener> out;
   for (Transport transport : {Transport::tcp, Transport::udp}) {
     for (bool v6 : {false, true}) {
-      const std::string path = std::string("/proc/thread-self/net/") + (transport == Transport::tcp ? "tcp" : "udp") + (v6 ? "6" : "");
+      const std::string path =
+          std::string("/proc/thread-self/net/") + (transport == Transport::tcp ? "tcp" : "udp") + (v6 ? "6" : "");
       std::string list = TRY(read_listening(path, transport));
       for (const Listener& one : parse_listeners(list, transport, v6)) out.push_back(one);
     }

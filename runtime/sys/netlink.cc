@@ -6,6 +6,7 @@
 #include <linux/if_bridge.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <netlink/addr.h>
 #include <netlink/cache.h>
 #include <netlink/errno.h>
@@ -19,6 +20,7 @@
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
 #include <netlink/socket.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cstring>
@@ -392,6 +394,52 @@ void NetlinkMonitor::drain() {
   char buffer[8192];
   // A read of less than the queue, or ENOBUFS after an overflow, both mean the same: look again.
   while (::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0 || errno == ENOBUFS || errno == EINTR) {
+  }
+}
+
+Result<LossMonitor> LossMonitor::open(std::string prefix) {
+  Fd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+  if (!fd) return Error::from_errno("netlink socket");
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE;
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0) return Error::from_errno("bind loss monitor");
+  return LossMonitor(std::move(fd), std::move(prefix));
+}
+
+LossMonitor::News LossMonitor::read() {
+  News news;
+  alignas(nlmsghdr) char buffer[32768];
+  auto ours = [&](nlattr* name) { return name && std::string_view(nla_get_string(name)).starts_with(prefix_); };
+  for (;;) {
+    ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == ENOBUFS) {
+      news.damaged = true;
+      continue;
+    }
+    if (got <= 0) return news;
+    int left = int(got);
+    for (auto* head = reinterpret_cast<nlmsghdr*>(buffer); nlmsg_ok(head, left); head = nlmsg_next(head, &left)) {
+      if (head->nlmsg_type == RTM_DELLINK || head->nlmsg_type == RTM_NEWLINK) {
+        auto* link = static_cast<ifinfomsg*>(nlmsg_data(head));
+        nlattr* name = nlmsg_find_attr(head, sizeof(ifinfomsg), IFLA_IFNAME);
+        if (link->ifi_family != AF_UNSPEC || !ours(name)) continue;
+        // A link that is new says that all of its flags have changed.
+        bool went_down = link->ifi_change != ~0u && (link->ifi_change & IFF_UP) && !(link->ifi_flags & IFF_UP);
+        if (head->nlmsg_type == RTM_DELLINK || went_down) news.links.emplace(nla_get_string(name));
+      } else if (head->nlmsg_type == RTM_DELADDR) {
+        if (ours(nlmsg_find_attr(head, sizeof(ifaddrmsg), IFA_LABEL))) news.damaged = true;
+      } else if (head->nlmsg_type == RTM_DELROUTE) {
+        auto* route = static_cast<rtmsg*>(nlmsg_data(head));
+        nlattr* link = nlmsg_find_attr(head, sizeof(rtmsg), RTA_OIF);
+        if (route->rtm_family != AF_INET || route->rtm_table != RT_TABLE_MAIN || !link) continue;
+        ifreq asked{};
+        asked.ifr_ifindex = int(nla_get_u32(link));
+        bool is_there = ::ioctl(fd_.get(), SIOCGIFNAME, &asked) == 0;  // routes of a link that is gone go with it
+        if (is_there && std::string_view(asked.ifr_name).starts_with(prefix_)) news.damaged = true;
+      }
+    }
   }
 }
 

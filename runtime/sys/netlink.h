@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,24 @@ class NetlinkMonitor {
  private:
   explicit NetlinkMonitor(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;
+};
+
+// Tells of what goes away of the links whose names begin with a prefix: a link itself, its being up, an IPv4 address, a route of
+// the main table. What comes, and what goes of other links, is not told: it costs a look at the message.
+class LossMonitor {
+ public:
+  static Result<LossMonitor> open(std::string prefix);  // in the calling thread's namespace
+  const Fd& fd() const { return fd_; }
+  struct News {
+    std::set<std::string> links;  // that are gone, or not up any more
+    bool damaged = false;         // one lost an address or a route, or there was more than the queue holds
+  };
+  News read();  // empties the queue
+
+ private:
+  LossMonitor(Fd fd, std::string prefix) : fd_(std::move(fd)), prefix_(std::move(prefix)) {}
+  Fd fd_;
+  std::string prefix_;
 };
 
 // A link of ours moves into another namespace under a new name, with its global addresses, and is up there.
