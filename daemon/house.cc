@@ -183,6 +183,7 @@ Result<void> House::furnish() {
     return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
   });
   network_->on_rules([this] { agent_->look_at_draining(); });
+  network_->on_lost_link([this](const std::string& sandbox) { agent_->look_at_network(sandbox); });
   gate_->on_change([this](const std::string& ns) { agent_->look_at_held(ns); });
   node::AgentSeams seams{.client = *client_,
                          .pods = informers_->of(kPod),

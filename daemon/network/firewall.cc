@@ -17,8 +17,10 @@ struct FreeContext {
   void operator()(nft_ctx* context) const { nft_ctx_free(context); }
 };
 
-// One script, all or nothing. The context holds caches of the kernel's rulesets, so it lives no longer than this.
-Result<void> run(const std::string& script) {
+}  // namespace
+
+// The context holds caches of the kernel's rulesets, so it lives no longer than this.
+Result<void> Firewall::run(const std::string& script) {
   std::unique_ptr<nft_ctx, FreeContext> context(nft_ctx_new(NFT_CTX_DEFAULT));
   if (!context || nft_ctx_buffer_error(context.get()) != 0 || nft_ctx_buffer_output(context.get()) != 0)
     return Error(Code::internal, "nftables: out of memory");
@@ -27,12 +29,11 @@ Result<void> run(const std::string& script) {
   return Error(Code::internal, "nftables: " + std::string(complaint.substr(0, kComplaintMax)));
 }
 
-}  // namespace
-
 Result<bool> Firewall::apply(const Ruleset& rules) {
   if (applied_) {
     std::string change = change_script(*applied_, rules);
     if (change.empty() || run(change)) {
+      if (!change.empty()) ++transactions_;
       applied_ = rules;
       return false;
     }
@@ -40,6 +41,7 @@ Result<bool> Firewall::apply(const Ruleset& rules) {
   // The table is not what we thought, or not yet.
   applied_.reset();
   TRY(run(replace_script(rules)));
+  ++transactions_;
   applied_ = rules;
   return true;
 }

@@ -5,7 +5,9 @@
 // Source: libnftables(3).
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "daemon/network/ruleset.h"
 #include "runtime/base/result.h"
@@ -17,11 +19,14 @@ class Firewall {
   // Nothing happens when `rules` is what was applied last. Returns whether the whole table was replaced. Blocks some 0.15 ms
   // per changed element. Errors: internal with nft's own words; then the kernel has what it had.
   Result<bool> apply(const Ruleset& rules);
-  void forget() { applied_.reset(); }  // the next apply replaces the table
-  static Result<void> remove();        // the table; succeeds when there is none
+  void forget() { applied_.reset(); }                      // the next apply replaces the table
+  uint64_t transactions() const { return transactions_; }  // how often the kernel took a change from us
+  static Result<void> remove();                            // the table; succeeds when there is none
+  static Result<void> run(const std::string& script);      // one script of nft, all or nothing. Errors: nft's own words
 
  private:
   std::optional<Ruleset> applied_;
+  uint64_t transactions_ = 0;
 };
 
 }  // namespace coracle::network

@@ -2,9 +2,12 @@
 // See network.h.
 #include "daemon/network/network.h"
 
+#include <algorithm>
+
 #include "daemon/network/dns_server.h"
 #include "daemon/network/dns_service.h"
 #include "daemon/network/firewall.h"
+#include "daemon/network/pod_guard.h"
 #include "daemon/network/pod_network.h"
 #include "daemon/network/service_proxy.h"
 #include "daemon/network/zone_source.h"
@@ -45,7 +48,22 @@ struct Network::State {
   InformerZone zone;
   std::unique_ptr<DnsServer> server;
   std::unique_ptr<ServiceProxy> proxy;
+  std::function<void(const std::string& sandbox)> tell_lost_link;
+
+  Result<void> restore_links(const sys::LossMonitor::News& news);
 };
+
+// Most links that go, go with their pods, and nothing is left to do.
+Result<void> Network::State::restore_links(const sys::LossMonitor::News& news) {
+  bool is_ours = std::any_of(news.links.begin(), news.links.end(),
+                             [&](const std::string& link) { return link == kAnchorName || pods->has_link(link); });
+  if (!news.damaged && !is_ours) return {};
+  log_notice("network", "links, addresses or routes of the pod network were changed; putting them back");
+  std::vector<std::string> lost = TRY(pods->restore_links());
+  for (const std::string& sandbox : lost)
+    if (tell_lost_link) tell_lost_link(sandbox);
+  return {};
+}
 
 Network::Network(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Network::~Network() { stop(); }
@@ -54,7 +72,7 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& s
                                                Informer& pods, EventSink* events) {
   Ranges ranges = TRY(parse(config));
   std::unique_ptr<State> state(
-      new State{config.domain, ranges.dns, nullptr, InformerZone(services, endpoint_slices, pods), nullptr, nullptr});
+      new State{config.domain, ranges.dns, nullptr, InformerZone(services, endpoint_slices, pods), nullptr, nullptr, {}});
   state->pods = TRY(PodNetwork::open({ranges.pods, ranges.services, ranges.dns, config.run_dir}));
 
   DnsServerConfig dns;
@@ -67,8 +85,11 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config, Informer& s
   uint16_t port = state->server->port();
   if (port != kDnsPort) log_notice("dns", "port 53 is taken; translating to another", {{"port", std::to_string(port)}});
 
-  ServiceProxyConfig proxy{ranges.pods, ranges.services, ranges.dns, port,
-                           [attached = state->pods.get()] { return attached->host_ports(); }, config.api_port, {}};
+  ServiceProxyConfig proxy{
+      ranges.pods,    ranges.services, ranges.dns, port, [attached = state->pods.get()] { return attached->host_ports(); },
+      config.api_port};
+  proxy.restore_links = [state = state.get()](const sys::LossMonitor::News& lost) { return state->restore_links(lost); };
+  proxy.restore_guard = [attached = state->pods.get()] { return attached->restore_guard(); };
   if (events != nullptr)
     proxy.ignored = [recorder = EventRecorder(*events, "service-proxy")](const Object& service, const std::string& message) {
       recorder.warning(service, "ExternalAddressIgnored", message);
@@ -112,6 +133,8 @@ bool Network::serves(const std::string& address) const {
 
 void Network::on_rules(std::function<void()> applied) { state_->proxy->on_applied(std::move(applied)); }
 
+void Network::on_lost_link(std::function<void(const std::string& sandbox)> lost) { state_->tell_lost_link = std::move(lost); }
+
 void Network::publish_dns(Client& client) {
   Result<void> made = ensure_dns_service(client, state_->dns);
   if (!made) log_warning("dns", "no Service shows the DNS server", {{"why", made.error().text()}});
@@ -125,6 +148,7 @@ Result<void> Network::wait_applied(std::chrono::milliseconds longest) { return s
 
 Result<void> Network::cleanup(const Config& config) {
   TRY(Firewall::remove().wrap("remove the rules"));
+  TRY(PodGuard::remove().wrap("remove the rules that guard the pods' addresses"));
   return PodNetwork::cleanup(config.run_dir).wrap("remove the links");
 }
 

@@ -55,6 +55,10 @@ class Network {
   bool serves(const std::string& address) const;
   void on_rules(std::function<void()> applied);
 
+  // Before start. Called when the link of an attached sandbox is gone though nobody detached it, from the thread "network";
+  // short. To attach it again gives it the address that it had.
+  void on_lost_link(std::function<void(const std::string& sandbox)> lost);
+
   // Shows the DNS server as the Service kube-dns in kube-system, once that namespace is there. What goes wrong is logged:
   // pods find the server without it.
   void publish_dns(Client& client);

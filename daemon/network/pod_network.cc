@@ -3,8 +3,10 @@
 #include "daemon/network/pod_network.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <map>
+#include <set>
 
+#include "daemon/network/pod_link.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
@@ -17,26 +19,9 @@ namespace {
 constexpr uint32_t kMtuDefault = 1500;
 constexpr int kUnplugTries = 3;
 constexpr std::chrono::milliseconds kRunningPatience{2000};
+// The one setting of the machine's that is changed here; those of our own links go with them.
 constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
 constexpr const char* kForwardingWasOff = "/forwarding-was-off";  // in run_dir: turn it off again at cleanup
-
-std::string hex_of(Ipv4 address) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", address.value);
-  return text;
-}
-
-std::string link_name(Ipv4 address) { return kLinkPrefix + hex_of(address); }
-
-// Locally administered, and the same for an address whenever it comes back: what peers remember of it stays true.
-// `side` tells the two ends of a pair apart.
-std::string mac_of(Ipv4 address, int side) {
-  char text[18];
-  std::snprintf(text, sizeof text, "0a:%02x:%02x:%02x:%02x:%02x", side, address.value >> 24, address.value >> 16 & 0xff,
-                address.value >> 8 & 0xff, address.value & 0xff);
-  return text;
-}
-constexpr int kPodSide = 0x58, kHostSide = 0x59;
 
 bool is_sandbox_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 &&
@@ -81,7 +66,7 @@ uint32_t find_mtu(sys::Netlink& host) {
 // The anchor with exactly our addresses on it, up, and the way to the Services' addresses: they have to be routable from
 // this machine (without a default route, too) before a rule can translate them.
 Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, Ipv4 gateway) {
-  Result<uint32_t> made = host.add_bridge(kAnchorName, mac_of(gateway, kHostSide), kLinkAlias);
+  Result<uint32_t> made = host.add_bridge(kAnchorName, machine_mac(gateway), kLinkAlias);
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   uint32_t anchor = TRY(host.index_of(kAnchorName));
   TRY(quiet_ipv6(kAnchorName));
@@ -95,6 +80,12 @@ Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, I
   TRY(ensure_address(host, anchor, dns));
   TRY(host.set_up(anchor));
   return host.add_route({.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
+}
+
+// The way from this machine to a pod.
+Result<void> lead_to_pod(sys::Netlink& host, uint32_t link, Ipv4 pod, Ipv4 gateway) {
+  TRY(host.add_neighbor(link, pod.text(), pod_mac(pod)));
+  return host.add_route({.destination = pod.text() + "/32", .link = link, .source = gateway.text(), .scope_link = true});
 }
 
 // A link that is up is not yet running: the kernel notices the carrier a moment later, and until then drops what is sent
@@ -130,6 +121,9 @@ Result<std::unique_ptr<PodNetwork>> PodNetwork::open(const PodNetworkConfig& con
   TRY(ensure_forwarding(config.run_dir).wrap("turn on forwarding"));
   std::unique_ptr<PodNetwork> network(new PodNetwork(config, find_mtu(host)));
   TRY(network->restore().wrap("find attached pods again"));
+  Result<void> guarded = network->restore_guard();
+  if (!guarded)  // a kernel without nftables: Services do not work either
+    log_error("network", "nothing keeps pods from sending from each other's addresses", {{"why", guarded.error().text()}});
   return network;
 }
 
@@ -166,7 +160,11 @@ Result<Attachment> PodNetwork::reserve(const std::string& sandbox, std::vector<H
 Result<Ipv4> PodNetwork::attach(const std::string& sandbox, const Fd& netns, std::vector<HostPort> host_ports) {
   if (!is_sandbox_id(sandbox)) return Error(Code::invalid, "sandbox id " + sandbox);
   Attachment attachment = TRY(reserve(sandbox, std::move(host_ports)));
-  Result<void> plugged = plug(attachment, netns);
+  // Before there is a wire: the first packet is guarded, and gets through.
+  Result<void> admitted = guard_.admit(attachment.address);
+  if (!admitted && guarded_) admitted = restore_guard();  // somebody has just removed the tables
+  if (!guarded_) admitted = {};                           // as open() said
+  Result<void> plugged = admitted ? plug(attachment, netns) : std::move(admitted);
   for (int tries = 0; exists_already(plugged) && tries < kUnplugTries; ++tries) {
     // The address's last owner is gone, but the kernel is not done with its interface. It rarely happens: addresses rest.
     TRY(unplug(attachment.address));
@@ -190,7 +188,7 @@ Result<void> PodNetwork::unplug(Ipv4 address) {
 Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   const std::string address = attachment.address.text(), gateway = this->gateway().text();
   const std::string name = link_name(attachment.address);
-  const std::string pod_mac = mac_of(attachment.address, kPodSide), host_mac = mac_of(attachment.address, kHostSide);
+  const std::string own_mac = pod_mac(attachment.address), host_mac = machine_mac(attachment.address);
 
   std::optional<sys::Netlink> opened;
   TRY(sys::in_netns(netns, [&]() -> Result<void> {
@@ -212,7 +210,7 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
                        .peer_netns = &netns,
                        .mtu = mtu_,
                        .mac = host_mac,
-                       .peer_mac = pod_mac,
+                       .peer_mac = own_mac,
                        .alias = kLinkAlias,
                        .up = false}));
     TRY(quiet_ipv6(name));
@@ -221,8 +219,7 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   uint32_t inside = TRY(std::move(eth0));
   uint32_t outside = TRY(host.index_of(name));
   TRY(host.set_up(outside));
-  TRY(host.add_neighbor(outside, address, pod_mac));
-  TRY(host.add_route({.destination = address + "/32", .link = outside, .source = gateway, .scope_link = true}));
+  TRY(lead_to_pod(host, outside, attachment.address, this->gateway()));
 
   Result<void> added = pod.add_address(inside, address + "/32");
   if (!added && !exists_already(added)) return added;
@@ -256,6 +253,53 @@ std::vector<PodPort> PodNetwork::host_ports() const {
   });
 }
 
+bool PodNetwork::has_link(const std::string& name) const {
+  std::vector<Ipv4> all = attached();
+  return std::any_of(all.begin(), all.end(), [&](Ipv4 pod) { return link_name(pod) == name; });
+}
+
+std::vector<Ipv4> PodNetwork::attached() const {
+  return state_.with([](const State& state) {
+    std::vector<Ipv4> out;
+    for (const auto& [sandbox, attachment] : state.attachments) out.push_back(attachment.address);
+    return out;
+  });
+}
+
+Result<std::vector<std::string>> PodNetwork::restore_links() {
+  sys::Netlink host = TRY(sys::Netlink::open());
+  TRY(ensure_anchor(host, config_, gateway()).wrap(std::string("interface ") + kAnchorName));
+  std::map<std::string, sys::Link> links;
+  std::vector<sys::Link> all = TRY(host.links());
+  for (sys::Link& link : all) links.emplace(link.name, std::move(link));
+  auto attachments = state_.with([](const State& state) { return state.attachments; });
+  std::vector<std::string> lost;
+  for (const auto& [sandbox, attachment] : attachments) {
+    auto link = links.find(link_name(attachment.address));
+    if (link == links.end()) {
+      lost.push_back(sandbox);
+      continue;
+    }
+    auto lead = [&]() -> Result<void> {
+      if (!link->second.up) TRY(host.set_up(link->second.index));
+      return lead_to_pod(host, link->second.index, attachment.address, gateway());
+    };
+    Result<void> led = lead();  // it may just be going with its pod
+    if (!led) log_info("network", "no way to a pod", {{"pod", attachment.address.text()}, {"why", led.error().text()}});
+  }
+  return lost;
+}
+
+Result<void> PodNetwork::restore_guard() {
+  std::vector<Ipv4> before = attached();
+  TRY(guard_.replace(before));
+  guarded_ = true;
+  std::set<Ipv4> there(before.begin(), before.end());
+  for (Ipv4 pod : attached())  // whose entry went into the tables that were replaced
+    if (!there.contains(pod)) TRY(guard_.admit(pod));
+  return {};
+}
+
 Ipv4 PodNetwork::gateway() const { return AddressPool(config_.pods).gateway(); }
 
 Result<void> PodNetwork::cleanup(const std::string& run_dir) {
@@ -267,7 +311,8 @@ Result<void> PodNetwork::cleanup(const std::string& run_dir) {
     if (!removed && removed.error().code() != Code::not_found) return removed;
   }
   if (sys::exists(run_dir + kForwardingWasOff)) {
-    TRY(set_sysctl(kForwarding, "0"));
+    std::string now = TRY(sys::read_file(kForwarding));
+    if (now.starts_with('1')) TRY(set_sysctl(kForwarding, "0"));
   }
   return sys::remove_tree(run_dir);
 }

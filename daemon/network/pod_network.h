@@ -8,7 +8,9 @@
 // translation and filtering see both directions of every flow. On a bridge they would only with br_netfilter, which one
 // machine has and the next has not, and which undoes port isolation; a pod that opens a Service of its own would need
 // hairpin mode; and a pod with CAP_NET_RAW could pose as its neighbours. Here each pod has a wire of its own, on which both
-// ends know each other's MAC address from the start: nothing is asked by ARP, nothing can be forged.
+// ends know each other's MAC address from the start, nothing is asked by ARP, and what does not bear the pod's own addresses is
+// dropped (pod_guard.h).
+// What somebody removes by hand comes back: restore_links() makes good what LinkMonitor has told of.
 // The anchor is a bridge without ports: what a dummy interface would be, where the kernel has no module for it.
 //
 // A pod's interface goes away with its namespace: the kernel does that faster than we could. The name of its other end is
@@ -16,6 +18,7 @@
 // Source: Kubernetes network model; veth(4); kernel Documentation/networking/ip-sysctl.rst.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,6 +27,7 @@
 
 #include "daemon/network/address_pool.h"
 #include "daemon/network/attachment.h"
+#include "daemon/network/pod_guard.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/guarded.h"
 
@@ -40,7 +44,7 @@ struct PodNetworkConfig {
 
 class PodNetwork {
  public:
-  // Makes or finds the anchor, turns forwarding on, reads the records. Errors: with the step named.
+  // Makes or finds the anchor, turns forwarding on, reads the records, makes the guard's tables. Errors: with the step named.
   static Result<std::unique_ptr<PodNetwork>> open(const PodNetworkConfig& config);
 
   // Gives the namespace an interface and an address; asked again it answers again. Returns the address.
@@ -50,6 +54,13 @@ class PodNetwork {
   Result<void> detach(const std::string& sandbox);
   Ipv4 address_of(const std::string& sandbox) const;  // none when it is not attached
   std::vector<PodPort> host_ports() const;
+  bool has_link(const std::string& name) const;  // whether a link of this name is an attached pod's
+
+  // Makes good what was taken from the machine's side of the network: the anchor, its addresses and routes, wires that are down.
+  // Returns the sandboxes whose wire is gone as a whole; they are to be attached again. Changes nothing where nothing is missing.
+  Result<std::vector<std::string>> restore_links();
+  // The same for the tables that guard the pods' addresses.
+  Result<void> restore_guard();
 
   Ipv4 gateway() const;
 
@@ -68,11 +79,14 @@ class PodNetwork {
   Result<void> restore();
   Result<Attachment> reserve(const std::string& sandbox, std::vector<HostPort> host_ports);
   Result<void> plug(const Attachment& attachment, const Fd& netns);
+  std::vector<Ipv4> attached() const;
   Result<void> unplug(Ipv4 address);
 
   PodNetworkConfig config_;
   AttachmentRecords records_;
   uint32_t mtu_;
+  PodGuard guard_;
+  std::atomic<bool> guarded_ = false;  // the guard's tables could be made
   Guarded<State> state_;
 };
 

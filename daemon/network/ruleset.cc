@@ -7,8 +7,6 @@
 namespace coracle::network {
 namespace {
 
-std::string table() { return std::string("ip ") + kTableName; }
-
 std::string element(const std::string& key, const std::string& value) { return value.empty() ? key : key + " : " + value; }
 
 std::string elements(const std::vector<std::string>& list, std::string_view separator) {
@@ -17,23 +15,24 @@ std::string elements(const std::vector<std::string>& list, std::string_view sepa
   return out;
 }
 
-std::string declare_set(const std::string& name, const Set& set) {
-  return std::string("add ") + (set.map ? "map " : "set ") + table() + " " + name + " { " + set.declaration + " }\n";
+std::string declare_set(const std::string& table, const std::string& name, const Set& set) {
+  return std::string("add ") + (set.map ? "map " : "set ") + table + " " + name + " { " + set.declaration + " }\n";
 }
 
-std::string declare_chain(const std::string& name, const Chain& chain) {
-  return "add chain " + table() + " " + name + (chain.hook.empty() ? "" : " { " + chain.hook + " }") + "\n";
+std::string declare_chain(const std::string& table, const std::string& name, const Chain& chain) {
+  return "add chain " + table + " " + name + (chain.hook.empty() ? "" : " { " + chain.hook + " }") + "\n";
 }
 
-std::string add_rules(const std::string& name, const Chain& chain) {
+std::string add_rules(const std::string& table, const std::string& name, const Chain& chain) {
   std::string out;
-  for (const std::string& rule : chain.rules) out += "add rule " + table() + " " + name + " " + rule + "\n";
+  for (const std::string& rule : chain.rules) out += "add rule " + table + " " + name + " " + rule + "\n";
   return out;
 }
 
-std::string change_elements(const char* verb, const std::string& name, const std::vector<std::string>& list) {
+std::string change_elements(const std::string& table, const char* verb, const std::string& name,
+                            const std::vector<std::string>& list) {
   if (list.empty()) return "";
-  return std::string(verb) + " element " + table() + " " + name + " { " + elements(list, ", ") + " }\n";
+  return std::string(verb) + " element " + table + " " + name + " { " + elements(list, ", ") + " }\n";
 }
 
 // Elements of `from` that `in` lacks or has with another value.
@@ -59,7 +58,8 @@ const T* find_named(const std::map<std::string, T>& in, const std::string& name)
 
 std::string replace_script(const Ruleset& rules) {
   // Adding first lets the deletion succeed where there is no table yet.
-  std::string out = "add table " + table() + "\ndelete table " + table() + "\ntable " + table() + " {\n";
+  const std::string& table = rules.table;
+  std::string out = "add table " + table + "\ndelete table " + table + "\ntable " + table + " {\n";
   for (const auto& [name, set] : rules.sets) {
     out += std::string(set.map ? "\tmap " : "\tset ") + name + " {\n\t\t" + set.declaration + "\n";
     std::vector<std::string> all = missing(set, nullptr);
@@ -78,32 +78,33 @@ std::string replace_script(const Ruleset& rules) {
 // The order matters, for every line must be valid where it stands: new names first, then what refers to them, and a name
 // goes only after the last reference to it.
 std::string change_script(const Ruleset& before, const Ruleset& after) {
+  const std::string& table = after.table;
   std::string declare, empty, fill, drop;
   for (const auto& [name, set] : after.sets) {
     const Set* old = find_named(before.sets, name);
-    if (old == nullptr) declare += declare_set(name, set);
-    if (old != nullptr) empty += change_elements("delete", name, missing(*old, &set));
-    fill += change_elements("add", name, missing(set, old));
+    if (old == nullptr) declare += declare_set(table, name, set);
+    if (old != nullptr) empty += change_elements(table, "delete", name, missing(*old, &set));
+    fill += change_elements(table, "add", name, missing(set, old));
   }
   for (const auto& [name, chain] : after.chains) {
     const Chain* old = find_named(before.chains, name);
-    if (old == nullptr) declare += declare_chain(name, chain);
+    if (old == nullptr) declare += declare_chain(table, name, chain);
     if (old != nullptr && *old == chain) continue;
-    if (old != nullptr) empty += "flush chain " + table() + " " + name + "\n";
-    fill += add_rules(name, chain);
+    if (old != nullptr) empty += "flush chain " + table + " " + name + "\n";
+    fill += add_rules(table, name, chain);
   }
   std::string drop_sets;
   for (const auto& [name, chain] : before.chains) {
     if (find_named(after.chains, name) != nullptr) continue;
-    empty += "flush chain " + table() + " " + name + "\n";
-    drop += "delete chain " + table() + " " + name + "\n";
+    empty += "flush chain " + table + " " + name + "\n";
+    drop += "delete chain " + table + " " + name + "\n";
   }
   for (const auto& [name, set] : before.sets)
     if (find_named(after.sets, name) == nullptr)
-      drop_sets += std::string("delete ") + (set.map ? "map " : "set ") + table() + " " + name + "\n";
+      drop_sets += std::string("delete ") + (set.map ? "map " : "set ") + table + " " + name + "\n";
   return declare + empty + fill + drop_sets + drop;
 }
 
-std::string remove_script() { return "add table " + table() + "\ndelete table " + table() + "\n"; }
+std::string remove_script(const std::string& table) { return "add table " + table + "\ndelete table " + table + "\n"; }
 
 }  // namespace coracle::network

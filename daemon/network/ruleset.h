@@ -5,8 +5,10 @@
 // Source: nft(8).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace coracle::network {
@@ -27,6 +29,7 @@ struct Set {
 };
 
 struct Ruleset {
+  std::string table = std::string("ip ") + kTableName;  // its family and name
   std::map<std::string, Set> sets;
   std::map<std::string, Chain> chains;
   bool operator==(const Ruleset&) const = default;
@@ -34,9 +37,10 @@ struct Ruleset {
 
 // Makes the table what `rules` says, whatever it was. For reading, too.
 std::string replace_script(const Ruleset& rules);
-// Makes `after` out of `before`; "" when they are equal. A set that changes its declaration must change its name.
+// Makes `after` out of `before`, which is of the same table; "" when they are equal. A set that changes its declaration must
+// change its name.
 std::string change_script(const Ruleset& before, const Ruleset& after);
 // Removes the table; succeeds when there is none.
-std::string remove_script();
+std::string remove_script(const std::string& table = Ruleset().table);
 
 }  // namespace coracle::network

@@ -7,6 +7,7 @@
 
 #include "daemon/network/endpoints.h"
 #include "daemon/network/firewall.h"
+#include "daemon/network/pod_guard.h"
 #include "daemon/network/udp_flows.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
@@ -19,7 +20,8 @@
 namespace coracle::network {
 namespace {
 
-constexpr uint64_t kWoken = 1, kTables = 2;
+constexpr uint64_t kWoken = 1, kTables = 2, kLinks = 3;
+constexpr int kGuardTries = 3;  // at once; somebody may be removing it all the time
 
 Result<std::set<Ipv4>> local_addresses() {
   sys::Netlink host = TRY(sys::Netlink::open());
@@ -57,6 +59,7 @@ struct ServiceProxy::State {
   Informer& slices;
   Fd wake, epoll;
   sys::TableMonitor tables;
+  sys::LossMonitor links;
 
   struct Progress {
     uint64_t wanted = 1;  // counts wakes; the first look is wanted from the beginning
@@ -68,14 +71,20 @@ struct ServiceProxy::State {
 
   // The thread's own.
   Firewall firewall;
+  bool guard_is_gone = false;
+  sys::LossMonitor::News lost_links;
   std::set<UdpPath> udp;
   std::set<std::string> told;  // of what is ignored
   std::jthread thread;
 
   void run(std::stop_token stop);
   void sleep(std::chrono::milliseconds longest);
-  void hear_of_tables();
+  void hear_of_tables(uint64_t own = 0);
+  void hear_of_links();
   void table_is_gone();
+  bool is_damaged() const;
+  bool restore();
+  Result<void> restore_guard();
   void tell(const std::vector<Ignored>& ignored);
   Result<void> bring_level();
 };
@@ -89,8 +98,10 @@ Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig conf
   sys::TableMonitor tables = TRY(sys::TableMonitor::open());
   TRY(sys::epoll_add(epoll, wake, EPOLLIN, kWoken));
   TRY(sys::epoll_add(epoll, tables.fd(), EPOLLIN, kTables));
+  sys::LossMonitor links = TRY(sys::LossMonitor::open(kLinkPrefix));
+  TRY(sys::epoll_add(epoll, links.fd(), EPOLLIN, kLinks));
   std::unique_ptr<State> state(
-      new State{std::move(config), services, slices, std::move(wake), std::move(epoll), std::move(tables)});
+      new State{std::move(config), services, slices, std::move(wake), std::move(epoll), std::move(tables), std::move(links)});
   std::unique_ptr<ServiceProxy> proxy(new ServiceProxy(std::move(state)));
   for (Informer* informer : {&services, &slices})
     informer->on_change([self = proxy.get()](const Informer::Change&) { self->wake(); });
@@ -140,16 +151,58 @@ void ServiceProxy::State::sleep(std::chrono::milliseconds longest) {
   for (const sys::Ready& one : *ready) {
     if (one.key == kWoken) sys::drain_eventfd(wake);
     if (one.key == kTables) hear_of_tables();
+    if (one.key == kLinks) hear_of_links();
   }
 }
 
-void ServiceProxy::State::hear_of_tables() {
-  sys::TableMonitor::News news = tables.read(kTableName);
-  if (news.removals > 0 || news.lost) table_is_gone();
+// Of the changes of our table `own` are our own. What is lost then was most likely news of these.
+void ServiceProxy::State::hear_of_tables(uint64_t own) {
+  std::vector<sys::TableMonitor::News> news = tables.read_all({kTableName, kPodTableName});
+  const sys::TableMonitor::News &services_table = news[0], &pods_table = news[1];
+  const bool lost = services_table.lost && own == 0;
+  if (lost || (services_table.losses > 0 && services_table.changes > own)) table_is_gone();
+  if (lost || pods_table.losses > 0) guard_is_gone = config.restore_guard != nullptr;
+}
+
+void ServiceProxy::State::hear_of_links() {
+  sys::LossMonitor::News news = links.read();
+  lost_links.damaged |= news.damaged;
+  lost_links.links.merge(news.links);
+}
+
+bool ServiceProxy::State::is_damaged() const {
+  return guard_is_gone || (config.restore_links && (lost_links.damaged || !lost_links.links.empty()));
+}
+
+// Puts back what others took from the pod network. False: it could not be done, and is to be tried again.
+bool ServiceProxy::State::restore() {
+  if (guard_is_gone) {
+    Result<void> restored = restore_guard();
+    if (!restored) log_error("network", "pods' addresses are not guarded", {{"why", restored.error().text()}});
+    if (!restored) return false;
+  }
+  if (!is_damaged()) return true;
+  Result<void> restored = config.restore_links(lost_links);
+  if (!restored) log_error("network", "the pods' links are damaged", {{"why", restored.error().text()}});
+  if (restored) lost_links = {};
+  return restored.ok();
+}
+
+Result<void> ServiceProxy::State::restore_guard() {
+  log_notice("network", "somebody changed the rules that guard the pods' addresses; putting them back");
+  for (int tries = 0; tries < kGuardTries; ++tries) {
+    TRY(config.restore_guard());
+    guard_is_gone = false;
+    std::vector<sys::TableMonitor::News> news = tables.read_all({kTableName, kPodTableName});
+    if (news[0].losses > 0) table_is_gone();
+    if (news[1].losses <= 1) return {};  // ours, which removes the tables once
+    guard_is_gone = true;
+  }
+  return Error(Code::unavailable, "somebody keeps changing them");
 }
 
 void ServiceProxy::State::table_is_gone() {
-  log_notice("network", "somebody removed our table; putting it back");
+  log_notice("network", "somebody removed our table or some of it; putting it back");
   firewall.forget();
   progress.with([](Progress& now) { ++now.wanted; });
 }
@@ -157,16 +210,16 @@ void ServiceProxy::State::table_is_gone() {
 void ServiceProxy::State::run(std::stop_token stop) {
   // Rules of a previous daemon serve on until we know what there is; half of the truth would cut connections.
   if (!services.wait_synced(stop) || !slices.wait_synced(stop)) return;
-  SteadyTime due{};  // no sooner
+  SteadyTime due{}, restore_due{};  // no sooner
   while (!stop.stop_requested()) {
+    const SteadyTime now = system_clock().steady();
+    auto until = [&](SteadyTime then) { return std::max(std::chrono::ceil<std::chrono::milliseconds>(then - now), {}); };
+    if (is_damaged() && now >= restore_due)
+      restore_due = now + (restore() ? kRestoreIntervalMin : std::chrono::milliseconds(kProxyRetry));
+    const auto longest = is_damaged() ? until(restore_due) : std::chrono::milliseconds::max();
     auto [wanted, applied] = progress.with([](Progress& now) { return now; });
-    if (wanted == applied) {
-      sleep(std::chrono::milliseconds::max());
-      continue;
-    }
-    SteadyTime now = system_clock().steady();
-    if (now < due) {
-      sleep(std::chrono::ceil<std::chrono::milliseconds>(due - now));
+    if (wanted == applied || now < due) {
+      sleep(wanted == applied ? longest : std::min(longest, until(due)));
       continue;
     }
     Result<void> level = bring_level();
@@ -194,8 +247,16 @@ void ServiceProxy::State::tell(const std::vector<Ignored>& ignored) {
 }
 
 Result<void> ServiceProxy::State::bring_level() {
-  ProxyInput input{config.pods,     config.services, config.dns,         config.dns_port,
-                   services.list(), slices.list(),   config.host_ports(), config.api_port, {}, {}};
+  ProxyInput input{config.pods,
+                   config.services,
+                   config.dns,
+                   config.dns_port,
+                   services.list(),
+                   slices.list(),
+                   config.host_ports(),
+                   config.api_port,
+                   {},
+                   {}};
   if (has_external_addresses(input.service_objects)) {
     Result<void> looked = look_at_machine(input);
     if (!looked) log_warning("network", "not known where this machine listens", {{"why", looked.error().text()}});
@@ -205,10 +266,10 @@ Result<void> ServiceProxy::State::bring_level() {
   hear_of_tables();
   std::set<Ipv4> to_serve = served_addresses(input.slices);
   served.with([&](std::set<Ipv4>& now) { now.insert(to_serve.begin(), to_serve.end()); });
+  const uint64_t before = firewall.transactions();
   bool replaced = TRY(firewall.apply(plan.rules));
   served.with([&](std::set<Ipv4>& now) { now = std::move(to_serve); });
-  // A replacement removes the table once, too; and what is lost here was news of our own change.
-  if (tables.read(kTableName).removals > (replaced ? 1 : 0)) table_is_gone();
+  hear_of_tables(firewall.transactions() - before);
   // Flows that began while there was no table are not translated.
   if (udp == plan.udp && (!replaced || udp.empty())) return {};
   Result<void> forgotten = forget_flows(udp, plan.udp);

@@ -3,8 +3,8 @@
 //
 //   informers, attach/detach ──wake──▶ thread: plan_proxy (pure) ▶ Firewall::apply ▶ forget UDP flows to who is gone
 //
-// A change is applied at once, a flood of them at most every kProxyIntervalMin; nobody waits for it. It also hears when
-// somebody flushes the machine's tables, and puts ours back.
+// A change is applied at once, a flood of them at most every kProxyIntervalMin; nobody waits for it. It also hears, from the
+// kernel, when somebody flushes the machine's tables or takes our links, their addresses or routes away, and has all put back.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,13 @@
 
 #include "daemon/informer/informer.h"
 #include "daemon/network/proxy.h"
+#include "runtime/sys/netlink.h"
 
 namespace coracle::network {
 
 inline constexpr std::chrono::milliseconds kProxyIntervalMin{50};
-inline constexpr std::chrono::seconds kProxyRetry{5};  // after a failure
+inline constexpr std::chrono::milliseconds kRestoreIntervalMin{200};  // lest two who want opposite things keep a core busy
+inline constexpr std::chrono::seconds kProxyRetry{5};                 // after a failure
 
 struct ServiceProxyConfig {
   Ipv4Range pods, services;
@@ -26,6 +28,10 @@ struct ServiceProxyConfig {
   uint16_t dns_port = kDnsPort;
   std::function<std::vector<PodPort>()> host_ports;
   uint16_t api_port = 0;
+  // Put back what the machine's side of the pod network lost, and the rules that guard the pods' addresses. Called on the thread.
+  // May be null.
+  std::function<Result<void>(const sys::LossMonitor::News& lost)> restore_links;
+  std::function<Result<void>()> restore_guard;
   // Told of each external address that a Service asks for and is not given, once for as long as that is so. May be null.
   std::function<void(const Object& service, const std::string& message)> ignored;
 };

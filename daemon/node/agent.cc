@@ -195,6 +195,11 @@ void Agent::look_at_draining() {
   for (const auto& uid : draining) queue_.add(queue_key(uid));
 }
 
+void Agent::look_at_network(const std::string& uid) {
+  table_.change_existing(uid, [](DesiredPod& pod) { pod.lost_network = true; });
+  queue_.add(queue_key(uid));
+}
+
 void Agent::wait_for(std::chrono::nanoseconds span) {
   Guarded<bool> nothing(false);  // only the agent's end comes before the time is up
   nothing.wait_until(

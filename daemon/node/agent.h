@@ -66,6 +66,8 @@ class Agent : public PodStreams, public NodeImages {
   void look_at_held(const std::string& ns);
   // Asks PodNetworkHooks::serves again about those that are to end. Does not block.
   void look_at_draining();
+  // Attaches the pod of this sandbox again, whose link is gone. Does not block.
+  void look_at_network(const std::string& uid);
 
   // ---- PodStreams ----
   Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) override;

@@ -155,6 +155,10 @@ Result<void> PodSync::look() {
   if (record_.sandbox == SandboxFact::alive && has_own_users(pod()) && has_host_users)
     desired_.object = TRY(with_host_users(*desired_.object));
   for (auto& container : record_.containers) look_at(container, sandbox);
+  if (desired_.lost_network) {
+    seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.lost_network = false; });
+    record_.network_known = false;
+  }
   if (record_.sandbox == SandboxFact::alive && !record_.network_known) TRY(attach_network());
   return {};
 }

@@ -22,6 +22,7 @@ struct DesiredPod {
   bool gone = false;          // from the API, or from the manifests
   bool stale_volumes = true;  // what its volumes show may have changed
   bool admitted = false;
+  bool lost_network = false;  // its link is gone; it is to be attached again
 
   // The object in the API, where status and events go. Null: there is none.
   const ObjectPtr& api() const { return is_static ? mirror : object; }

@@ -222,7 +222,7 @@ void append_message(std::string& batch, nl_msg* message) {
   batch.resize(NLMSG_ALIGN(batch.size()));
 }
 
-Result<void> send_message(const Fd& socket, const std::string& bytes, const char* doing) {
+Result<void> send_request(const Fd& socket, const std::string& bytes, const char* doing) {
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
   ssize_t sent = ::sendto(socket.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&kernel), sizeof kernel);
@@ -250,7 +250,7 @@ Result<void> add_set_elements(const std::vector<SetElement>& elements) {
   append_message(batch, end.get());
 
   Fd socket = TRY(open_raw_netfilter());
-  TRY(send_message(socket, batch, "add elements"));
+  TRY(send_request(socket, batch, "add elements"));
   // The kernel has done it, and has answered each, when sendto returns.
   alignas(nlmsghdr) char buffer[8192];
   size_t answers = 0;
@@ -279,7 +279,7 @@ Result<std::vector<ExpiringElement>> expiring_elements(const std::string& table,
   std::string request;
   append_message(request, dump.get());
   Fd socket = TRY(open_raw_netfilter());
-  TRY(send_message(socket, request, "list set"));
+  TRY(send_request(socket, request, "list set"));
 
   std::vector<ExpiringElement> out;
   alignas(nlmsghdr) char buffer[32768];

@@ -258,3 +258,24 @@ else
 fi
 many() { for i in $(seq 30); do admin -o /dev/null -w '%{http_code}\n' "$api$in_default/services/proxy-service:portname1/proxy/" & done | sort | uniq -c | sed 's/^ *//'; }
 expect "many at once" "30 200" many
+
+echo "# What somebody removes by hand comes back"
+address=$(k get pod proxy-service -o 'jsonpath={.status.podIP}')
+wire=coracle$(printf %02x ${address//./ })
+reached() { in_ns busybox ping -c 1 -W 1 "$address" >/dev/null && k exec proxy-service -- nslookup kubernetes.default.svc.cluster.local >/dev/null 2>&1; }
+check "the pod is reached and finds names" until_true 10 reached
+for taken in "ip link del coracle0" "ip link set coracle0 down" "ip addr flush dev coracle0" "ip link set $wire down" "ip link del $wire" \
+             "nft flush ruleset" "nft delete table ip coracle-pods"; do
+  in_ns $taken
+  check "after $taken" until_true 5 reached
+done
+expect "its address is the same" "$address" k get pod proxy-service -o 'jsonpath={.status.podIP}'
+check "what guards the pods' addresses is there again" until_true 5 in_ns nft list chain ip coracle-pods guard
+
+echo "# Services do not take what is not theirs"
+c apply -f - >/dev/null <<'Y'
+{apiVersion: v1, kind: Service, metadata: {name: greedy}, spec: {selector: {proxy-service-target: "true"}, externalIPs: [10.96.0.10],
+  ports: [{port: 53, protocol: UDP, targetPort: 160}]}}
+Y
+check "an event says what is ignored" until_true 10 eval 'k get events --field-selector involvedObject.name=greedy | grep -q "ExternalAddressIgnored.*10.96.0.10"'
+check "and the DNS server answers" reached

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods that really reach each other, Services, the machine and the world, in namespaces of their own.
 #include <linux/if.h>
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <nftables/libnftables.h>
+#include <sys/ioctl.h>
 
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "daemon/network/firewall.h"
+#include "daemon/network/pod_guard.h"
+#include "daemon/network/pod_link.h"
+#include "daemon/network/pod_network.h"
 #include "daemon/network/service_proxy.h"
 #include "runtime/base/guarded.h"
 #include "runtime/sys/netfilter.h"
@@ -362,6 +370,220 @@ TEST_F(World, a_table_that_is_flushed_while_rules_are_planned_comes_back) {
   EXPECT_FALSE(flush);
   run_nft("list chain ip coracle translate");
   proxy->stop();
+}
+
+// ---- what is taken away by hand ----
+
+// Until `works` says what it should; its last word.
+std::string until(const std::string& want, const std::function<std::string()>& works) {
+  std::string got;
+  for (int i = 0; i < 100 && (got = works()) != want; ++i) ::poll(nullptr, 0, 20);
+  return got;
+}
+
+TEST_F(World, what_is_removed_by_hand_comes_back) {
+  connect_outside();
+  up();
+  Pod a = pod("a"), b = pod("b", {{Protocol::tcp, {}, 8081, 8080}});
+  Greeter at_b(b.netns, "b", 8080), here(machine, "machine", 81);
+  put_service("web", R"({"clusterIP":"10.96.3.7","ports":[{"name":"p","port":80}]})");
+  put_endpoints("web", {b.address}, 8080);
+  applied();
+  sys::Netlink host = MUST(sys::Netlink::open());
+  const std::string wire = link_name(MUST(Ipv4::parse(b.address))), gateway = network->gateway_address();
+  auto anchor = [&] { return MUST(host.index_of(kAnchorName)); };
+  const std::map<std::string, std::function<void()>> hands = {
+      {"the anchor", [&] { MUST(host.remove_link(anchor())); }},
+      {"the anchor's being up", [&] { MUST(host.set_down(anchor())); }},
+      {"the gateway's address", [&] { MUST(host.remove_address(anchor(), gateway + "/24")); }},
+      {"the DNS server's address", [&] { MUST(host.remove_address(anchor(), "10.96.0.10/32")); }},
+      {"the way to Services",
+       [&] { MUST(host.remove_route({.destination = "10.96.0.0/16", .link = anchor(), .scope_link = true})); }},
+      {"the way to a pod",
+       [&] {
+         MUST(host.remove_route({.destination = b.address + "/32", .link = MUST(host.index_of(wire)), .scope_link = true}));
+       }},
+      {"a wire's being up", [&] { MUST(host.set_down(MUST(host.index_of(wire)))); }},
+      {"all rules", [] { run_nft("flush ruleset"); }},
+      {"the Services' table", [] { run_nft("delete table ip coracle"); }},
+      {"a chain's rules", [] { run_nft("flush chain ip coracle translate"); }},
+      {"a map's elements", [] { run_nft("flush map ip coracle services"); }},
+      {"the pods' tables", [] { run_nft("delete table ip coracle-pods\ndelete table arp coracle-pods"); }},
+      {"the pods' entries", [] { run_nft("flush set ip coracle-pods pods"); }},
+  };
+  for (const auto& [what, take_away] : hands) {
+    take_away();
+    EXPECT_EQ(until("b " + a.address, [&] { return greet_tcp(a.netns, "10.96.3.7", 80); }), "b " + a.address) << what;
+    EXPECT_EQ(until("b " + gateway, [&] { return greet_tcp(machine, "10.96.3.7", 80); }), "b " + gateway) << what;
+    EXPECT_EQ(until("machine " + a.address, [&] { return greet_tcp(a.netns, gateway, 81); }), "machine " + a.address) << what;
+    EXPECT_EQ(until(std::string("b ") + kOutside, [&] { return greet_tcp(outside, kMachine, 8081); }),
+              std::string("b ") + kOutside)
+        << what;
+    std::set<std::string> addresses;
+    for (const sys::AddressInfo& one : MUST(host.addresses(anchor()))) addresses.insert(one.address);
+    EXPECT_EQ(addresses.size(), 2u) << what;
+    run_nft("list chain arp coracle-pods guard\nlist chain ip coracle-pods guard");
+  }
+  EXPECT_TRUE(lost_links.with([](const auto& lost) { return lost.empty(); }));
+}
+
+TEST_F(World, a_wire_that_is_removed_by_hand_is_told_and_made_again) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  Greeter at_b(b.netns, "b", 8080);
+  sys::Netlink host = MUST(sys::Netlink::open());
+  MUST(host.remove_link(MUST(host.index_of(link_name(MUST(Ipv4::parse(b.address)))))));
+  auto told = [&] { return lost_links.with([](const auto& lost) { return lost.empty() ? std::string() : lost.front(); }); };
+  ASSERT_EQ(until("b", told), "b");
+  EXPECT_EQ(MUST(network->attach("b", b.netns, {})).at(0), b.address);
+  EXPECT_EQ(greet_tcp(a.netns, b.address, 8080), "b " + a.address);
+}
+
+TEST_F(World, the_end_of_a_pod_is_no_loss) {
+  up();
+  for (int i = 0; i < 5; ++i) {
+    Pod one = pod("pod-" + std::to_string(i));
+    MUST(network->detach(one.id));
+  }
+  Pod last = pod("last");
+  sys::Netlink host = MUST(sys::Netlink::open());
+  for (int i = 0; i < 6000 && MUST(host.links()).size() > 3; ++i) ::poll(nullptr, 0, 10);  // lo, the anchor and the last one's
+  applied();
+  EXPECT_TRUE(lost_links.with([](const auto& lost) { return lost.empty(); }));
+}
+
+// ---- whose addresses a pod bears ----
+
+// What arrives first at the machine's UDP port 9999 is the true one, for the forged one was sent before it.
+std::string first_to_arrive(const Fd& socket) {
+  char buffer[64];
+  ssize_t got = ::recv(socket.get(), buffer, sizeof buffer, 0);
+  return got < 0 ? failure() : std::string(buffer, size_t(got));
+}
+
+void send_from(const Fd& netns, const std::string& source, const std::string& to, const std::string& text) {
+  Fd socket = socket_in(netns, SOCK_DGRAM);
+  sockaddr_in from = at(source, 0), where = at(to, 9999);
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0) << failure();
+  ASSERT_GT(::sendto(socket.get(), text.data(), text.size(), 0, reinterpret_cast<sockaddr*>(&where), sizeof where), 0)
+      << failure();
+}
+
+void set_mac(const Fd& netns, const std::string& mac) {
+  Fd socket = socket_in(netns, SOCK_DGRAM);
+  ifreq change{};
+  std::strcpy(change.ifr_name, kPodLinkName);
+  change.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+  unsigned bytes[6];
+  ASSERT_EQ(std::sscanf(mac.c_str(), "%x:%x:%x:%x:%x:%x", bytes, bytes + 1, bytes + 2, bytes + 3, bytes + 4, bytes + 5), 6);
+  for (int i = 0; i < 6; ++i) change.ifr_hwaddr.sa_data[i] = char(bytes[i]);
+  ASSERT_EQ(::ioctl(socket.get(), SIOCSIFHWADDR, &change), 0) << failure();
+}
+
+TEST_F(World, a_pod_sends_from_its_own_addresses_only) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  const std::string gateway = network->gateway_address();
+  Fd heard = socket_in(machine, SOCK_DGRAM);
+  sockaddr_in any = at("0.0.0.0", 9999);
+  ASSERT_EQ(::bind(heard.get(), reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
+  sys::Netlink in_pod = MUST(sys::Netlink::open_in(a.netns));
+  const uint32_t eth0 = MUST(in_pod.index_of(kPodLinkName));
+  MUST(in_pod.add_address(eth0, b.address + "/32"));
+  MUST(in_pod.add_address(eth0, "203.0.113.9/32"));
+  for (const std::string& forged : {b.address, std::string("203.0.113.9")}) {
+    send_from(a.netns, forged, gateway, "forged");
+    send_from(a.netns, a.address, gateway, "true");
+    EXPECT_EQ(first_to_arrive(heard), "true") << forged;
+  }
+  // With its MAC address a link loses its neighbours.
+  const Ipv4 own = MUST(Ipv4::parse(a.address));
+  auto bear = [&](const std::string& mac) {
+    set_mac(a.netns, mac);
+    MUST(in_pod.add_neighbor(eth0, gateway, machine_mac(own)));
+  };
+  bear(pod_mac(MUST(Ipv4::parse(b.address))));
+  send_from(a.netns, a.address, gateway, "forged");
+  bear(pod_mac(own));
+  send_from(a.netns, a.address, gateway, "true");
+  EXPECT_EQ(first_to_arrive(heard), "true");
+  EXPECT_EQ(greet_udp(a.netns, gateway, 9998, 0), "refused") << "its own traffic goes on";
+}
+
+struct __attribute__((packed)) ArpFrame {
+  unsigned char to[6], from[6];
+  uint16_t ethertype, hardware, protocol;
+  uint8_t hardware_size, protocol_size;
+  uint16_t operation;
+  unsigned char sender_mac[6];
+  uint32_t sender;
+  unsigned char target_mac[6];
+  uint32_t target;
+};
+
+// Asks for the gateway in somebody's name.
+void ask_by_arp(const Fd& socket, int link, Ipv4 pod, const std::string& gateway, const std::string& in_name_of, bool own_mac) {
+  ArpFrame frame{};
+  std::memset(frame.to, 0xff, 6);
+  const unsigned char mac[6] = {0x0a,
+                                0x58,
+                                uint8_t(pod.value >> 24),
+                                uint8_t(pod.value >> 16),
+                                uint8_t(pod.value >> 8),
+                                uint8_t(own_mac ? pod.value : pod.value + 1)};
+  std::memcpy(frame.from, mac, 6);
+  std::memcpy(frame.sender_mac, mac, 6);
+  frame.ethertype = htons(ETH_P_ARP), frame.hardware = htons(ARPHRD_ETHER), frame.protocol = htons(ETH_P_IP);
+  frame.hardware_size = 6, frame.protocol_size = 4, frame.operation = htons(ARPOP_REQUEST);
+  frame.sender = at(in_name_of, 0).sin_addr.s_addr, frame.target = at(gateway, 0).sin_addr.s_addr;
+  sockaddr_ll where{};
+  where.sll_family = AF_PACKET, where.sll_ifindex = link, where.sll_halen = 6;
+  std::memset(where.sll_addr, 0xff, 6);
+  ASSERT_GT(::sendto(socket.get(), &frame, sizeof frame, 0, reinterpret_cast<sockaddr*>(&where), sizeof where), 0) << failure();
+}
+
+TEST_F(World, a_pod_speaks_arp_for_itself_only) {
+  up();
+  Pod a = pod("a"), b = pod("b");
+  const Ipv4 own = MUST(Ipv4::parse(a.address));
+  const std::string gateway = network->gateway_address();
+  sys::Netlink in_pod = MUST(sys::Netlink::open_in(a.netns));
+  const int eth0 = int(MUST(in_pod.index_of(kPodLinkName)));
+  Fd socket = MUST(sys::socket_in_netns(a.netns, AF_PACKET, SOCK_RAW, htons(ETH_P_ARP)));
+  timeval patience{kPatienceMs / 1000, kPatienceMs % 1000 * 1000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  ask_by_arp(socket, eth0, own, gateway, b.address, true);
+  ask_by_arp(socket, eth0, own, gateway, a.address, false);
+  ask_by_arp(socket, eth0, own, gateway, a.address, true);
+  ArpFrame answer{};
+  do {
+    ASSERT_EQ(::recv(socket.get(), &answer, sizeof answer, 0), ssize_t(sizeof answer)) << failure();
+  } while (ntohs(answer.operation) != ARPOP_REPLY);
+  EXPECT_EQ(answer.target, at(a.address, 0).sin_addr.s_addr) << "the first to be answered spoke for itself";
+  EXPECT_EQ(answer.target_mac[5], uint8_t(own.value));
+}
+
+// ---- what is not a Service's ----
+
+TEST_F(World, a_service_does_not_take_what_the_machine_listens_on) {
+  connect_outside();
+  config.api_port = 6443;
+  up();
+  Pod b = pod("b");
+  Greeter at_b(b.netns, "b", 8080), ssh(machine, "ssh", 22);
+  put_service("greedy", R"({"type":"LoadBalancer","clusterIP":"10.96.3.9","externalIPs":["192.0.2.1"],
+    "ports":[{"name":"p","port":22},{"name":"q","port":80}]})");
+  for (bool has_endpoints : {false, true}) {
+    if (has_endpoints) put_endpoints("greedy", {b.address}, 8080);
+    applied();
+    EXPECT_EQ(greet_tcp(outside, kMachine, 22), std::string("ssh ") + kOutside) << has_endpoints;
+    EXPECT_EQ(greet_tcp(machine, kMachine, 22), std::string("ssh ") + kMachine) << has_endpoints;
+  }
+  network->stop();
+  EXPECT_EQ(events.said(),
+            std::vector<std::string>{"greedy ExternalAddressIgnored: external address 192.0.2.1 is ignored at port "
+                                     "22/TCP: a process of this machine listens there"})
+      << "once";
 }
 
 TEST_F(World, a_replacement_is_heard_as_one_removal) {

@@ -20,7 +20,8 @@ inline ObjectPtr service(const std::string& name, const std::string& spec, const
 inline ObjectPtr service_since(const std::string& name, const std::string& since, const std::string& spec,
                                const std::string& more = "") {
   return object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":")" + name +
-                              R"(","uid":"uid-)" + name + R"(","creationTimestamp":")" + since + R"("},"spec":)" + spec + more + "}");
+                              R"(","uid":"uid-)" + name + R"(","creationTimestamp":")" + since + R"("},"spec":)" + spec + more +
+                              "}");
 }
 
 // `endpoints` and `ports` are JSON arrays.

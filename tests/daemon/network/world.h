@@ -15,7 +15,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "daemon/event/recorder.h"
 #include "daemon/network/network.h"
+#include "runtime/base/guarded.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/netlink.h"
 #include "runtime/sys/netns.h"
@@ -122,6 +124,19 @@ inline bool can_make_namespaces() {
   return can;
 }
 
+class HeardEvents : public EventSink {
+ public:
+  void post(EventRecord record) override {
+    said_.with([&](auto& said) { said.push_back(record.about.name + " " + record.reason + ": " + record.message); });
+  }
+  std::vector<std::string> said() const {
+    return said_.with([](const auto& said) { return said; });
+  }
+
+ private:
+  Guarded<std::vector<std::string>> said_;
+};
+
 class World : public ::testing::Test {
  protected:
   struct Pod {
@@ -158,7 +173,8 @@ class World : public ::testing::Test {
     services = std::make_unique<Informer>(client, kService);
     slices = std::make_unique<Informer>(client, kEndpointSlice);
     pods = std::make_unique<Informer>(client, kPod);
-    network = MUST(Network::open(config, *services, *slices, *pods));
+    network = MUST(Network::open(config, *services, *slices, *pods, &events));
+    network->on_lost_link([this](const std::string& sandbox) { lost_links.with([&](auto& lost) { lost.push_back(sandbox); }); });
     network->start();
     for (Informer* informer : {services.get(), slices.get(), pods.get()}) MUST(informer->start());
     applied();
@@ -215,6 +231,8 @@ class World : public ::testing::Test {
   std::string directory;
   Config config;
   FakeClient client;
+  HeardEvents events;
+  Guarded<std::vector<std::string>> lost_links;  // sandboxes
   std::unique_ptr<Informer> services, slices, pods;
   std::unique_ptr<Network> network;
 };

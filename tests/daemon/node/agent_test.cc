@@ -448,6 +448,25 @@ TEST_F(AgentTest, a_failing_network_leaves_nothing_and_is_tried_again) {
   EXPECT_EQ(state(), "Running");
 }
 
+TEST_F(AgentTest, a_pod_whose_link_is_gone_is_attached_again) {
+  boot();
+  put_pod(kOne);
+  ASSERT_EQ(attached_, std::vector<std::string>{uid()});
+  agent_->look_at_network(uid());
+  agent_->look_at_network("nobody");
+  settle();
+  EXPECT_EQ(attached_, (std::vector<std::string>{uid(), uid()}));
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 0);
+  attach_error_ = Error(Code::unavailable, "no netlink");
+  agent_->look_at_network(uid());
+  settle();
+  attach_error_.reset();
+  advance(seconds(1));
+  EXPECT_EQ(attached_.size(), 4u) << "once in vain, and once more";
+  EXPECT_EQ(state(), "Running");
+}
+
 TEST_F(AgentTest, missing_references_are_named_and_healed) {
   boot();
   put_pod(

@@ -14,7 +14,8 @@ std::string text(const std::vector<Listener>& all) {
   std::string out;
   for (const Listener& one : all) {
     char line[64];
-    std::snprintf(line, sizeof line, "%s %08x %u\n", one.transport == Transport::tcp ? "tcp" : "udp", one.at.address, one.at.port);
+    std::snprintf(line, sizeof line, "%s %08x %u\n", one.transport == Transport::tcp ? "tcp" : "udp", one.at.address,
+                  one.at.port);
     out += line;
   }
   return out;
