@@ -6,12 +6,31 @@
 
 #include <memory>
 
+#include "daemon/network/address.h"
 #include "runtime/base/text.h"
+#include "runtime/sys/netfilter.h"
 
 namespace coracle::network {
 namespace {
 
 constexpr size_t kComplaintMax = 500;  // bytes of nft's words that are worth keeping
+
+// The rules with what their dynamic sets hold now, for as long as it would have stayed. A set that is not there holds nothing.
+Ruleset with_remembered(const Ruleset& rules) {
+  Ruleset out = rules;
+  size_t left = kCarriedElementsMax;
+  const std::string name_of_table = rules.table.substr(rules.table.find(' ') + 1);
+  for (auto& [name, set] : out.sets) {
+    if (!is_dynamic(set) || left == 0) continue;
+    auto held = sys::expiring_elements(name_of_table, name, left);
+    if (!held) continue;
+    left -= held->size();
+    for (const sys::ExpiringElement& one : *held)
+      if (std::string text = expiring_element_text(one.key, one.expires_ms); !text.empty())
+        set.elements.emplace(std::move(text), "");
+  }
+  return out;
+}
 
 struct FreeContext {
   void operator()(nft_ctx* context) const { nft_ctx_free(context); }
@@ -40,7 +59,7 @@ Result<bool> Firewall::apply(const Ruleset& rules) {
   }
   // The table is not what we thought, or not yet.
   applied_.reset();
-  TRY(run(replace_script(rules)));
+  TRY(run(replace_script(with_remembered(rules))));
   ++transactions_;
   applied_ = rules;
   return true;

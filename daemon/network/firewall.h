@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Firewall: brings a Ruleset into the kernel as one transaction, through libnftables. It remembers what it applied last
 // and sends only what differs; when the kernel no longer has what it should (somebody reloaded the machine's firewall, and
-// with it flushed everybody's tables), it replaces the whole table. Not thread-safe: one thread's.
+// with it flushed everybody's tables), it replaces the whole table. What packets have put into its dynamic sets (the clients that
+// session affinity remembers) goes over into the new one. Not thread-safe: one thread's.
 // Source: libnftables(3).
 #pragma once
 
@@ -13,6 +14,8 @@
 #include "runtime/base/result.h"
 
 namespace coracle::network {
+
+inline constexpr size_t kCarriedElementsMax = 65536;  // of all dynamic sets; further ones are forgotten
 
 class Firewall {
  public:

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "daemon/network/address.h"
+
 namespace coracle::network {
 namespace {
 
@@ -55,6 +57,15 @@ const T* find_named(const std::map<std::string, T>& in, const std::string& name)
 }
 
 }  // namespace
+
+bool is_dynamic(const Set& set) { return set.declaration.find("flags dynamic") != std::string::npos; }
+
+std::string expiring_element_text(std::string_view key, uint64_t expires_ms) {
+  if (key.size() != sizeof(uint32_t)) return "";
+  Ipv4 address;
+  for (char byte : key) address.value = address.value << 8 | uint8_t(byte);
+  return address.text() + " timeout " + std::to_string(expires_ms / 1000 + 1) + "s";
+}
 
 std::string replace_script(const Ruleset& rules) {
   // Adding first lets the deletion succeed where there is no table yet.

@@ -28,6 +28,11 @@ struct Set {
   bool operator==(const Set&) const = default;
 };
 
+// Whether packets put elements into the set; the table's owner puts none.
+bool is_dynamic(const Set& set);
+// An element of a dynamic set of IPv4 addresses, to be forgotten after a time; "" when the key is no address.
+std::string expiring_element_text(std::string_view key, uint64_t expires_ms);
+
 struct Ruleset {
   std::string table = std::string("ip ") + kTableName;  // its family and name
   std::map<std::string, Set> sets;

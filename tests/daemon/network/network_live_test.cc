@@ -586,6 +586,41 @@ TEST_F(World, a_service_does_not_take_what_the_machine_listens_on) {
       << "once";
 }
 
+TEST_F(World, affinity_outlives_the_daemon_and_its_table) {
+  up();
+  Pod a = pod("a");
+  std::vector<Pod> others;
+  std::vector<std::unique_ptr<Greeter>> greeters;
+  std::vector<std::string> addresses;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(pod("other-" + std::to_string(i)));
+    greeters.push_back(std::make_unique<Greeter>(others.back().netns, std::to_string(i), 8080));
+    addresses.push_back(others.back().address);
+  }
+  put_service("web", R"({"clusterIP":"10.96.3.7","sessionAffinity":"ClientIP","ports":[{"name":"p","port":80}]})");
+  put_endpoints("web", addresses, 8080);
+  applied();
+  const std::string first = greet_tcp(a.netns, "10.96.3.7", 80);
+  down();
+  up();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), first) << "a new daemon";
+  run_nft("flush chain ip coracle translate");
+  until(first, [&] { return greet_tcp(a.netns, "10.96.3.7", 80); });
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), first) << "a table that was made anew";
+  const size_t chosen = size_t(first[0] - '0');
+  std::vector<std::string> fewer = addresses;
+  fewer.erase(fewer.begin() + ptrdiff_t(chosen == 0 ? 1 : 0));
+  put_endpoints("web", fewer, 8080);
+  applied();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), first) << "another endpoint is gone";
+  std::erase(fewer, addresses[chosen]);
+  put_endpoints("web", fewer, 8080);
+  applied();
+  const std::string second = greet_tcp(a.netns, "10.96.3.7", 80);
+  EXPECT_NE(second, first) << "its own endpoint is gone";
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), second);
+}
+
 TEST_F(World, a_replacement_is_heard_as_one_removal) {
   sys::TableMonitor monitor = MUST(sys::TableMonitor::open());
   Ruleset rules;

@@ -113,8 +113,8 @@ ProxyInput on_machine(std::vector<ObjectPtr> services, std::vector<ObjectPtr> sl
 
 ObjectPtr thief(const std::string& external, const std::string& ports, const std::string& cluster = "10.96.9.9",
                 const std::string& name = "aaa", const std::string& since = kEarly) {
-  return service_since(
-      name, since, R"({"clusterIP":")" + cluster + R"(","externalIPs":[)" + external + R"(],"ports":[)" + ports + "]}");
+  return service_since(name, since,
+                       R"({"clusterIP":")" + cluster + R"(","externalIPs":[)" + external + R"(],"ports":[)" + ports + "]}");
 }
 
 ObjectPtr thief_slice(const std::string& name = "aaa") {
@@ -176,22 +176,24 @@ TEST(Proxy, the_apis_port_is_no_node_port_and_no_host_port) {
   ProxyPlan plan = plan_proxy(in);
   EXPECT_EQ(elements(plan, "node-ports"), "udp . 6443 : goto service/default/np/b/udp\n");
   EXPECT_EQ(elements(plan, "host-ports") + elements(plan, "host-ports-at"), "");
-  EXPECT_EQ(ignored(plan), "np: node port 6443/TCP is ignored: it is the API's\n"
-                           "-: host port 6443/TCP of pod 10.244.0.9 is ignored: it is the API's\n"
-                           "-: host port 6443/TCP of pod 10.244.0.9 is ignored: it is the API's\n");
+  EXPECT_EQ(ignored(plan),
+            "np: node port 6443/TCP is ignored: it is the API's\n"
+            "-: host port 6443/TCP of pod 10.244.0.9 is ignored: it is the API's\n"
+            "-: host port 6443/TCP of pod 10.244.0.9 is ignored: it is the API's\n");
   in.slices.clear();
   EXPECT_EQ(elements(plan_proxy(in), "refused-node-ports"), "udp . 6443 : \n");
 }
 
 TEST(Proxy, an_external_address_is_the_older_services) {
   ObjectPtr young = thief(R"("192.0.2.7")", R"({"name":"a","port":80})", "10.96.9.9", "aaa", kLate);
-  ObjectPtr old = thief(R"("192.0.2.7")", R"({"name":"a","port":80},{"name":"b","port":80,"protocol":"UDP"})", "10.96.9.8", "zzz",
-                        kEarly);
+  ObjectPtr old =
+      thief(R"("192.0.2.7")", R"({"name":"a","port":80},{"name":"b","port":80,"protocol":"UDP"})", "10.96.9.8", "zzz", kEarly);
   for (std::vector<ObjectPtr> slices : {std::vector<ObjectPtr>{thief_slice("aaa"), thief_slice("zzz")}, {thief_slice("aaa")}}) {
     ProxyPlan plan = plan_proxy(on_machine({young, old}, slices));
     EXPECT_EQ(ignored(plan), "aaa: external address 192.0.2.7 is ignored at port 80/TCP: Service default/zzz has it\n");
     const bool serves = slices.size() == 2;
-    EXPECT_EQ(elements(plan, "services").find("tcp . 192.0.2.7 . 80 : goto service/default/zzz/a/tcp") != std::string::npos, serves);
+    EXPECT_EQ(elements(plan, "services").find("tcp . 192.0.2.7 . 80 : goto service/default/zzz/a/tcp") != std::string::npos,
+              serves);
     EXPECT_EQ(elements(plan, "refused").find("tcp . 192.0.2.7 . 80") != std::string::npos, !serves);
     EXPECT_EQ(plan.udp.size(), serves ? 2u : 0u);
   }
@@ -267,6 +269,16 @@ TEST(Ruleset, a_change_touches_only_what_differs) {
   EXPECT_EQ(change_script(before, before), "");
   ObjectPtr two = slice("web", "[" + endpoint("10.244.0.5") + "," + endpoint("10.244.0.8") + "]", kHttp);
   EXPECT_GOLDEN("change-endpoint.nft", change_script(before, plan_proxy(input({web()}, {two})).rules));
+}
+
+TEST(Ruleset, what_dynamic_sets_remember_goes_over_with_the_time_it_has_left) {
+  Ruleset rules = plan_proxy(input({web(R"(,"sessionAffinity":"ClientIP")")}, {web_slice()})).rules;
+  std::string dynamic;
+  for (const auto& [name, set] : rules.sets)
+    if (is_dynamic(set)) dynamic += name + "\n";
+  EXPECT_EQ(dynamic, "clients/default/web/http/tcp/10.244.0.4.8080\nclients/default/web/http/tcp/10.244.0.5.8080\n");
+  EXPECT_EQ(expiring_element_text("\x0a\xf4\x01\xfe", 9999), "10.244.1.254 timeout 10s");
+  EXPECT_EQ(expiring_element_text("\x0a\xf4\x01", 9999), "");
 }
 
 TEST(Ruleset, a_service_comes_and_goes) {
