@@ -30,6 +30,11 @@ bool serves_while_terminating(const view::Endpoint& endpoint) {
   return endpoint.conditions().terminating() && endpoint.conditions().serving();
 }
 
+void add_served(const Object& slice, std::set<Ipv4>& to) {
+  for (view::Endpoint endpoint : view::EndpointSlice(slice).endpoints())
+    if (ready(endpoint) && !endpoint.conditions().terminating()) to.insert(address_of(endpoint));
+}
+
 }  // namespace
 
 bool ready(const view::Endpoint& endpoint) {
@@ -80,9 +85,15 @@ std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_
 
 std::set<Ipv4> served_addresses(const std::vector<ObjectPtr>& slices) {
   std::set<Ipv4> out;
-  for (const ObjectPtr& slice : slices)
-    for (view::Endpoint endpoint : view::EndpointSlice(*slice).endpoints())
-      if (ready(endpoint) && !endpoint.conditions().terminating()) out.insert(address_of(endpoint));
+  for (const ObjectPtr& slice : slices) add_served(*slice, out);
+  return out;
+}
+
+std::vector<std::string> served_by(const Object& slice) {
+  std::set<Ipv4> addresses;
+  add_served(slice, addresses);
+  std::vector<std::string> out;
+  for (Ipv4 address : addresses) out.push_back(address.text());
   return out;
 }
 

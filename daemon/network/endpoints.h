@@ -44,5 +44,7 @@ std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_
 // The addresses of all endpoints that are sent connections and are not known to end. Who ends and is sent them all the same
 // (publishNotReadyAddresses, or no other is left) is sent them until it is gone.
 std::set<Ipv4> served_addresses(const std::vector<ObjectPtr>& slices);
+// Those of one slice, as text: the index "served" of an informer of slices.
+std::vector<std::string> served_by(const Object& slice);
 
 }  // namespace coracle::network

@@ -159,7 +159,8 @@ class Writer {
     for (Protocol protocol : {Protocol::tcp, Protocol::udp}) {
       std::string chain = std::string("dns/") + protocol_name(protocol);
       rules().chains[chain].rules = {translate(protocol, {dns, port})};
-      rules().sets[kServices].elements.try_emplace(key(protocol, dns, kDnsPort), "goto " + chain);
+      bool is_ours = rules().sets[kServices].elements.try_emplace(key(protocol, dns, kDnsPort), "goto " + chain).second;
+      if (is_ours && protocol == Protocol::udp) plan_.udp.insert({dns, kDnsPort, dns, port});
     }
   }
 

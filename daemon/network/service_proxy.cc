@@ -20,6 +20,7 @@
 namespace coracle::network {
 namespace {
 
+constexpr const char* kByServed = "served";  // an index of slices
 constexpr uint64_t kWoken = 1, kTables = 2, kLinks = 3;
 constexpr int kGuardTries = 3;  // at once; somebody may be removing it all the time
 
@@ -44,9 +45,9 @@ Result<void> look_at_machine(ProxyInput& input) {
   return {};
 }
 
-Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& now) {
+Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& now, const Ipv4Range& services) {
   std::set<Ipv4> local = TRY(local_addresses());
-  UdpFlows flows(before, now, std::move(local));
+  UdpFlows flows(before, now, std::move(local), services);
   Result<size_t> forgotten = sys::forget_udp_flows([&](const sys::UdpFlow& flow) { return flows.stale(flow); });
   return forgotten ? Result<void>() : Result<void>(forgotten.take_error());
 }
@@ -74,6 +75,7 @@ struct ServiceProxy::State {
   bool guard_is_gone = false;
   sys::LossMonitor::News lost_links;
   std::set<UdpPath> udp;
+  bool looked_at_flows = false;
   std::set<std::string> told;  // of what is ignored
   std::jthread thread;
 
@@ -103,6 +105,7 @@ Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig conf
   std::unique_ptr<State> state(
       new State{std::move(config), services, slices, std::move(wake), std::move(epoll), std::move(tables), std::move(links)});
   std::unique_ptr<ServiceProxy> proxy(new ServiceProxy(std::move(state)));
+  slices.add_index(kByServed, served_by);
   for (Informer* informer : {&services, &slices})
     informer->on_change([self = proxy.get()](const Informer::Change&) { self->wake(); });
   return proxy;
@@ -124,7 +127,7 @@ void ServiceProxy::on_applied(std::function<void()> applied) { state_->tell_appl
 
 bool ServiceProxy::serves(Ipv4 address) const {
   bool by_rules = state_->served.with([&](const std::set<Ipv4>& served) { return served.contains(address); });
-  return by_rules || served_addresses(state_->slices.list()).contains(address);
+  return by_rules || !state_->slices.by_index(kByServed, address.text()).empty();
 }
 
 void ServiceProxy::wake() {
@@ -271,10 +274,12 @@ Result<void> ServiceProxy::State::bring_level() {
   served.with([&](std::set<Ipv4>& now) { now = std::move(to_serve); });
   hear_of_tables(firewall.transactions() - before);
   // Flows that began while there was no table are not translated.
-  if (udp == plan.udp && (!replaced || udp.empty())) return {};
-  Result<void> forgotten = forget_flows(udp, plan.udp);
+  const bool first = !std::exchange(looked_at_flows, true);  // some may be of before this daemon
+  if (!first && udp == plan.udp && (!replaced || udp.empty())) return {};
+  const bool is_concerned = !udp.empty() || !plan.udp.empty();
+  Result<void> forgotten = forget_flows(udp, plan.udp, config.services);
   udp = std::move(plan.udp);
-  if (!forgotten) log_warning("network", "old UDP flows may live on", {{"why", forgotten.error().text()}});
+  if (!forgotten && is_concerned) log_warning("network", "old UDP flows may live on", {{"why", forgotten.error().text()}});
   return {};
 }
 

@@ -10,8 +10,8 @@ UdpFlows::Fronts UdpFlows::fronts_of(const std::set<UdpPath>& paths) {
   return out;
 }
 
-UdpFlows::UdpFlows(const std::set<UdpPath>& before, const std::set<UdpPath>& now, std::set<Ipv4> local)
-    : before_(fronts_of(before)), now_(fronts_of(now)), local_(std::move(local)) {}
+UdpFlows::UdpFlows(const std::set<UdpPath>& before, const std::set<UdpPath>& now, std::set<Ipv4> local, const Ipv4Range& services)
+    : before_(fronts_of(before)), now_(fronts_of(now)), local_(std::move(local)), services_(services) {}
 
 bool UdpFlows::stale(const sys::UdpFlow& flow) const {
   const Ipv4 destination{flow.destination};
@@ -23,7 +23,7 @@ bool UdpFlows::stale(const sys::UdpFlow& flow) const {
     if (auto found = now_.find(front); found != now_.end()) return !found->second.contains(answering);
     if (before_.contains(front)) return translated;
   }
-  return false;
+  return translated && services_.contains(destination);
 }
 
 }  // namespace coracle::network

@@ -16,8 +16,9 @@ namespace coracle::network {
 
 class UdpFlows {
  public:
-  // `before`: what was led where until now. `local`: this machine's addresses, where node and host ports answer.
-  UdpFlows(const std::set<UdpPath>& before, const std::set<UdpPath>& now, std::set<Ipv4> local);
+  // `before`: what was led where until now. `local`: this machine's addresses, where node and host ports answer. `services`: the
+  // range of cluster addresses; what was translated there and is led nowhere now is of a Service that went while nobody looked.
+  UdpFlows(const std::set<UdpPath>& before, const std::set<UdpPath>& now, std::set<Ipv4> local, const Ipv4Range& services = {});
   bool stale(const sys::UdpFlow& flow) const;
 
  private:
@@ -27,6 +28,7 @@ class UdpFlows {
   static Fronts fronts_of(const std::set<UdpPath>& paths);
   Fronts before_, now_;
   std::set<Ipv4> local_;
+  Ipv4Range services_;
 };
 
 }  // namespace coracle::network

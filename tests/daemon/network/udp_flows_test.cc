@@ -42,5 +42,14 @@ TEST(UdpFlows, what_leads_elsewhere_than_it_should_is_stale) {
     EXPECT_EQ(flows.stale(row.flow), row.stale) << row.name;
 }
 
+TEST(UdpFlows, of_a_service_that_went_while_no_daemon_ran_are_stale) {
+  const Ipv4Range services = MUST(Ipv4Range::parse("10.96.0.0/16"));
+  const UdpFlows flows({}, {{ip("10.96.0.10"), 53, ip("10.96.0.10"), 10053}}, {ip("10.96.0.10")}, services);
+  EXPECT_TRUE(flows.stale(flow("10.96.0.6", 53, "10.244.0.2", 5353)));
+  EXPECT_FALSE(flows.stale(flow("10.96.0.6", 53, "10.96.0.6", 53))) << "never translated";
+  EXPECT_FALSE(flows.stale(flow("192.0.2.1", 30053, "10.244.0.2", 5353))) << "perhaps somebody else's";
+  EXPECT_FALSE(flows.stale(flow("10.96.0.10", 53, "10.96.0.10", 10053))) << "our DNS server's";
+}
+
 }  // namespace
 }  // namespace coracle::network
