@@ -25,12 +25,14 @@
 namespace coracle::network {
 namespace {
 
-void run_nft(const char* script) {
+// "" when all is well, else nft's words.
+std::string try_nft(const std::string& script) {
   std::unique_ptr<nft_ctx, void (*)(nft_ctx*)> nft(nft_ctx_new(NFT_CTX_DEFAULT), nft_ctx_free);
-  ASSERT_EQ(nft_ctx_buffer_output(nft.get()), 0);
-  ASSERT_EQ(nft_ctx_buffer_error(nft.get()), 0);
-  EXPECT_EQ(nft_run_cmd_from_buffer(nft.get(), script), 0) << nft_ctx_get_error_buffer(nft.get());
+  if (nft_ctx_buffer_output(nft.get()) != 0 || nft_ctx_buffer_error(nft.get()) != 0) return "no memory";
+  if (nft_run_cmd_from_buffer(nft.get(), script.c_str()) == 0) return "";
+  return std::string("nft: ") + nft_ctx_get_error_buffer(nft.get());
 }
+void run_nft(const std::string& script) { EXPECT_EQ(try_nft(script), ""); }
 
 TEST_F(World, pods_reach_each_other_and_the_machine) {
   up();
@@ -422,7 +424,11 @@ TEST_F(World, what_is_removed_by_hand_comes_back) {
     std::set<std::string> addresses;
     for (const sys::AddressInfo& one : MUST(host.addresses(anchor()))) addresses.insert(one.address);
     EXPECT_EQ(addresses.size(), 2u) << what;
-    run_nft("list chain arp coracle-pods guard\nlist chain ip coracle-pods guard");
+    const std::string entry = " { " + wire + " . " + pod_mac(MUST(Ipv4::parse(b.address))) + " . " + b.address + " }";
+    for (const char* family : {"ip", "arp"})
+      for (const std::string& part : {std::string("list chain ") + family + " coracle-pods guard",
+                                      std::string("get element ") + family + " coracle-pods pods" + entry})
+        EXPECT_EQ(until("", [&] { return try_nft(part); }), "") << what << ": " << part;
   }
   EXPECT_TRUE(lost_links.with([](const auto& lost) { return lost.empty(); }));
 }
