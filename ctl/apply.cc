@@ -209,7 +209,7 @@ void add_apply(Commands& commands) {
   apply.add_option("-o,--output", flags->output, "yaml, json or name");
   add_dry_run(apply, flags->dry_run);
   apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
-  apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value();
+  apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value("strict");
   apply.add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");
   apply.add_flag("--force-conflicts", flags->force_conflicts, "with --server-side: take over fields of others");
   apply.add_option("-k,--kustomize", flags->kustomize, "a directory with a kustomization: not supported");

@@ -32,7 +32,7 @@ Result<Session*> Commands::session() {
 }
 
 void FileFlags::add_to(Command command) {
-  command.add_option("-f,--filename", files, "file, directory or - for standard input");
+  command.add_option("-f,--filename", files, "file, directory or - for standard input").delimiter(',');
   command.add_flag("-R,--recursive", recursive, "look into subdirectories too");
 }
 

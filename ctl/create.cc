@@ -16,7 +16,7 @@ void CreateFlags::add_to(Command command) {
   command.add_option("-o,--output", output, "yaml, json or name");
   add_dry_run(command, dry_run);
   command.add_option("--field-manager", field_manager, "who owns the fields");
-  command.add_option("--validate", validate, "strict, warn or ignore").optional_value();
+  command.add_option("--validate", validate, "strict, warn or ignore").optional_value("strict");
   command.add_flag("--save-config", save_config, "remember it for apply");
 }
 

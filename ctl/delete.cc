@@ -115,7 +115,7 @@ void add_delete(Commands& commands) {
   flags->files.add_to(command);
   command.add_option("-l,--selector", flags->selector, "label selector");
   command.add_option("--field-selector", flags->field_selector, "field selector");
-  command.add_option("--cascade", flags->cascade, "background, foreground or orphan").optional_value();
+  command.add_option("--cascade", flags->cascade, "background, foreground or orphan").optional_value("background");
   command.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
   command.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
   command.add_option("-o,--output", flags->output, "name");

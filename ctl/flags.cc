@@ -3,7 +3,11 @@
 #include "ctl/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <stdexcept>
+
+#include "runtime/base/text.h"
 
 namespace coracle::ctl {
 
@@ -43,19 +47,32 @@ bool Flag::takes_many() const { return option_->get_expected_max() > 1; }
 // ---- commands ----
 
 Command Command::add_command(std::string_view name, std::string_view about) const {
-  return Command(app_->add_subcommand(std::string(name), std::string(about))->fallthrough());
+  CLI::App* app = app_->add_subcommand(std::string(name), std::string(about))->fallthrough();
+  app->require_subcommand(0, 1);  // behind the command that a line names, a word like another command's name is an argument
+  return Command(app);
 }
 
+namespace {
+
+template <typename T>
+Flag add_single(CLI::App& app, std::string_view names, T& value, std::string_view about) {
+  CLI::Option* option = app.add_option(std::string(names), value, std::string(about));
+  if (!option->get_positional()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return Flag(option);
+}
+
+}  // namespace
+
 Flag Command::add_option(std::string_view names, std::string& value, std::string_view about) const {
-  return Flag(app_->add_option(std::string(names), value, std::string(about)));
+  return add_single(*app_, names, value, about);
 }
 
 Flag Command::add_option(std::string_view names, int& value, std::string_view about) const {
-  return Flag(app_->add_option(std::string(names), value, std::string(about)));
+  return add_single(*app_, names, value, about);
 }
 
 Flag Command::add_option(std::string_view names, int64_t& value, std::string_view about) const {
-  return Flag(app_->add_option(std::string(names), value, std::string(about)));
+  return add_single(*app_, names, value, about);
 }
 
 Flag Command::add_option(std::string_view names, std::vector<std::string>& values, std::string_view about) const {
@@ -114,6 +131,117 @@ Command Command::given_command() const {
 
 // ---- the line ----
 
+std::optional<bool> parse_bool(std::string_view text) {
+  static constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "TRUE", "true", "True"},
+      kFalse{"0", "f", "F", "FALSE", "false", "False"};
+  if (std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end()) return true;
+  if (std::find(kFalse.begin(), kFalse.end(), text) != kFalse.end()) return false;
+  return std::nullopt;
+}
+
+namespace {
+
+// CLI11 keeps the "=" of "-n=default", takes the next word where "--output=" has no value, and lets "--dry-run pods" take "pods".
+// So flags are read here, as kubectl's pflag does, and written for CLI11 in the one form that it reads alike:
+//   -n=default, -ndefault ─▶ -n default     --output= ─▶ --output ""     --cascade ─▶ --cascade=background
+//   -w=false ─▶ --watch=false     -itn=default ─▶ -i -t -n default
+class FlagWords {
+ public:
+  explicit FlagWords(CLI::App* root) : app_(root) {}
+
+  // `words`: behind the program's name. Errors: bad_request for a bool that is none.
+  Result<std::vector<std::string>> read(const std::vector<std::string>& words) {
+    rest_ = &words;
+    for (at_ = 0; at_ < words.size();) {
+      const std::string& word = words[at_++];
+      if (word.size() < 2 || word.front() != '-') argument(word);
+      else if (word.starts_with("--")) TRY(long_flag(word));
+      else TRY(short_flags(word));
+    }
+    return std::move(read_);
+  }
+
+ private:
+  void argument(const std::string& word) {
+    for (Command command : Command(app_).commands())
+      if (command.answers_to(word)) {
+        app_ = app_->get_subcommand(command.name());
+        break;
+      }
+    read_.push_back(word);
+  }
+
+  CLI::Option* find(const std::string& dashed) const {  // what a command does not know, one above it may
+    for (CLI::App* app = app_; app; app = app->get_parent())
+      if (CLI::Option* option = app->get_option_no_throw(dashed)) return option;
+    return nullptr;
+  }
+
+  static bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }  // without a value
+  static bool may_stand_alone(const CLI::Option& option) { return option.get_items_expected_min() == 0; }
+
+  Result<void> long_flag(const std::string& word) {
+    size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    CLI::Option* option = find(name);
+    if (!option) return read_.push_back(word), Result<void>();  // CLI11 has the words for it
+    if (equals == word.npos) return without_value(*option, name);
+    return give(*option, name, word.substr(equals + 1));
+  }
+
+  // "-n=default", "-ndefault", "-n default", "-it", "-itn=default".
+  Result<void> short_flags(const std::string& word) {
+    for (size_t i = 1; i < word.size(); ++i) {
+      std::string name = {'-', word[i]}, rest = word.substr(i + 1);
+      CLI::Option* option = find(name);
+      if (!option) return read_.push_back("-" + word.substr(i)), Result<void>();
+      if (rest.size() > 1 && rest.front() == '=') return give(*option, name, rest.substr(1));
+      if (may_stand_alone(*option)) {
+        TRY(without_value(*option, name));
+        continue;
+      }
+      return rest.empty() ? without_value(*option, name) : give(*option, name, rest);
+    }
+    return {};
+  }
+
+  Result<void> without_value(const CLI::Option& option, const std::string& name) {
+    if (is_switch(option)) return read_.push_back(name), Result<void>();
+    if (may_stand_alone(option)) return give(option, name, option.get_default_str());
+    if (at_ < rest_->size()) return give(option, name, (*rest_)[at_++]);
+    read_.push_back(name);  // CLI11 has the words for it
+    return {};
+  }
+
+  Result<void> give(const CLI::Option& option, const std::string& name, const std::string& value) {
+    std::string whole = name.starts_with("--") || option.get_lnames().empty() ? name : "--" + option.get_lnames().front();
+    if (is_switch(option)) {
+      auto flag = parse_bool(value);
+      if (!flag)
+        return Error(Code::bad_request,
+                     "invalid argument " + coracle::quoted(value) + " for " + coracle::quoted(whole) + " flag: true or false");
+      read_.push_back(whole + (*flag ? "=true" : "=false"));
+    } else if (value.empty() && option.get_delimiter() != '\0') {
+      return {};  // a list of nothing
+    } else if (value.empty() && option.get_type_name() == "INT") {
+      return Error(Code::bad_request, "invalid argument \"\" for " + coracle::quoted(whole) + " flag: not a number");
+    } else if (may_stand_alone(option) && !value.empty()) {
+      read_.push_back(whole + "=" + value);  // as a word of its own, it could be taken for a command
+    } else {
+      read_.push_back(whole);
+      read_.push_back(value);
+    }
+    return {};
+  }
+
+  CLI::App* app_;  // the command that the line has named so far
+  const std::vector<std::string>* rest_ = nullptr;
+  size_t at_ = 0;
+  std::vector<std::string> read_;
+};
+
+}  // namespace
+
 CommandLine::CommandLine(std::string_view program, std::string_view about)
     : app_(std::make_unique<CLI::App>(std::string(about), std::string(program))) {
   app_->require_subcommand(0, 1);
@@ -122,13 +250,16 @@ CommandLine::CommandLine(std::string_view program, std::string_view about)
 CommandLine::~CommandLine() = default;
 
 Result<std::string> CommandLine::parse(int count, const char* const* words) {
+  std::vector<std::string> read = TRY(FlagWords(app_.get()).read(std::vector<std::string>(words + 1, words + count)));
+  std::vector<const char*> line = {words[0]};
+  for (const auto& word : read) line.push_back(word.c_str());
   try {  // wall: CLI11 reports by exceptions
-    app_->parse(count, words);
+    app_->parse(int(line.size()), line.data());
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::ParseError& thrown) {
     return Error(Code::bad_request, thrown.what());
-  } catch (const std::out_of_range&) {  // of CLI11 2.1, for the value of a flag that takes none: --no-wait=99999999999999999999
+  } catch (const std::out_of_range&) {  // of CLI11 2.1, for the value of a flag that takes none
     return Error(Code::bad_request, "the value of a flag is out of range");
   }
   return std::string();

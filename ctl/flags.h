@@ -10,6 +10,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,7 @@ class Flag {
   Flag required() const;                                           // a line without it is wrong
   Flag one_of(std::initializer_list<std::string_view> all) const;  // a line with another value is wrong
   Flag delimiter(char sign) const;                                 // one word may hold several values of a list
-  Flag optional_value(std::string_view otherwise = {}) const;      // the value may be left out: it is `otherwise` then
+  Flag optional_value(std::string_view otherwise) const;           // "--flag" alone means "--flag=otherwise", which is not empty
 
   size_t count() const;  // how many values the line gave it
 
@@ -64,13 +65,15 @@ class Command {
   Command add_command(std::string_view name, std::string_view about) const;
 
   // A flag with a value, or an argument. `value` is where a line's goes: it outlives the parsing, holds the default, and is left
-  // alone by a line that does not give it. A number has to be one. A name twice is a bug, as above.
+  // alone by a line that does not give it; of a flag that is given several times, the last one counts. A number has to be one. A
+  // name twice is a bug, as above.
   Flag add_option(std::string_view names, std::string& value, std::string_view about) const;
   Flag add_option(std::string_view names, int& value, std::string_view about) const;
   Flag add_option(std::string_view names, int64_t& value, std::string_view about) const;
-  // A flag takes one word each time that it is given; an argument takes all words that are left.
+  // A flag takes one word each time that it is given, and its values add up; an argument takes all words that are left.
   Flag add_option(std::string_view names, std::vector<std::string>& values, std::string_view about) const;
-  // A flag without a value, but for "--name=false". Behind "!" a name that means the contrary: "--wait,!--no-wait".
+  // A flag without a value, but for "--name=false" and what else Go reads as a bool. Behind "!" a name that means the contrary:
+  // "--wait,!--no-wait".
   Flag add_flag(std::string_view names, bool& value, std::string_view about) const;
 
   Command alias(std::string_view name) const;   // gives the command back
@@ -95,6 +98,10 @@ class Command {
   CLI::App* app_ = nullptr;
 };
 
+// As Go's strconv.ParseBool, by which kubectl reads "--wait=false": 1, t, T, true, True, TRUE and their contraries. Nothing for
+// others.
+std::optional<bool> parse_bool(std::string_view text);
+
 // Owns the tree.
 class CommandLine {
  public:
@@ -103,8 +110,9 @@ class CommandLine {
 
   Command root() const { return Command(app_.get()); }
 
-  // Reads a line, once, the program first. Gives the help that it asks for, "" where it asks for none. Errors: bad_request, with
-  // the parser's words.
+  // Reads a line, once, the program first. Flags are read as kubectl reads them: "-n=default" is "-n default", "--output=" is an
+  // empty value, and a flag whose value may be left out never takes the next word. Gives the help that the line asks for, ""
+  // where it asks for none. Errors: bad_request, with the parser's words.
   Result<std::string> parse(int count, const char* const* words);
 
  private:

@@ -330,7 +330,6 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
   if (flags.args.empty() && flags.files.files.empty())
     return Error(Code::bad_request,
                  "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
-  if (flags.output.starts_with('=')) flags.output.erase(0, 1);
   std::vector<Selection> selections = TRY(selections_of(*session, flags));
   return is_table(flags) ? run_table(*session, flags, selections) : run_objects(*session, flags, selections);
 }

@@ -37,13 +37,117 @@ TEST(CommandLineTest, values_go_where_they_belong) {
 }
 
 TEST(CommandLineTest, what_cannot_be_read_is_an_error) {
-  for (std::vector<const char*> words : std::vector<std::vector<const char*>>{
-           {"--replicas=x"}, {"--replicas=99999999999999999999"}, {"--no-wait=99999999999999999999"}, {"--wait=perhaps"},
-           {"-o", "yaml"}, {"--nothing"}, {"--output"}}) {
+  for (std::vector<const char*> words : std::vector<std::vector<const char*>>{{"--replicas=x"},
+                                                                              {"--replicas=99999999999999999999"},
+                                                                              {"--no-wait=99999999999999999999"},
+                                                                              {"--wait=perhaps"},
+                                                                              {"-o", "yaml"},
+                                                                              {"--nothing"},
+                                                                              {"--output"}}) {
     auto read = TestLine().read(words);
     ASSERT_FALSE(read) << words.front();
     EXPECT_EQ(read.error().code(), Code::bad_request) << words.front();
     EXPECT_NE(read.error().text(), "") << words.front();
+  }
+}
+
+// As pflag, kubectl's library, reads them.
+struct WholeLine {
+  CommandLine line{"test", "a command line"};
+  std::string ns, output, name, dry_run = "none", chosen;
+  std::vector<std::string> args, files, literals;
+  bool watch = false, tty = false, input = false;
+  int64_t replicas = 7;
+
+  WholeLine() {
+    line.root().add_option("-n,--namespace", ns, "the namespace");
+    for (const char* word : {"get", "create"}) {
+      Command command = line.root().add_command(word, "does it");
+      if (word == std::string("create")) {
+        Command below = command.add_command("secret", "makes one").add_command("generic", "of that type");
+        below.add_option("name", name, "its name").required();
+        below.on_chosen([this] { chosen = "secret"; });
+        command.add_command("configmap", "makes one").on_chosen([this] { chosen = "configmap"; });
+        continue;
+      }
+      command.add_option("args", args, "what");
+      command.add_option("-o,--output", output, "how");
+      command.add_option("-f,--filename", files, "files").delimiter(',');
+      command.add_option("--from-literal", literals, "pairs");
+      command.add_option("--replicas", replicas, "how many");
+      command.add_option("--dry-run", dry_run, "none, client or server").optional_value("unchanged");
+      command.add_flag("-w,--watch", watch, "watch");
+      command.add_flag("-t,--tty", tty, "terminal");
+      command.add_flag("-i,--stdin", input, "input");
+    }
+  }
+  // What the flags are after `words`, or the error's beginning.
+  std::string read(std::vector<const char*> words) {
+    words.insert(words.begin(), "test");
+    auto read = line.parse(int(words.size()), words.data());
+    if (!read) return "error";
+    auto all = [](const std::vector<std::string>& list) {
+      std::string text;
+      for (const auto& one : list) text += (text.empty() ? "" : "|") + one;
+      return text;
+    };
+    std::string text = "n=" + ns + " o=" + output + " a=" + all(args) + " f=" + all(files) + " l=" + all(literals) +
+                       " r=" + std::to_string(replicas) + " d=" + dry_run + " ";
+    return text + (watch ? "w" : "") + (tty ? "t" : "") + (input ? "i" : "");
+  }
+};
+
+TEST(CommandLineTest, reads_flags_as_kubectl_does) {
+  struct Row {
+    std::vector<const char*> words;
+    std::string want;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"get", "-n=default", "-o=json"}, "n=default o=json a= f= l= r=7 d=none "},
+           {{"get", "-n", "default", "-ojson", "--output", "yaml"}, "n=default o=yaml a= f= l= r=7 d=none "},
+           {{"-n=x", "get", "pods", "-n=y"}, "n=y o= a=pods f= l= r=7 d=none "},
+           {{"get", "-n==a", "-o=a=b"}, "n==a o=a=b a= f= l= r=7 d=none "},
+           {{"get", "-n="}, "n== o= a= f= l= r=7 d=none "},  // pflag's own way
+           {{"get", "--output=", "pods"}, "n= o= a=pods f= l= r=7 d=none "},
+           {{"get", "--output", "", "pods"}, "n= o= a=pods f= l= r=7 d=none "},
+           {{"get", "--output=x", "--output=", "pods"}, "n= o= a=pods f= l= r=7 d=none "},
+           {{"get", "-o", "-w"}, "n= o=-w a= f= l= r=7 d=none "},
+           {{"get", "-wti"}, "n= o= a= f= l= r=7 d=none wti"},
+           {{"get", "-itn=default", "pods"}, "n=default o= a=pods f= l= r=7 d=none ti"},
+           {{"get", "-itndefault", "pods"}, "n=default o= a=pods f= l= r=7 d=none ti"},
+           {{"get", "-w=false", "-t=true", "--stdin=1"}, "n= o= a= f= l= r=7 d=none ti"},
+           {{"get", "-w", "--watch=false", "-t", "-t=F"}, "n= o= a= f= l= r=7 d=none "},
+           {{"get", "--replicas", "-1", "--replicas=3"}, "n= o= a= f= l= r=3 d=none "},
+           {{"get", "-f", "a,b", "-f=c", "--filename=", "--filename", "d"}, "n= o= a= f=a|b|c|d l= r=7 d=none "},
+           {{"get", "--from-literal=a=b,c", "--from-literal=[x,y]"}, "n= o= a= f= l=a=b,c|[x,y] r=7 d=none "},
+           {{"get", "--dry-run", "pods"}, "n= o= a=pods f= l= r=7 d=unchanged "},
+           {{"get", "--dry-run=server", "pods"}, "n= o= a=pods f= l= r=7 d=server "},
+           {{"get", "--dry-run=", "pods"}, "n= o= a=pods f= l= r=7 d= "},
+           {{"get", "--dry-run=get", "get"}, "n= o= a=get f= l= r=7 d=get "},
+           {{"get", "-", "create"}, "n= o= a=-|create f= l= r=7 d=none "},
+           {{"get", "-f", "-"}, "n= o= a= f=- l= r=7 d=none "},
+           {{"get", "--watch="}, "error"},
+           {{"get", "--watch=yes"}, "error"},
+           {{"get", "-w=maybe"}, "error"},
+           {{"get", "-o"}, "error"},
+           {{"get", "--output"}, "error"},
+           {{"get", "--replicas="}, "error"},
+           {{"get", "-x=1"}, "error"},
+           {{"get", "-wx"}, "error"},
+           {{"get", "--nothing=1", "pods"}, "error"},
+       }) {
+    std::string line;
+    for (const char* word : row.words) line += std::string(word) + " ";
+    EXPECT_EQ(WholeLine().read(row.words), row.want) << line;
+  }
+}
+
+TEST(CommandLineTest, an_object_may_be_called_as_a_command_is) {
+  for (const char* name : {"configmap", "secret", "generic", "create", "get"}) {
+    WholeLine line;
+    ASSERT_NE(line.read({"create", "secret", "generic", name}), "error") << name;
+    EXPECT_EQ(line.name, name);
+    EXPECT_EQ(line.chosen, "secret");
   }
 }
 
