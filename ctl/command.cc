@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "ctl/escape.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -75,10 +76,14 @@ std::optional<std::string> findings(const Error& error) {
 void print_failure(const Error& error) {
   bool from_server = error.details() != nullptr;
   auto listed = from_server ? findings(error) : std::nullopt;
-  if (listed) std::fprintf(stderr, "%s\n", listed->c_str());
-  else if (from_server)
-    std::fprintf(stderr, "Error from server (%s): %s\n", std::string(reason_of(error)).c_str(), error.text().c_str());
-  else std::fprintf(stderr, "error: %s\n", error.text().c_str());
+  if (listed) tell(*listed + "\n");
+  else if (from_server) tell("Error from server (" + std::string(reason_of(error)) + "): " + error.text() + "\n");
+  else tell("error: " + error.text() + "\n");
+}
+
+void tell(std::string_view text) {
+  std::string shown = visible_lines(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
 void out(std::string_view text) {

@@ -86,7 +86,8 @@ void add_dry_run(Command command, std::string& dry_run);  // none, client or ser
 // Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.
 Result<int> run_program(const std::vector<std::string>& argv);
 
-void out(std::string_view text);  // to standard output, all of it
+void out(std::string_view text);   // to standard output, all of it
+void tell(std::string_view text);  // to standard error, for people: what a terminal would obey is written out (escape.h)
 // " (dry run)", " (server dry run)" or nothing, by the value of --dry-run.
 std::string dry_run_note(std::string_view dry_run);
 // What became of an object: the object itself where `output` is yaml or json, its name where it is name, else "pod/web created".

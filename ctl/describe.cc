@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ctl/escape.h"
 #include "ctl/jsonpath.h"
 #include "ctl/pods.h"
 #include "ctl/print.h"
@@ -157,13 +158,13 @@ Result<int> run_describe(Commands& commands, const DescribeFlags& flags) {
   TargetFlags wanted{.args = flags.args, .files = flags.files, .selector = flags.selector};
   Targets targets = TRY(targets_of(*session, wanted, flags.args, true, flags.all_namespaces));
   if (targets.found.empty() && targets.missing.empty()) {
-    std::fprintf(stderr, "No resources found in %s namespace.\n", session->ns().c_str());
+    tell("No resources found in " + session->ns() + " namespace.\n");
     return 0;
   }
   bool first = true;
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     std::string text = TRY(told(*session, *live.kind, live.object, flags.show_events));
-    out((std::exchange(first, false) ? "" : "\n\n") + text);
+    out((std::exchange(first, false) ? "" : "\n\n") + visible_lines(text));
     return {};
   });
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <map>
 
+#include "ctl/escape.h"
+#include "ctl/jsonpath.h"
 #include "ctl/target.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
@@ -80,7 +82,7 @@ Result<int> run_mark(Commands& commands, const TargetFlags& flags, const std::st
     for (const auto& key : marks.absent) out(one + " " + coracle::quoted(key) + " not found.\n");
     bool changed = !marks.patch.empty();
     if (list) {
-      for (const auto& [key, value] : present) out(std::string(key) + "=" + std::string(value.get_string()) + "\n");
+      for (const auto& [key, value] : present) out(visible_lines(std::string(key) + "=" + jsonpath_text(value)) + "\n");
       return {};
     }
     json::value object = live.object;
@@ -174,7 +176,8 @@ Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& li
       print_done(flags, live, *patched, "edited");
       return {};
     }
-    std::string why = patched.error().text();
+    std::string why = visible_lines(patched.error().text());
+    for (size_t end = 0; (end = why.find('\n', end)) != why.npos; ++end) why.insert(end + 1, "# ");  // all of it is a comment
     if (edited == without_comments(body) || !::isatty(STDIN_FILENO))
       return Error(patched.error().code(), why + "; your text is kept in " + path);
     head = std::string(kEditHead) + "# " + why + "\n#\n";

@@ -94,7 +94,7 @@ int run(int argc, char** argv) {
   for (int i = own + 1; i < argc; ++i) commands.rest().emplace_back(argv[i]);
   auto help = command_line.parse(own, argv);
   if (!help) {
-    std::fputs(explain(root, std::vector<std::string>(argv + 1, argv + own), help.error().text()).c_str(), stderr);
+    tell(explain(root, std::vector<std::string>(argv + 1, argv + own), help.error().text()));
     Command named = root.given_command();
     return named && named.name() == "diff" ? 2 : 1;  // of diff, 1 says that something differs
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ctl/escape.h"
 #include "ctl/jsonpath.h"
 #include "runtime/base/text.h"
 #include "store/schema/table.h"
@@ -64,7 +65,7 @@ std::string upper(std::string_view text) {
 }
 
 std::string first_line(std::string_view text) {
-  size_t end = text.find_first_of("\r\n");
+  size_t end = text.find_first_of("\r\n\f");
   return end == text.npos ? std::string(text) : std::string(text.substr(0, end)) + "...";
 }
 
@@ -101,7 +102,8 @@ std::string event_age(const json::value& event, WallTime now) {
   return schema::human_age(get_string(event, last_field), now) + " (x" + std::to_string(count) + " over " + first + ")";
 }
 
-std::string align_tabs(std::string_view text) {
+std::string align_tabs(std::string_view given) {
+  std::string text = visible_lines(given);
   std::vector<Cells> lines;
   for (std::string_view line : split(text, '\n')) lines.push_back(split(line, '\t'));
   std::vector<std::vector<size_t>> widths(lines.size());
@@ -115,6 +117,11 @@ std::string align_tabs(std::string_view text) {
     }
   }
   return out;
+}
+
+void Columns::add(std::vector<std::string> row) {
+  for (auto& cell : row) cell = visible_line(cell);
+  rows_.push_back(std::move(row));
 }
 
 std::string Columns::text(size_t fit, std::vector<size_t>* remembered) const {

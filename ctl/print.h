@@ -15,10 +15,10 @@
 namespace coracle::ctl {
 
 // Rows of cells aligned as kubectl aligns them: columns as wide as their widest cell, three spaces between, nothing behind
-// the last one. Cells are cut at their first line break.
+// the last one. Cells are cut at their first line break; what a terminal would obey is written out (escape.h).
 class Columns {
  public:
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
   // `fit`: the terminal's width; what is wider has its widest columns but the first shortened, "like th…", to no less than
   // kShortest. 0: as wide as need be. `widths`: what columns had before, at least; updated, for rows that come later.
@@ -40,7 +40,8 @@ struct TableOptions {
 size_t terminal_width();  // of standard output; 0 when it is no terminal
 
 // Cells that end in a tab become columns: as wide as the widest of their neighbours above and below, two spaces between. A column
-// ends where a line has no such cell. As describe lays out its lines. Source: Go's text/tabwriter, which kubectl uses.
+// ends where a line has no such cell. What else a terminal would obey is written out (escape.h). As describe lays out its lines.
+// Source: Go's text/tabwriter, which kubectl uses.
 std::string align_tabs(std::string_view text);
 
 // When an Event was last seen, for sorting; and how long ago that is: "5s", "5s (x3 over 2m)".

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ctl/describe.h"
+#include "ctl/escape.h"
 #include "ctl/last_applied.h"
 #include "ctl/pods.h"
 #include "ctl/print.h"
@@ -205,7 +206,7 @@ Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
       if (!object || get_string(*object, "metadata.uid") != get_string(live.object, "metadata.uid"))
         return Error(Code::gone, "object has been deleted");
       Progress progress = TRY(progress_of(*object, rolling, flags.revision));
-      if (progress.line != last) out(last = progress.line);
+      if (progress.line != last) out(visible_lines(last = progress.line));
       return progress.done || !flags.watch;
     });
     if (!done && done.error().code() == Code::timeout && done.error().text().starts_with("timed out"))

@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
+#include "ctl/escape.h"
 #include "ctl/wait.h"
+#include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "store/client/http.h"
 #include "store/object/status.h"
@@ -16,11 +19,18 @@
 
 namespace coracle::ctl {
 
+namespace {
+
+constexpr size_t kWarningsMax = 10'000;  // of one run of the program
+
+}  // namespace
+
 struct Session::State {
   std::unique_ptr<Http> http;
   std::chrono::milliseconds timeout{0};
   int verbosity = 0;
   bool ns_given = false;
+  Guarded<std::set<std::string>> warned;  // several streams may run at a time
 
   HttpRequest http_request(const Request& request) const {
     if (verbosity >= 6)
@@ -31,9 +41,11 @@ struct Session::State {
     sent.timeout = timeout;
     return sent;
   }
-  // What the answer means; its warnings are said at once.
-  static Result<std::string> judge(HttpAnswer answer) {
-    for (const auto& warning : answer.warnings) std::fprintf(stderr, "Warning: %s\n", warning.c_str());
+  // What the answer means; its warnings are said at once, and each once.
+  Result<std::string> judge(HttpAnswer answer) {
+    for (const auto& warning : answer.warnings)
+      if (warned.with([&](auto& all) { return all.size() < kWarningsMax && all.insert(warning).second; }))
+        std::fprintf(stderr, "Warning: %s\n", visible_line(warning).c_str());
     if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
     return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
   }
@@ -94,7 +106,7 @@ std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std
 
 Result<std::string> Session::text(const Request& request) {
   HttpAnswer answer = TRY(state_->http->send(state_->http_request(request)));
-  return State::judge(std::move(answer));
+  return state_->judge(std::move(answer));
 }
 
 Result<json::value> Session::json(const Request& request) {
@@ -104,14 +116,14 @@ Result<json::value> Session::json(const Request& request) {
 
 Result<void> Session::stream(const Request& request, const std::function<bool(std::string_view)>& sink) {
   HttpAnswer answer = TRY(state_->http->stream(state_->http_request(request), sink));
-  TRY(State::judge(std::move(answer)));
+  TRY(state_->judge(std::move(answer)));
   return {};
 }
 
 Result<void> Session::upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
                              const std::function<bool(std::string_view)>& sink) {
   HttpAnswer answer = TRY(state_->http->upload(state_->http_request(request), source, sink));
-  TRY(State::judge(std::move(answer)));
+  TRY(state_->judge(std::move(answer)));
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ctl/escape.h"
 #include "ctl/target.h"
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
@@ -220,7 +221,7 @@ Result<int> set_environment(Commands& commands, const SetFlags& flags) {
   if (flags.list) {
     Targets targets = TRY(targets_of(*session, flags, objects));
     return act_on(std::move(targets),
-                  [](const Live& live) -> Result<void> { return out(env_text(live.object)), Result<void>(); });
+                  [](const Live& live) -> Result<void> { return out(visible_lines(env_text(live.object))), Result<void>(); });
   }
   json::array from = TRY(env_from(*session, flags));
   if (changes.empty() && from.empty()) return Error(Code::bad_request, "at least one environment variable must be provided");

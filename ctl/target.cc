@@ -85,7 +85,7 @@ void print_failures(const std::vector<Error>& errors) {
   if (errors.size() == 1) return print_failure(errors.front());
   for (const auto& error : errors) {
     if (error.details()) print_failure(error);
-    else std::fprintf(stderr, "%s\n", error.text().c_str());
+    else tell(error.text() + "\n");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "ctl/transfer.h"
 
 #include "ctl/archive_handles.h"
+#include "ctl/escape.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -121,7 +122,7 @@ Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
     }
     mode_t type = archive_entry_filetype(entry);
     if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK && !archive_entry_hardlink(entry)) {
-      std::fprintf(stderr, "Warning: %s is neither file, directory nor link: left out\n", name.c_str());
+      std::fprintf(stderr, "Warning: %s is neither file, directory nor link: left out\n", visible_line(name).c_str());
       continue;
     }
     archive_entry_set_perm(entry, archive_entry_perm(entry) & 0777);  // no setuid gifts

@@ -3,6 +3,7 @@
 #include "ctl/why.h"
 
 #include "ctl/command.h"
+#include "ctl/escape.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::ctl {
@@ -41,7 +42,7 @@ Result<int> run_why(Commands& commands, const std::vector<std::string>& args) {
   for (const Named& one : named) {
     if (one.name.empty()) return Error(Code::bad_request, "why what? Name one, as in: coraclectl why pod NAME");
     std::string text = TRY(why(source, one.kind->kind.kind, one.name));
-    out(text);
+    out(visible_lines(text));
   }
   return 0;
 }

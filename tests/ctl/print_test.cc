@@ -56,6 +56,17 @@ TEST(Columns, count_characters_not_bytes_and_keep_to_one_line) {
       "M          N\nfirst...   7\n");
 }
 
+TEST(Columns, write_out_what_a_terminal_obeys) {
+  EXPECT_EQ(
+      print_table(
+          parsed(R"({"columnDefinitions":[{"name":"M"},{"name":"N"}],"rows":[{"cells":["\u001b[31mred\rover","a\tb\u202e"]}]})"),
+          {}),
+      "M              N\n^[[31mred...   a\\tb\\u202e\n");
+  EXPECT_EQ(align_tabs("a\t\x1b[2J\r\nbb\tc\n"), "a   ^[[2J\\r\nbb  c\n");
+  json::value object = parsed(R"({"a":"\u001b[2J"})");
+  EXPECT_EQ(*print_custom_columns("A:.a", {&object}, false), "^[[2J\n");
+}
+
 TEST(Columns, fit_the_terminal_by_shortening_the_widest_but_names) {
   Columns columns;
   columns.add({"NAME", "MESSAGE", "AGE"});
