@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // get: objects as tables made by the server, or whole as YAML, JSON, names, JSONPath or columns of the user's own; with -w
 // as they change.
-#include <algorithm>
-#include <optional>
-
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
 #include "ctl/print.h"
+#include "ctl/sort_key.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
 
@@ -81,31 +79,6 @@ Result<json::value> get_one(Session& session, const Selection& selection, const 
   if (table) request.accept = kTableAccept;
   if (table && objects) request.query.emplace_back("includeObject", "Object");
   return session.json(request);
-}
-
-Result<void> sort_values(json::array& values, std::string_view under, const std::string& path) {
-  struct Keyed {
-    json::value value;
-    std::string text;
-    std::optional<double> number;
-  };
-  std::vector<Keyed> keyed;
-  for (auto& value : values) {
-    const json::value* object = under.empty() ? &value : find(value, under);
-    Keyed item{value, {}, {}};
-    if (object) {
-      auto found = TRY(jsonpath_select(path, *object).wrap("--sort-by"));
-      if (!found.empty()) {
-        item.text = jsonpath_text(*found.front());
-        if (found.front()->is_number()) item.number = found.front()->to_number<double>();
-      }
-    }
-    keyed.push_back(std::move(item));
-  }
-  std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const Keyed& a, const Keyed& b) { return a.number && b.number ? *a.number < *b.number : a.text < b.text; });
-  for (size_t i = 0; i < keyed.size(); ++i) values[i] = std::move(keyed[i].value);
-  return {};
 }
 
 Result<void> print_objects(const GetFlags& flags, std::vector<json::value> objects, bool single) {
@@ -254,7 +227,7 @@ Result<int> run_table(Session& session, const GetFlags& flags, const std::vector
       }
     }
     if (!flags.sort_by.empty() && !get_array(table, "rows").empty())
-      TRY(sort_values(make(table, "rows").as_array(), "object", flags.sort_by));
+      TRY(sort_by(make(table, "rows").as_array(), "object", flags.sort_by));
     if (!get_array(table, "rows").empty() && !flags.watch_only) {
       if (printed) out("\n");
       TableOptions options = table_options(flags, selection, several);
@@ -303,7 +276,7 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
   }
   if (!flags.sort_by.empty()) {
     json::array values(objects.begin(), objects.end());
-    TRY(sort_values(values, "", flags.sort_by));
+    TRY(sort_by(values, "", flags.sort_by));
     objects.assign(values.begin(), values.end());
   }
   if (objects.empty() && (flags.ignore_not_found && single)) return 0;
