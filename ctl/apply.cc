@@ -3,6 +3,8 @@
 // annotation, so that a field taken out of the file is taken out of the object, and fields of others are left alone.
 //   file ─┬─▶ strategic_diff3(last applied, file, live) ──PATCH──▶ server
 //         └─▶ annotation kubectl.kubernetes.io/last-applied-configuration
+// Server-side the file goes as it is, and the server knows by managedFields what was the file's before; what client-side apply
+// owned until now is handed over (managed_fields.h).
 // diff asks the server for the same without doing it, and compares with what is there now.
 // Source: Kubernetes "Declarative Management of Kubernetes Objects Using Configuration Files".
 #include <algorithm>
@@ -11,9 +13,12 @@
 
 #include "ctl/command.h"
 #include "ctl/last_applied.h"
+#include "ctl/managed_fields.h"
+#include "ctl/print.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
 
@@ -21,14 +26,19 @@ namespace coracle::ctl {
 namespace {
 
 constexpr int kConflictTries = 5;
+constexpr const char* kServerSideManager = "kubectl";
 constexpr int kDiffFailed = 2;  // 1 means that there is a difference
 
 struct ApplyFlags {
   FileFlags files;
-  std::string output, dry_run, selector, field_manager = "kubectl-client-side-apply", validate = "strict";
-  std::string kustomize;
-  bool server_side = false, force_conflicts = false, overwrite = true;
+  std::string output, field_manager, validate = "strict", kustomize;
+  DryRun dry_run = DryRun::none;
+  bool server_side = false, force_conflicts = false;
   bool quiet = false;  // no warning about the missing annotation
+
+  std::string manager() const {
+    return !field_manager.empty() ? field_manager : server_side ? kServerSideManager : "kubectl-client-side-apply";
+  }
 };
 
 // The file's object with the annotation that remembers it.
@@ -56,26 +66,98 @@ struct Applied {
 };
 
 std::string field_validation(const std::string& validate) {
-  if (validate == "false" || validate == "ignore") return "Ignore";
+  auto flag = parse_bool(validate);
+  if (validate == "ignore" || (flag && !*flag)) return "Ignore";
   return validate == "warn" ? "Warn" : "Strict";
 }
+
+// ---- server-side ----
+
+// What the next steps work on, and may change: the object as the server answered last.
+class ServerSide {
+ public:
+  ServerSide(Session& session, const ApplyFlags& flags, const Document& document, std::string path)
+      : session_(session), flags_(flags), document_(document), path_(std::move(path)) {}
+
+  Result<json::value> apply() {
+    TRY(send(flags_.manager(), document_.object));
+    // Who applied client-side so far owns the fields as another manager, and what is taken out of the file would stay for ever.
+    if (auto kept = keep_last_applied(); !kept) {
+      warn("failed to migrate " + std::string(kLastApplied) + " for Server-Side Apply", kept.error());
+      return std::move(object_);
+    }
+    auto handed_over = hand_over();
+    if (!handed_over) {
+      warn("server rejected managed fields migration to Server-Side Apply", handed_over.error());
+    } else if (*handed_over) {  // so that what the file has no more can go
+      auto again = send(flags_.manager(), document_.object);
+      if (!again) warn("failed to re-apply configuration after performing Server-Side Apply migration", again.error());
+    }
+    return std::move(object_);
+  }
+
+ private:
+  static void warn(const std::string& what, const Error& error) {
+    tell("Warning: " + what + ". This is non-fatal and will be retried next time you apply. Error: " + error.text() + "\n");
+  }
+
+  Result<void> send(const std::string& manager, const json::value& wanted) {
+    Request request{.method = "PATCH",
+                    .path = path_,
+                    .query = {{"fieldManager", manager}, {"fieldValidation", field_validation(flags_.validate)}},
+                    .body = to_text(wanted),
+                    .content_type = "application/apply-patch+yaml"};
+    if (flags_.force_conflicts) request.query.emplace_back("force", "true");
+    object_ = TRY(session_.json(request));
+    return {};
+  }
+
+  // The annotation gets an owner of its own, or the file without it would take it away.
+  Result<void> keep_last_applied() {
+    const json::value* remembered = find_keys(object_, {"metadata", "annotations", kLastApplied});
+    if (flags_.manager() != kServerSideManager || !remembered || !owners_of_last_applied(object_, "Apply").empty()) return {};
+    json::object annotations, metadata{{"name", get_string(object_, "metadata.name")}};
+    annotations[kLastApplied] = *remembered;
+    if (find(object_, "metadata.namespace")) metadata["namespace"] = get_string(object_, "metadata.namespace");
+    metadata["annotations"] = std::move(annotations);
+    return send("kubectl-last-applied", json::object{{"apiVersion", document_.kind->kind.api_version()},
+                                                     {"kind", document_.kind->kind.kind},
+                                                     {"metadata", std::move(metadata)}});
+  }
+
+  // True: fields were handed to our manager.
+  Result<bool> hand_over() {
+    std::vector<std::string> managers = owners_of_last_applied(object_, "Update");
+    for (int attempt = 1;; ++attempt) {
+      auto patch = handover_patch(object_, managers, flags_.manager());
+      if (!patch) return false;
+      auto patched = session_.json({.method = "PATCH",
+                                    .path = path_,
+                                    .query = {{"fieldManager", flags_.manager()}},
+                                    .body = to_text(*patch),
+                                    .content_type = "application/json-patch+json"});
+      if (patched) return object_ = std::move(*patched), true;
+      if (patched.error().code() != Code::conflict || attempt == kConflictTries) return patched.take_error();
+      object_ = TRY(session_.json({.path = path_}));
+    }
+  }
+
+  Session& session_;
+  const ApplyFlags& flags_;
+  const Document& document_;
+  std::string path_;
+  json::value object_;
+};
 
 Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Document& document, const std::string& ns) {
   const auto& kind = *document.kind;
   std::string name(get_string(document.object, "metadata.name"));
   if (name.empty()) return Error(Code::invalid, document.source + ": metadata.name is missing (apply needs a name)");
-  Query common{{"fieldManager", flags.field_manager}, {"fieldValidation", field_validation(flags.validate)}};
-  if (flags.dry_run == "server") common.emplace_back("dryRun", "All");
+  Query common{{"fieldManager", flags.manager()}, {"fieldValidation", field_validation(flags.validate)}};
   std::string path = session.path(kind, ns, name);
 
   if (flags.server_side) {
-    Query query = common;
-    if (flags.force_conflicts) query.emplace_back("force", "true");
-    json::value object = TRY(session.json({.method = "PATCH",
-                                           .path = path,
-                                           .query = query,
-                                           .body = to_text(document.object),
-                                           .content_type = "application/apply-patch+yaml"}));
+    json::value object = TRY(ServerSide(session, flags, document, path).apply());
     return Applied{std::move(object), "serverside-applied"};
   }
   json::value modified = with_last_applied(document.object);
@@ -83,7 +165,7 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
     auto live = session.json({.path = path});
     if (!live) {
       if (live.error().code() != Code::not_found) return live.take_error();
-      if (flags.dry_run == "client") return Applied{std::move(modified), "created"};
+      if (flags.dry_run == DryRun::client) return Applied{std::move(modified), "created"};
       auto created = session.json({.method = "POST", .path = session.path(kind, ns), .query = common, .body = to_text(modified)});
       if (!created && created.error().code() == Code::already_exists && attempt < kConflictTries)
         continue;  // somebody was faster
@@ -92,11 +174,14 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
     }
     json::value last = last_applied_of(*live);
     if (!flags.quiet && last.is_null() && !find_keys(*live, {"metadata", "annotations", kLastApplied}))
-      std::fprintf(stderr, "Warning: resource %s is missing the %s annotation which is required by apply; it is added now.\n",
-                   message_name(kind, name).c_str(), std::string(kLastApplied).c_str());
+      tell("Warning: resource " + message_name(kind, name) + " is missing the " + std::string(kLastApplied) +
+           " annotation which is required by apply; it is added now.\n");
     json::value patch = schema::strategic_diff3(kind, last, modified, *live);
     if (const auto* object = patch.if_object(); object && object->empty()) return Applied{std::move(*live), "unchanged"};
-    if (flags.dry_run == "client") return Applied{std::move(*live), "configured"};
+    if (flags.dry_run == DryRun::client) {
+      json::value merged = TRY(schema::strategic_merge(kind, std::move(*live), patch));
+      return Applied{std::move(merged), "configured"};
+    }
     auto patched = session.json({.method = "PATCH",
                                  .path = path,
                                  .query = common,
@@ -104,9 +189,26 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
                                  .content_type = "application/strategic-merge-patch+json"});
     if (!patched && patched.error().code() == Code::conflict && attempt < kConflictTries) continue;
     json::value object = TRY(std::move(patched));
-    bool same = get_string(object, "metadata.resourceVersion") == get_string(*live, "metadata.resourceVersion");
+    bool same = json_equal(object, *live);  // of a dry run, the revision is the old one
     return Applied{std::move(object), same ? "unchanged" : "configured"};
   }
+}
+
+// Wholes of several objects are one List, as kubectl prints them.
+void print_applied(const ApplyFlags& flags, std::vector<std::pair<const schema::KindInfo*, json::value>> applied) {
+  if (applied.size() == 1) {
+    name_kind(applied.front().second, *applied.front().first);
+    return print_outcome(flags.output, flags.dry_run, std::move(applied.front().second), *applied.front().first, "");
+  }
+  json::array items;
+  for (auto& [kind, object] : applied) {
+    hide_managed_fields(object);
+    name_kind(object, *kind);
+    items.push_back(std::move(object));
+  }
+  json::value list =
+      json::object{{"apiVersion", "v1"}, {"items", std::move(items)}, {"kind", "List"}, {"metadata", {{"resourceVersion", ""}}}};
+  out(flags.output == "yaml" ? to_yaml(list) : to_pretty(list) + "\n");
 }
 
 Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
@@ -114,21 +216,29 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
     return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " +
                                         flags.kustomize + " | coraclectl apply -f -");
   if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
+  if (flags.server_side && flags.dry_run == DryRun::client)  // only the server can merge so
+    return Error(Code::bad_request, "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)");
   Session* session = TRY(commands.session());
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-  if (documents.empty()) return Error(Code::bad_request, "no objects passed to apply");
-  int failures = 0;
-  for (auto& document : documents) {
-    std::string ns = TRY(settle_namespace(*session, document));
-    auto applied = apply_one(*session, flags, document, ns);
-    if (!applied) {  // the others still get their turn
-      print_failure(std::move(applied.take_error()).wrap("error when applying " + coracle::quoted(document.source)));
-      ++failures;
+  std::vector<Error> failures;
+  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
+  bool whole = flags.output == "yaml" || flags.output == "json";
+  std::vector<std::pair<const schema::KindInfo*, json::value>> wholes;
+  for (auto& document : documents) {  // what fails is told at the end, and the others still get their turn
+    auto ns = settle_namespace(*session, document);
+    if (!ns) {
+      failures.push_back(ns.take_error());
       continue;
     }
-    print_outcome(flags.output, flags.dry_run, std::move(applied->object), *document.kind, applied->what);
+    auto applied = apply_one(*session, flags, document, *ns);
+    if (!applied)
+      failures.push_back(std::move(applied.take_error()).wrap("error when applying " + coracle::quoted(document.source)));
+    else if (whole) wholes.emplace_back(document.kind, std::move(applied->object));
+    else print_outcome(flags.output, flags.dry_run, std::move(applied->object), *document.kind, applied->what);
   }
-  return failures ? 1 : 0;
+  if (!wholes.empty()) print_applied(flags, std::move(wholes));
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 // ---- diff ----
@@ -179,8 +289,9 @@ Result<void> write_both(Session& session, const ApplyFlags& flags, Document& doc
 
 Result<int> run_diff(Commands& commands, ApplyFlags flags) {
   if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
-  flags.dry_run = "server", flags.quiet = true;
+  flags.quiet = true;
   Session* session = TRY(commands.session());
+  session->set_dry_run(flags.dry_run = DryRun::server);
   std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
   std::string place = std::filesystem::temp_directory_path() / "coraclectl-diff-XXXXXX";
   if (!::mkdtemp(place.data())) return Error::from_errno("create " + place);
@@ -207,7 +318,7 @@ void add_apply(Commands& commands) {
   Command apply = commands.add("apply", "Bring objects to what files say");
   flags->files.add_to(apply);
   apply.add_option("-o,--output", flags->output, "yaml, json or name");
-  add_dry_run(apply, flags->dry_run);
+  commands.add_dry_run(apply, flags->dry_run);
   apply.add_option("--field-manager", flags->field_manager, "who owns the fields");
   apply.add_option("--validate", flags->validate, "strict, warn or ignore").optional_value("strict");
   apply.add_flag("--server-side", flags->server_side, "let the server merge, with field ownership");

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "ctl/escape.h"
 #include "ctl/print.h"
@@ -27,8 +28,26 @@ void Commands::on(Command command, Run run) {
   command.on_chosen([this, run = std::move(run)] { chosen_ = run; });
 }
 
+void Commands::add_dry_run(Command command, DryRun& value) {
+  auto& added = *dry_run_flags_.emplace_back(std::make_unique<DryRunFlag>());
+  added.value = &value;
+  added.flag = command.add_option("--dry-run", added.text, "none, client or server").optional_value("unchanged");
+}
+
+Result<int> Commands::run() {
+  for (const auto& one : dry_run_flags_) {
+    if (one->flag.count() == 0) continue;
+    dry_run_ = TRY(parse_dry_run(one->text));
+    *one->value = dry_run_;
+  }
+  return chosen_();
+}
+
 Result<Session*> Commands::session() {
-  if (!session_) session_ = TRY(Session::open(flags_));
+  if (!session_) {
+    session_ = TRY(Session::open(flags_));
+    session_->set_dry_run(dry_run_);
+  }
   return session_.get();
 }
 
@@ -37,21 +56,30 @@ void FileFlags::add_to(Command command) {
   command.add_flag("-R,--recursive", recursive, "look into subdirectories too");
 }
 
-void add_dry_run(Command command, std::string& dry_run) {
-  command.add_option("--dry-run", dry_run, "none, client or server")
-      .optional_value("client")
-      .one_of({"none", "client", "server"});
+Result<DryRun> parse_dry_run(const std::string& text) {
+  auto old = [&](const std::string& form, const char* instead, DryRun meant) {
+    tell("Warning: --dry-run" + form + " is deprecated" + (form.empty() ? "" : " (boolean value)") +
+         " and can be replaced with --dry-run=" + instead + ".\n");
+    return meant;
+  };
+  if (text == "none") return DryRun::none;
+  if (text == "client") return DryRun::client;
+  if (text == "server") return DryRun::server;
+  if (text == "unchanged") return old("", "client", DryRun::client);
+  if (auto flag = parse_bool(text)) return old("=" + text, *flag ? "client" : "none", *flag ? DryRun::client : DryRun::none);
+  return Error(Code::bad_request, R"(Invalid dry-run value ()" + text + R"(). Must be "none", "server", or "client".)");
 }
 
-std::string dry_run_note(std::string_view dry_run) {
-  return dry_run == "client" ? " (dry run)" : dry_run == "server" ? " (server dry run)" : "";
+std::string dry_run_note(DryRun dry_run) {
+  return dry_run == DryRun::client ? " (dry run)" : dry_run == DryRun::server ? " (server dry run)" : "";
 }
 
-void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind,
+void print_outcome(std::string_view output, DryRun dry_run, json::value object, const schema::KindInfo& kind,
                    std::string_view what) {
+  static bool another = false;  // document of YAML; one thread prints outcomes
   hide_managed_fields(object);
   std::string name = message_name(kind, get_string(object, "metadata.name"));
-  if (output == "yaml") out(to_yaml(object));
+  if (output == "yaml") out((std::exchange(another, true) ? "---\n" : "") + to_yaml(object));
   else if (output == "json") out(to_pretty(object) + "\n");
   else if (output == "name") out(name + "\n");
   else out(name + " " + std::string(what) + dry_run_note(dry_run) + "\n");
@@ -79,6 +107,14 @@ void print_failure(const Error& error) {
   if (listed) tell(*listed + "\n");
   else if (from_server) tell("Error from server (" + std::string(reason_of(error)) + "): " + error.text() + "\n");
   else tell("error: " + error.text() + "\n");
+}
+
+void print_failures(const std::vector<Error>& errors) {
+  if (errors.size() == 1) return print_failure(errors.front());
+  for (const auto& error : errors) {
+    if (error.details()) print_failure(error);
+    else tell(error.text() + "\n");
+  }
 }
 
 void tell(std::string_view text) {

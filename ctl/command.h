@@ -27,6 +27,12 @@ class Commands {
   Command add(std::string_view name, std::string_view description, Command parent = {});
   // What runs when `command` was given.
   void on(Command command, Run run);
+  // --dry-run=none, client or server. `value` has what the line says once the command runs, and every request of its session
+  // keeps to it: a command that has the flag cannot write in a dry run.
+  void add_dry_run(Command command, DryRun& value);
+  // Does what the line, which was read, asks for; there is something. Gives the exit code. Errors: the command's; bad_request for
+  // another value of --dry-run.
+  Result<int> run();
   // The connection, made on first use.
   Result<Session*> session();
   GlobalFlags& flags() { return flags_; }
@@ -35,10 +41,17 @@ class Commands {
   std::vector<std::string>& rest() { return rest_; }  // the words behind "--"
 
  private:
+  struct DryRunFlag {
+    std::string text;
+    Flag flag;
+    DryRun* value;
+  };
   Command root_;
   GlobalFlags& flags_;
   std::unique_ptr<Session> session_;
   Run chosen_;
+  std::vector<std::unique_ptr<DryRunFlag>> dry_run_flags_;
+  DryRun dry_run_ = DryRun::none;
   std::vector<std::string> rest_;
 };
 
@@ -81,19 +94,23 @@ struct FileFlags {
   bool recursive = false;
   void add_to(Command command);
 };
-void add_dry_run(Command command, std::string& dry_run);  // none, client or server; --dry-run alone is client
+// What --dry-run=`text` means: "none", "client", "server", and what it was before 1.18: "unchanged" (no value), "true", "false",
+// of which standard error gets a warning. Errors: bad_request, in kubectl's words.
+Result<DryRun> parse_dry_run(const std::string& text);
 
 // Runs a program on our terminal and waits. Gives its exit status, 128 + signal. Errors: from posix_spawn.
 Result<int> run_program(const std::vector<std::string>& argv);
 
-void out(std::string_view text);   // to standard output, all of it
-void tell(std::string_view text);  // to standard error, for people: what a terminal would obey is written out (escape.h)
-// " (dry run)", " (server dry run)" or nothing, by the value of --dry-run.
-std::string dry_run_note(std::string_view dry_run);
+void out(std::string_view text);           // to standard output, all of it
+void tell(std::string_view text);          // to standard error, for people: what a terminal would obey is written out (escape.h)
+std::string dry_run_note(DryRun dry_run);  // " (dry run)", " (server dry run)" or nothing
 // What became of an object: the object itself where `output` is yaml or json, its name where it is name, else "pod/web created".
-void print_outcome(std::string_view output, std::string_view dry_run, json::value object, const schema::KindInfo& kind,
+// YAML documents after the first begin with "---".
+void print_outcome(std::string_view output, DryRun dry_run, json::value object, const schema::KindInfo& kind,
                    std::string_view what);
 // To standard error, as kubectl words it: what the server said, or what we could not do.
 void print_failure(const Error& error);
+// Several failures as kubectl prints them: one as ever, more without a head, one to a line. Nothing when there are none.
+void print_failures(const std::vector<Error>& errors);
 
 }  // namespace coracle::ctl

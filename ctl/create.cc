@@ -12,33 +12,39 @@
 
 namespace coracle::ctl {
 
-void CreateFlags::add_to(Command command) {
+void CreateFlags::add_to(Commands& commands, Command command) {
   command.add_option("-o,--output", output, "yaml, json or name");
-  add_dry_run(command, dry_run);
+  commands.add_dry_run(command, dry_run);
   command.add_option("--field-manager", field_manager, "who owns the fields");
   command.add_option("--validate", validate, "strict, warn or ignore").optional_value("strict");
   command.add_flag("--save-config", save_config, "remember it for apply");
 }
 
+Query CreateFlags::query() const {
+  auto flag = parse_bool(validate);
+  bool ignore = validate == "ignore" || (flag && !*flag);
+  return {{"fieldManager", field_manager}, {"fieldValidation", ignore ? "Ignore" : validate == "warn" ? "Warn" : "Strict"}};
+}
+
+namespace {
+
+// The object with the annotation by which apply will know it.
+void remember(json::value& object) {
+  std::string text = to_text(object) + "\n";
+  json::value& annotations = make(object, "metadata.annotations");
+  if (!annotations.is_object()) annotations.emplace_object();
+  annotations.as_object()[kLastApplied] = text;
+}
+
+}  // namespace
+
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind) {
   std::string ns(get_string(object, "metadata.namespace"));
-  bool stays_open = flags.dry_run == "client" && !session.ns_given();  // what was printed may be applied to any namespace
+  bool stays_open = flags.dry_run == DryRun::client && !session.ns_given();  // what was printed may be applied to any namespace
   if (kind.kind.namespaced && ns.empty() && !stays_open) make(object, "metadata.namespace") = ns = session.ns();
-  if (flags.save_config) {
-    std::string text = to_text(object) + "\n";
-    json::value& annotations = make(object, "metadata.annotations");
-    if (!annotations.is_object()) annotations.emplace_object();
-    annotations.as_object()[kLastApplied] = text;
-  }
-  if (flags.dry_run == "client") return object;
-  bool ignore = flags.validate == "false" || flags.validate == "ignore";
-  Request request{.method = "POST", .path = session.path(kind, ns), .body = to_text(object)};
-  request.query = {{"fieldManager", flags.field_manager},
-                   {"fieldValidation", ignore                     ? "Ignore"
-                                       : flags.validate == "warn" ? "Warn"
-                                                                  : "Strict"}};
-  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
-  return session.json(request);
+  if (flags.save_config) remember(object);
+  if (flags.dry_run == DryRun::client) return object;
+  return session.json({.method = "POST", .path = session.path(kind, ns), .query = flags.query(), .body = to_text(object)});
 }
 
 Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value object) {
@@ -51,37 +57,49 @@ Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value 
 
 namespace {
 
+// Does `act` to each object of the files; what fails is told at the end, and the others still get their turn.
+Result<int> each_document(Commands& commands, const CreateFlags& flags, const std::string& verb,
+                          const std::function<Result<void>(Session&, Document&)>& act) {
+  Session* session = TRY(commands.session());
+  std::vector<Error> failures;
+  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
+  if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to " + verb);
+  for (auto& document : documents) {
+    auto settled = settle_namespace(*session, document);
+    if (!settled) {
+      failures.push_back(settled.take_error());
+      continue;
+    }
+    auto done = act(*session, document);
+    std::string doing = verb.substr(0, verb.size() - 1) + "ing";  // create: creating
+    if (!done)
+      failures.push_back(std::move(done.take_error()).wrap("error when " + doing + " " + coracle::quoted(document.source)));
+  }
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
+}
+
 Result<int> create_files(Commands& commands, const CreateFlags& flags) {
   if (flags.files.files.empty())
     return Error(Code::bad_request, "must specify one of -f FILE or a kind to create; see create --help");
-  Session* session = TRY(commands.session());
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-  if (documents.empty()) return Error(Code::bad_request, "no objects passed to create");
-  int failures = 0;
-  for (auto& document : documents) {
-    TRY(settle_namespace(*session, document));
-    auto created = send_new(*session, flags, std::move(document.object), *document.kind);
-    if (created) {
-      print_outcome(flags.output, flags.dry_run, *created, *document.kind, "created");
-      continue;
-    }
-    print_failure(std::move(created.take_error()).wrap("error when creating " + coracle::quoted(document.source)));
-    ++failures;
-  }
-  return failures ? 1 : 0;
+  return each_document(commands, flags, "create", [&](Session& session, Document& document) -> Result<void> {
+    json::value created = TRY(send_new(session, flags, std::move(document.object), *document.kind));
+    print_outcome(flags.output, flags.dry_run, std::move(created), *document.kind, "created");
+    return {};
+  });
 }
 
-Result<json::value> replace_one(Session& session, const CreateFlags& flags, const Document& document, bool force) {
+Result<json::value> replace_one(Session& session, const CreateFlags& flags, Document& document, bool force) {
   std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
   if (name.empty()) return Error(Code::invalid, "metadata.name is missing");
+  if (flags.save_config) remember(document.object);
+  if (flags.dry_run == DryRun::client) return document.object;
   std::string path = session.path(*document.kind, ns, name);
-  Request request{
-      .method = "PUT", .path = path, .query = {{"fieldManager", "kubectl-replace"}}, .body = to_text(document.object)};
-  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
-  if (flags.dry_run == "client") return session.json({.path = path});
+  Request request{.method = "PUT", .path = path, .query = flags.query(), .body = to_text(document.object)};
   if (!force) return session.json(request);
-  auto removed = session.json(
-      {.method = "DELETE", .path = path, .body = R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0})"});
+  json::object options = session.delete_options();
+  options["gracePeriodSeconds"] = 0;
+  auto removed = session.json({.method = "DELETE", .path = path, .body = to_text(options)});
   if (!removed && removed.error().code() != Code::not_found) return removed.take_error();
   TRY(wait_gone(session, *document.kind, ns, name, "", std::chrono::minutes(5)));  // a finalizer may hold it for a while
   request.method = "POST", request.path = session.path(*document.kind, ns);
@@ -90,20 +108,13 @@ Result<json::value> replace_one(Session& session, const CreateFlags& flags, cons
 
 Result<int> replace_files(Commands& commands, const CreateFlags& flags, bool force) {
   if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
-  Session* session = TRY(commands.session());
-  std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
-  int failures = 0;
-  for (auto& document : documents) {
-    TRY(settle_namespace(*session, document));
-    auto replaced = replace_one(*session, flags, document, force);
-    if (replaced) {
-      print_outcome(flags.output, flags.dry_run, *replaced, *document.kind, "replaced");
-      continue;
-    }
-    print_failure(std::move(replaced.take_error()).wrap("error when replacing " + coracle::quoted(document.source)));
-    ++failures;
-  }
-  return failures ? 1 : 0;
+  if (force && flags.dry_run != DryRun::none)  // the new one cannot be tried while the old one is there
+    return Error(Code::bad_request, "--dry-run can not be used when --force is set");
+  return each_document(commands, flags, "replace", [&](Session& session, Document& document) -> Result<void> {
+    json::value replaced = TRY(replace_one(session, flags, document, force));
+    print_outcome(flags.output, flags.dry_run, std::move(replaced), *document.kind, "replaced");
+    return {};
+  });
 }
 
 void add_secrets(Commands& commands, Command create) {
@@ -118,7 +129,7 @@ void add_secrets(Commands& commands, Command create) {
   generic.add_option("name", generic_flags->name, "its name").required();
   generic.add_option("--type", generic_flags->type, "its type");
   generic_flags->data.add_to(generic);
-  generic_flags->CreateFlags::add_to(generic);
+  generic_flags->CreateFlags::add_to(commands, generic);
   commands.on(generic, [&commands, flags = generic_flags]() -> Result<int> {
     Data data = TRY(read_data(flags->data));
     return post_made(commands, *flags, secret_of(flags->name, flags->type, data));
@@ -128,7 +139,7 @@ void add_secrets(Commands& commands, Command create) {
   tls.add_option("name", tls_flags->name, "its name").required();
   tls.add_option("--cert", tls_flags->cert, "PEM certificate file").required();
   tls.add_option("--key", tls_flags->key, "PEM key file").required();
-  tls_flags->CreateFlags::add_to(tls);
+  tls_flags->CreateFlags::add_to(commands, tls);
   commands.on(tls, [&commands, flags = tls_flags]() -> Result<int> {
     Data data = TRY(read_data({.files = {"tls.crt=" + flags->cert, "tls.key=" + flags->key}}));
     return post_made(commands, *flags, secret_of(flags->name, "kubernetes.io/tls", data));
@@ -140,7 +151,7 @@ void add_secrets(Commands& commands, Command create) {
   docker.add_option("--docker-username", docker_flags->username, "user").required();
   docker.add_option("--docker-password", docker_flags->password, "password").required();
   docker.add_option("--docker-email", docker_flags->email, "e-mail");
-  docker_flags->CreateFlags::add_to(docker);
+  docker_flags->CreateFlags::add_to(commands, docker);
   commands.on(docker, [&commands, flags = docker_flags]() -> Result<int> {
     json::object entry{{"username", flags->username}, {"password", flags->password}}, auths;
     if (!flags->email.empty()) entry["email"] = flags->email;
@@ -163,7 +174,7 @@ void add_plain_kinds(Commands& commands, Command create) {
     Command command = commands.add(word, std::string("Create a ") + kind, create);
     command.alias(alias);
     command.add_option("name", flags->name, "its name").required();
-    flags->CreateFlags::add_to(command);
+    flags->CreateFlags::add_to(commands, command);
     commands.on(command, [&commands, flags, kind = std::string(kind)] {
       return post_made(commands, *flags, named_object("v1", kind, flags->name));
     });
@@ -173,7 +184,7 @@ void add_plain_kinds(Commands& commands, Command create) {
   configmap.alias("cm");
   configmap.add_option("name", map_flags->name, "its name").required();
   map_flags->data.add_to(configmap);
-  map_flags->CreateFlags::add_to(configmap);
+  map_flags->CreateFlags::add_to(commands, configmap);
   commands.on(configmap, [&commands, flags = map_flags]() -> Result<int> {
     Data data = TRY(read_data(flags->data));
     return post_made(commands, *flags, configmap_of(flags->name, data));
@@ -185,7 +196,7 @@ void add_plain_kinds(Commands& commands, Command create) {
   deployment.add_option("--image", flags->deployment.image, "image").required();
   deployment.add_option("-r,--replicas", flags->deployment.replicas, "how many pods");
   deployment.add_option("--port", flags->deployment.port, "port the container listens on");
-  flags->CreateFlags::add_to(deployment);
+  flags->CreateFlags::add_to(commands, deployment);
   commands.on(deployment, [&commands, flags] {
     flags->deployment.command = commands.rest();
     return post_made(commands, *flags, deployment_of(flags->deployment));
@@ -219,7 +230,7 @@ void add_workload_kinds(Commands& commands, Command create) {
     Command command = commands.add(word, description, create);
     if (alias) command.alias(alias);
     command.add_option("name", flags.get()->*name, "its name").required();
-    flags->CreateFlags::add_to(command);
+    flags->CreateFlags::add_to(commands, command);
     return std::pair(command, flags);
   };
   auto [job, job_flags] =
@@ -287,7 +298,7 @@ void add_service(Commands& commands, Command create) {
     command.add_option("--node-port", flags->service.node_port, "the node's port");
     command.add_option("--external-name", flags->service.external_name, "the name it stands for");
     command.add_option("--clusterip", flags->service.cluster_ip, "its address; None for headless");
-    flags->CreateFlags::add_to(command);
+    flags->CreateFlags::add_to(commands, command);
     commands.on(command, [&commands, flags]() -> Result<int> {
       json::value object = TRY(service_of(flags->service));
       return post_made(commands, *flags, std::move(object));
@@ -332,7 +343,7 @@ void add_create(Commands& commands) {
   auto flags = std::make_shared<CreateFlags>();
   Command create = commands.add("create", "Create objects from files or flags");
   flags->files.add_to(create);
-  flags->add_to(create);
+  flags->add_to(commands, create);
   commands.on(create, [&commands, flags] { return create_files(commands, *flags); });
   add_plain_kinds(commands, create);
   add_workload_kinds(commands, create);
@@ -344,7 +355,8 @@ void add_create(Commands& commands) {
   auto force = std::make_shared<bool>(false);
   Command replace = commands.add("replace", "Replace objects by what files say");
   replace_flags->files.add_to(replace);
-  replace_flags->add_to(replace);
+  replace_flags->field_manager = "kubectl-replace";
+  replace_flags->add_to(commands, replace);
   replace.add_flag("--force", *force, "delete and create anew");
   commands.on(replace, [&commands, replace_flags, force] { return replace_files(commands, *replace_flags, *force); });
 }

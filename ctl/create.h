@@ -8,10 +8,12 @@ namespace coracle::ctl {
 
 struct CreateFlags {
   FileFlags files;
-  std::string output, dry_run, field_manager = "kubectl-create", validate = "strict";
+  std::string output, field_manager = "kubectl-create", validate = "strict";
+  DryRun dry_run = DryRun::none;
   bool save_config = false;
 
-  void add_to(Command command);
+  void add_to(Commands& commands, Command command);
+  Query query() const;  // of a request that writes
 };
 
 // Sends one new object, in the namespace in force when it names none, unless it is only tried. Gives it as it is now.

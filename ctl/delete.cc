@@ -11,7 +11,8 @@ namespace {
 struct DeleteFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string selector, field_selector, cascade = "background", output, dry_run, timeout = "0s";
+  std::string selector, field_selector, cascade = "background", output, timeout = "0s";
+  DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
   bool all = false, all_namespaces = false, force = false, now = false, ignore_not_found = false, wait = true;
 };
@@ -20,6 +21,8 @@ struct Doomed {
   const schema::KindInfo* kind;
   std::string ns, name, uid;
 };
+
+bool selects(const DeleteFlags& flags) { return flags.all || !flags.selector.empty() || !flags.field_selector.empty(); }
 
 Result<void> collect(Session& session, const DeleteFlags& flags, const schema::KindInfo& kind, std::vector<Doomed>& doomed) {
   Request request{.path = session.path(kind, flags.all_namespaces || !kind.kind.namespaced ? "" : session.ns())};
@@ -32,78 +35,90 @@ Result<void> collect(Session& session, const DeleteFlags& flags, const schema::K
   return {};
 }
 
-Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags) {
+// What is to go. Files, documents and kinds that cannot be read are told in `failures`, the others still get their turn.
+Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags, std::vector<Error>& failures) {
   std::vector<Doomed> doomed;
   if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
     for (auto& document : documents) {
-      std::string ns = TRY(settle_namespace(session, document));
-      doomed.push_back({document.kind, ns, std::string(get_string(document.object, "metadata.name")), {}});
+      auto ns = settle_namespace(session, document);
+      if (!ns) failures.push_back(ns.take_error());
+      else doomed.push_back({document.kind, *ns, std::string(get_string(document.object, "metadata.name")), {}});
     }
     return doomed;
   }
   if (flags.args.empty()) return Error(Code::bad_request, "You must provide one or more resources by argument or filename.");
   std::vector<Named> named = TRY(parse_named(flags.args));
   for (const auto& one : named) {
-    if (!one.name.empty()) {
-      doomed.push_back({one.kind, one.kind->kind.namespaced ? session.ns() : "", one.name, {}});
-    } else if (flags.all || !flags.selector.empty() || !flags.field_selector.empty()) {
-      TRY(collect(session, flags, *one.kind, doomed));
-    } else {
+    if (!one.name.empty() && selects(flags))
+      return Error(Code::bad_request, "name cannot be provided when a selector is specified");
+    if (!one.name.empty() && one.kind->kind.namespaced && flags.all_namespaces)
+      return Error(Code::bad_request, "a resource cannot be retrieved by name across all namespaces");
+    if (one.name.empty() && !selects(flags))
       return Error(Code::bad_request, "resource(s) were provided, but no name was specified (use --all to delete all of them)");
-    }
+  }
+  for (const auto& one : named) {
+    if (!one.name.empty()) doomed.push_back({one.kind, one.kind->kind.namespaced ? session.ns() : "", one.name, {}});
+    else if (auto found = collect(session, flags, *one.kind, doomed); !found) failures.push_back(found.take_error());
   }
   return doomed;
 }
 
-std::string options_body(const DeleteFlags& flags) {
-  json::object options{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
+json::object options_of(const Session& session, const DeleteFlags& flags) {
+  json::object options = session.delete_options();
   int64_t grace = flags.now ? 1 : flags.force && flags.grace_period < 0 ? 0 : flags.grace_period;
   if (grace >= 0) options["gracePeriodSeconds"] = grace;
   options["propagationPolicy"] = flags.cascade == "orphan" || flags.cascade == "false" ? "Orphan"
                                  : flags.cascade == "foreground"                       ? "Foreground"
                                                                                        : "Background";
-  return to_text(options);
+  return options;
+}
+
+void print_deleted(const DeleteFlags& flags, const Doomed& one) {
+  if (flags.output == "name") return out(message_name(*one.kind, one.name) + "\n");
+  std::string group = one.kind->kind.group.empty() ? "" : "." + std::string(one.kind->kind.group);
+  out(std::string(one.kind->singular) + group + " " + coracle::quoted(one.name) + (flags.force ? " force deleted" : " deleted") +
+      (one.ns.empty() ? "" : " from " + one.ns + " namespace") + dry_run_note(flags.dry_run) + "\n");
 }
 
 Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
+  if (!flags.output.empty() && flags.output != "name")
+    return Error(Code::bad_request, "unexpected -o output mode: " + flags.output + ". We only support '-o name'");
   if (flags.grace_period == 0 && !flags.force && !flags.now)
     std::fputs("warning: --grace-period=0 kills at once; add --force to say that this is meant\n", stderr);
   Session* session = TRY(commands.session());
   auto timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
-  std::vector<Doomed> doomed = TRY(doomed_of(*session, flags));
-  if (doomed.empty()) {
+  std::vector<Error> failures;
+  std::vector<Doomed> doomed = TRY(doomed_of(*session, flags, failures)), waiting;
+  if (doomed.empty() && failures.empty()) {
     out("No resources found\n");
     return 0;
   }
-  int failures = 0;
-  std::vector<Doomed> waiting;
+  std::string options = to_text(options_of(*session, flags));
+  bool absent_is_fine = flags.ignore_not_found || selects(flags);  // what was selected may have gone meanwhile
   for (auto& one : doomed) {
-    Request request{.method = "DELETE", .path = session->path(*one.kind, one.ns, one.name), .body = options_body(flags)};
-    if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
-    if (flags.dry_run != "client") {
-      auto answer = session->json(request);
+    if (one.name.empty()) {  // its path would be that of all of the kind
+      failures.push_back(Error(Code::bad_request, "resource name may not be empty"));
+      continue;
+    }
+    if (flags.dry_run != DryRun::client) {
+      auto answer = session->json({.method = "DELETE", .path = session->path(*one.kind, one.ns, one.name), .body = options});
       if (!answer) {
-        if (answer.error().code() == Code::not_found && flags.ignore_not_found) continue;
-        if (doomed.size() == 1) return answer.take_error();
-        print_failure(answer.error());
-        ++failures;
+        if (answer.error().code() != Code::not_found || !absent_is_fine) failures.push_back(answer.take_error());
         continue;
       }
       one.uid = get_string(*answer, get_string(*answer, "kind") == "Status" ? "details.uid" : "metadata.uid");
       waiting.push_back(one);
     }
-    std::string how = flags.force ? " force deleted" : " deleted";
-    std::string group = one.kind->kind.group.empty() ? "" : "." + std::string(one.kind->kind.group);
-    if (flags.output == "name") out(message_name(*one.kind, one.name) + "\n");
-    else
-      out(std::string(one.kind->singular) + group + " " + coracle::quoted(one.name) + how +
-          (one.ns.empty() ? "" : " from " + one.ns + " namespace") +
-          (flags.dry_run.empty() || flags.dry_run == "none" ? "" : " (dry run)") + "\n");
+    print_deleted(flags, one);
   }
-  if (flags.wait && flags.dry_run.empty())
-    for (const auto& one : waiting) TRY(wait_gone(*session, *one.kind, one.ns, one.name, one.uid, timeout));
-  return failures ? 1 : 0;
+  if (flags.wait && flags.dry_run == DryRun::none)
+    for (const auto& one : waiting) {
+      auto gone = wait_gone(*session, *one.kind, one.ns, one.name, one.uid, timeout);
+      if (!gone) failures.push_back(gone.take_error());
+    }
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -119,7 +134,7 @@ void add_delete(Commands& commands) {
   command.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
   command.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
   command.add_option("-o,--output", flags->output, "name");
-  command.add_option("--dry-run", flags->dry_run, "client or server").optional_value("client");
+  commands.add_dry_run(command, flags->dry_run);
   command.add_flag("--all", flags->all, "all of the kind in the namespace");
   command.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");
   command.add_flag("--force", flags->force, "kill at once");

@@ -15,6 +15,7 @@
 #include "ctl/target.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
+#include "store/object/patch.h"
 #include "store/object/yaml.h"
 #include "store/schema/merge.h"
 
@@ -118,7 +119,7 @@ Result<int> run_patch(Commands& commands, const TargetFlags& flags, const std::s
   Targets targets = TRY(targets_of(*session, flags, flags.args));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     json::value object = TRY(send_patch(*session, flags, live, parsed.front(), types.at(type), subresource));
-    bool same = get_string(object, "metadata.resourceVersion") == get_string(live.object, "metadata.resourceVersion");
+    bool same = json_equal(object, live.object);  // of a dry run, the revision is the old one
     print_done(flags, live, object, same ? "patched (no change)" : "patched");
     return {};
   });
@@ -193,7 +194,7 @@ void add_edit(Commands& commands) {
     auto list = std::make_shared<bool>(false);
     flags->field_manager = std::string("kubectl-") + word;
     Command command = commands.add(word, std::string("Set or remove ") + field + ": KIND NAME KEY=VALUE KEY-");
-    flags->add_to(command);
+    flags->add_to(commands, command);
     command.add_flag("--overwrite", flags->overwrite, "replace values that are there");
     command.add_flag("--list", *list, "show them");
     commands.on(command,
@@ -206,7 +207,7 @@ void add_edit(Commands& commands) {
   auto patch_flags = std::make_shared<PatchFlags>();
   patch_flags->field_manager = "kubectl-patch";
   Command patch = commands.add("patch", "Change fields of objects");
-  patch_flags->add_to(patch);
+  patch_flags->add_to(commands, patch);
   patch.add_option("-p,--patch", patch_flags->patch, "the patch, JSON or YAML");
   patch.add_option("--patch-file", patch_flags->file, "a file with the patch");
   patch.add_option("--type", patch_flags->type, "strategic, merge or json").one_of({"strategic", "merge", "json"});
@@ -218,7 +219,7 @@ void add_edit(Commands& commands) {
   auto edit_flags = std::make_shared<TargetFlags>();
   edit_flags->field_manager = "kubectl-edit";
   Command edit = commands.add("edit", "Edit objects in $EDITOR");
-  edit_flags->add_to(edit);
+  edit_flags->add_to(commands, edit);
   commands.on(edit, [&commands, edit_flags]() -> Result<int> {
     Session* session = TRY(commands.session());
     Targets targets = TRY(targets_of(*session, *edit_flags, edit_flags->args));

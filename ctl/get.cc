@@ -174,7 +174,8 @@ Result<void> watch_selection(Session& session, const GetFlags& flags, const Sele
   return {};
 }
 
-Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& flags) {
+// What is asked for. Kinds and documents that cannot be read are told in `failures`, the others are still shown.
+Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& flags, std::vector<Error>& failures) {
   std::vector<Selection> selections;
   auto add = [&](const schema::KindInfo* kind, const std::string& ns, const std::string& name) {
     for (auto& selection : selections)
@@ -186,15 +187,16 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
     if (!name.empty()) selections.back().names.push_back(name);
   };
   if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &failures));
     for (const auto& document : documents) {
-      std::string ns(get_string(document.object, "metadata.namespace"));
+      std::string ns(get_string(document.object, "metadata.namespace")), name(get_string(document.object, "metadata.name"));
       if (ns.empty() && document.kind->kind.namespaced) ns = session.ns();
-      add(document.kind, ns, std::string(get_string(document.object, "metadata.name")));
+      if (name.empty()) failures.push_back(Error(Code::bad_request, "resource name may not be empty").wrap(document.source));
+      else add(document.kind, ns, name);
     }
     return selections;
   }
-  std::vector<Named> named = TRY(parse_named(flags.args));
+  std::vector<Named> named = TRY(parse_named(flags.args, &failures));
   for (const auto& one : named) {
     bool namespaced = one.kind->kind.namespaced;
     if (!one.name.empty() && namespaced && flags.all_namespaces)
@@ -204,58 +206,70 @@ Result<std::vector<Selection>> selections_of(Session& session, const GetFlags& f
   return selections;
 }
 
-Result<int> run_table(Session& session, const GetFlags& flags, const std::vector<Selection>& selections) {
-  bool several = selections.size() > 1, printed = false, failed = false;
+// What was named and is not there is told in `failures`, unless that is no failure.
+void note_missing(const GetFlags& flags, Error error, std::vector<Error>& failures) {
+  if (error.code() != Code::not_found || !flags.ignore_not_found) failures.push_back(std::move(error));
+}
+
+// One selection as a Table; null where there is nothing of it.
+json::value selection_table(Session& session, const GetFlags& flags, const Selection& selection, std::vector<Error>& failures) {
+  json::value table;
+  if (selection.names.empty()) {
+    auto whole = list_all(session, flags, selection, true);
+    if (whole) table = std::move(*whole);
+    else note_missing(flags, whole.take_error(), failures);
+    return table;
+  }
+  for (const auto& name : selection.names) {
+    auto one = get_one(session, selection, name, true, !flags.sort_by.empty());
+    if (!one) note_missing(flags, one.take_error(), failures);
+    else if (table.is_null()) table = std::move(*one);
+    else
+      for (const auto& row : get_array(*one, "rows")) make(table, "rows").as_array().push_back(row);
+  }
+  return table;
+}
+
+Result<int> run_table(Session& session, const GetFlags& flags, const std::vector<Selection>& selections,
+                      std::vector<Error> failures) {
+  bool printed = false;
   for (const auto& selection : selections) {
-    json::value table;
     std::vector<size_t> widths;  // of this table, for its changes
-    if (selection.names.empty()) {
-      table = TRY(list_all(session, flags, selection, true));
-    } else {
-      for (const auto& name : selection.names) {
-        auto one = get_one(session, selection, name, true, !flags.sort_by.empty());
-        if (!one) {
-          if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
-          if (selection.names.size() == 1 && !several) return one.take_error();
-          print_failure(one.error());
-          failed = true;
-          continue;
-        }
-        if (table.is_null()) table = std::move(*one);
-        else
-          for (const auto& row : get_array(*one, "rows")) make(table, "rows").as_array().push_back(row);
-      }
-    }
+    json::value table = selection_table(session, flags, selection, failures);
     if (!flags.sort_by.empty() && !get_array(table, "rows").empty())
       TRY(sort_by(make(table, "rows").as_array(), "object", flags.sort_by));
     if (!get_array(table, "rows").empty() && !flags.watch_only) {
       if (printed) out("\n");
-      TableOptions options = table_options(flags, selection, several);
+      TableOptions options = table_options(flags, selection, selections.size() > 1);
       options.widths = &widths;
       out(print_table(table, options));
       printed = true;
     }
-    if (flags.watch || flags.watch_only) {
-      if (several) return Error(Code::bad_request, "you may only specify a single resource type to watch");
+    if ((flags.watch || flags.watch_only) && !table.is_null())
       TRY(watch_selection(session, flags, selection, std::string(get_string(table, "metadata.resourceVersion")), widths));
-    }
   }
-  if (!printed && !failed && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {
+  if (!printed && failures.empty() && !flags.watch && !flags.watch_only && !flags.ignore_not_found) {
     bool namespaced = !selections.empty() && selections.front().kind->kind.namespaced && !flags.all_namespaces;
-    std::fputs(namespaced ? ("No resources found in " + session.ns() + " namespace.\n").c_str() : "No resources found\n", stderr);
+    tell(namespaced ? "No resources found in " + session.ns() + " namespace.\n" : "No resources found\n");
   }
-  return failed ? 1 : 0;
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
-Result<int> run_objects(Session& session, const GetFlags& flags, const std::vector<Selection>& selections) {
+Result<int> run_objects(Session& session, const GetFlags& flags, const std::vector<Selection>& selections,
+                        std::vector<Error> failures) {
   std::vector<json::value> objects;
-  bool single = false, failed = false;
+  bool single = failures.empty() && selections.size() == 1 && selections.front().names.size() == 1;
   std::string revision;
   for (const auto& selection : selections) {
     if (selection.names.empty()) {
-      json::value list = TRY(list_all(session, flags, selection, false));
-      revision = get_string(list, "metadata.resourceVersion");
-      for (auto& item : make(list, "items").as_array()) {
+      auto list = list_all(session, flags, selection, false);
+      if (!list) {
+        note_missing(flags, list.take_error(), failures);
+        continue;
+      }
+      revision = get_string(*list, "metadata.resourceVersion");
+      for (auto& item : make(*list, "items").as_array()) {
         name_kind(item, *selection.kind);
         objects.push_back(std::move(item));
       }
@@ -263,27 +277,23 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
     for (const auto& name : selection.names) {
       auto one = get_one(session, selection, name, false, false);
       if (!one) {
-        if (one.error().code() == Code::not_found && flags.ignore_not_found) continue;
-        if (selections.size() == 1 && selection.names.size() == 1) return one.take_error();
-        print_failure(one.error());
-        failed = true;
+        note_missing(flags, one.take_error(), failures);
         continue;
       }
-      single = selections.size() == 1 && selection.names.size() == 1;
       revision = get_string(*one, "metadata.resourceVersion");
       objects.push_back(std::move(*one));
     }
   }
-  if (!flags.sort_by.empty()) {
+  if (!flags.sort_by.empty() && objects.size() > size_t(single)) {
     json::array values(objects.begin(), objects.end());
     TRY(sort_by(values, "", flags.sort_by));
     objects.assign(values.begin(), values.end());
   }
-  if (objects.empty() && (flags.ignore_not_found && single)) return 0;
-  if (!flags.watch_only) TRY(print_objects(flags, std::move(objects), single));
-  if ((flags.watch || flags.watch_only) && selections.size() == 1)
-    TRY(watch_selection(session, flags, selections.front(), revision));
-  return failed ? 1 : 0;
+  bool nothing = objects.empty() && (single || flags.ignore_not_found || !failures.empty());  // else: an empty List
+  if (!flags.watch_only && !nothing) TRY(print_objects(flags, std::move(objects), single));
+  if ((flags.watch || flags.watch_only) && failures.empty()) TRY(watch_selection(session, flags, selections.front(), revision));
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
 }
 
 Result<int> run_get(Commands& commands, GetFlags flags) {
@@ -303,8 +313,16 @@ Result<int> run_get(Commands& commands, GetFlags flags) {
   if (flags.args.empty() && flags.files.files.empty())
     return Error(Code::bad_request,
                  "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");
-  std::vector<Selection> selections = TRY(selections_of(*session, flags));
-  return is_table(flags) ? run_table(*session, flags, selections) : run_objects(*session, flags, selections);
+  std::vector<Error> failures;
+  std::vector<Selection> selections = TRY(selections_of(*session, flags, failures));
+  if (selections.size() + failures.size() > 1 && (flags.watch || flags.watch_only))
+    return Error(Code::bad_request, "you may only specify a single resource type to watch");
+  if (selections.empty() && !failures.empty()) {
+    print_failures(failures);
+    return 1;
+  }
+  return is_table(flags) ? run_table(*session, flags, selections, std::move(failures))
+                         : run_objects(*session, flags, selections, std::move(failures));
 }
 
 }  // namespace

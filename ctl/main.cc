@@ -108,7 +108,7 @@ int run(int argc, char** argv) {
     out(at.help());
     return 0;
   }
-  auto done = commands.chosen()();
+  auto done = commands.run();
   if (done) return *done;
   print_failure(done.error());
   return 1;

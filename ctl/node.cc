@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ctl/print.h"
 #include "ctl/target.h"
 #include "ctl/wait.h"
 #include "runtime/base/clock.h"
@@ -139,7 +140,8 @@ namespace {
 
 struct NodeFlags : DrainRules {
   std::vector<std::string> args;
-  std::string selector, pod_selector, dry_run, timeout = "0s";
+  std::string selector, pod_selector, timeout = "0s", output, field_manager = "kubectl";  // as kubectl cordon, which names none
+  DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
   int64_t skip_gone_seconds = 0;
   bool disable_eviction = false, overwrite = false, all = false;
@@ -167,15 +169,16 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
   return found;
 }
 
-Result<void> patch_node(Session& session, const NodeFlags& flags, const std::string& name, const json::object& patch) {
-  if (flags.dry_run == "client") return {};
-  Request request{.method = "PATCH",
-                  .path = session.path(nodes(), "", name),
-                  .body = to_text(patch),
-                  .content_type = "application/merge-patch+json"};
-  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
-  TRY(session.json(request));
-  return {};
+// The node as it is after a merge patch, or would be.
+Result<json::value> patch_node(Session& session, const NodeFlags& flags, const json::value& node, json::object patch) {
+  std::string name(get_string(node, "metadata.name"));
+  Live live{&nodes(), "", name, node};
+  if (flags.dry_run == DryRun::client) return patched_here(live, std::move(patch), kMergePatch);
+  return session.json({.method = "PATCH",
+                       .path = session.path(nodes(), "", name),
+                       .query = {{"fieldManager", flags.field_manager}},
+                       .body = to_text(patch),
+                       .content_type = kMergePatch});
 }
 
 Result<void> set_cordon(Session& session, const NodeFlags& flags, const json::value& node, bool closed) {
@@ -187,7 +190,7 @@ Result<void> set_cordon(Session& session, const NodeFlags& flags, const json::va
   }
   json::object spec;
   spec["unschedulable"] = closed ? json::value(true) : json::value(nullptr);
-  TRY(patch_node(session, flags, name, {{"spec", std::move(spec)}}));
+  TRY(patch_node(session, flags, node, {{"spec", std::move(spec)}}));
   out("node/" + name + " " + word + dry_run_note(flags.dry_run) + "\n");
   return {};
 }
@@ -216,12 +219,11 @@ class Drain {
       if (!long_gone(pod)) pods.push_back(pod);
     DrainPlan plan = plan_drain(pods, flags_);
     if (!plan.refusals.empty()) return Error(Code::conflict, join(plan.refusals, ", "));
-    if (!plan.warnings.empty()) std::fprintf(stderr, "Warning: %s\n", join(plan.warnings, "; ").c_str());
+    if (!plan.warnings.empty()) tell("Warning: " + join(plan.warnings, "; ") + "\n");
     if (!flags_.disable_eviction) evicts_ = TRY(server_evicts());
     auto sent = send_away(std::move(plan.evict));
     if (!sent)
-      std::fprintf(stderr, "There are pending pods in node %s when an error occurred: %s\n", coracle::quoted(name).c_str(),
-                   sent.error().text().c_str());
+      tell("There are pending pods in node " + coracle::quoted(name) + " when an error occurred: " + sent.error().text() + "\n");
     TRY(std::move(sent));
     out("node/" + name + " drained" + dry_run_note(flags_.dry_run) + "\n");
     return {};
@@ -232,7 +234,7 @@ class Drain {
   static std::string ns_of(const json::value& pod) { return std::string(get_string(pod, "metadata.namespace")); }
   static std::string name_of(const json::value& pod) { return std::string(get_string(pod, "metadata.name")); }
   static std::string uid_of(const json::value& pod) { return std::string(get_string(pod, "metadata.uid")); }
-  bool tries_only() const { return flags_.dry_run == "client" || flags_.dry_run == "server"; }
+  bool tries_only() const { return flags_.dry_run != DryRun::none; }
 
   // It has been asked to go, and whoever drains does not want to wait for such ones.
   bool long_gone(const json::value& pod) const {
@@ -260,8 +262,8 @@ class Drain {
   }
 
   Request request_for(const json::value& pod) {
-    json::object options{
-        {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", get_string(pod, "metadata.uid")}}}};
+    json::object options = session_.delete_options();
+    options["preconditions"] = json::object{{"uid", get_string(pod, "metadata.uid")}};
     if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     Request request{.method = "DELETE", .path = session_.path(pods_, ns_of(pod), name_of(pod)), .body = to_text(options)};
     if (evicts_) {
@@ -271,7 +273,6 @@ class Drain {
                             {"deleteOptions", std::move(options)}};
       request = {.method = "POST", .path = session_.path(pods_, ns_of(pod), name_of(pod), "eviction"), .body = to_text(eviction)};
     }
-    if (flags_.dry_run == "server") request.query.emplace_back("dryRun", "All");
     return request;
   }
 
@@ -303,13 +304,13 @@ class Drain {
   Result<bool> send_one(const json::value& pod) {
     std::string shown = pod_name(pod);
     out(std::string(evicts_ ? "evicting" : "deleting") + " pod " + shown + dry_run_note(flags_.dry_run) + "\n");
-    if (flags_.dry_run == "client") return true;
+    if (flags_.dry_run == DryRun::client) return true;
     auto answer = session_.json(request_for(pod));
     if (answer || answer.error().code() == Code::not_found) return true;
     if (answer.error().code() == Code::conflict) return true;  // another pod bears its name by now
     std::string when = "error when evicting pods/" + coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod));
     if (!evicts_ || answer.error().code() != Code::too_many_requests) return answer.take_error().wrap(when);
-    std::fprintf(stderr, "%s (will retry after 5s): %s\n", when.c_str(), answer.error().text().c_str());
+    tell(when + " (will retry after 5s): " + answer.error().text() + "\n");
     return false;
   }
 
@@ -332,8 +333,8 @@ Result<int> run_drain(Commands& commands, const NodeFlags& flags) {
     auto drained = Drain(*session, flags, timeout).run(node);
     if (drained) continue;
     std::string name(get_string(node, "metadata.name"));
-    std::fprintf(stderr, "error: unable to drain node %s due to error: %s, continuing command...\n",
-                 coracle::quoted(name).c_str(), drained.error().text().c_str());
+    tell("error: unable to drain node " + coracle::quoted(name) + " due to error: " + drained.error().text() +
+         ", continuing command...\n");
     pending += " " + name + "\n";
     failures.push_back(drained.take_error());
   }
@@ -370,18 +371,18 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
     TaintResult result = TRY(change_taints(get_array(node, "spec.taints"), changes, flags.overwrite, name));
     json::object metadata{{"resourceVersion", get_string(node, "metadata.resourceVersion")}}, spec;
     spec["taints"] = std::move(result.taints);
-    TRY(patch_node(*session, flags, name, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
-    out("node/" + name +
-        (result.added && result.removed ? " modified"
-         : result.added                 ? " tainted"
-                                        : " untainted") +
-        dry_run_note(flags.dry_run) + "\n");
+    json::value changed = TRY(patch_node(*session, flags, node, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}));
+    name_kind(changed, nodes());
+    print_outcome(flags.output, flags.dry_run, std::move(changed), nodes(),
+                  result.added && result.removed ? "modified"
+                  : result.added                 ? "tainted"
+                                                 : "untainted");
   }
   return 0;
 }
 
-void add_node_flags(Command command, NodeFlags& flags) {
-  add_dry_run(command, flags.dry_run);
+void add_node_flags(Commands& commands, Command command, NodeFlags& flags) {
+  commands.add_dry_run(command, flags.dry_run);
   command.add_option("-l,--selector", flags.selector, "label selector, of nodes");
 }
 
@@ -393,13 +394,13 @@ void add_node(Commands& commands) {
     Command command =
         closed ? commands.add("cordon", "Let no new pods come to a node") : commands.add("uncordon", "Let new pods come again");
     command.add_option("args", flags->args, "NODE ...");
-    add_node_flags(command, *flags);
+    add_node_flags(commands, command, *flags);
     commands.on(command, [&commands, flags, closed] { return run_cordon(commands, *flags, closed); });
   }
   auto flags = std::make_shared<NodeFlags>();
   Command drain = commands.add("drain", "Cordon a node and send its pods away, before work on it");
   drain.add_option("args", flags->args, "NODE ...");
-  add_node_flags(drain, *flags);
+  add_node_flags(commands, drain, *flags);
   drain.add_option("--pod-selector", flags->pod_selector, "only pods with these labels");
   drain.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
   drain.add_option("--skip-wait-for-delete-timeout", flags->skip_gone_seconds,
@@ -415,7 +416,10 @@ void add_node(Commands& commands) {
   auto taint_flags = std::make_shared<NodeFlags>();
   Command taint = commands.add("taint", "Keep pods away that do not tolerate it: nodes NAME KEY=VALUE:EFFECT, KEY-");
   taint.add_option("args", taint_flags->args, "KIND NAME KEY=VALUE:EFFECT ... KEY- ..., KIND being nodes");
-  add_node_flags(taint, *taint_flags);
+  add_node_flags(commands, taint, *taint_flags);
+  taint_flags->field_manager = "kubectl-taint";
+  taint.add_option("--field-manager", taint_flags->field_manager, "who owns the fields");
+  taint.add_option("-o,--output", taint_flags->output, "yaml, json or name");
   taint.add_flag("--overwrite", taint_flags->overwrite, "replace a taint that is there");
   taint.add_flag("--all", taint_flags->all, "all nodes");
   commands.on(taint, [&commands, taint_flags] { return run_taint(commands, *taint_flags); });

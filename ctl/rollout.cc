@@ -239,7 +239,7 @@ Result<int> run_history(Commands& commands, const RolloutFlags& flags) {
         const schema::KindInfo& kind =
             *schema::catalog().by_kind("apps/v1", rolling == Rolling::deployment ? "ReplicaSet" : "ControllerRevision");
         name_kind(revision.holder, kind);
-        print_outcome(flags.output, "", revision.holder, kind, "");
+        print_outcome(flags.output, DryRun::none, revision.holder, kind, "");
       }
     } else if (flags.revision > 0) {
       out(message_name(*live.kind, live.name) + " with revision #" + count(flags.revision) + "\n" +
@@ -259,7 +259,7 @@ Result<int> run_undo(Commands& commands, const RolloutFlags& flags) {
     std::vector<Revision> history = TRY(history_of(*session, live, rolling));
     const Revision* target = TRY(revision_to_undo_to(history, flags.revision, rolling, live.name));
     json::value pod_template = template_of(*target, rolling);
-    if (flags.dry_run == "client") {
+    if (flags.dry_run == DryRun::client) {
       out(message_name(*live.kind, live.name) + " " + align_tabs(template_text(pod_template)) + " (dry run)\n");
       return {};
     }
@@ -357,7 +357,7 @@ void add_rollout(Commands& commands) {
         std::tuple{"resume", "Let a held rollout go on",
                    +[](Commands&commands, RolloutFlags&flags) { return run_pause(commands, flags, false); }}}) {
     auto [command, flags] = add(word, description, [&commands, run = run](RolloutFlags& flags) { return run(commands, flags); });
-    add_dry_run(command, flags->dry_run);
+    commands.add_dry_run(command, flags->dry_run);
     command.add_option("-o,--output", flags->output, "yaml, json or name");
     command.add_option("--field-manager", flags->field_manager, "who owns the fields");
     if (word == std::string_view("undo")) command.add_option("--to-revision", flags->revision, "to this one; 0: the one before");

@@ -156,7 +156,8 @@ class Attached {
 
   Result<void> remove() {
     if (std::exchange(removed_, true)) return {};
-    json::object options{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"preconditions", {{"uid", uid_}}}};
+    json::object options = session_.delete_options();
+    options["preconditions"] = json::object{{"uid", uid_}};
     if (flags_.grace_period >= 0) options["gracePeriodSeconds"] = flags_.grace_period;
     auto gone = session_.json({.method = "DELETE", .path = session_.path(kind_, ns_, name_), .body = to_text(options)});
     if (!gone && gone.error().code() != Code::not_found) return gone.take_error();
@@ -187,7 +188,7 @@ Result<int> run_pod(Commands& commands, RunFlags& flags) {
   if (flags.pod.tty && !flags.pod.use_stdin)
     return Error(Code::bad_request, "-i/--stdin is required for containers with -t/--tty=true");
   if (flags.expose && !flags.pod.port) return Error(Code::bad_request, "--port must be set when exposing a service");
-  bool attaches = (flags.attach || flags.pod.use_stdin) && flags.dry_run.empty();
+  bool attaches = (flags.attach || flags.pod.use_stdin) && flags.dry_run == DryRun::none;
   if (attaches && flags.pod.tty && !::isatty(STDIN_FILENO)) {
     std::fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", stderr);
     flags.pod.tty = false;
@@ -226,7 +227,7 @@ void add_pod(Commands& commands) {
   run_command.add_flag("--expose", flags->expose, "make a Service for --port too");
   run_command.add_option("--grace-period", flags->grace_period, "with --rm: seconds it gets to stop; -1: its own");
   run_command.add_option("--pod-running-timeout", flags->running_timeout, "how long to wait until it runs");
-  flags->CreateFlags::add_to(run_command);
+  flags->CreateFlags::add_to(commands, run_command);
   commands.on(run_command, [&commands, flags] { return run_pod(commands, *flags); });
 }
 
@@ -250,7 +251,7 @@ void add_expose(Commands& commands) {
   expose.add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
   expose.add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");
   expose.add_option("-l,--labels", flags->service.labels, "the Service's labels: KEY=VALUE,...").delimiter(',');
-  flags->CreateFlags::add_to(expose);
+  flags->CreateFlags::add_to(commands, expose);
   commands.on(expose, [&commands, flags]() -> Result<int> {
     Session* session = TRY(commands.session());
     std::vector<Named> named;

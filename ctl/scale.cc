@@ -80,14 +80,16 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
   json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
   if (flags.current >= 0 || !flags.resource_version.empty())
     make(patch, "metadata.resourceVersion") = version;  // what was looked at still holds
-  json::value object = TRY(send_patch(session, flags, live, patch, kMergePatch, "scale"));
-  if (timeout.count() > 0 && (flags.dry_run.empty() || flags.dry_run == "none"))
+  if (flags.dry_run != DryRun::client) TRY(send_patch(session, flags, live, patch, kMergePatch, "scale"));
+  if (timeout.count() > 0 && flags.dry_run == DryRun::none)
     TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
       if (!object) return not_found(live.kind->kind, live.name);
       return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") &&
              get_int(*object, "status.replicas") == flags.replicas;
     }));
-  print_done(flags, live, std::move(object), "scaled");
+  json::value scaled = live.object;  // what the server answers is a Scale
+  make(scaled, "spec.replicas") = flags.replicas;
+  print_done(flags, live, std::move(scaled), "scaled");
   return {};
 }
 
@@ -134,7 +136,8 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
 void add_scale(Commands& commands) {
   auto flags = std::make_shared<ScaleFlags>();
   Command scale = commands.add("scale", "Set the number of replicas");
-  flags->add_to(scale);
+  flags->field_manager = "kubectl";  // as kubectl scale, which names none
+  flags->add_to(commands, scale);
   Flag replicas = scale.add_option("--replicas", flags->replicas, "how many");
   scale.add_option("--current-replicas", flags->current, "only when there are this many now");
   scale.add_option("--resource-version", flags->resource_version, "only when it is at this version");
@@ -146,7 +149,7 @@ void add_scale(Commands& commands) {
   Command autoscale = commands.add("autoscale", "Let the number of replicas follow what the pods use");
   autoscale.add_option("args", scaler->targets.args, "KIND NAME or KIND/NAME");
   scaler->files.add_to(autoscale);
-  scaler->add_to(autoscale);
+  scaler->add_to(commands, autoscale);
   autoscale.add_option("--min", scaler->scaler.min, "no fewer pods than this");
   Flag max = autoscale.add_option("--max", scaler->scaler.max, "no more pods than this");
   autoscale.add_option("--cpu", scaler->scaler.cpu, "the average to aim at: 70% of the request, or an amount as 500m");

@@ -30,15 +30,21 @@ struct Session::State {
   std::chrono::milliseconds timeout{0};
   int verbosity = 0;
   bool ns_given = false;
+  DryRun dry_run = DryRun::none;
   Guarded<std::set<std::string>> warned;  // several streams may run at a time
 
-  HttpRequest http_request(const Request& request) const {
+  Result<HttpRequest> http_request(const Request& request) const {
+    bool writes = request.method != "GET", told = false;
+    if (writes && dry_run == DryRun::client)
+      return Error(Code::internal, "--dry-run=client: " + request.method + " " + request.path + " was not sent, it would write");
     if (verbosity >= 6)
       std::fprintf(stderr, "%s %s%s\n", request.method.c_str(), http->access().server.c_str(), request.path.c_str());
     HttpRequest sent{.method = request.method, .path = request.path, .query = request.query, .body = request.body};
     sent.content_type = request.content_type;
     sent.accept = request.accept;
     sent.timeout = timeout;
+    for (const auto& [name, value] : sent.query) told = told || name == "dryRun";
+    if (writes && dry_run == DryRun::server && !told) sent.query.emplace_back("dryRun", "All");
     return sent;
   }
   // What the answer means; its warnings are said at once, and each once.
@@ -90,6 +96,14 @@ Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
 
 const std::string& Session::ns() const { return state_->http->access().ns; }
 bool Session::ns_given() const { return state_->ns_given; }
+void Session::set_dry_run(DryRun dry_run) { state_->dry_run = dry_run; }
+
+json::object Session::delete_options() const {
+  json::object options{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
+  if (state_->dry_run == DryRun::server) options["dryRun"] = json::array{"All"};
+  return options;
+}
+
 const std::string& Session::server() const { return state_->http->access().server; }
 std::string Session::user_name() const { return state_->http->access().user; }
 
@@ -105,7 +119,8 @@ std::string Session::path(const schema::KindInfo& kind, std::string_view ns, std
 }
 
 Result<std::string> Session::text(const Request& request) {
-  HttpAnswer answer = TRY(state_->http->send(state_->http_request(request)));
+  HttpRequest sent = TRY(state_->http_request(request));
+  HttpAnswer answer = TRY(state_->http->send(sent));
   return state_->judge(std::move(answer));
 }
 
@@ -115,14 +130,16 @@ Result<json::value> Session::json(const Request& request) {
 }
 
 Result<void> Session::stream(const Request& request, const std::function<bool(std::string_view)>& sink) {
-  HttpAnswer answer = TRY(state_->http->stream(state_->http_request(request), sink));
+  HttpRequest sent = TRY(state_->http_request(request));
+  HttpAnswer answer = TRY(state_->http->stream(sent, sink));
   TRY(state_->judge(std::move(answer)));
   return {};
 }
 
 Result<void> Session::upload(const Request& request, const std::function<size_t(char*, size_t)>& source,
                              const std::function<bool(std::string_view)>& sink) {
-  HttpAnswer answer = TRY(state_->http->upload(state_->http_request(request), source, sink));
+  HttpRequest sent = TRY(state_->http_request(request));
+  HttpAnswer answer = TRY(state_->http->upload(sent, source, sink));
   TRY(state_->judge(std::move(answer)));
   return {};
 }
@@ -169,30 +186,67 @@ Result<const schema::KindInfo*> kind_named(std::string_view word) {
                                       (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
 }
 
-Result<void> read_source(const std::string& name, const std::string& text, std::vector<Document>& documents) {
-  std::vector<size_t> lines;
-  std::vector<json::value> parsed = TRY(parse_yaml(text, &lines).wrap(name));
-  for (size_t i = 0; i < parsed.size(); ++i) {
-    std::string source = name + ":" + std::to_string(lines[i]);
-    std::vector<json::value> objects;
-    if (get_string(parsed[i], "kind").ends_with("List") && find(parsed[i], "items") && find(parsed[i], "items")->is_array()) {
-      for (const auto& item : get_array(parsed[i], "items")) objects.push_back(item);
-    } else {
-      objects.push_back(std::move(parsed[i]));
-    }
-    for (auto& object : objects) {
+// The objects of a document: its own, or a List's. Errors: invalid.
+Result<void> read_document(json::value parsed, const std::string& source, std::vector<Document>& documents,
+                           std::vector<Error>* wrong) {
+  std::vector<json::value> objects;
+  if (get_string(parsed, "kind").ends_with("List") && find(parsed, "items") && find(parsed, "items")->is_array()) {
+    for (const auto& item : get_array(parsed, "items")) objects.push_back(item);
+  } else {
+    objects.push_back(std::move(parsed));
+  }
+  for (auto& object : objects) {
+    auto complete = [&]() -> Result<const schema::KindInfo*> {
       if (!object.is_object()) return Error(Code::invalid, source + ": expected an object with apiVersion and kind");
       for (const char* field : {"apiVersion", "kind"})
         if (get_string(object, field).empty())
           return Error(Code::invalid, source + ": Object '" +
                                           std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") +
                                           "' is missing: every object names its apiVersion and kind");
-      const schema::KindInfo* kind = kind_of(object);
-      if (!kind)
-        return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) +
-                                        " in version " + coracle::quoted(get_string(object, "apiVersion")));
-      documents.push_back({std::move(object), kind, source});
+      if (const schema::KindInfo* kind = kind_of(object)) return kind;
+      return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) +
+                                      " in version " + coracle::quoted(get_string(object, "apiVersion")));
+    };
+    auto kind = complete();
+    if (kind) documents.push_back({std::move(object), *kind, source});
+    else if (wrong) wrong->push_back(kind.take_error());
+    else return kind.take_error();
+  }
+  return {};
+}
+
+// The parts of a text between its lines "---", which no YAML document can have within, each with the number of lines before it.
+std::vector<std::pair<std::string_view, size_t>> parts_of(std::string_view text) {
+  std::vector<std::pair<std::string_view, size_t>> parts;
+  size_t start = 0, line = 0, first = 0;
+  for (size_t at = 0; at < text.size(); ++line) {
+    std::string_view here = text.substr(at);
+    if (at > start && here.starts_with("---") && (here.size() == 3 || here.find_first_of(" \t\r\n") == 3)) {
+      parts.emplace_back(text.substr(start, at - start), first);
+      start = at, first = line;
     }
+    size_t end = here.find('\n');
+    at = end == here.npos ? text.size() : at + end + 1;
+  }
+  parts.emplace_back(text.substr(start), first);
+  return parts;
+}
+
+Result<void> read_source(const std::string& name, const std::string& text, std::vector<Document>& documents,
+                         std::vector<Error>* wrong) {
+  auto read = [&](const std::string& some) -> Result<void> {
+    std::vector<size_t> lines;
+    std::vector<json::value> parsed = TRY(parse_yaml(some, &lines).wrap(name));
+    for (size_t i = 0; i < parsed.size(); ++i)
+      TRY(read_document(std::move(parsed[i]), name + ":" + std::to_string(lines[i]), documents, wrong));
+    return {};
+  };
+  auto done = read(text);
+  if (done || !wrong) return done;
+  for (const auto& [part, line] : parts_of(text)) {  // what cannot be read is one of the documents: the others can be
+    std::string padded(line, '\n');                  // lines count from the start of the file
+    auto part_done = read(padded.append(part));
+    if (!part_done) wrong->push_back(part_done.take_error());
   }
   return {};
 }
@@ -226,7 +280,8 @@ Result<std::vector<std::string>> manifests_in(const std::string& directory, bool
 }  // namespace
 
 Result<std::unique_ptr<Session::Socket>> Session::upgrade(const Request& request, std::string_view protocol) {
-  auto connection = TRY(state_->http->upgrade(state_->http_request(request), protocol));
+  HttpRequest sent = TRY(state_->http_request(request));
+  auto connection = TRY(state_->http->upgrade(sent, protocol));
   return std::unique_ptr<Socket>(std::make_unique<HttpSocket>(std::move(connection)));
 }
 
@@ -238,37 +293,46 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return best;
 }
 
-Result<std::vector<Named>> parse_named(const std::vector<std::string>& args) {
+Result<std::vector<Named>> parse_named(const std::vector<std::string>& args, std::vector<Error>* unknown) {
   std::vector<Named> named;
   if (args.empty()) return Error(Code::bad_request, "you must specify a resource: KIND NAME or KIND/NAME");
+  // The kind, or null where nobody knows it and `unknown` was told.
+  auto known = [&](std::string_view word) -> Result<const schema::KindInfo*> {
+    auto kind = kind_named(word);
+    if (kind || !unknown) return kind;
+    unknown->push_back(kind.take_error());
+    return nullptr;
+  };
   if (args.front().find('/') != std::string::npos) {
     for (const auto& arg : args) {
       size_t slash = arg.find('/');
       if (slash == arg.npos || slash == 0 || slash + 1 == arg.size() || arg.find('/', slash + 1) != arg.npos)
         return Error(Code::bad_request,
                      "arguments in resource/name form must have a single resource and name, got " + coracle::quoted(arg));
-      const schema::KindInfo* kind = TRY(kind_named(std::string_view(arg).substr(0, slash)));
-      named.push_back({kind, arg.substr(slash + 1)});
+      const schema::KindInfo* kind = TRY(known(std::string_view(arg).substr(0, slash)));
+      if (kind) named.push_back({kind, arg.substr(slash + 1)});
     }
     return named;
+  }
+  for (size_t i = 1; i < args.size(); ++i) {  // said of the arguments, so said once for all kinds
+    if (args[i].empty()) return Error(Code::bad_request, "resource name may not be empty");
+    if (args[i].find('/') != std::string::npos)
+      return Error(Code::bad_request,
+                   "there is no need to specify a resource type as a separate argument when passing arguments in "
+                   "resource/name form, got " +
+                       coracle::quoted(args[i]));
   }
   for (std::string_view word : split(args.front(), ',')) {
     std::vector<const schema::KindInfo*> kinds =
         word == "all" ? schema::catalog().by_category("all") : std::vector<const schema::KindInfo*>();
     if (kinds.empty()) {
-      const schema::KindInfo* kind = TRY(kind_named(word));
+      const schema::KindInfo* kind = TRY(known(word));
+      if (!kind) continue;
       kinds.push_back(kind);
     }
     for (const auto* kind : kinds) {
       if (args.size() == 1) named.push_back({kind, {}});
-      for (size_t i = 1; i < args.size(); ++i) {
-        if (args[i].find('/') != std::string::npos)
-          return Error(Code::bad_request,
-                       "there is no need to specify a resource type as a separate argument when passing arguments in "
-                       "resource/name form, got " +
-                           coracle::quoted(args[i]));
-        named.push_back({kind, args[i]});
-      }
+      for (size_t i = 1; i < args.size(); ++i) named.push_back({kind, args[i]});
     }
   }
   return named;
@@ -285,25 +349,32 @@ Result<std::string> settle_namespace(const Session& session, Document& document)
   return ns;
 }
 
-Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive) {
+Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive, std::vector<Error>* wrong) {
   std::vector<Document> documents;
-  std::error_code ignored;
+  auto read = [&](const std::string& path) -> Result<void> {
+    auto text = read_file(path);
+    if (text) return read_source(path, *text, documents, wrong);
+    if (!wrong) return text.take_error();
+    wrong->push_back(text.take_error());
+    return {};
+  };
+  // A path that is not there stops all before anything is done: who names it is somewhere else than he thinks.
+  std::error_code failed;
+  for (const auto& file : files)
+    if (file != "-" && !std::filesystem::exists(file, failed) && !failed)
+      return Error(Code::not_found, "the path " + coracle::quoted(file) + " does not exist");
   for (const auto& file : files) {
     if (file == "-") {
       std::string text;
       char buffer[65536];
       while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, got);
-      TRY(read_source("standard input", text, documents));
-    } else if (std::filesystem::is_directory(file, ignored)) {
+      TRY(read_source("standard input", text, documents, wrong));
+    } else if (std::filesystem::is_directory(file, failed)) {
       std::vector<std::string> paths = TRY(manifests_in(file, recursive));
       if (paths.empty()) return Error(Code::not_found, "no .yaml, .yml or .json files in " + file);
-      for (const auto& path : paths) {
-        std::string text = TRY(read_file(path));
-        TRY(read_source(path, text, documents));
-      }
+      for (const auto& path : paths) TRY(read(path));
     } else {
-      std::string text = TRY(read_file(file));
-      TRY(read_source(file, text, documents));
+      TRY(read(file));
     }
   }
   return documents;

@@ -25,6 +25,9 @@ struct GlobalFlags {  // accepted by every command, anywhere on the line
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
+// --dry-run. client: the answer is made here, and nothing that writes is sent. server: the server does all but keep it.
+enum class DryRun : uint8_t { none, client, server };
+
 struct Request {
   std::string method = "GET";
   std::string path;  // "/api/v1/namespaces/default/pods/web"; Session::path makes it
@@ -49,7 +52,13 @@ class Session {
   std::string path(const schema::KindInfo& kind, std::string_view ns, std::string_view name = {},
                    std::string_view subresource = {}) const;
 
-  // Sends and waits. Warnings of the server go to standard error at once. Errors: the Status as Error; unavailable when the
+  // From now on no request may change anything, whichever command sends it: of the server's dry run, each that writes says
+  // dryRun=All; of the client's, each that writes is an error (internal) instead.
+  void set_dry_run(DryRun dry_run);
+  // The head of a DeleteOptions. The server reads them instead of the query, so a dry run stands in them too.
+  json::object delete_options() const;
+
+  // Sends and waits. Warnings of the server go to standard error, each once. Errors: the Status as Error; unavailable when the
   // server cannot be reached, with advice.
   Result<std::string> text(const Request& request);
   Result<json::value> json(const Request& request);
@@ -86,8 +95,9 @@ struct Named {  // one object or, with an empty name, all of a kind
   std::string name;
 };
 
-// "pods", "pod a b", "pod/a svc/b", "pods,services", "all". Errors: invalid, with a suggestion for a misspelt kind.
-Result<std::vector<Named>> parse_named(const std::vector<std::string>& args);
+// "pods", "pod a b", "pod/a svc/b", "pods,services", "all". Errors: bad_request, with a suggestion for a misspelt kind. With
+// `unknown`, kinds that nobody knows are told there, and the others are still given.
+Result<std::vector<Named>> parse_named(const std::vector<std::string>& args, std::vector<Error>* unknown = nullptr);
 
 struct Document {  // one object from a file
   json::value object;
@@ -98,8 +108,11 @@ struct Document {  // one object from a file
 // The namespace a document goes to, written into it; "" for a kind without. Errors: bad_request when -n says another one.
 Result<std::string> settle_namespace(const Session& session, Document& document);
 
-// Files, directories (their *.yaml, *.yml, *.json, sorted) and "-"; Lists are opened. Errors: invalid, naming file and line.
-Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive);
+// Files, directories (their *.yaml, *.yml, *.json, sorted) and "-"; Lists are opened. Errors: invalid, naming file and line;
+// not_found for a path that is not there. With `wrong`, files and documents that cannot be read are told there, and the others
+// are still given.
+Result<std::vector<Document>> read_documents(const std::vector<std::string>& files, bool recursive,
+                                             std::vector<Error>* wrong = nullptr);
 
 // "pod/web", "deployment.apps/web": as kubectl names an object in its messages.
 std::string message_name(const schema::KindInfo& kind, std::string_view name);

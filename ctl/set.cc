@@ -169,6 +169,8 @@ using Edit = std::function<Result<void>(json::value& object)>;
 
 Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vector<std::string>& args, const char* done,
                        const Edit& edit) {
+  if (flags.local && flags.dry_run == DryRun::server)
+    return Error(Code::bad_request, "cannot specify --local and --dry-run=server - did you mean --dry-run=client?");
   Session* session = TRY(commands.session());
   Targets targets = TRY(targets_of(*session, flags, args));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
@@ -177,7 +179,7 @@ Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vec
     json::value patch = schema::strategic_diff(*live.kind, live.object, changed);
     bool same = patch.is_object() && patch.get_object().empty();
     if (same && flags.output.empty()) return {};  // nothing to say, as kubectl
-    if (!same && !flags.local && flags.dry_run != "client")
+    if (!same && !flags.local && flags.dry_run != DryRun::client)
       changed = TRY(send_patch(*session, flags, live, patch, kStrategicPatch));
     print_done(flags, live, std::move(changed), done);
     return {};
@@ -273,7 +275,7 @@ void add_set(Commands& commands) {
     auto flags = std::make_shared<SetFlags>();
     flags->field_manager = "kubectl-set";
     Command command = commands.add(word, description, set);
-    flags->add_to(command);
+    flags->add_to(commands, command);
     command.add_flag("--local", flags->local, "of the files, without asking the server");
     commands.on(command, [&commands, flags, run] { return run(commands, *flags); });
     return std::pair(command, flags);

@@ -3,14 +3,16 @@
 #include "ctl/target.h"
 
 #include "ctl/print.h"
+#include "store/object/patch.h"
+#include "store/schema/merge.h"
 
 namespace coracle::ctl {
 
-void TargetFlags::add_to(Command command) {
+void TargetFlags::add_to(Commands& commands, Command command) {
   command.add_option("args", args, "KIND NAME ..., KIND/NAME ..., then what to change");
   files.add_to(command);
   command.add_option("-l,--selector", selector, "label selector");
-  add_dry_run(command, dry_run);
+  commands.add_dry_run(command, dry_run);
   command.add_option("-o,--output", output, "yaml, json or name");
   command.add_option("--field-manager", field_manager, "who owns the fields");
   command.add_flag("--all", all, "all of the kind in the namespace");
@@ -20,16 +22,19 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
                            bool all_namespaces) {
   Targets targets;
   auto add = [&](const schema::KindInfo& kind, std::string ns, const std::string& name) {
+    if (name.empty()) return targets.missing.push_back(Error(Code::bad_request, "resource name may not be empty"));
     auto object = session.json({.path = session.path(kind, ns, name)});
     if (object) targets.found.push_back({&kind, std::move(ns), name, std::move(*object)});
     else targets.missing.push_back(object.take_error());
   };
   if (!flags.files.files.empty()) {
-    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive));
+    std::vector<Document> documents = TRY(read_documents(flags.files.files, flags.files.recursive, &targets.missing));
     for (auto& document : documents) {
-      std::string ns = TRY(settle_namespace(session, document)), name(get_string(document.object, "metadata.name"));
-      if (flags.local) targets.found.push_back({document.kind, ns, name, std::move(document.object)});
-      else add(*document.kind, ns, name);
+      auto ns = settle_namespace(session, document);
+      std::string name(get_string(document.object, "metadata.name"));
+      if (!ns) targets.missing.push_back(ns.take_error());
+      else if (flags.local) targets.found.push_back({document.kind, *ns, name, std::move(document.object)});
+      else add(*document.kind, *ns, name);
     }
     return targets;
   }
@@ -67,26 +72,24 @@ Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&
 
 Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch,
                                const char* type, std::string_view subresource) {
-  if (flags.dry_run == "client") return live.object;
+  if (flags.dry_run == DryRun::client) return patched_here(live, patch, type);
   Request request{.method = "PATCH",
                   .path = session.path(*live.kind, live.ns, live.name, subresource),
                   .body = to_text(patch),
                   .content_type = type};
   if (!flags.field_manager.empty()) request.query.emplace_back("fieldManager", flags.field_manager);
-  if (flags.dry_run == "server") request.query.emplace_back("dryRun", "All");
   return session.json(request);
+}
+
+Result<json::value> patched_here(const Live& live, const json::value& patch, std::string_view type) {
+  json::value object = live.object;
+  if (type == kJsonPatch) TRY(apply_json_patch(object, patch));
+  else if (type == kMergePatch) apply_merge_patch(object, patch);
+  else object = TRY(schema::strategic_merge(*live.kind, std::move(object), patch));
+  return object;
 }
 
 void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what) {
   print_outcome(flags.output, flags.dry_run, std::move(object), *live.kind, what);
 }
-
-void print_failures(const std::vector<Error>& errors) {
-  if (errors.size() == 1) return print_failure(errors.front());
-  for (const auto& error : errors) {
-    if (error.details()) print_failure(error);
-    else tell(error.text() + "\n");
-  }
-}
-
 }  // namespace coracle::ctl

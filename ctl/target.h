@@ -18,10 +18,11 @@ constexpr const char* kJsonPatch = "application/json-patch+json";
 struct TargetFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string selector, dry_run, output, field_manager;
+  std::string selector, output, field_manager;
+  DryRun dry_run = DryRun::none;
   bool all = false, overwrite = false, local = false;
 
-  void add_to(Command command);
+  void add_to(Commands& commands, Command command);
 };
 
 struct Live {
@@ -44,12 +45,12 @@ Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std
 // Errors: the only one.
 Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&)>& act);
 
-// `patch` as the server takes it; of --dry-run=client, the object as it is. Errors: the server's.
+// The object after `patch`: as the server has it or, with --dry-run=client, as it would be by what we see of it. Errors: the
+// server's; of a patch that cannot be applied.
 Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch,
                                const char* type, std::string_view subresource = {});
+// The same without a server: `live` with `patch` of that content type. Pure. Errors: as those of patches.
+Result<json::value> patched_here(const Live& live, const json::value& patch, std::string_view type);
 void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what);
-
-// Several failures as kubectl prints them: one as ever, more without a head, one to a line. Nothing when there are none.
-void print_failures(const std::vector<Error>& errors);
 
 }  // namespace coracle::ctl

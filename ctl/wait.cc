@@ -241,7 +241,7 @@ class Waiting {
   }
   void tell(const schema::KindInfo& kind, const std::string& name, json::value object) {
     if (flags_.output.empty() || !object.is_object()) make(object, "metadata.name") = name;
-    print_outcome(flags_.output, "", std::move(object), kind, "condition met");
+    print_outcome(flags_.output, DryRun::none, std::move(object), kind, "condition met");
   }
 
   Session& session_;

@@ -185,6 +185,26 @@ TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
   EXPECT_NE(read_documents({place_ + "/empty"}, false).error().text().find("no .yaml, .yml or .json files"), std::string::npos);
 }
 
+TEST_F(SessionTest, gives_what_can_be_read_beside_what_cannot) {
+  const std::string good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ";
+  std::string path =
+      write("mixed.yaml", "# first\n---\n" + good + "a}\n---\na: [\n---\n" + good +
+                              "b}\n--- # end\nkind: Gadget\napiVersion: v9\n" + "---\n" + good + "c}\ndata: {text: \"x---\"}\n");
+  std::vector<Error> wrong;
+  auto documents = read_documents({path}, false, &wrong);
+  ASSERT_TRUE(documents) << documents.error().text();
+  std::string names;
+  for (const auto& document : *documents)
+    names += std::string(get_string(document.object, "metadata.name")) + "@" + document.source.substr(path.size()) + " ";
+  EXPECT_EQ(names, "a@:3 b@:9 c@:16 ");
+  ASSERT_EQ(wrong.size(), 2u);
+  EXPECT_NE(wrong[0].text().find(path), std::string::npos) << wrong[0].text();
+  EXPECT_NE(wrong[1].text().find(":13: no matches for kind \"Gadget\""), std::string::npos) << wrong[1].text();
+  wrong.clear();
+  EXPECT_FALSE(read_documents({path, "/no/such.yaml"}, false, &wrong));
+  EXPECT_FALSE(read_documents({path}, false));
+}
+
 TEST(Suggestion, is_the_closest_or_none) {
   EXPECT_EQ(suggestion("gte", {"get", "set", "delete"}), "get");
   EXPECT_EQ(suggestion("desribe", {"describe", "delete"}), "describe");

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// An API server of a few objects behind plain HTTP, and coraclectl's command lines run against it: what they print, what they
+// send, and what of the objects they change. It keeps objects by their paths, knows of dry runs what Kubernetes' server knows,
+// and does what it is asked without checking it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/json.h"
+
+namespace coracle::ctl {
+
+class FakeApi {
+ public:
+  FakeApi();
+  ~FakeApi();
+
+  using Objects = std::map<std::string, json::value>;          // by path: "/api/v1/namespaces/default/pods/web"
+  void put(const std::string& path, std::string_view object);  // JSON
+  void reset(Objects objects);
+  Objects objects() const;
+
+  struct Sent {  // a request that may write: none of GET
+    std::string method, path, content_type;
+    std::map<std::string, std::string> query;
+    json::value body;
+    bool says_dry_run() const { return query.contains("dryRun") && query.at("dryRun") == "All"; }
+  };
+  std::vector<Sent> take_writes();  // those since the last time
+  void warn(std::string text);      // with every answer from now on
+
+  struct Outcome {
+    int code;
+    std::string out, err;
+  };
+  // Runs `coraclectl WORDS...` against this server, with namespace default.
+  Outcome run(const std::vector<std::string>& words);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace coracle::ctl
