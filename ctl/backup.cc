@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "ctl/command.h"
+#include "ctl/escape.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/scope.h"
 #include "runtime/sys/file.h"
@@ -98,7 +99,7 @@ Result<int> run_restore(Commands& commands, const std::string& path, bool keys) 
   if (failed) return Error::from_errno(failed, "read " + path);
   TRY(std::move(sent));
   json::value answer = TRY(parse_json(said).wrap("the server's answer"));
-  for (const auto& warning : get_array(answer, "warnings")) std::fprintf(stderr, "Warning: %s\n", warning.as_string().c_str());
+  for (const auto& warning : get_array(answer, "warnings")) tell("Warning: " + std::string(warning.as_string()) + "\n");
   std::string taken(get_string(answer, "taken"));
   out("restored " + std::to_string(get_int(answer, "objects")) + " objects" + (taken.empty() ? "" : " of " + taken) +
       (get_bool(answer, "keys") ? ", certificates and keys" : "") +
@@ -126,7 +127,7 @@ Result<int> run_store(Commands& commands, const std::string& action, const std::
   std::string checked(get_string(state, "check.time"));
   if (checked.empty()) out("not checked since the daemon's start\n");
   else if (findings.empty()) out("whole, as of " + checked + "\n");
-  for (const auto& finding : findings) out("damaged: " + std::string(finding.as_string()) + "\n");
+  for (const auto& finding : findings) out("damaged: " + visible_line(std::string(finding.as_string())) + "\n");
   if (!findings.empty())
     out("The daemon still has everything in memory. Save it: coraclectl backup FILE; then write it anew: coraclectl restore "
         "FILE\n");

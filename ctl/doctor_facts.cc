@@ -11,6 +11,7 @@
 
 #include "ctl/command.h"
 #include "ctl/doctor.h"
+#include "ctl/escape.h"
 #include "ctl/nft.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
@@ -457,7 +458,7 @@ void add_doctor(Commands& commands) {
   commands.on(doctor, [&commands, flags]() -> Result<int> {
     std::vector<Finding> findings = examine(read_facts(commands, flags->config));
     if (flags->output == "json") out(to_pretty(findings_json(findings)) + "\n");
-    else out(print_findings(findings));
+    else out(visible_lines(print_findings(findings)));  // programs name themselves, those in containers too
     return healthy(findings) ? 0 : 1;
   });
 }

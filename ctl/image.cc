@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "ctl/command.h"
+#include "ctl/escape.h"
 #include "ctl/pack.h"
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
@@ -151,7 +152,7 @@ Result<void> import_from(Session& session, const std::string& name, const std::f
     std::string names;
     for (const auto& reference : get_array(image, "references"))
       names.append(names.empty() ? "" : ", ").append(reference.get_string());
-    out("imported " + (names.empty() ? std::string(get_string(image, "id")) : names) + "\n");
+    out("imported " + visible_line(names.empty() ? get_string(image, "id") : names) + "\n");
   }
   return {};
 }
