@@ -12,6 +12,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/oci/validate.h"
+#include "runtime/sys/apparmor.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 
@@ -281,8 +282,7 @@ Result<void> write_scheduling(PlanWriter& writer, const oci::Process& process, l
 
 // A label that nothing enforces would be a promise that is not kept.
 Result<void> check_labels(const oci::Process& process) {
-  auto apparmor = sys::read_file("/sys/module/apparmor/parameters/enabled");
-  if (!process.apparmor_profile.empty() && (!apparmor || !apparmor->starts_with("Y")))
+  if (!process.apparmor_profile.empty() && !sys::is_apparmor_enabled())
     return Error(Code::unsupported, "process.apparmorProfile: this kernel has no AppArmor switched on");
   if (!process.selinux_label.empty() && !sys::exists("/sys/fs/selinux/enforce"))
     return Error(Code::unsupported, "process.selinuxLabel: this kernel has no SELinux switched on");

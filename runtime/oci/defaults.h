@@ -15,5 +15,7 @@ const std::vector<DeviceRule>& default_device_rules();
 // The RuntimeDefault profile: what a container may call, everything else fails with EPERM. One member is ours:
 // "capabilities" maps a capability to more calls that are allowed to those who hold it.
 const json::value& default_seccomp();
+// The RuntimeDefault profile for AppArmor's compiler, under this name.
+std::string default_apparmor_profile(const std::string& name);
 
 }  // namespace coracle::oci

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of its disk a directory tree takes, as du(1) counts: blocks, not lengths. The tree may be a container's, which changes
+// it at the same time and shapes it as it likes: every step is by descriptor, no link is followed, no mount is crossed, and
+// neither depth nor breadth takes memory. Source: openat2(2), readdir(3), stat(2).
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/base/units.h"
+
+namespace coracle::sys {
+
+struct TreeSize {
+  Bytes bytes;           // of all files and directories, `root` itself included; a file with several names counts once
+  uint64_t entries = 0;  // that were looked at
+};
+
+// Blocks for as long as it takes to look at every entry once. What disappears meanwhile does not count; of a tree that is moved
+// about meanwhile, what was seen. Errors: what `root` itself cannot be read with; cancelled when stop is requested.
+Result<TreeSize> tree_size(const Fd& root, std::stop_token stop);
+
+}  // namespace coracle::sys
