@@ -89,6 +89,8 @@ class ImageStore {
 
 // ---- sandboxes and containers ----
 
+constexpr int kSandboxContainersMax = 128;  // containers of one sandbox, ended ones that were not removed included
+
 struct SandboxSpec {
   std::string id;        // [a-z0-9-]{1,64}; a pod's uid
   std::string metadata;  // the caller's own, returned as it is
@@ -219,6 +221,9 @@ class Runtime {
   virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) = 0;
   virtual Result<Usage> usage(const std::string& sandbox_id,
                               const std::string& container_id) = 0;  // "" = whole sandbox
+  // The directory on the disk that holds what the container has changed of its image, whether or not it runs: for measuring it;
+  // hostile. Errors: not_found, also for a container without an image.
+  virtual Result<Fd> writable_layer(const std::string& sandbox_id, const std::string& id) = 0;
   // The container's root as its processes see it, for probing files and copying; hostile. Errors: not_found.
   virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
 };

@@ -234,6 +234,11 @@ Result<Usage> LocalRuntime::usage(const std::string& sandbox_id, const std::stri
   return found->usage(container_id);
 }
 
+Result<Fd> LocalRuntime::writable_layer(const std::string& sandbox_id, const std::string& id) {
+  auto found = TRY(get(sandbox_id));
+  return found->writable_layer(id);
+}
+
 Result<Fd> LocalRuntime::container_root(const std::string& sandbox_id, const std::string& id) {
   auto found = TRY(get(sandbox_id));
   return found->container_root(id);

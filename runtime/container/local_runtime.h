@@ -38,6 +38,7 @@ class LocalRuntime : public Runtime {
   Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) override;
   Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) override;
   Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) override;
+  Result<Fd> writable_layer(const std::string& sandbox_id, const std::string& id) override;
   Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) override;
 
   // Writable layers that no container knows: the daemon was killed between making one and writing it down, or reverse.

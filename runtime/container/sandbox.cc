@@ -22,6 +22,8 @@
 namespace coracle::runtime {
 namespace {
 
+static_assert(kSandboxContainersMax == pause::kSlotsMax);
+
 constexpr std::chrono::milliseconds kStatePatience{5000};
 constexpr size_t kSysctlBytesMax = 16384;
 

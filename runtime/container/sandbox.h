@@ -67,6 +67,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Result<std::unique_ptr<Exec>> exec(const std::string& id, const ExecSpec& spec);
   Result<std::unique_ptr<Exec>> attach(const std::string& id, bool use_stdin);
   Result<Usage> usage(const std::string& container_id);
+  Result<Fd> writable_layer(const std::string& id);
   Result<Fd> container_root(const std::string& id);
   // Kills and removes everything; the object is of no use afterwards.
   Result<void> remove();

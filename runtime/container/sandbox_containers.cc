@@ -314,6 +314,15 @@ Result<Usage> Sandbox::usage(const std::string& container_id) {
   return cgroup::usage(cgroup);
 }
 
+Result<Fd> Sandbox::writable_layer(const std::string& id) {
+  auto snapshot = known_.with([&](const Known& known) {
+    auto found = known.containers.find(id);
+    return found == known.containers.end() ? std::string() : found->second.record.snapshot;
+  });
+  if (snapshot.empty() || !house_.snapshots) return no_container(id);
+  return house_.snapshots->writable(snapshot);
+}
+
 Result<Fd> Sandbox::container_root(const std::string& id) {
   Fd pidfd;
   TRY(known_.with([&](Known& known) -> Result<void> {

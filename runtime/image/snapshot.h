@@ -30,6 +30,8 @@ class Snapshots {
   // snapshot. `id_map`: as at create; the image's layers are shown as its ids, without anything being written. Errors:
   // not_found, unsupported (this kernel or file system cannot do that), and what the kernel said.
   virtual Result<Fd> mount(const std::string& name, const Fd* id_map = nullptr) = 0;
+  // The directory of the writable layer on the disk, for measuring it; what is in it is hostile. Errors: not_found.
+  virtual Result<Fd> writable(const std::string& name) = 0;
   // Deletes the writable layer. Call when nothing has it mounted any more. Succeeds when there is none.
   virtual Result<void> remove(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> list() = 0;

@@ -63,6 +63,12 @@ Result<Fd> SnapshotDir::mount_read_only(const std::vector<std::string>& lower) c
   return sys::mount_overlay({lower, "", "", trash_path_, nullptr}).wrap("mount image");
 }
 
+Result<Fd> SnapshotDir::writable(const std::string& name) const {
+  if (!is_snapshot_name(name)) return Error(Code::not_found, "no snapshot " + name);
+  Fd snapshot = TRY(sys::open_at(dir_, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  return sys::open_at(snapshot, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
 Result<void> SnapshotDir::remove(const std::string& name) {
   std::string doomed = "snapshot-" + std::to_string(++removed_);
   auto moved = sys::rename_at(dir_, name, trash_, doomed);

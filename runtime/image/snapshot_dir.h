@@ -26,6 +26,7 @@ class SnapshotDir {
   // `lower`: layer directories, topmost first.
   Result<Fd> mount(const std::string& name, const std::vector<std::string>& lower, const Fd* id_map) const;
   Result<Fd> mount_read_only(const std::vector<std::string>& lower) const;
+  Result<Fd> writable(const std::string& name) const;
   Result<void> remove(const std::string& name);
 
  private:

@@ -116,6 +116,7 @@ class DirStore final : public Store {
     explicit Held(DirStore& store) : store(store) {}
     Result<void> create(const std::string& name, const std::string& image_id, const Fd* id_map) override;
     Result<Fd> mount(const std::string& name, const Fd* id_map) override;
+    Result<Fd> writable(const std::string& name) override { return store.snapshot_dir_.writable(name); }
     Result<void> remove(const std::string& name) override;
     Result<std::vector<std::string>> list() override;
     Result<Fd> mount_image(const std::string& image_id) override;

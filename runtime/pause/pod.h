@@ -15,7 +15,6 @@
 
 namespace coracle::pause {
 
-constexpr int kSlotsMax = 128;  // containers and execs of one pod, ended ones that nobody forgot included
 constexpr int kConnectionsMax = 16;
 constexpr int kAttachesMax = 4;     // per process
 constexpr size_t kLineMax = 16384;  // a longer line is written in parts

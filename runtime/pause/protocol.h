@@ -35,6 +35,7 @@
 namespace coracle::pause {
 
 constexpr uint32_t kProtocolVersion = 1;
+constexpr int kSlotsMax = 128;  // containers and execs of one pod, ended ones that nobody forgot included
 constexpr size_t kIdMax = 132;  // a container's id, NUL included
 constexpr size_t kLogNameMax = 256;
 constexpr size_t kHostnameMax = 65;

@@ -241,6 +241,10 @@ class FakeRuntime : public Runtime {
     std::lock_guard lock(mutex_);
     roots_[sandbox_id + "/" + id] = directory;
   }
+  void set_writable_layer(const std::string& sandbox_id, const std::string& id, const std::string& directory) {
+    std::lock_guard lock(mutex_);
+    layers_[sandbox_id + "/" + id] = directory;
+  }
   void set_usage(const std::string& sandbox_id, const std::string& container_id, Usage usage) {
     std::lock_guard lock(mutex_);
     usages_[sandbox_id + "/" + container_id] = usage;
@@ -406,6 +410,15 @@ class FakeRuntime : public Runtime {
     if (!find_box(sandbox_id)) return no_sandbox(sandbox_id);
     return usages_[sandbox_id + "/" + container_id];
   }
+  Result<Fd> writable_layer(const std::string& sandbox_id, const std::string& id) override {
+    std::lock_guard lock(mutex_);
+    TRY(enter("writable_layer", sandbox_id + " " + id));
+    Box::Container* container = nullptr;
+    TRY(find_container(sandbox_id, id, &container));
+    auto layer = layers_.find(sandbox_id + "/" + id);
+    if (layer == layers_.end()) return Error(Code::not_found, "the test set no writable layer for " + id);
+    return Fd(::open(layer->second.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
   Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) override {
     std::lock_guard lock(mutex_);
     TRY(enter("container_root", sandbox_id + " " + id));
@@ -537,7 +550,7 @@ class FakeRuntime : public Runtime {
   std::map<std::string, Script> scripts_;
   std::map<std::pair<std::string, int>, Error> failures_;
   std::map<std::string, int> counts_;
-  std::map<std::string, std::string> roots_;
+  std::map<std::string, std::string> roots_, layers_;
   std::map<std::string, Usage> usages_;
   std::vector<std::string> calls_;
   std::function<void(const std::string&)> notify_;

@@ -127,6 +127,8 @@ TEST_P(RuntimeContract, says_not_found_for_what_is_not_there) {
   EXPECT_CODE(runtime().kill_container("one", "app-0"), Code::not_found);
   EXPECT_CODE(runtime().exec("one", "app-0", subject().prints("x", 0)), Code::not_found);
   EXPECT_CODE(runtime().container_root("one", "app-0"), Code::not_found);
+  EXPECT_CODE(runtime().writable_layer("none", "app-0"), Code::not_found);
+  EXPECT_CODE(runtime().writable_layer("one", "app-0"), Code::not_found);
 }
 
 TEST_P(RuntimeContract, removing_what_is_not_there_succeeds) {
