@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "daemon/registry/heartbeat.h"
 #include "daemon/registry/identity.h"
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/scale.h"
@@ -533,7 +534,8 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
-  auto durability = durability_of(stored.kind, target.subresource, writer);
+  auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
+                                                                  : durability_of(stored.kind, target.subresource, writer);
   auto done = may_go(object, target.strategy.deletion)
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
                   : commit({&stored.kind, target.key, std::move(object), old.revision()}, std::move(charges), durability);

@@ -31,8 +31,10 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr size_t kLedMax = 256;            // writers served in one turn
-constexpr Revision kReservedAhead = 1024;  // revisions whose use is announced on the disk at once
+constexpr size_t kLedMax = 256;  // writers served in one turn
+// Revisions whose use is announced on the disk at once. Many: what never goes to the disk uses them up too, and is not to bring
+// the disk to write; one renewal in ten seconds takes four months.
+constexpr Revision kReservedAhead = 1 << 20;
 
 // One thread waits, once, for another. Not std::atomic's wait, which spins before it sleeps: who leads needs the processor.
 class Nod {
@@ -482,7 +484,7 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   };
   Plan plan(find, last, next_row);
   bool durable = false;
-  Durability softest = Durability::lazy;
+  Durability softest = Durability::passing;
   for (Ticket* ticket : led) {
     size_t before = plan.changes().size();
     ticket->outcome = plan.add(ticket->writes);
@@ -526,7 +528,7 @@ void Engine::State::remember_soft(const std::vector<Change>& changes, Durability
     unwritten[change.row] = change.kept();
     any = true;
   }
-  if (!any) return;
+  if (!any || durability == Durability::passing) return;
   Steady::time_point due = Steady::now() + (durability == Durability::lazy ? options.lazy_delay : options.soft_delay);
   bool sooner = flush_due.with([&](auto& current) {
     if (current && *current <= due) return false;

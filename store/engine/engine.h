@@ -9,7 +9,9 @@
 // moment, the whole state as it was at some revision:
 //   durable  on the disk (WAL, synchronous FULL, one transaction for all who wait) before it is acknowledged or seen;
 //   soft     seen at once, on the disk within Options::soft_delay or with the next durable write, whichever is first;
-//   lazy     as soft, within Options::lazy_delay: what a crash may forget (a lease's renewal).
+//   lazy     as soft, within Options::lazy_delay: what a crash may forget (a lease);
+//   passing  seen at once, on the disk with the next write that goes there or when the engine closes, and never by itself: what
+//            comes again within seconds (a lease's renewal).
 // Kinds that Options::memory_only names never reach the disk, whatever their writes ask for: they go with the process, and who
 // watched them has to list again afterwards. So a crash forgets at most a tail of soft writes, and nothing that anybody was told
 // is durable. Revisions come from one counter and are never used twice: a mark is kept on the disk ahead of it, and a crash
@@ -36,7 +38,7 @@
 
 namespace coracle::engine {
 
-enum class Durability : uint8_t { durable, soft, lazy };
+enum class Durability : uint8_t { durable, soft, lazy, passing };
 
 struct Options {
   // Finds the process-wide Kind of a stored one. Kinds it does not know keep what the disk says of them.

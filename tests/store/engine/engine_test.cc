@@ -132,6 +132,25 @@ TEST_F(EngineTest, soft_writes_reach_the_disk_with_the_next_durable_one) {
   EXPECT_EQ(rows_of_a_copy(), 3u);
 }
 
+TEST_F(EngineTest, passing_writes_reach_the_disk_with_others_and_never_by_themselves) {
+  options_.soft_delay = options_.lazy_delay = std::chrono::milliseconds(1);
+  reopen();
+  put("a", "1", Durability::passing);
+  EXPECT_TRUE(engine().get(kConfigMap, key("a")));
+  // More than were announced in advance in the days of few passing writes.
+  for (int i = 0; i < 5000; ++i) put("a", std::to_string(i), Durability::passing);
+  EXPECT_EQ(engine().last_written(), std::chrono::steady_clock::time_point());
+  EXPECT_EQ(rows_of_a_copy(), 0u);
+  put("b", "1");
+  EXPECT_EQ(rows_of_a_copy(), 2u);
+  put("c", "1", Durability::passing);
+  put("b", "2", Durability::soft);  // takes what passes along
+  EXPECT_EQ(wait_for_rows_of_a_copy(3), 3u);
+  put("d", "1", Durability::passing);
+  reopen();
+  EXPECT_EQ(names(), (std::vector<std::string>{"a", "b", "c", "d"})) << "a clean stop forgets nothing";
+}
+
 // A kind that is not kept over a restart, among others that are.
 struct ForgetfulTest : EngineFixture {
   void SetUp() override {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which writes only say "still alive".
+#include "daemon/registry/heartbeat.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/registry/registry.h"
+#include "tests/daemon/registry/world.h"
+
+namespace coracle::registry {
+namespace {
+
+TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
+  const std::string lease =
+      R"({"metadata":{"name":"n","resourceVersion":"1"},"spec":{"holderIdentity":"n","renewTime":"2026-01-01T00:00:00.000000Z"}})";
+  const std::string node =
+      R"({"metadata":{"name":"n"},"spec":{},"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"2026-01-01T00:00:00Z"}]}})";
+  struct Row {
+    const char* name;
+    const Kind& kind;
+    std::string before, from, to;
+    bool want;
+  };
+  const Row rows[] = {
+      {"a renewal", kLease, lease, "00:00.000000Z", "00:10.000000Z", true},
+      {"another holder", kLease, lease, R"("holderIdentity":"n")", R"("holderIdentity":"m")", false},
+      {"a label", kLease, lease, R"("name":"n",)", R"("name":"n","labels":{"a":"b"},)", false},
+      {"the version and the times of managed fields", kLease, lease, R"("resourceVersion":"1")",
+       R"("resourceVersion":"2","managedFields":[{"manager":"m","time":"2026-01-01T00:00:10Z"}])", true},
+      {"the first renewal", kLease, lease, R"(,"renewTime":"2026-01-01T00:00:00.000000Z")", "", true},
+      {"a node's heartbeat", kNode, node, "00:00Z", "05:00Z", true},
+      {"another condition", kNode, node, R"("status":"True")", R"("status":"False")", false},
+      {"a taint", kNode, node, R"("spec":{})", R"("spec":{"taints":[{"key":"a","effect":"NoExecute"}]})", false},
+      {"another kind", kConfigMap, lease, "00:00.000000Z", "00:10.000000Z", false},
+  };
+  for (const Row& row : rows) {
+    std::string after = row.before;
+    after.replace(after.find(row.from), row.from.size(), row.to);
+    EXPECT_EQ(is_heartbeat(row.kind, World::parse(row.before), World::parse(after)), row.want) << row.name;
+  }
+}
+
+// A lease that is renewed goes to the disk with others' writes only; one that changes hands by itself.
+TEST(Heartbeat, of_a_lease_does_not_reach_the_disk_by_itself) {
+  World world;
+  Key key{"kube-node-lease", "n"};
+  ASSERT_TRUE(world.try_update(
+      kLease, World::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})")));
+  ASSERT_TRUE(world.engine->flush());
+  auto before = world.engine->last_written();
+  Revision revision = world.engine->revision();
+  for (int i = 10; i < 30; ++i)
+    ASSERT_TRUE(
+        world.try_merge(kLease, key, R"({"spec":{"renewTime":"2026-01-01T00:00:)" + std::to_string(i) + R"(.000000Z"}})"));
+  EXPECT_EQ(world.engine->revision(), revision + 20) << "all were seen";
+  EXPECT_EQ(world.engine->last_written(), before);
+}
+
+}  // namespace
+}  // namespace coracle::registry
