@@ -13,12 +13,13 @@ Amounts pod_sum(const json::value& pod, std::string_view which) {
     Amounts own = amounts_of(get_object(container, path));
     if (get_string(container, "restartPolicy") == "Always") {
       add(sum, own), add(sidecars, own);
-      raise(init, sidecars);
-    } else {
-      add(own, sidecars);
+    } else {  // beside the sidecars before it; what they alone ask for is counted once, below: it only grows
+      for (auto& [name, amount] : own)
+        if (auto beside = sidecars.find(name); beside != sidecars.end()) amount += beside->second;
       raise(init, own);
     }
   }
+  raise(init, sidecars);
   raise(sum, init);
   for (const auto& [name, amount] : amounts_of(get_object(pod, "spec." + path)))
     if (is_pod_level(name)) sum[name] = amount;

@@ -98,6 +98,7 @@ void read_ports(PodInfo& info, const view::PodSpec& spec) {
   for (view::Container container : spec.containers()) add(container);
   for (view::Container container : spec.init_containers())
     if (container.restart_policy() == "Always") add(container);
+  std::ranges::stable_sort(info.ports, {}, &HostPort::port);
 }
 
 void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
@@ -119,6 +120,7 @@ void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
                               true, get_bool(*disk, "readOnly")});
     }
   }
+  std::ranges::stable_sort(info.disks, {}, &Disk::id);
 }
 
 }  // namespace

@@ -66,11 +66,11 @@ struct PodInfo {
   LabelGroupPtr group;
 
   PodRequests requests;
-  std::vector<HostPort> ports;
+  std::vector<HostPort> ports;  // sorted by number
   std::vector<PodTerm> affinity, anti_affinity, preferred, preferred_anti;
   std::vector<SpreadConstraint> spread;
   std::vector<std::string> claims;  // names of the PersistentVolumeClaims, those of ephemeral volumes too
-  std::vector<Disk> disks;
+  std::vector<Disk> disks;          // sorted by id
 };
 using PodInfoPtr = std::shared_ptr<const PodInfo>;
 

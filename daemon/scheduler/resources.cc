@@ -3,6 +3,7 @@
 #include "daemon/scheduler/resources.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "daemon/quota/amounts.h"
 #include "store/object/quantity.h"
@@ -27,22 +28,35 @@ struct Sum {
     exact.raise_to(other.exact);
     scored.raise_to(other.scored);
   }
+  void add_own(const Sum& other) {
+    exact.add_own(other.exact);
+    scored.add_own(other.scored);
+  }
 };
 
-Sum request_of(const view::Container& container, const view::PodStatus& status, bool init, bool resize_is_infeasible) {
+// What the containers hold that were given something, by name: a pod may have thousands.
+using Held = std::unordered_map<std::string_view, Amounts>;
+
+template <typename Statuses>
+Held held_by(const Statuses& statuses) {
+  Held held;
+  for (view::ContainerStatus one : statuses) {
+    if (!one.has_resources()) continue;
+    Amounts& its = held[one.name()];
+    its.raise_to(Amounts::of(one.resources().requests()));
+    its.raise_to(Amounts::of(one.allocated_resources()));
+  }
+  return held;
+}
+
+Sum request_of(const view::Container& container, const Held& held, bool resize_is_infeasible) {
   const json::object& wanted = container.resources().requests();
   Sum sum;
   sum.exact = Amounts::of(wanted);
-  auto held_by = [&](const auto& statuses) {
-    for (view::ContainerStatus one : statuses) {
-      if (one.name() != container.name() || !one.has_resources()) continue;
-      Amounts held = Amounts::of(one.resources().requests());
-      held.raise_to(Amounts::of(one.allocated_resources()));
-      if (resize_is_infeasible) sum.exact = std::move(held);
-      else sum.exact.raise_to(held);
-    }
-  };
-  init ? held_by(status.init_container_statuses()) : held_by(status.container_statuses());
+  if (auto its = held.find(container.name()); its != held.end()) {
+    if (resize_is_infeasible) sum.exact = its->second;
+    else sum.exact.raise_to(its->second);
+  }
   sum.scored = sum.exact;
   if (!wanted.contains("cpu")) sum.scored.cpu_milli = kDefaultCpuMilli;
   if (!wanted.contains("memory")) sum.scored.memory = kDefaultMemoryBytes;
@@ -105,6 +119,11 @@ Amounts& Amounts::operator-=(const Amounts& other) {
   return *this;
 }
 
+void Amounts::add_own(const Amounts& other) {
+  cpu_milli += other.cpu_milli, memory += other.memory, ephemeral += other.ephemeral;
+  for (auto& [name, amount] : others_) amount += other.get(name);
+}
+
 void Amounts::raise_to(const Amounts& other) {
   cpu_milli = std::max(cpu_milli, other.cpu_milli), memory = std::max(memory, other.memory),
   ephemeral = std::max(ephemeral, other.ephemeral);
@@ -115,18 +134,19 @@ PodRequests requests_of(const view::Pod& pod) {
   view::PodStatus status = pod.status();
   bool infeasible = resize_is_infeasible(status);
   Sum running, sidecars, starting;
-  for (view::Container container : pod.spec().containers()) running += request_of(container, status, false, infeasible);
+  const Held held = held_by(status.container_statuses()), held_at_start = held_by(status.init_container_statuses());
+  for (view::Container container : pod.spec().containers()) running += request_of(container, held, infeasible);
   for (view::Container container : pod.spec().init_containers()) {
-    Sum own = request_of(container, status, true, infeasible);
+    Sum own = request_of(container, held_at_start, infeasible);
     if (container.restart_policy() == "Always") {  // a sidecar: runs from its turn on
       running += own;
       sidecars += own;
-      starting.raise_to(sidecars);
-    } else {
-      own += sidecars;
+    } else {  // beside the sidecars before it; what they alone ask for is counted once, below: it only grows
+      own.add_own(sidecars);
       starting.raise_to(own);
     }
   }
+  starting.raise_to(sidecars);
   running.raise_to(starting);
   const Amounts whole = Amounts::of(pod.spec().resources().requests());
   for (const auto& [name, value] : pod.spec().resources().requests()) {

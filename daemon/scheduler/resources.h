@@ -25,6 +25,7 @@ class Amounts {
   bool asks_for_nothing() const;
   Amounts& operator+=(const Amounts& other);
   Amounts& operator-=(const Amounts& other);
+  void add_own(const Amounts& other);   // as +=, but of the others only those that this names already
   void raise_to(const Amounts& other);  // the larger of each
   bool operator==(const Amounts&) const = default;
 

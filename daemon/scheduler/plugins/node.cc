@@ -51,7 +51,7 @@ class NodeUnschedulable : public Plugin {
 
 bool clash(const std::vector<HostPort>& wanted, const PodInfo& other, const HostPort** which = nullptr) {
   for (const HostPort& port : wanted)
-    for (const HostPort& taken : other.ports)
+    for (const HostPort& taken : std::ranges::equal_range(other.ports, port.port, {}, &HostPort::port))
       if (port.clashes(taken)) {
         if (which) *which = &port;
         return true;

@@ -67,7 +67,8 @@ class VolumeRestrictions : public Plugin {
  private:
   static bool share(const PodInfo& a, const PodInfo& b) {
     return std::ranges::any_of(a.disks, [&](const Disk& one) {
-      return std::ranges::any_of(b.disks, [&](const Disk& two) { return one.clashes(two); });
+      return std::ranges::any_of(std::ranges::equal_range(b.disks, one.id, {}, &Disk::id),
+                                 [&](const Disk& two) { return one.clashes(two); });
     });
   }
   static std::string user_of(const Cycle& cycle, const std::string& claim) {
