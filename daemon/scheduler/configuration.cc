@@ -99,6 +99,7 @@ const std::vector<Known>& known_plugins() {
       {"VolumeZone", [](const AllArgs&) { return make_volume_zone(); }},
       {"PodTopologySpread", [](const AllArgs& args) { return make_pod_topology_spread(args.spread); }, 2},
       {"InterPodAffinity", [](const AllArgs& args) { return make_inter_pod_affinity(args.inter_pod_affinity); }, 2},
+      {"DynamicResources", [](const AllArgs&) { return make_dynamic_resources(); }},
       {"DefaultPreemption", [](const AllArgs& args) { return make_default_preemption(args.preemption); }},
       {"NodeResourcesBalancedAllocation", [](const AllArgs& args) { return make_balanced_allocation(args.balanced); }, 1},
       {"ImageLocality", [](const AllArgs&) { return make_image_locality(); }, 1},

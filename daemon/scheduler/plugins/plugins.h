@@ -63,6 +63,7 @@ std::unique_ptr<Plugin> make_volume_zone();
 std::unique_ptr<Plugin> make_pod_topology_spread(PodTopologySpreadArgs args = {});
 std::unique_ptr<Plugin> make_inter_pod_affinity(InterPodAffinityArgs args = {});
 std::unique_ptr<Plugin> make_image_locality();
+std::unique_ptr<Plugin> make_dynamic_resources();
 std::unique_ptr<Plugin> make_default_preemption(PreemptionArgs args = {});
 std::unique_ptr<Plugin> make_default_binder();
 // Of the days before topology spread; on by configuration only.

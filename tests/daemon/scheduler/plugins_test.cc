@@ -262,5 +262,52 @@ TEST(Requests, hold_what_a_resize_has_not_given_back_yet) {
   EXPECT_EQ(asked(R"({"type":"PodResizePending","status":"True","reason":"Infeasible"})"), 2000);
 }
 
+// With a look at each status for each container this takes minutes.
+TEST(Requests, of_very_many_containers_cost_little) {
+  constexpr int kContainers = 15'000;
+  std::string containers, statuses;
+  for (int i = 0; i < kContainers; ++i) {
+    std::string name = std::string(i ? "," : "") + R"({"name":"c)" + std::to_string(i) + "\"";
+    containers += name + R"(,"resources":{"requests":{"cpu":"1m"}}})";
+    statuses += name + R"(,"resources":{"requests":{"cpu":"2m"}}})";
+  }
+  ObjectPtr large =
+      pod("p", R"({"containers":[)" + containers + "]}", "{}", "default", "", R"({"containerStatuses":[)" + statuses + "]}");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(requests_of(view::Pod(*large)).exact.cpu_milli, 2 * kContainers);
+}
+
+TEST(Requests, of_init_containers_stand_beside_the_sidecars_before_them) {
+  auto init = [](const char* policy, const char* requests) {
+    return std::string(R"({"restartPolicy":")") + policy + R"(","resources":{"requests":{)" + requests + "}}}";
+  };
+  PodRequests sum =
+      requests_of(view::Pod(*pod("p", R"({"initContainers":[)" + init("Always", R"("a/x":"1","a/y":"5")") + "," +
+                                          init("", R"("a/x":"7","a/z":"2")") + "," + init("Always", R"("a/x":"1")") + "]}")));
+  EXPECT_EQ(sum.exact.get("a/x"), 8);
+  EXPECT_EQ(sum.exact.get("a/y"), 5);
+  EXPECT_EQ(sum.exact.get("a/z"), 2);
+}
+
+TEST(DynamicResources, a_pod_with_claims_waits) {
+  World world;
+  world.cluster.put_node(node("n1"));
+  EXPECT_EQ(world.reason(pod("p", R"({"resourceClaims":[{"name":"gpu","resourceClaimName":"one"}]})")),
+            "cannot allocate all claims: this cluster has no dynamic resource allocation");
+  EXPECT_EQ(world.reason(pod("p", "{}")), "");
+}
+
+TEST(NodePorts, clash_whatever_their_order) {
+  World world;
+  world.cluster.put_node(node("n1"));
+  auto with_ports = [](const std::string& ports) { return R"({"containers":[{"ports":[)" + ports + "]}]}"; };
+  world.place(pod("a", with_ports(R"({"hostPort":90},{"hostPort":80},{"hostPort":80,"protocol":"UDP"},{"hostPort":70})")), "n1");
+  EXPECT_EQ(world.reason(pod("b", with_ports(R"({"hostPort":100},{"hostPort":75})"))), "");
+  for (const char* port :
+       {R"({"hostPort":90})", R"({"hostPort":80})", R"({"hostPort":80,"protocol":"UDP"})", R"({"hostPort":70})"})
+    EXPECT_EQ(world.reason(pod("b", with_ports(R"({"hostPort":100},)" + std::string(port)))),
+              "node(s) didn't have free ports for the requested pod ports")
+        << port;
+}
+
 }  // namespace
 }  // namespace coracle::scheduler

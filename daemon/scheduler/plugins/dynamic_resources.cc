@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// DynamicResources: pods that ask for ResourceClaims. Nothing here allocates devices to claims, so such a pod waits and says why,
+// instead of running without what it needs. Source: Kubernetes "Dynamic Resource Allocation", kube-scheduler's plugin of this
+// name.
+#include "daemon/scheduler/plugins/plugins.h"
+
+namespace coracle::scheduler {
+namespace {
+
+class DynamicResources : public Plugin {
+ public:
+  std::string_view name() const override { return "DynamicResources"; }
+  uint32_t points() const override { return pre_filter_point; }
+  Answer pre_filter(Cycle& cycle, Reasons& why) const override {
+    if (get_array(cycle.object->json(), "spec.resourceClaims").empty()) return Answer::skip;
+    why.push_back(
+        {"cannot allocate all claims: this cluster has no dynamic resource allocation", "", "a pod without resourceClaims"});
+    return Answer::unresolvable;
+  }
+  bool could_help(const ClusterEvent&, const PodInfo&, Cluster&) const override { return false; }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_dynamic_resources() { return std::make_unique<DynamicResources>(); }
+
+}  // namespace coracle::scheduler
