@@ -3,10 +3,13 @@
 // the pod network (another room) and mounts (sys). Plain functions, so that neither side names the other.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/fd.h"
@@ -15,6 +18,12 @@
 #include "store/object/kind.h"
 
 namespace coracle::node {
+
+// The handlers that a RuntimeClass may name: the one runtime there is, as itself and as what it stands for. "" is the default.
+inline constexpr std::string_view kRuntimeHandlers[] = {"", "coracle", "runc"};
+inline bool is_runtime_handler(std::string_view name) {
+  return std::find(std::begin(kRuntimeHandlers), std::end(kRuntimeHandlers), name) != std::end(kRuntimeHandlers);
+}
 
 struct HostPort {
   std::string host_ip;  // "" = every address of the host
@@ -46,6 +55,8 @@ struct PodNetworkHooks {
 struct MountHooks {
   // Mounts a tmpfs on an existing directory unless it is one already. `size` 0: half of the memory.
   std::function<Result<void>(const std::string& directory, Bytes size, unsigned mode)> tmpfs;
+  // The same with huge pages of `page_size`; no more than `size` bytes of them. Absent: volumes of medium HugePages fail.
+  std::function<Result<void>(const std::string& directory, Bytes page_size, Bytes size, unsigned mode)> huge_pages;
   std::function<Result<void>(const std::string& directory)> unmount;  // lazily; succeeds when nothing is mounted
 };
 
@@ -59,6 +70,14 @@ enum class VerificationPolicy : uint8_t {
 struct ImageVerification {
   VerificationPolicy policy = VerificationPolicy::never_preloaded;
   std::vector<std::string> allowlist;  // repositories without tag or digest; "registry.example/team/*" is all below it
+};
+
+// AppArmor, as main finds it. Without them the kernel has none.
+struct AppArmorHooks {
+  std::function<bool()> enabled;                                      // it is switched on
+  std::function<Result<bool>(const std::string& profile)> is_loaded;  // the kernel knows the profile
+  // The name of the profile that RuntimeDefault means, loaded. Blocks. Errors: why it cannot be loaded.
+  std::function<Result<std::string>()> default_profile;
 };
 
 struct AgentConfig {
@@ -80,6 +99,7 @@ struct AgentConfig {
   int64_t pod_pids_max = 4096;  // processes and threads of one pod; 0 = no limit
   ImageVerification image_verification;
   MountHooks mounts;
+  AppArmorHooks apparmor;
 };
 
 }  // namespace coracle::node

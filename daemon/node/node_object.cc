@@ -56,16 +56,13 @@ json::object labels_of(const AgentConfig& config, const MachineFacts& machine) {
 
 json::object condition(const json::value& before, std::string_view type, bool value, std::string_view reason,
                        std::string_view message, WallTime now) {
-  std::string since = format_time(now), beat = since;
-  for (const auto& old : get_array(before, "status.conditions")) {
-    if (get_string(old, "type") != type || get_string(old, "status") != (value ? "True" : "False")) continue;
-    since = get_string(old, "lastTransitionTime");
-    // An unchanged condition keeps its heartbeat too: saying the same again is no reason to write.
-    if (get_string(old, "reason") == reason && get_string(old, "message") == message) beat = get_string(old, "lastHeartbeatTime");
-  }
+  std::string since = format_time(now);
+  for (const auto& old : get_array(before, "status.conditions"))
+    if (get_string(old, "type") == type && get_string(old, "status") == (value ? "True" : "False"))
+      since = get_string(old, "lastTransitionTime");
   return {{"type", type},
           {"status", value ? "True" : "False"},
-          {"lastHeartbeatTime", beat},
+          {"lastHeartbeatTime", format_time(now)},
           {"lastTransitionTime", since},
           {"reason", reason},
           {"message", message}};
@@ -73,9 +70,7 @@ json::object condition(const json::value& before, std::string_view type, bool va
 
 json::array conditions(const MachineFacts& machine, const runtime::Enforcement& enforcement, const json::value& before,
                        WallTime now) {
-  bool memory_low = machine.memory_available.count > 0 && machine.memory_available < kMemoryLow;
-  bool disk_low = machine.disk.count > 0 && machine.disk_available.count < machine.disk.count / 10;
-  bool processes_low = machine.processes_max > 0 && machine.processes > machine.processes_max * 9 / 10;
+  const auto [memory_low, disk_low, processes_low] = pressure_on(machine);
   json::array list;
   list.push_back(
       condition(before, "MemoryPressure", memory_low, memory_low ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
@@ -109,6 +104,34 @@ json::array images_shown(const std::vector<runtime::Image>& images) {
   return list;
 }
 
+// That says the same again is no reason to write: that is the heartbeat's business.
+bool same_but_for_heartbeats(const json::value& before, const json::value& after) {
+  if (!before.is_array() || !after.is_array() || before.get_array().size() != after.get_array().size()) return before == after;
+  auto without = [](const json::value& condition) {
+    json::value rest = condition;
+    if (auto* object = rest.if_object()) object->erase("lastHeartbeatTime");
+    return rest;
+  };
+  const auto &old = before.get_array(), &now = after.get_array();
+  return std::equal(old.begin(), old.end(), now.begin(), [&](const auto& a, const auto& b) { return without(a) == without(b); });
+}
+
+// The kernel's pools, under Kubernetes' names: ".../hugepages-2048kB" is "hugepages-2Mi".
+std::map<std::string, Bytes> read_huge_pages() {
+  const std::string root = "/sys/kernel/mm/hugepages";
+  std::map<std::string, Bytes> found;
+  auto sizes = sys::list(root);
+  if (!sizes) return found;
+  for (const auto& entry : *sizes) {
+    std::string_view name = entry.name;
+    if (!name.starts_with("hugepages-") || !name.ends_with("kB")) continue;
+    auto size = parse_number<int64_t>(name.substr(10, name.size() - 12));
+    auto count = parse_number<int64_t>(first_line((root + "/" + entry.name + "/nr_hugepages").c_str()));
+    if (size && count) found["hugepages-" + Quantity::of(Bytes(*size << 10)).text()] = Bytes(*count * (*size << 10));
+  }
+  return found;
+}
+
 }  // namespace
 
 Bytes memory_field(const std::string& meminfo, std::string_view name) {  // "MemTotal:  16303428 kB"
@@ -130,6 +153,12 @@ MachineFacts read_machine(const AgentConfig& config) {
   facts.system_uuid = to_lower(first_line("/sys/class/dmi/id/product_uuid"));
   if (facts.system_uuid.empty()) facts.system_uuid = facts.machine_id;
   facts.cpus = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  facts.huge_pages = read_huge_pages();
+  read_load(config, facts);
+  return facts;
+}
+
+void read_load(const AgentConfig& config, MachineFacts& facts) {
   std::string memory = sys::read_file("/proc/meminfo", 1 << 16).value_or("");
   facts.memory = memory_field(memory, "MemTotal:");
   facts.memory_available = memory_field(memory, "MemAvailable:");
@@ -144,22 +173,33 @@ MachineFacts read_machine(const AgentConfig& config) {
       facts.disk_available = usage->available;
     }
   }
-  return facts;
+}
+
+Pressure pressure_on(const MachineFacts& facts) {
+  Pressure now;
+  now.memory = facts.memory_available.count > 0 && facts.memory_available < kMemoryLow;
+  now.disk = facts.disk.count > 0 && facts.disk_available.count < facts.disk.count / 10;
+  now.processes = facts.processes_max > 0 && facts.processes > facts.processes_max * 9 / 10;
+  return {now.memory || facts.held.memory, now.disk || facts.held.disk, now.processes || facts.held.processes};
 }
 
 json::object node_capacity(const AgentConfig& config, const MachineFacts& machine) {
-  return {{"cpu", std::to_string(machine.cpus)},
-          {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
-          {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"},
-          {"pods", std::to_string(config.pods_max)},
-          {"hugepages-2Mi", "0"}};
+  json::object all{{"cpu", std::to_string(machine.cpus)},
+                   {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
+                   {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"},
+                   {"pods", std::to_string(config.pods_max)},
+                   {"hugepages-2Mi", "0"}};
+  for (const auto& [name, bytes] : machine.huge_pages) all[name] = Quantity::of(bytes).text();
+  return all;
 }
 
 json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine) {
   json::object left = node_capacity(config, machine);
   int64_t cpu = std::max<int64_t>(machine.cpus * 1000 - config.system_reserved_cpu.count, 0);
   left["cpu"] = cpu % 1000 == 0 ? std::to_string(cpu / 1000) : std::to_string(cpu) + "m";
-  left["memory"] = std::to_string(std::max<int64_t>(machine.memory.count - config.system_reserved_memory.count, 0) >> 10) + "Ki";
+  int64_t memory = machine.memory.count - config.system_reserved_memory.count;
+  for (const auto& [name, bytes] : machine.huge_pages) memory -= bytes.count;
+  left["memory"] = std::to_string(std::max<int64_t>(memory, 0) >> 10) + "Ki";
   left["ephemeral-storage"] = std::to_string(machine.disk.count / 10 * 9);
   return left;
 }
@@ -171,9 +211,13 @@ json::value make_node(const AgentConfig& config, const MachineFacts& machine) {
 
 namespace {
 
-// The one there is, which has no name.
-json::object runtime_handler(const AgentConfig& config) {
-  return {{"name", ""}, {"features", json::object{{"recursiveReadOnlyMounts", true}, {"userNamespaces", config.has_own_users}}}};
+// The one there is, under each of its names.
+json::array runtime_handlers(const AgentConfig& config) {
+  json::array list;
+  for (std::string_view name : kRuntimeHandlers)
+    list.push_back(json::object{
+        {"name", name}, {"features", json::object{{"recursiveReadOnlyMounts", true}, {"userNamespaces", config.has_own_users}}}});
+  return list;
 }
 
 }  // namespace
@@ -195,11 +239,17 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
           {"addresses", std::move(addresses)},
           {"nodeInfo", std::move(info)},
           {"images", images_shown(images)},
-          {"runtimeHandlers", json::array{runtime_handler(config)}}};
+          {"runtimeHandlers", runtime_handlers(config)}};
 }
 
-NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock)
-    : config_(config), client_(client), runtime_(runtime), clock_(clock), machine_(read_machine(config)) {}
+NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock,
+                       ReadLoad read_load)
+    : config_(config),
+      client_(client),
+      runtime_(runtime),
+      clock_(clock),
+      read_load_(std::move(read_load)),
+      machine_(read_machine(config)) {}
 
 json::object NodeObject::allocatable() const {
   return machine_.with([&](const MachineFacts& machine) { return node_allocatable(config_, machine); });
@@ -207,6 +257,8 @@ json::object NodeObject::allocatable() const {
 
 Result<void> NodeObject::refresh() {
   MachineFacts machine = read_machine(config_);
+  if (read_load_) read_load_(machine);
+  hold(machine);
   machine_.with([&](MachineFacts& known) { known = machine; });
   auto found = client_.get(kNode, {"", config_.node_name});
   if (!found && found.error().code() == Code::not_found) found = client_.create(kNode, make_node(config_, machine));
@@ -224,26 +276,45 @@ Result<void> NodeObject::refresh() {
   for (const auto& [name, value] : wanted) {
     const json::value* there = get_object(node->json(), "status").if_contains(name);
     bool both_empty = !there && value.is_array() && value.get_array().empty();
-    if (!both_empty && (!there || *there != value)) changed[name] = value;
+    bool same = there && (name == "conditions" ? same_but_for_heartbeats(*there, value) : *there == value);
+    if (!both_empty && !same) changed[name] = value;
   }
-  if (changed.empty()) return {};
+  SteadyTime now = clock_.steady();
+  bool beats = !told_at_ || now >= *told_at_ + kHeartbeat;
+  told_ = pressure_on(machine);
+  if (changed.empty() && !beats) return {};
+  changed["conditions"] = wanted["conditions"];
   json::object patch{{"status", std::move(changed)}};
   TRY(client_.patch(kNode, node->key(), PatchType::merge, patch, {.subresource = "status", .field_manager = "coracled"})
           .wrap("write the node's status"));
+  told_at_ = now;
   return {};
+}
+
+// Marks what was seen within kPressureHeld: a node that comes and goes would be tainted, and its pods moved, every few seconds.
+void NodeObject::hold(MachineFacts& facts) {
+  SteadyTime now = clock_.steady();
+  facts.held = {};
+  Pressure seen = pressure_on(facts);
+  auto held = [&](bool is_seen, std::optional<SteadyTime>& last) {
+    if (is_seen) last = now;
+    return last && now < *last + kPressureHeld;
+  };
+  facts.held = {held(seen.memory, memory_low_at_), held(seen.disk, disk_low_at_), held(seen.processes, processes_low_at_)};
 }
 
 Result<void> NodeObject::renew_lease() {
   constexpr const char* kLeases = "kube-node-lease";
   std::string now = format_micro_time(clock_.now());
-  json::object spec{{"holderIdentity", config_.node_name},
-                    {"leaseDurationSeconds", 3 * std::chrono::seconds(kLeaseRenewal).count()},
-                    {"renewTime", now}};
+  json::object spec{{"holderIdentity", config_.node_name}, {"leaseDurationSeconds", kLeaseDuration.count()}, {"renewTime", now}};
   auto patched = client_.patch(kLease, {kLeases, config_.node_name}, PatchType::merge, json::object{{"spec", spec}},
                                {.field_manager = "coracled"});
   if (patched) return {};
   if (patched.error().code() != Code::not_found) return patched.take_error().wrap("renew the node's lease");
   json::object metadata{{"namespace", kLeases}, {"name", config_.node_name}};
+  if (auto node = client_.get(kNode, {"", config_.node_name}))  // with the node it goes
+    metadata["ownerReferences"] =
+        json::array{json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", config_.node_name}, {"uid", (*node)->uid()}}};
   TRY(client_
           .create(kLease, json::object{{"apiVersion", "coordination.k8s.io/v1"},
                                        {"kind", "Lease"},
@@ -253,22 +324,36 @@ Result<void> NodeObject::renew_lease() {
   return {};
 }
 
-void NodeObject::run(std::stop_token stop) {
-  SteadyTime renew_at{};
+Result<void> NodeObject::housekeep() {
+  News news = news_.with([](News& news) { return std::exchange(news, {}); });
+  if (news.clock_set) told_at_.reset(), renewed_at_.reset();
+  SteadyTime now = clock_.steady();
+  refresh_due_ |= news.touched || !told_at_ || now >= *told_at_ + kHeartbeat;
+  if (!refresh_due_) {
+    MachineFacts machine = machine_.with([](const MachineFacts& known) { return known; });
+    read_load_ ? read_load_(machine) : read_load(config_, machine);
+    hold(machine);
+    refresh_due_ = told_ != pressure_on(machine);
+  }
+  if (refresh_due_) TRY(refresh());
+  refresh_due_ = false;
+  if (renewed_at_ && now < *renewed_at_ + kLeaseRenewal) return {};
+  TRY(renew_lease());
+  renewed_at_ = now;
+  return {};
+}
+
+void NodeObject::run(std::stop_token stop, const std::function<void()>& beside) {
   while (!stop.stop_requested()) {
-    auto refreshed = refresh();
-    if (!refreshed) log_warning("node", refreshed.error().text());
-    bool fine = refreshed.ok();
-    if (fine && std::chrono::steady_clock::now() >= renew_at) {
-      auto renewed = renew_lease();
-      if (!renewed) log_warning("node", renewed.error().text());
-      fine = renewed.ok();
-      if (fine) renew_at = std::chrono::steady_clock::now() + kLeaseRenewal;
-    }
-    auto until = std::chrono::steady_clock::now() + (fine ? std::chrono::seconds(kConditionsCheck) : kNodeStatusRetry);
-    News news = news_.wait_until(
-        stop, until, [](const News& news) { return news.touched; }, [](News& news) { return std::exchange(news, {}); });
-    if (news.clock_set) renew_at = {};
+    auto kept = housekeep();
+    if (!kept) log_warning("node", kept.error().text());
+    if (beside) beside();
+    std::chrono::nanoseconds rest = kNodeStatusRetry;
+    if (kept)  // a round that was early, because somebody asked, makes the next renewal no later
+      rest = std::clamp<std::chrono::nanoseconds>(*renewed_at_ + kLeaseRenewal - clock_.steady(), {}, kHousekeeping);
+    auto until = std::chrono::steady_clock::now() + rest;
+    (void)news_.wait_until(
+        stop, until, [](const News& news) { return news.touched; }, [](const News& news) { return news.touched; });
   }
 }
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Node object and its Lease: what this machine is and can, kept level in the API. Made, compared, and written only when
-// something differs; heartbeats are rare, since nobody else watches over a machine that is its own cluster.
-// Source: Kubernetes core/v1 Node, NodeStatus; coordination/v1 Lease; kubelet's node status (semantics).
+// The Node object and its Lease: what this machine is and can, kept level in the API. The status is written when something of it
+// differs, pressure on memory, disk or processes within kHousekeeping, and as a heartbeat every kHeartbeat; the lease is renewed
+// all the time. Renewals and heartbeats stay in memory: the registry knows them, and the store keeps them from the disk.
+// Source: Kubernetes core/v1 Node, NodeStatus, "Node heartbeats"; coordination/v1 Lease; kubelet's node status, eviction
+// manager (semantics, intervals).
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
 
 #include "daemon/node/config.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "runtime/runtime.h"
 #include "store/client/client.h"
@@ -16,15 +21,26 @@
 namespace coracle::node {
 
 constexpr const char* kVersion = "v1.36.1+coracle";
-constexpr std::chrono::minutes kLeaseRenewal{20};    // the lease is valid three times as long
-constexpr std::chrono::minutes kConditionsCheck{5};  // memory, disk and processes are looked at so often
+constexpr std::chrono::seconds kLeaseRenewal{10}, kLeaseDuration{40};
+constexpr std::chrono::seconds kHousekeeping{10};  // memory, disk and processes are looked at so often
+constexpr std::chrono::minutes kHeartbeat{5};      // the whole status is told again
+constexpr std::chrono::minutes kPressureHeld{5};   // pressure is over when it was not seen for so long
+
+struct Pressure {
+  bool memory = false, disk = false, processes = false;
+  bool operator==(const Pressure&) const = default;
+};
 
 struct MachineFacts {  // as read from the machine; tests make their own
   int64_t cpus = 1, processes = 0, processes_max = 0;
   Bytes memory, memory_available, disk, disk_available;
+  Pressure held;                            // that was there a short time ago, and counts still
+  std::map<std::string, Bytes> huge_pages;  // reserved, by the resource's name: "hugepages-2Mi"
   std::string arch, kernel_version, os_image, machine_id, system_uuid, boot_id;
 };
 MachineFacts read_machine(const AgentConfig& config);
+void read_load(const AgentConfig& config, MachineFacts& facts);         // what changes all the time: memory, processes, disk
+Pressure pressure_on(const MachineFacts& facts);                        // now, and what is held
 Bytes memory_field(const std::string& meminfo, std::string_view name);  // of /proc/meminfo: "MemTotal:". 0: it is not there
 
 json::object node_capacity(const AgentConfig& config, const MachineFacts& machine);
@@ -37,13 +53,18 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
 
 class NodeObject {
  public:
-  NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock);
+  using ReadLoad = std::function<void(MachineFacts& facts)>;
+  // `read_load` absent: the machine's.
+  NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock, ReadLoad read_load = {});
 
   // Brings the Node level: registers it, corrects labels and status. Errors: the API's.
   Result<void> refresh();
   Result<void> renew_lease();
-  // Refreshes and renews until stopped, also whenever `touch` was called.
-  void run(std::stop_token stop);
+  // One round of `run`: refreshes when pressure has begun or ended, when a heartbeat is due, and when `touch` or
+  // `clock_was_set` asked for it; renews the lease when that is due. Errors: the API's; what failed is due again.
+  Result<void> housekeep();
+  // Does so every kHousekeeping, and when asked, until stopped. `beside` is called in each round.
+  void run(std::stop_token stop, const std::function<void()>& beside = {});
   void touch();          // images have changed
   void clock_was_set();  // the lease is renewed by the new time
   json::object allocatable() const;
@@ -53,11 +74,19 @@ class NodeObject {
   Client& client_;
   runtime::Runtime& runtime_;
   const Clock& clock_;
+  const ReadLoad read_load_;
   Guarded<MachineFacts> machine_;  // as read last
   struct News {
     bool touched = false, clock_set = false;
   };
   Guarded<News> news_;
+
+  // ---- the thread's own ----
+  void hold(MachineFacts& facts);
+  std::optional<SteadyTime> memory_low_at_, disk_low_at_, processes_low_at_;  // seen last
+  std::optional<Pressure> told_;                                              // in the status, by us
+  std::optional<SteadyTime> told_at_, renewed_at_;
+  bool refresh_due_ = true;
 };
 
 }  // namespace coracle::node

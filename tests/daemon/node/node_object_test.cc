@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Node object and its Lease: registered once, written only when something differs.
+// The Node object and its Lease: registered once, written when something differs, and as a heartbeat.
 #include "daemon/node/node_object.h"
 
 #include <gtest/gtest.h>
@@ -38,9 +38,141 @@ TEST_F(NodeObjectTest, is_registered_and_then_left_alone) {
   EXPECT_EQ(client_.find(kNode, {"", "node-1"})->label("kubernetes.io/hostname"), "node-1");
   EXPECT_EQ(get_string(get_array(node(), "status.addresses")[0], "address"), "192.0.2.1");
   Revision before = client_.revision();
-  clock_.advance(std::chrono::hours(1));
+  clock_.advance(std::chrono::minutes(4));
   ASSERT_TRUE(object.refresh());
   EXPECT_EQ(client_.revision(), before);
+}
+
+// The machine as the test says.
+class HousekeepingTest : public NodeObjectTest {
+ protected:
+  NodeObject object_{config_, client_, runtime_, clock_, [this](MachineFacts& facts) {
+                       facts.memory_available = memory_available_;
+                       facts.disk = Bytes(1000);
+                       facts.disk_available = disk_available_;
+                       facts.processes = 0;
+                     }};
+  void look() {
+    auto kept = object_.housekeep();
+    EXPECT_TRUE(kept) << kept.error().text();
+  }
+  std::string status(const char* type) const { return std::string(get_string(condition(node(), type), "status")); }
+  std::string field(const char* type, const char* name) const { return std::string(get_string(condition(node(), type), name)); }
+  std::string renewed() const {
+    return std::string(get_string(client_.find(kLease, {"kube-node-lease", "node-1"})->json(), "spec.renewTime"));
+  }
+  std::vector<std::string> calls_of(auto&& what) {
+    client_.clear_calls();
+    what();
+    return client_.calls();
+  }
+  Bytes memory_available_ = 500_MiB, disk_available_{500};
+};
+
+TEST_F(HousekeepingTest, a_heartbeat_comes_every_five_minutes) {
+  look();
+  std::string began = format_time(clock_.now());
+  for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
+    EXPECT_EQ(field(type, "lastHeartbeatTime"), began);
+  clock_.advance(std::chrono::seconds(290));
+  look();
+  EXPECT_EQ(field("Ready", "lastHeartbeatTime"), began);
+  clock_.advance(std::chrono::seconds(10));
+  look();
+  for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
+    EXPECT_EQ(field(type, "lastHeartbeatTime"), format_time(clock_.now())) << type;
+    EXPECT_EQ(field(type, "lastTransitionTime"), began) << type;
+  }
+}
+
+TEST_F(HousekeepingTest, the_lease_is_renewed_every_ten_seconds_and_nothing_else_is_written) {
+  look();
+  for (int i = 0; i < 20; ++i) {
+    clock_.advance(std::chrono::seconds(10));
+    EXPECT_EQ(calls_of([&] { look(); }), std::vector<std::string>{"patch leases.coordination.k8s.io kube-node-lease/node-1"});
+    EXPECT_EQ(renewed(), format_micro_time(clock_.now()));
+  }
+  clock_.advance(std::chrono::seconds(3));
+  EXPECT_EQ(calls_of([&] { look(); }), std::vector<std::string>());
+  EXPECT_EQ(get_int(client_.find(kLease, {"kube-node-lease", "node-1"})->json(), "spec.leaseDurationSeconds"), 40);
+}
+
+TEST_F(HousekeepingTest, pressure_is_told_within_ten_seconds_and_held_for_five_minutes) {
+  look();
+  EXPECT_EQ(status("MemoryPressure"), "False");
+  memory_available_ = 50_MiB;
+  clock_.advance(std::chrono::seconds(10));
+  look();
+  EXPECT_EQ(status("MemoryPressure"), "True");
+  EXPECT_EQ(status("DiskPressure"), "False");
+  std::string began = format_time(clock_.now());
+  EXPECT_EQ(field("MemoryPressure", "lastTransitionTime"), began);
+  memory_available_ = 500_MiB;
+  for (int i = 0; i < 29; ++i) {
+    clock_.advance(std::chrono::seconds(10));
+    look();
+    ASSERT_EQ(status("MemoryPressure"), "True") << i;
+  }
+  clock_.advance(std::chrono::seconds(10));
+  look();
+  EXPECT_EQ(status("MemoryPressure"), "False");
+  disk_available_ = Bytes(99);
+  clock_.advance(std::chrono::seconds(10));
+  look();
+  EXPECT_EQ(status("DiskPressure"), "True");
+  EXPECT_EQ(field("DiskPressure", "reason"), "KubeletHasDiskPressure");
+}
+
+TEST_F(HousekeepingTest, what_could_not_be_written_is_written_next_time) {
+  client_.fail(1, Error(Code::unavailable, "no"), "patch nodes/status");
+  EXPECT_FALSE(object_.housekeep());
+  look();
+  EXPECT_EQ(status("Ready"), "True");
+  memory_available_ = 50_MiB;
+  clock_.advance(std::chrono::seconds(10));
+  client_.fail(1, Error(Code::unavailable, "no"), "patch nodes/status");
+  EXPECT_FALSE(object_.housekeep());
+  look();
+  EXPECT_EQ(status("MemoryPressure"), "True");
+  client_.fail(1, Error(Code::unavailable, "no"), "patch leases");
+  clock_.advance(std::chrono::seconds(10));
+  EXPECT_FALSE(object_.housekeep());
+  look();
+  EXPECT_EQ(renewed(), format_micro_time(clock_.now()));
+}
+
+TEST_F(HousekeepingTest, a_clock_that_was_set_is_told_at_once) {
+  look();
+  clock_.advance(std::chrono::seconds(1));
+  object_.clock_was_set();
+  look();
+  EXPECT_EQ(renewed(), format_micro_time(clock_.now()));
+  EXPECT_EQ(field("Ready", "lastHeartbeatTime"), format_time(clock_.now()));
+}
+
+TEST_F(HousekeepingTest, the_lease_goes_with_its_node) {
+  look();
+  json::value lease = client_.find(kLease, {"kube-node-lease", "node-1"})->json();
+  ASSERT_EQ(get_array(lease, "metadata.ownerReferences").size(), 1u);
+  EXPECT_EQ(get_string(get_array(lease, "metadata.ownerReferences")[0], "uid"), client_.find(kNode, {"", "node-1"})->uid());
+}
+
+TEST_F(NodeObjectTest, shows_the_huge_pages_there_are) {
+  MachineFacts machine;
+  machine.memory = 1024_MiB;
+  machine.huge_pages = {{"hugepages-1Gi", Bytes(0)}, {"hugepages-2Mi", 64_MiB}};
+  EXPECT_EQ(node_capacity(config_, machine)["hugepages-2Mi"], "64Mi");
+  auto left = node_allocatable(config_, machine);
+  EXPECT_EQ(left["hugepages-1Gi"], "0");
+  EXPECT_EQ(left["hugepages-2Mi"], "64Mi");
+  EXPECT_EQ(left["memory"], "983040Ki") << "they are nobody's memory else";
+}
+
+TEST_F(NodeObjectTest, names_the_runtime_handlers) {
+  json::value status = make_node_status(config_, {}, {}, {}, json::object(), clock_.now());
+  std::vector<std::string> names;
+  for (const auto& handler : get_array(status, "runtimeHandlers")) names.emplace_back(get_string(handler, "name"));
+  EXPECT_EQ(names, (std::vector<std::string>{"", "coracle", "runc"}));
 }
 
 TEST_F(NodeObjectTest, says_what_it_cannot_enforce) {
