@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "runtime/base/text.h"
 
@@ -64,7 +65,31 @@ std::optional<Refusal> refuse_resource(const json::value& pod, const std::vector
                                                   number(wanted) + ", used: " + number(used) + ", capacity: " + number(*total)};
 }
 
+bool ports_clash(const std::vector<HostPort>& wanted, const std::vector<ObjectPtr>& others) {
+  if (wanted.empty()) return false;
+  std::multimap<uint16_t, const HostPort*> by_number;
+  for (const auto& port : wanted) by_number.emplace(port.host_port, &port);
+  for (const auto& other : others)
+    for (const auto& taken : host_ports(other->json())) {
+      auto [begin, end] = by_number.equal_range(taken.host_port);
+      if (std::any_of(begin, end, [&](const auto& entry) { return same_port(*entry.second, taken); })) return true;
+    }
+  return false;
+}
+
 }  // namespace
+
+std::set<std::string> huge_page_names(const json::value& pod) {
+  std::set<std::string> names;
+  auto add = [&](const json::value& holder) {
+    for (const char* list : {"resources.requests", "resources.limits"})
+      for (const auto& [name, quantity] : get_object(holder, list))
+        if (std::string_view(name).starts_with("hugepages-")) names.emplace(name);
+  };
+  for (const auto& container : containers_of(pod)) add(*container.spec);
+  if (const json::value* spec = find(pod, "spec")) add(*spec);
+  return names;
+}
 
 std::optional<Quantity> resource_of(const json::value& container, std::string_view list, std::string_view name) {
   const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
@@ -174,11 +199,10 @@ std::optional<Refusal> refuse(const json::value& pod, const std::vector<ObjectPt
   }
   for (const char* name : {"cpu", "memory", "ephemeral-storage"})
     if (auto refusal = refuse_resource(pod, others, allocatable, name)) return refusal;
-  for (const auto& wanted : host_ports(pod))
-    for (const auto& other : others)
-      for (const auto& taken : host_ports(other->json()))
-        if (same_port(wanted, taken))
-          return Refusal{"NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"};
+  for (const auto& name : huge_page_names(pod))
+    if (auto refusal = refuse_resource(pod, others, allocatable, name)) return refusal;
+  if (ports_clash(host_ports(pod), others))
+    return Refusal{"NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"};
   return refuse_sysctls(pod);
 }
 

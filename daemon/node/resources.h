@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ const char* qos_name(QosClass qos);  // the pods' cgroup class: "guaranteed", "b
 std::optional<Quantity> resource_of(const json::value& container, std::string_view list, std::string_view name);
 // What the whole pod requests of a resource: its containers, sidecars and overhead; at least its largest init container.
 Quantity pod_request(const json::value& pod, std::string_view name);
+std::set<std::string> huge_page_names(const json::value& pod);  // the resources "hugepages-<size>" that it asks for
 
 oci::Resources container_resources(const json::value& container, const runtime::Enforcement& enforcement);
 oci::Resources pod_resources(const json::value& pod, int64_t pids_max);

@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
+#include <unordered_map>
 
 #include "daemon/node/files.h"
 #include "daemon/node/id_ranges.h"
+#include "daemon/node/resources.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/object/quantity.h"
@@ -18,6 +21,7 @@ namespace coracle::node {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
+constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
 
 std::optional<uint32_t> fs_group(const json::value& pod) {
@@ -143,13 +147,33 @@ class PayloadMaker {
   Payload payload_;
 };
 
-const json::value* find_volume(const json::value& pod, std::string_view name) {
-  for (const auto& volume : get_array(pod, "spec.volumes"))
-    if (get_string(volume, "name") == name) return &volume;
-  return nullptr;
+using VolumesByName = std::unordered_map<std::string_view, const json::value*>;
+
+VolumesByName volumes_of(const json::value& pod) {
+  VolumesByName found;
+  for (const auto& volume : get_array(pod, "spec.volumes")) found.emplace(get_string(volume, "name"), &volume);
+  return found;
 }
 
-bool is_in_memory(const json::value& volume) { return get_string(volume, "emptyDir.medium") == "Memory"; }
+bool is_huge_pages(const json::value& volume) { return get_string(volume, "emptyDir.medium").starts_with(kHugePages); }
+bool is_tmpfs(const json::value& volume) { return get_string(volume, "emptyDir.medium") == "Memory"; }
+// What is in memory belongs to the pod's own users, where it has such.
+bool is_in_memory(const json::value& volume) { return is_tmpfs(volume) || is_huge_pages(volume); }
+
+// Which of the pod's requests for huge pages a volume stands for: the one there is for medium HugePages, that of its size for
+// HugePages-<size>. Source: kubelet's emptyDir, getPageSize (semantics, texts).
+Result<std::string> huge_page_resource(const json::value& pod, std::string_view medium) {
+  auto names = huge_page_names(pod);
+  if (names.empty()) return Error(Code::invalid, "hugePages storage requested, but there is no resource request for huge pages");
+  if (medium == kHugePages) {
+    if (names.size() > 1)
+      return Error(Code::invalid, "medium " + quoted(medium) + " can't be used if container requests multiple huge page sizes");
+    return *names.begin();
+  }
+  std::string wanted = "hugepages-" + std::string(medium.substr(kHugePages.size() + 1));
+  if (names.count(wanted)) return wanted;
+  return Error(Code::invalid, "medium " + quoted(medium) + " requested, but there is no resource request for " + wanted);
+}
 
 std::optional<mode_t> type_of(const std::string& path) {
   struct stat info {};
@@ -171,6 +195,39 @@ Result<Fd> make_sub_path(const Fd& volume, const std::string& path) {
 }
 
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
+
+// The variables that an expression refers to and that are not set, or are empty: sorted.
+std::string missing_in(std::string_view expression, const std::map<std::string, std::string>& environment) {
+  std::set<std::string> missing;
+  for (size_t i = 0; i + 1 < expression.size(); ++i) {
+    if (expression[i] != '$') continue;
+    size_t close = expression[i + 1] == '(' ? expression.find(')', i) : expression.npos;
+    if (close != expression.npos) {
+      std::string name(expression.substr(i + 2, close - i - 2));
+      auto found = environment.find(name);
+      if (found == environment.end() || found->second.empty()) missing.insert(std::move(name));
+      i = close;
+    } else if (expression[i + 1] == '$') {
+      ++i;
+    }
+  }
+  return join(std::vector<std::string>(missing.begin(), missing.end()), ", ");
+}
+
+// Where in its volume a mount begins. What the pod's author wrote was validated; what a variable holds was not.
+// Source: kubelet, makeMounts and ExpandContainerVolumeMounts (texts).
+Result<std::string> sub_path_of(const json::value& mount, const std::map<std::string, std::string>& environment) {
+  std::string path(get_string(mount, "subPath"));
+  if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
+    if (std::string missing = missing_in(expression, environment); !missing.empty())
+      return Error(Code::invalid, "missing value for " + missing);
+    path = expand(expression, environment);
+  }
+  if (path.starts_with('/')) return Error(Code::invalid, "error SubPath `" + path + "` must not be an absolute path");
+  for (auto part : split(path, '/'))
+    if (part == "..") return Error(Code::invalid, "unable to provision SubPath `" + path + "`: must not contain '..'");
+  return path;
+}
 
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
 
@@ -236,7 +293,7 @@ Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::valu
                                         uint32_t first_id) const {
   bool fresh = !sys::exists(path);
   TRY(sys::make_directories(path, 0755));
-  if (is_in_memory(volume)) {
+  if (is_tmpfs(volume)) {
     if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
     Bytes size{0};
     if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
@@ -244,12 +301,26 @@ Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::valu
       size = quantity.bytes();
     }
     TRY(config_.mounts.tmpfs(path, size, 01777));
+  } else if (is_huge_pages(volume)) {
+    TRY(mount_huge_pages(pod, volume, path));
   }
   if (!fresh) return {};
   auto group = fs_group(pod);
   if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
   else if (group) TRY(files::set_owner(path, std::nullopt, group));
   return files::set_mode(path, group ? 02777 : 0777);
+}
+
+Result<void> Volumes::mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const {
+  if (!config_.mounts.huge_pages) return Error(Code::unsupported, "no volumes of huge pages on this node");
+  std::string resource = TRY(huge_page_resource(pod, get_string(volume, "emptyDir.medium")));
+  Quantity page_size = TRY(Quantity::parse(resource.substr(resource.find('-') + 1)));
+  Bytes size = pod_request(pod, resource).bytes();
+  if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
+    Quantity quantity = TRY(Quantity::from_json(*limit));
+    if (!quantity.is_zero()) size = std::min(size, quantity.bytes());
+  }
+  return config_.mounts.huge_pages(path, page_size.bytes(), size, 01777);
 }
 
 Result<void> Volumes::check_host_path(const json::value& volume) const {
@@ -279,29 +350,26 @@ Result<void> Volumes::check_host_path(const json::value& volume) const {
   return {};
 }
 
-Result<Fd> Volumes::open_volume(const json::value& pod, std::string_view name, const PodPaths& paths) const {
-  const json::value* volume = find_volume(pod, name);
-  if (!volume) return Error(Code::not_found, "volume " + quoted(name) + " not found");
-  if (find(*volume, "hostPath")) return open_path(config_.host_root + std::string(get_string(*volume, "hostPath.path")));
-  return open_path(is_payload_volume(*volume) ? paths.memory_volume(name) : paths.volume(name));
+Result<Fd> Volumes::open_volume(const json::value& volume, const PodPaths& paths) const {
+  auto name = get_string(volume, "name");
+  if (find(volume, "hostPath")) return open_path(config_.host_root + std::string(get_string(volume, "hostPath.path")));
+  return open_path(is_payload_volume(volume) ? paths.memory_volume(name) : paths.volume(name));
 }
 
 Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
                                                  const std::map<std::string, std::string>& environment) const {
   std::vector<VolumeMount> mounts;
+  const VolumesByName volumes = volumes_of(pod);
   for (const auto& mount : get_array(container, "volumeMounts")) {
     auto name = get_string(mount, "name");
-    Fd source = TRY(open_volume(pod, name, paths).wrap("failed to prepare volume mount"));
-    std::string sub_path(get_string(mount, "subPath"));
-    if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
-      sub_path = expand(expression, environment);
-      if (sub_path.find("$(") != sub_path.npos)
-        return Error(Code::invalid, "failed to expand subPath expression " + quoted(expression));
-    }
-    const json::value* volume = find_volume(pod, name);
+    auto found = volumes.find(name);
+    if (found == volumes.end())
+      return Error(Code::not_found, "failed to prepare volume mount: volume " + quoted(name) + " not found");
+    const json::value* volume = found->second;
+    Fd source = TRY(open_volume(*volume, paths).wrap("failed to prepare volume mount"));
+    std::string sub_path = TRY(sub_path_of(mount, environment));
     bool payload = is_payload_volume(*volume);
     if (!sub_path.empty()) {
-      if (sub_path.front() == '/') return Error(Code::invalid, "subPath " + coracle::quoted(sub_path) + " must be relative");
       auto inside = sys::open_in(source, sub_path, O_PATH);
       if (!inside && inside.error().code() == Code::not_found && !payload) inside = make_sub_path(source, sub_path);
       if (!inside)

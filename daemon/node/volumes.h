@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod's volumes: what they show (pure, volume_payload), and their directories on this machine (make, refresh, remove).
 //   volume + ConfigMaps, Secrets, pod, token ──volume_payload──▶ Payload ──write_payload──▶ directory ──mounts──▶ Fd
-// emptyDir lies in the pod's state directory (medium Memory: a tmpfs mounted there); configMap, secret, downwardAPI and
-// projected volumes in the pod's memory directory, so that secrets do not reach the disk and refreshing wears no flash.
-// Nothing about them is remembered: what is there is compared with what should be, also after a restart.
-// Source: Kubernetes core/v1 Volume, VolumeMount, projected volumes; kubelet's volume errors (texts).
+// emptyDir lies in the pod's state directory (medium Memory and HugePages: a file system mounted there); configMap, secret,
+// downwardAPI and projected volumes in the pod's memory directory, so that secrets do not reach the disk and refreshing wears no
+// flash. Nothing about them is remembered: what is there is compared with what should be, also after a restart. Source:
+// Kubernetes core/v1 Volume, VolumeMount, projected volumes; kubelet's volume errors (texts).
 #pragma once
 
 #include <functional>
@@ -62,8 +62,9 @@ class Volumes {
  private:
   Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
                                  uint32_t first_id) const;
+  Result<void> mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const;
   Result<void> check_host_path(const json::value& volume) const;
-  Result<Fd> open_volume(const json::value& pod, std::string_view name, const PodPaths& paths) const;
+  Result<Fd> open_volume(const json::value& volume, const PodPaths& paths) const;
 
   const AgentConfig& config_;
   const Clock& clock_;

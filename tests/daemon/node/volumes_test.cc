@@ -192,6 +192,60 @@ TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
   EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/v/for/web"));
 }
 
+// What a variable holds is not validated before: kubelet refuses it, instead of taking it for something else.
+TEST_F(VolumesTest, an_expanded_sub_path_that_leads_up_is_refused) {
+  struct Row {
+    const char *value, *why;
+  };
+  const Row rows[] = {
+      {"..", "unable to provision SubPath `..`: must not contain '..'"},
+      {"a/../../b", "unable to provision SubPath `a/../../b`: must not contain '..'"},
+      {"/abs", "error SubPath `/abs` must not be an absolute path"},
+      {"", "missing value for P"},
+      {"..fine", ""},
+      {"$(NOT)", ""},
+  };
+  boot();
+  int number = 0;
+  for (const Row& row : rows) {
+    std::string name = "pod-" + std::to_string(number++);
+    put_pod(
+        R"json("containers":[{"name":"a","image":"web:1","env":[{"name":"P","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['p']"}}}],
+      "volumeMounts":[{"name":"v","mountPath":"/v","subPathExpr":"$(P)"}]}],"volumes":[{"name":"v","emptyDir":{}}])json",
+        name, R"(,"annotations":{"p":")" + std::string(row.value) + "\"}");
+    EXPECT_EQ(state("a", name), *row.why ? "Waiting CreateContainerConfigError" : "Running") << row.value;
+    EXPECT_TRUE(!*row.why || events_.has(row.why)) << row.value;
+  }
+}
+
+TEST_F(VolumesTest, huge_pages_are_mounted_or_waited_for) {
+  std::vector<std::string> mounted;
+  auto put = [&](const std::string& name, const std::string& medium, const std::string& limits, const std::string& more = "") {
+    put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"limits":{)" + limits + R"(}}}],
+      "volumes":[{"name":"v","emptyDir":{"medium":")" +
+                medium + "\"" + more + "}}]",
+            name);
+  };
+  boot();
+  put("nowhere", "HugePages", "");
+  EXPECT_EQ(state("a", "nowhere"), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : no volumes of huge pages on this node"));
+  config_.mounts.huge_pages = [&](const std::string&, Bytes page, Bytes size, unsigned) -> Result<void> {
+    mounted.push_back(std::to_string(page.count >> 20) + " " + std::to_string(size.count >> 20));
+    return {};
+  };
+  boot();
+  put("unasked", "HugePages", "");
+  EXPECT_TRUE(events_.has("hugePages storage requested, but there is no resource request for huge pages"));
+  put("other", "HugePages-1Gi", R"("hugepages-2Mi":"0")");
+  EXPECT_TRUE(events_.has("medium \"HugePages-1Gi\" requested, but there is no resource request for hugepages-1Gi"));
+  EXPECT_TRUE(mounted.empty());
+  put("there", "HugePages", R"("hugepages-2Mi":"0")");
+  put("sized", "HugePages-2Mi", R"("hugepages-2Mi":"0")");
+  EXPECT_EQ(mounted, (std::vector<std::string>{"2 0", "2 0"}));
+  EXPECT_EQ(state("a", "sized"), "Running");
+}
+
 TEST_F(VolumesTest, a_sub_path_is_as_open_as_its_volume) {
   boot();
   put_pod(
