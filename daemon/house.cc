@@ -13,6 +13,7 @@
 #include "daemon/queue_metrics.h"
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
+#include "runtime/sys/apparmor.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/memory.h"
 #include "runtime/sys/mount.h"
@@ -92,7 +93,11 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.has_own_users = sys::try_own_users(config.state_dir).ok();
   to.image_verification = {verification_policy(config.image_verification), config.image_verification_allowlist};
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
+  to.mounts.huge_pages = mount_huge_pages;
   to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
+  to.apparmor.enabled = sys::is_apparmor_enabled;
+  to.apparmor.is_loaded = sys::is_apparmor_profile_loaded;
+  to.apparmor.default_profile = load_default_apparmor;
   return to;
 }
 
@@ -192,6 +197,7 @@ Result<void> House::furnish() {
                          .services = informers_->of(kService),
                          .runtime = *runtime_,
                          .events = *events_};
+  seams.nodes = &informers_->of(kNode);
   seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
   registry_->set_measure(

@@ -12,6 +12,8 @@
 #include <cstdio>
 
 #include "runtime/base/text.h"
+#include "runtime/oci/defaults.h"
+#include "runtime/sys/apparmor.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/mount.h"
 #include "runtime/sys/netlink.h"
@@ -63,26 +65,49 @@ Result<bool> has_address(const std::string& address) {
   return std::any_of(addresses.begin(), addresses.end(), same);
 }
 
-Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode) {
+namespace {
+
+// Mounts a file system on an existing directory, unless it is one of that type already, mounted by a daemon before this one.
+Result<void> mount_once(const std::string& directory, const std::string& type, int64_t magic, unsigned mode,
+                        std::vector<sys::FsOption> options) {
   Fd place = TRY(sys::open_directory(directory));
   Fd parent = TRY(sys::open_directory(directory + "/.."));
   struct stat here = TRY(sys::stat(place)), above;
   above = TRY(sys::stat(parent));
   struct statfs kind {};
   if (::fstatfs(place.get(), &kind) != 0) return Error::from_errno("look at " + directory);
-  if (kind.f_type == TMPFS_MAGIC && here.st_dev != above.st_dev) return {};  // mounted by a daemon before this one
+  if (int64_t(kind.f_type) == magic && here.st_dev != above.st_dev) return {};
   char octal[8];
   std::snprintf(octal, sizeof octal, "%04o", mode);
-  std::vector<sys::FsOption> options = {{"mode", octal}};
-  if (size.count > 0) options.push_back({"size", std::to_string(size.count)});
-  Fd mount = TRY(sys::new_file_system("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  options.push_back({"mode", octal});
+  Fd mount = TRY(sys::new_file_system(type, options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   return sys::attach_mount(mount, place);
+}
+
+}  // namespace
+
+Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode) {
+  std::vector<sys::FsOption> options;
+  if (size.count > 0) options.push_back({"size", std::to_string(size.count)});
+  return mount_once(directory, "tmpfs", TMPFS_MAGIC, mode, std::move(options));
+}
+
+Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Bytes size, unsigned mode) {
+  return mount_once(directory, "hugetlbfs", HUGETLBFS_MAGIC, mode,
+                    {{"pagesize", std::to_string(page_size.count)}, {"size", std::to_string(size.count)}});
 }
 
 Result<void> unmount(const std::string& directory) {
   auto done = sys::detach_mount(directory);
   if (!done && done.error().err() != EINVAL && done.error().err() != ENOENT) return done.take_error();
   return {};
+}
+
+Result<std::string> load_default_apparmor() {
+  const std::string name = "coracle-default";
+  bool is_loaded = TRY(sys::is_apparmor_profile_loaded(name));
+  if (!is_loaded) TRY(sys::load_apparmor_profile(oci::default_apparmor_profile(name)));
+  return name;
 }
 
 }  // namespace coracle

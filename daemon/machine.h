@@ -20,7 +20,14 @@ Result<bool> has_address(const std::string& address);
 
 // Mounts a tmpfs on an existing directory, unless it is one already. `size` 0: half of the memory.
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode);
+// The same with a hugetlbfs of pages of `page_size`, which takes no more than `size`. Errors: what the kernel says of a size that
+// it does not have.
+Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Bytes size, unsigned mode);
 // Lazily; succeeds when nothing is mounted there.
 Result<void> unmount(const std::string& directory);
+
+// The name of the AppArmor profile that RuntimeDefault means, which the kernel knows from then on. Blocks while it is compiled,
+// once after each start of the machine. Errors: as sys::load_apparmor_profile.
+Result<std::string> load_default_apparmor();
 
 }  // namespace coracle

@@ -130,9 +130,9 @@ const std::vector<Layer>& layers() {
        {"runtime/base/", "runtime/sys/", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/",
         "daemon/queue/", "daemon/event/"}},
       {"daemon/node/",
-       {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/socket.h", "runtime/runtime.h",
-        "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/",
-        "daemon/event/", "daemon/stream/"}},
+       {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/socket.h", "runtime/sys/tree_size.h",
+        "runtime/runtime.h", "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/",
+        "daemon/queue/", "daemon/event/", "daemon/stream/", "daemon/placement/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the house, and the process around it
       // The doctor asks the kernel by itself, for it has to work where no daemon does.
       {"ctl/",

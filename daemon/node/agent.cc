@@ -9,7 +9,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 32;
+constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 32, kWalksAtOnce = 1;
 
 Key queue_key(const std::string& uid) { return {"", uid}; }
 
@@ -43,6 +43,10 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .hooks = seams.hooks ? seams.hooks : [this](Task task) { hooks_.post(std::move(task)); },
                .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
                .allocatable = [this] { return node_object_.allocatable(); },
+               .node =
+                   [this] {
+                     return seams_.nodes ? seams_.nodes->get({"", config_.node_name}) : nullptr;
+                   },
                .images_changed = [this] { node_object_.touch(); },
                .start_order = start_order_,
                .draining = draining_,
@@ -50,11 +54,16 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
                .clock = seams.clock}),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
+      storage_limits_(
+          config_, table_, seams.runtime, seams.clock,
+          seams.walks ? seams.walks : [this](Task task) { walks_.post(std::move(task)); },
+          [this](const std::string& uid, std::string why) { worker_.evict(uid, std::move(why)); }),
       metrics_(
           config_, seams.client, seams.runtime, table_, seams.clock,
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_(kPullsAtOnce),
-      hooks_(kHooksAtOnce) {
+      hooks_(kHooksAtOnce),
+      walks_(kWalksAtOnce) {
   // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
   auto heard = [self = self_](auto&& hear) {
     self->with([&](Agent* agent) {
@@ -119,6 +128,7 @@ void Agent::run(std::stop_token stop) {
   if (auto registered = node_object_.refresh(); !registered) log_warning("node", registered.error().text());
   for (Informer* informer : {&seams_.pods, &seams_.config_maps, &seams_.secrets, &seams_.services})
     if (!informer->wait_synced(stop)) return;
+  if (seams_.nodes && !seams_.nodes->wait_synced(stop)) return;
   if (!config_.manifests_dir.empty()) static_pods_.read();
   sweep();
   std::vector<std::jthread> threads;
@@ -126,7 +136,7 @@ void Agent::run(std::stop_token stop) {
     threads.emplace_back(
         [this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return worker_.reconcile(key); }); });
   if (!config_.manifests_dir.empty()) threads.emplace_back([this, stop] { static_pods_.run(stop); });
-  node_object_.run(stop);
+  node_object_.run(stop, [this] { storage_limits_.look(); });
 }
 
 void Agent::sweep() {

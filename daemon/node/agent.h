@@ -23,6 +23,7 @@
 #include "daemon/node/pod_table.h"
 #include "daemon/node/probes.h"
 #include "daemon/node/static_pods.h"
+#include "daemon/node/storage_limits.h"
 #include "daemon/node/task_pool.h"
 #include "daemon/node/worker.h"
 #include "daemon/queue/work_queue.h"
@@ -42,10 +43,11 @@ struct AgentSeams {
   runtime::Runtime& runtime;
   EventSink& events;
   const Clock& clock = system_clock();
-  Executor pulls, hooks;  // where long work runs; absent: on threads of the agent's own
+  Executor pulls, hooks, walks;  // where long work runs; absent: on threads of the agent's own
   // What a pod that nothing runs of waits for before it may begin, "" when it may. Thread-safe. Absent: nothing ever.
   std::function<std::string(const Object& pod)> held_back;
   std::function<void(std::chrono::nanoseconds)> pause;  // while a rate is measured; absent: the caller waits
+  Informer* nodes = nullptr;                            // of this node, or all. Absent: its labels and taints are not looked at
 };
 
 class Agent : public PodStreams, public NodeImages {
@@ -85,6 +87,7 @@ class Agent : public PodStreams, public NodeImages {
   void sweep();  // once, when the informers are level: sandboxes of pods that nobody wants any more end
   void read_manifests();
   bool work_once();
+  void look_at_storage() { storage_limits_.look(); }  // every kStoragePeriod
   Probes& probes() { return probes_; }
   Metrics& metrics() { return metrics_; }  // what this machine and its pods use
 
@@ -125,9 +128,10 @@ class Agent : public PodStreams, public NodeImages {
   Guarded<std::set<std::string>> draining_;
   PodWorker worker_;
   StaticPods static_pods_;
+  StorageLimits storage_limits_;
   std::stop_source stop_;
   Metrics metrics_;
-  TaskPool pulls_, hooks_;  // their tasks reach what stands above
+  TaskPool pulls_, hooks_, walks_;  // their tasks reach what stands above
   std::vector<std::jthread> threads_;
 };
 

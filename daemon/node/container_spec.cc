@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "daemon/node/environment.h"
 #include "daemon/node/id_ranges.h"
@@ -62,6 +63,7 @@ class SpecMaker {
     TRY(set_user());
     set_capabilities();
     TRY(set_seccomp());
+    spec_.process.apparmor_profile = inputs_.apparmor_profile;
     set_paths();
     set_resources();
     TRY(set_mounts());
@@ -213,9 +215,8 @@ class SpecMaker {
 
   Result<void> set_mounts() {
     std::vector<oci::Mount> mounts;
-    auto mounted = [&](const std::string& destination) {
-      return std::any_of(mounts.begin(), mounts.end(), [&](const auto& m) { return m.destination == destination; });
-    };
+    std::set<std::string> places;
+    auto mounted = [&](const std::string& destination) { return places.count(destination) > 0; };
     for (const auto& volume : inputs_.volumes) {
       oci::Mount mount{.destination = volume.destination,
                        .type = "bind",
@@ -231,10 +232,11 @@ class SpecMaker {
                               : volume.propagation == "HostToContainer" ? "rslave"
                                                                         : "rprivate");
       mount.options.push_back(volume.recursive_read_only ? "rro" : volume.read_only ? "ro" : "rw");
+      places.insert(mount.destination);
       mounts.push_back(std::move(mount));
     }
     for (const auto& file : inputs_.files) {
-      if (mounted(file.destination)) continue;
+      if (!places.insert(file.destination).second) continue;
       bool fixed = spec_.root.readonly && file.destination.starts_with("/etc/");
       mounts.push_back({.destination = file.destination,
                         .type = "bind",
@@ -242,7 +244,7 @@ class SpecMaker {
                         .options = {"bind", "rprivate", fixed ? "ro" : "rw"}});
       if (has_own_users(pod_)) mounts.back().options.push_back("idmap");
     }
-    if (!inputs_.shared_memory_dir.empty() && !mounted("/dev/shm"))
+    if (!inputs_.shared_memory_dir.empty() && places.insert("/dev/shm").second)
       mounts.push_back({.destination = "/dev/shm",
                         .type = "bind",
                         .source = inputs_.shared_memory_dir,

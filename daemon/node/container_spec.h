@@ -37,6 +37,7 @@ struct ContainerInputs {
   std::vector<ManagedFile> files;
   std::vector<oci::Device> host_devices;     // for privileged containers
   std::optional<json::value> local_seccomp;  // the profile that a Localhost seccompProfile names
+  std::string apparmor_profile;              // "" = none
   runtime::Enforcement enforcement;
   Bytes machine_memory;
   bool seccomp_default = true;

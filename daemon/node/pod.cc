@@ -17,6 +17,11 @@ RestartPolicy parse_policy(std::string_view text, RestartPolicy absent) {
   return absent;
 }
 
+ContainerRef reference_to(const json::value& spec, bool init) {
+  bool sidecar = init && get_string(spec, "restartPolicy") == "Always";
+  return {&spec, get_string(spec, "name"), sidecar ? Role::sidecar : init ? Role::init : Role::main};
+}
+
 void add_references(const json::value& source, References& found) {
   if (auto name = get_string(source, "configMap.name"); !name.empty()) found.config_maps.emplace(name);
   if (auto name = get_string(source, "secret.secretName"); !name.empty()) found.secrets.emplace(name);
@@ -27,18 +32,37 @@ void add_references(const json::value& source, References& found) {
 
 std::vector<ContainerRef> containers_of(const json::value& pod) {
   std::vector<ContainerRef> containers;
-  for (const auto& spec : get_array(pod, "spec.initContainers")) {
-    bool sidecar = get_string(spec, "restartPolicy") == "Always";
-    containers.push_back({&spec, get_string(spec, "name"), sidecar ? Role::sidecar : Role::init});
-  }
-  for (const auto& spec : get_array(pod, "spec.containers")) containers.push_back({&spec, get_string(spec, "name"), Role::main});
+  containers.reserve(count_containers(pod));
+  for (const auto& spec : get_array(pod, "spec.initContainers")) containers.push_back(reference_to(spec, true));
+  for (const auto& spec : get_array(pod, "spec.containers")) containers.push_back(reference_to(spec, false));
   return containers;
 }
 
+size_t count_containers(const json::value& pod) {
+  return get_array(pod, "spec.initContainers").size() + get_array(pod, "spec.containers").size();
+}
+
 std::optional<ContainerRef> find_container(const json::value& pod, std::string_view name) {
-  for (const auto& container : containers_of(pod))
-    if (container.name == name) return container;
+  for (const char* list : {"spec.initContainers", "spec.containers"})
+    for (const auto& spec : get_array(pod, list))
+      if (get_string(spec, "name") == name) return reference_to(spec, list == std::string_view("spec.initContainers"));
   return std::nullopt;
+}
+
+ContainerIndex::ContainerIndex(const json::value& pod) : all_(containers_of(pod)) {
+  for (size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);  // of two with one name the first counts
+  for (const char* list : {"status.containerStatuses", "status.initContainerStatuses"})
+    for (const auto& status : get_array(pod, list)) statuses_.emplace(get_string(status, "name"), &status);
+}
+
+const ContainerRef* ContainerIndex::find(std::string_view name) const {
+  auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &all_[found->second];
+}
+
+const json::value* ContainerIndex::status_of(std::string_view container) const {
+  auto found = statuses_.find(container);
+  return found == statuses_.end() ? nullptr : found->second;
 }
 
 const json::value* status_of(const json::value& pod, std::string_view container) {

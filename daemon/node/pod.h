@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "daemon/node/config.h"
@@ -22,9 +23,23 @@ struct ContainerRef {
 };
 
 std::vector<ContainerRef> containers_of(const json::value& pod);  // init containers first, in order
+size_t count_containers(const json::value& pod);
 std::optional<ContainerRef> find_container(const json::value& pod, std::string_view name);
 // The status entry of a container in containerStatuses or initContainerStatuses, nullptr when absent.
 const json::value* status_of(const json::value& pod, std::string_view container);
+
+// A pod's containers by name, for who asks for many: a pod may have thousands. Lives as long as the pod's object.
+class ContainerIndex {
+ public:
+  explicit ContainerIndex(const json::value& pod);
+  const std::vector<ContainerRef>& all() const { return all_; }    // as containers_of
+  const ContainerRef* find(std::string_view name) const;           // nullptr: there is none
+  const json::value* status_of(std::string_view container) const;  // as status_of
+ private:
+  std::vector<ContainerRef> all_;
+  std::unordered_map<std::string_view, size_t> by_name_;
+  std::unordered_map<std::string_view, const json::value*> statuses_;
+};
 
 RestartPolicy restart_policy(const json::value& pod, const ContainerRef& container);
 // Whether one of the container's own restartPolicyRules asks for a restart after this exit code.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting a container: its image, its definition carried out on this machine, its files, and what is noted about the
 // attempt. What cannot be done yet leaves the reason that the pod's status shows. See pod_sync.h.
+#include "daemon/node/admit.h"
 #include "daemon/node/environment.h"
 #include "daemon/node/files.h"
 #include "daemon/node/images.h"
@@ -39,7 +40,7 @@ ResolvConf host_resolv_conf(const AgentConfig& config) {
 }  // namespace
 
 Result<void> PodSync::start(const std::string& name) {
-  auto container = find_container(pod(), name);
+  const ContainerRef* container = containers().find(name);
   ContainerRecord* record = record_.find(name);
   if (!container || !record) return {};
   if (!record_.volumes_ready) TRY(prepare_volumes());
@@ -53,7 +54,7 @@ Result<void> PodSync::start(const std::string& name) {
   }
   begin_attempt(*record, attempt);
   record->mark = ContainerMark::from_text(spec->metadata);
-  event(false, "Created", "Created container: " + name, &*container);
+  event(false, "Created", "Created container: " + name, container);
   auto started = seams_.runtime.start_container(uid_, *spec);
   if (started) note_started(*container, *record);
   else note_start_failed(*container, *record, attempt, started.error());
@@ -131,7 +132,7 @@ void PodSync::begin_pull(const ContainerRef& container, const std::string& refer
 }
 
 void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
-  auto container = find_container(pod(), record.name);
+  const ContainerRef* container = containers().find(record.name);
   Pull& pull = entry_.pulls[record.name];
   pull.running = false;
   if (!container) return;
@@ -145,15 +146,15 @@ void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
     event(false, "Pulled",
           "Successfully pulled image " + shown + " in " + seconds_text(done.took) + " (" + seconds_text(done.took) +
               " including waiting). Image size: " + std::to_string(done.image->size.count) + " bytes.",
-          &*container);
+          container);
     return;
   }
   pull.reason = pull_error_reason(done.image.error());
   pull.error = done.image.error().text();
   pull.failed_at = seams_.clock.steady();
   pull.back_off.next(pull.failed_at, pull.failed_at);
-  event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, &*container);
-  event(true, "Failed", "Error: " + pull.reason, &*container);
+  event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, container);
+  event(true, "Failed", "Error: " + pull.reason, container);
   wait_with(record, pull.reason, pull.error);
 }
 
@@ -183,6 +184,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
         TRY(sys::read_file_in(directory, profile, 1 << 20).wrap("read seccomp profile " + coracle::quoted(profile)));
     inputs.local_seccomp = TRY(parse_json(text).wrap("seccomp profile " + coracle::quoted(profile)));
   }
+  inputs.apparmor_profile = TRY(apparmor_profile(spec));
   runtime::ContainerSpec made = TRY(make_container_spec(pod(), spec, inputs));
   std::string policy(get_string(spec, "terminationMessagePolicy"));
   made.metadata = ContainerMark{record.name,
@@ -196,10 +198,25 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   return made;
 }
 
+// The one that confines the container; "" when none is asked for. A profile that is not there is none.
+Result<std::string> PodSync::apparmor_profile(const json::value& container) const {
+  AppArmorProfile wanted = apparmor_profile_of(pod(), container);
+  const AppArmorHooks& hooks = seams_.config.apparmor;
+  if (wanted.type == "RuntimeDefault" && !is_privileged(container)) {
+    if (!hooks.default_profile) return Error(Code::unsupported, "apparmor is not supported");
+    return hooks.default_profile().wrap("load the default apparmor profile");
+  }
+  if (wanted.type != "Localhost") return std::string();
+  if (!hooks.is_loaded) return Error(Code::unsupported, "apparmor is not supported");
+  bool is_loaded = TRY(hooks.is_loaded(wanted.name).wrap("look for the apparmor profile"));
+  if (!is_loaded) return Error(Code::invalid, "apparmor profile not found " + wanted.name);
+  return wanted.name;
+}
+
 // One /dev/shm for all containers of the pod, where it has more than one: they share their IPC.
 Result<std::string> PodSync::shared_memory() {
   if (get_bool(pod(), "spec.hostIPC")) return std::string("/dev/shm");
-  if (containers_of(pod()).size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
+  if (containers().all().size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
   if (has_own_users(pod())) return std::string();  // the sandbox has one that is theirs
   std::string path = paths_.state + "/shm";
   TRY(sys::make_directories(path, 0755));

@@ -43,6 +43,7 @@ Result<void> PodSync::apply(const Step& step) {
 
 Result<void> PodSync::create_sandbox() {
   tell_unenforceable();
+  TRY(check_means());
   TRY(prepare_volumes());
   auto first = TRY(first_id());
   SandboxMark mark{record_.key,
@@ -69,6 +70,31 @@ Result<void> PodSync::create_sandbox() {
   (void)seams_.network.detach(uid_);
   record_.sandbox = SandboxFact::absent;
   return attached;
+}
+
+// What the pod asks for and this node does not have: it waits and says so, it never runs without.
+Result<void> PodSync::check_means() {
+  if (!get_array(pod(), "spec.resourceClaims").empty()) {
+    Error why(Code::unsupported, "resource claims cannot be prepared: this node has no dynamic resource allocation");
+    event(true, "FailedPrepareDynamicResources", "Failed to prepare dynamic resources: " + why.text());
+    return why;
+  }
+  auto handler = check_runtime_class();
+  if (handler) return {};
+  event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + handler.error().text());
+  return std::move(handler).wrap("create sandbox");
+}
+
+Result<void> PodSync::check_runtime_class() {
+  std::string name(get_string(pod(), "spec.runtimeClassName"));
+  if (name.empty()) return {};
+  auto found = seams_.client.get(kRuntimeClass, {"", name});
+  if (!found && found.error().code() == Code::not_found)
+    return Error(Code::not_found, "RuntimeClass " + coracle::quoted(name) + " not found");
+  ObjectPtr runtime_class = TRY(std::move(found).wrap("look up RuntimeClass " + coracle::quoted(name)));
+  std::string handler(get_string(runtime_class->json(), "handler"));
+  if (is_runtime_handler(handler)) return {};
+  return Error(Code::unsupported, "no runtime for " + coracle::quoted(handler) + " is configured");
 }
 
 Result<void> PodSync::attach_network() {
@@ -120,13 +146,13 @@ void PodSync::refresh_volumes() {
 
 Result<void> PodSync::stop_container(const Step& step) {
   ContainerRecord* record = record_.find(step.container);
-  auto ref = find_container(pod(), step.container);
+  const ContainerRef* ref = containers().find(step.container);
   if (!record) return {};
   if (!record->stopping) {
     record->stopping.emplace();
-    event(false, "Killing", step.why.empty() ? "Stopping container " + step.container : step.why, ref ? &*ref : nullptr);
+    event(false, "Killing", step.why.empty() ? "Stopping container " + step.container : step.why, ref);
     if (record->ailment == Ailment::post_start)
-      event(true, "FailedPostStartHook", "PostStartHook failed: " + record->ailment_text, ref ? &*ref : nullptr);
+      event(true, "FailedPostStartHook", "PostStartHook failed: " + record->ailment_text, ref);
   }
   Stopping& stopping = *record->stopping;
   stopping.deadline = seams_.clock.steady() + std::chrono::seconds(step.grace_seconds);

@@ -2,6 +2,7 @@
 // One look at one pod: reading what is there, and telling what came of it. See pod_sync.h.
 #include "daemon/node/pod_sync.h"
 
+#include "daemon/node/admit.h"
 #include "daemon/node/container_text.h"
 #include "daemon/node/log_reader.h"
 #include "daemon/node/resources.h"
@@ -24,6 +25,8 @@ std::string field_path(const ContainerRef& container) {
 }
 
 constexpr const char* kHeldBack = "WaitingForOthers";
+constexpr const char* kEvicted = "Evicted";
+constexpr int64_t kEvictionGraceSeconds = 1;  // kubelet's, for a pod that takes more than its limit
 
 bool says_ready(const json::object& status) {
   const json::value* conditions = status.if_contains("conditions");
@@ -154,7 +157,12 @@ Result<void> PodSync::look() {
   const bool has_host_users = SandboxMark::from_text(sandbox.metadata).first_id == 0;
   if (record_.sandbox == SandboxFact::alive && has_own_users(pod()) && has_host_users)
     desired_.object = TRY(with_host_users(*desired_.object));
-  for (auto& container : record_.containers) look_at(container, sandbox);
+  const auto attempts = attempts_in(sandbox);
+  const Attempts none;
+  for (auto& container : record_.containers) {
+    auto there = attempts.find(container.name);
+    look_at(container, there == attempts.end() ? none : there->second);
+  }
   if (desired_.lost_network) {
     seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.lost_network = false; });
     record_.network_known = false;
@@ -163,21 +171,24 @@ Result<void> PodSync::look() {
   return {};
 }
 
-void PodSync::look_at(ContainerRecord& container, const runtime::SandboxState& sandbox) {
-  const runtime::ContainerState* newest = nullptr;
-  const runtime::ContainerState* before = nullptr;
-  ContainerMark newest_mark;
+std::map<std::string, PodSync::Attempts, std::less<>> PodSync::attempts_in(const runtime::SandboxState& sandbox) {
+  std::map<std::string, Attempts, std::less<>> found;
   for (const auto& state : sandbox.containers) {
     ContainerMark mark = ContainerMark::from_text(state.metadata);
-    if (mark.name != container.name) continue;
-    if (newest && mark.attempt < newest_mark.attempt) {
-      before = &state;
+    Attempts& its = found[mark.name];
+    if (its.newest && mark.attempt < its.newest_mark.attempt) {
+      its.before = &state;
       continue;
     }
-    before = newest;
-    newest = &state;
-    newest_mark = std::move(mark);
+    its.before = its.newest;
+    its.newest = &state;
+    its.newest_mark = std::move(mark);
   }
+  return found;
+}
+
+void PodSync::look_at(ContainerRecord& container, const Attempts& found) {
+  const auto& [newest, before, newest_mark] = found;
   bool alive = record_.sandbox == SandboxFact::alive;
   auto failed = entry_.start_failed.find(container.name);
   if (failed != entry_.start_failed.end() && failed->second == container.attempt) {
@@ -194,7 +205,7 @@ void PodSync::look_at(ContainerRecord& container, const runtime::SandboxState& s
   }
   if (newest_mark.attempt > container.attempt) container.terminated.reset();
   container.attempt = newest_mark.attempt;
-  container.mark = std::move(newest_mark);
+  container.mark = newest_mark;
   container.started_at = newest->started;
   if (container.running) {
     container.terminated.reset();
@@ -265,17 +276,25 @@ void PodSync::take_reports() {
     }
     if (auto hook = reports.hooks.find(hook_name(container, "preStop")); hook != reports.hooks.end()) {
       container.pre_stop = hook->second;
-      auto ref = find_container(pod(), container.name);
       if (hook->second.state == HookState::failed)
-        event(true, "FailedPreStopHook", "PreStopHook failed: " + hook->second.text, ref ? &*ref : nullptr);
+        event(true, "FailedPreStopHook", "PreStopHook failed: " + hook->second.text, containers().find(container.name));
     }
     if (auto pull = reports.pulls.find(container.name); pull != reports.pulls.end()) take_pull(container, pull->second);
   }
+  if (!reports.evicted.empty() && record_.verdict == Verdict::none && !deleting()) end_as_evicted(std::move(reports.evicted));
+}
+
+void PodSync::end_as_evicted(std::string why) {
+  event(true, kEvicted, why);
+  record_.verdict = Verdict::failed;
+  record_.verdict_reason = kEvicted;
+  record_.verdict_message = std::move(why);
+  record_.end_grace_seconds = kEvictionGraceSeconds;
 }
 
 // What the probes say of the containers that run, now.
 void PodSync::take_verdicts() {
-  for (const auto& ref : containers_of(pod())) {
+  for (const auto& ref : containers().all()) {
     ContainerRecord* container = record_.find(ref.name);
     if (!container || !container->running) continue;
     bool hook_done = container->post_start.state == HookState::none || container->post_start.state == HookState::done;
@@ -308,7 +327,10 @@ void PodSync::admit() {
   ObjectPtr known = api();
   bool known_before = record_.sandbox != SandboxFact::absent || (known && !get_string(known->json(), "status.startTime").empty());
   if (record_.verdict == Verdict::none && !deleting() && !known_before) {
-    auto refusal = refuse(pod(), seams_.table.admitted_beside(uid_), seams_.allocatable(), seams_.config.pods_max);
+    ObjectPtr node = seams_.node ? seams_.node() : nullptr;
+    auto refusal =
+        refuse_pod(*desired_.object, {seams_.table.admitted_beside(uid_), seams_.allocatable(), node.get(), desired_.is_static},
+                   seams_.config);
     if (refusal) {
       record_.verdict = Verdict::failed;
       record_.verdict_reason = refusal->reason;
@@ -344,10 +366,10 @@ void PodSync::take_verdict(const Plan& plan) {
 void PodSync::note_back_offs(const Plan& plan) {
   for (const auto& name : plan.backed_off) {
     ContainerRecord* container = record_.find(name);
-    auto ref = find_container(pod(), name);
+    const ContainerRef* ref = containers().find(name);
     if (!container || !ref) continue;
     if (container->waiting_reason != "CrashLoopBackOff")
-      event(true, "BackOff", "Back-off restarting failed container " + name + " in pod " + pod_text(), &*ref);
+      event(true, "BackOff", "Back-off restarting failed container " + name + " in pod " + pod_text(), ref);
     container->waiting_reason = "CrashLoopBackOff";
     container->waiting_message =
         "back-off " + duration_text(container->back_off.wait()) + " restarting failed container=" + name + " pod=" + pod_text();

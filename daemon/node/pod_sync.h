@@ -45,12 +45,18 @@ class PodSync {
   bool waits_for_predecessor() const;
   void adopt_left_status();
   Result<void> look();
-  void look_at(ContainerRecord& container, const runtime::SandboxState& sandbox);
+  struct Attempts {  // of one container in the sandbox
+    const runtime::ContainerState *newest = nullptr, *before = nullptr;
+    ContainerMark newest_mark;
+  };
+  static std::map<std::string, Attempts, std::less<>> attempts_in(const runtime::SandboxState& sandbox);
+  void look_at(ContainerRecord& container, const Attempts& found);
   void note_end(ContainerRecord& container, const runtime::ContainerState& state);
   void note_lost(ContainerRecord& container, int exit_code, std::string reason, std::string message);
   std::string termination_message(const ContainerRecord& container, int exit_code) const;
   void take_reports();
   void take_pull(ContainerRecord& container, const PullDone& pull);
+  void end_as_evicted(std::string why);
   void take_verdicts();
   void admit();
   void shorten_grace();
@@ -63,6 +69,8 @@ class PodSync {
   Result<void> apply(const Plan& plan);
   Result<void> apply(const Step& step);
   Result<void> create_sandbox();
+  Result<void> check_means();
+  Result<void> check_runtime_class();
   Result<void> attach_network();
   Result<void> prepare_volumes();
   void refresh_volumes();
@@ -73,6 +81,7 @@ class PodSync {
   void begin_pull(const ContainerRef& container, const std::string& reference, int attempt);
   Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record,
                                                 const runtime::Image& image, int attempt);
+  Result<std::string> apparmor_profile(const json::value& container) const;
   Result<std::vector<ManagedFile>> managed_files(const ContainerRef& container, int attempt);
   void note_started(const ContainerRef& container, ContainerRecord& record);
   void note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error);
@@ -95,6 +104,10 @@ class PodSync {
   void again_at(SteadyTime when) { again_ = again_ ? std::min(*again_, when) : when; }
 
   const json::value& pod() const { return desired_.object->json(); }
+  const ContainerIndex& containers() {
+    if (indexed_ != desired_.object) containers_.emplace((indexed_ = desired_.object)->json());
+    return *containers_;
+  }
   // Where status is read from: the newest of what the informer has and what we wrote.
   ObjectPtr api() const {
     const ObjectPtr& known = desired_.api();
@@ -114,6 +127,8 @@ class PodSync {
   PodRecord& record_;
   std::string uid_;
   DesiredPod desired_;
+  ObjectPtr indexed_;  // whose containers containers_ has
+  std::optional<ContainerIndex> containers_;
   PodPaths paths_;
   bool forgotten_ = false, acted_ = false;
   std::optional<SteadyTime> again_;

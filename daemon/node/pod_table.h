@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct DesiredPod {
   bool stale_volumes = true;  // what its volumes show may have changed
   bool admitted = false;
   bool lost_network = false;  // its link is gone; it is to be attached again
+  std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
+  std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
 
   // The object in the API, where status and events go. Null: there is none.
   const ObjectPtr& api() const { return is_static ? mirror : object; }
@@ -83,8 +86,8 @@ class PodTable {
       std::vector<std::string> list;
       for (auto& [uid, pod] : pods) {
         if (!pod.object || pod.object->ns() != key.ns) continue;
-        References references = volume_references(pod.object->json());
-        const auto& names = kind == kConfigMap ? references.config_maps : references.secrets;
+        if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->json()));
+        const auto& names = kind == kConfigMap ? pod.references->config_maps : pod.references->secrets;
         bool shown = names.count(key.name) > 0;
         pod.stale_volumes |= shown;
         // A container that waits for a reference of its environment looks again, too.

@@ -3,6 +3,7 @@
 #include "daemon/node/record.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace coracle::node {
 
@@ -47,6 +48,25 @@ ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef
   facts.stopping = record.stopping;
   if (facts.stopping) facts.stopping->hook_running = record.pre_stop.state == HookState::running;
   return facts;
+}
+
+void adopt_containers(PodRecord& record, const json::value& pod, const Clock& clock) {
+  const ContainerIndex containers(pod);
+  for (const auto& container : containers.all()) {
+    if (record.find(container.name)) continue;
+    ContainerRecord& fresh = record.containers.emplace_back(std::string(container.name));
+    const json::value* status = containers.status_of(container.name);
+    if (!status || get_string(*status, "containerID").empty()) continue;
+    fresh.attempt = int(get_int(*status, "restartCount"));
+    fresh.started = get_bool(*status, "started");
+    fresh.ready = get_bool(*status, "ready");
+    fresh.mark.image_id = get_string(*status, "imageID");
+    if (const auto* ended = coracle::find(*status, "state.terminated"); ended && ended->is_object())
+      fresh.terminated = ended->get_object();
+    if (const auto* last = coracle::find(*status, "lastState.terminated"); last && last->is_object())
+      fresh.last = last->get_object();
+    if (fresh.terminated) fresh.ended_at = clock.steady();
+  }
 }
 
 }  // namespace
@@ -101,27 +121,16 @@ int ContainerRecord::exit_code() const {
   return code && code->is_int64() ? int(code->get_int64()) : 0;
 }
 
-ContainerRecord* PodRecord::find(std::string_view name) {
-  auto found = std::find_if(containers.begin(), containers.end(), [&](const auto& c) { return c.name == name; });
-  return found == containers.end() ? nullptr : &*found;
+const ContainerRecord* PodRecord::find(std::string_view name) const {
+  for (; indexed < containers.size(); ++indexed) by_name.emplace(containers[indexed].name, indexed);
+  auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : &containers[found->second];
 }
 
+ContainerRecord* PodRecord::find(std::string_view name) { return const_cast<ContainerRecord*>(std::as_const(*this).find(name)); }
+
 void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock) {
-  for (const auto& container : containers_of(pod)) {
-    if (record.find(container.name)) continue;
-    ContainerRecord& fresh = record.containers.emplace_back(std::string(container.name));
-    const json::value* status = status_of(pod, container.name);
-    if (!status || get_string(*status, "containerID").empty()) continue;
-    fresh.attempt = int(get_int(*status, "restartCount"));
-    fresh.started = get_bool(*status, "started");
-    fresh.ready = get_bool(*status, "ready");
-    fresh.mark.image_id = get_string(*status, "imageID");
-    if (const auto* ended = coracle::find(*status, "state.terminated"); ended && ended->is_object())
-      fresh.terminated = ended->get_object();
-    if (const auto* last = coracle::find(*status, "lastState.terminated"); last && last->is_object())
-      fresh.last = last->get_object();
-    if (fresh.terminated) fresh.ended_at = clock.steady();
-  }
+  if (record.containers.size() < count_containers(pod)) adopt_containers(record, pod, clock);
   if (!record.start_time) {
     auto time = parse_time(get_string(pod, "status.startTime"));
     if (time) record.start_time = *time;
@@ -140,14 +149,14 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
   facts.verdict = record.verdict;
   // A deletion that spares no time still lets a container hear its signal.
   facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
+  if (record.end_grace_seconds) facts.grace_seconds = std::min(facts.grace_seconds, *record.end_grace_seconds);
   facts.active_deadline = record.active_deadline;
   facts.held_back = record.held_back;
   facts.drain_until = record.drain_until;
   facts.now = now;
   for (const auto& container : containers_of(pod)) {
-    auto found =
-        std::find_if(record.containers.begin(), record.containers.end(), [&](const auto& c) { return c.name == container.name; });
-    if (found == record.containers.end()) continue;
+    const ContainerRecord* found = record.find(container.name);
+    if (!found) continue;
     (container.role == Role::main ? facts.main : facts.init).push_back(container_facts(*found, container, pod));
   }
   facts.initialized_before = std::any_of(facts.main.begin(), facts.main.end(), [](const auto& c) { return c.in_sandbox; });

@@ -4,6 +4,7 @@
 // status in the API (restart counts, last states, readiness).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,12 +74,13 @@ struct ContainerRecord {
 struct PodRecord {
   std::string uid;
   Key key;
-  std::vector<ContainerRecord> containers;  // as containers_of(pod)
+  std::vector<ContainerRecord> containers;  // as containers_of(pod); only ever added to
   SandboxFact sandbox = SandboxFact::absent;
   bool network_known = false;
   std::vector<std::string> ips;
   Verdict verdict = Verdict::none;
   std::string verdict_reason, verdict_message;  // of the pod: "DeadlineExceeded", "OutOfcpu", …
+  std::optional<int64_t> end_grace_seconds;     // for its end, when that is less than the pod's own
   bool held_back = false;                       // it waits for other pods
   bool initialized = false;                     // the plan said so last
   bool released = false;                        // sandbox, network and volumes were given back
@@ -90,6 +92,10 @@ struct PodRecord {
   SteadyTime try_again{};  // after a failure that concerns the whole pod (sandbox, volumes): not before
 
   ContainerRecord* find(std::string_view name);
+  const ContainerRecord* find(std::string_view name) const;
+
+  mutable std::map<std::string, size_t, std::less<>> by_name;  // find()'s: where in `containers`
+  mutable size_t indexed = 0;                                  // so many of them are in by_name
 };
 
 // Brings the record's list of containers level with the pod, and takes what only the API still knows: restart counts,

@@ -3,6 +3,7 @@
 #include "daemon/node/status.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/base/text.h"
 
@@ -17,7 +18,10 @@ std::string listed(const std::vector<std::string>& names) {  // as Go prints a s
 class StatusMaker {
  public:
   StatusMaker(const PodRecord& record, const json::value& pod, const StatusContext& context)
-      : record_(record), pod_(pod), context_(context) {}
+      : record_(record), pod_(pod), context_(context) {
+    for (const auto& condition : get_array(pod_, "status.conditions"))
+      conditions_.emplace(get_string(condition, "type"), &condition);
+  }
 
   json::object make() {
     count();
@@ -49,7 +53,7 @@ class StatusMaker {
 
   void count() {
     for (const auto& container : containers_of(pod_)) {
-      const ContainerRecord* found = record_of(container.name);
+      const ContainerRecord* found = record_.find(container.name);
       if (!found) continue;
       const auto& record = *found;
       any_running_ |= record.running;
@@ -67,8 +71,6 @@ class StatusMaker {
       }
     }
   }
-
-  const ContainerRecord* record_of(std::string_view name) const { return const_cast<PodRecord&>(record_).find(name); }
 
   bool ready(const ContainerRecord& record) const { return record.running && record.started && record.ready; }
 
@@ -131,9 +133,8 @@ class StatusMaker {
   }
 
   const json::value* condition_of(std::string_view type) const {
-    for (const auto& condition : get_array(pod_, "status.conditions"))
-      if (get_string(condition, "type") == type) return &condition;
-    return nullptr;
+    auto found = conditions_.find(type);
+    return found == conditions_.end() ? nullptr : found->second;
   }
 
   json::object condition(std::string_view type, bool value, std::string reason = {}, std::string message = {}) const {
@@ -158,7 +159,7 @@ class StatusMaker {
   void add_container_statuses(json::object& status) const {
     json::array init, main;
     for (const auto& container : containers_of(pod_))
-      if (const ContainerRecord* record = record_of(container.name))
+      if (const ContainerRecord* record = record_.find(container.name))
         (container.role == Role::main ? main : init).push_back(container_status(container, *record));
     if (!init.empty()) status["initContainerStatuses"] = std::move(init);
     status["containerStatuses"] = std::move(main);
@@ -201,6 +202,7 @@ class StatusMaker {
   const PodRecord& record_;
   const json::value& pod_;
   const StatusContext& context_;
+  std::map<std::string_view, const json::value*> conditions_;  // as the API has them, by type
   int main_running_ = 0, main_ended_ = 0, main_waiting_ = 0;
   bool any_running_ = false, main_failed_ = false;
   std::vector<std::string> unready_, incomplete_;

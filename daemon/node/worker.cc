@@ -63,6 +63,11 @@ Result<Outcome> PodWorker::reconcile(const Key& key) {
   return PodSync(*this, *entry, key.name, *std::move(desired)).run();
 }
 
+void PodWorker::evict(const std::string& uid, std::string why) {
+  report(uid, [&](Reports& reports) { reports.evicted = std::move(why); });
+  seams_.look_again(uid);
+}
+
 void PodWorker::drop(const std::string& uid) {
   seams_.start_order.forget(uid);
   seams_.draining.with([&](auto& draining) { draining.erase(uid); });

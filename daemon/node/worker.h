@@ -50,6 +50,7 @@ struct Pull {
 struct Reports {
   std::map<std::string, Hook> hooks;      // by "<container id> postStart" and "<container id> preStop"
   std::map<std::string, PullDone> pulls;  // by container name
+  std::string evicted;                    // why the pod is to end; "" when it is not
 };
 
 struct WorkerSeams {
@@ -67,6 +68,7 @@ struct WorkerSeams {
   Executor pulls, hooks;                                   // threads for what takes long
   std::function<void(const std::string& uid)> look_again;  // names a pod for the workers
   std::function<json::object()> allocatable;
+  std::function<ObjectPtr()> node;  // as the API has it; null: not known yet
   std::function<void()> images_changed;
   StartOrder& start_order;
   Guarded<std::set<std::string>>& draining;                 // pods that wait for the service rules, by uid
@@ -84,6 +86,8 @@ class PodWorker {
   void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
   // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
   Result<Outcome> reconcile(const Key& key);
+  // From any thread: the pod takes what it may not, and ends as failed.
+  void evict(const std::string& uid, std::string why);
 
  private:
   friend class PodSync;

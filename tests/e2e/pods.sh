@@ -132,6 +132,33 @@ k delete pod crash --wait=false >/dev/null
 pod "
 apiVersion: v1
 kind: Pod
+metadata: {name: greedy}
+spec:
+  containers:
+  - {name: main, $image, volumeMounts: [{name: v, mountPath: /data}],
+     command: [sh, -c, 'dd if=/dev/zero of=/data/f bs=1048576 count=4; sleep 100000']}
+  volumes: [{name: v, emptyDir: {sizeLimit: 1Mi}}]
+"
+pod "
+apiVersion: v1
+kind: Pod
+metadata: {name: foreign}
+spec: {os: {name: windows}, containers: [{name: main, $image}]}
+"
+check "a pod of another operating system fails" until_true 20 phase_is foreign Failed
+expect "and says why" "PodOSNotSupported" k get pod foreign -o 'jsonpath={.status.reason}'
+check "a pod whose volume passes its limit is evicted" until_true 60 phase_is greedy Failed
+expect "and says which" 'Evicted Usage of EmptyDir volume "v" exceeds the limit "1Mi". ' \
+  k get pod greedy -o 'jsonpath={.status.reason} {.status.message}'
+k delete pod foreign greedy --wait=false >/dev/null
+lease_renewed() { k get lease -n kube-node-lease -o 'jsonpath={.items[0].spec.renewTime}'; }
+renewed_first=$(lease_renewed)
+is_renewed() { [ "$(lease_renewed)" != "$renewed_first" ]; }
+check "the node's lease is renewed all the time" until_true 15 is_renewed
+
+pod "
+apiVersion: v1
+kind: Pod
 metadata: {name: probes}
 spec:
   terminationGracePeriodSeconds: 5

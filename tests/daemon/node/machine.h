@@ -104,6 +104,7 @@ class Machine : public ::testing::Test {
                                                 .clock = clock_,
                                                 .pulls = pulls_.executor(),
                                                 .hooks = hooks_.executor(),
+                                                .walks = walks_.executor(),
                                                 .held_back = held_back_,
                                                 .pause = pause_},
                                      network_);
@@ -180,7 +181,7 @@ class Machine : public ::testing::Test {
   AgentConfig config_;
   PodNetworkHooks network_;
   HeardEvents events_;
-  Tasks pulls_, hooks_;
+  Tasks pulls_, hooks_, walks_;
   std::function<std::string(const Object& pod)> held_back_;
   std::function<void(std::chrono::nanoseconds)> pause_;
   std::mutex network_calls_;  // where workers are many

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods that take more of the disk than they may.
+#include "daemon/node/storage_limits.h"
+
+#include "tests/daemon/node/machine.h"
+
+namespace coracle::node {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+json::value pod_of(const std::string& spec) { return *parse_json(R"({"spec":{)" + spec + "}}"); }
+
+std::string limited(const std::string& name, const std::string& limit) {
+  return R"({"name":")" + name + R"(","resources":{"limits":{"ephemeral-storage":")" + limit + R"("}}})";
+}
+
+TEST(StorageExcess, is_worded_as_kubelets) {
+  const std::string volumes = R"("volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}},{"name":"w","emptyDir":{}}])";
+  struct Row {
+    const char* name;
+    std::string spec;
+    StorageUse use;
+    std::string want;
+  };
+  const Row rows[] = {
+      {"within", volumes, {{{"v", 1_MiB}, {"w", 9_MiB}}, {}, 10_MiB}, ""},
+      {"a volume",
+       volumes,
+       {{{"v", Bytes((1 << 20) + 1)}}, {}, 2_MiB},
+       "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". "},
+      {"limit 0 is none", R"("volumes":[{"name":"v","emptyDir":{"sizeLimit":"0"}}])", {{{"v", 9_MiB}}, {}, 9_MiB}, ""},
+      {"the pod",
+       R"("containers":[)" + limited("a", "1Mi") + "," + limited("b", "1Mi") + "]",
+       {{}, {{"a", 1_MiB}, {"b", 1_MiB}}, 3_MiB},
+       "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. "},
+      {"a container",
+       R"("containers":[)" + limited("a", "1Mi") + "," + limited("b", "8Mi") + "]",
+       {{}, {{"a", 2_MiB}, {"b", 1_MiB}}, 3_MiB},
+       "Container a exceeded its local ephemeral storage limit \"1Mi\". "},
+      {"an init container has the place of those after it",
+       R"("initContainers":[)" + limited("i", "4Mi") + R"(],"containers":[)" + limited("a", "1Mi") + "]",
+       {{}, {{"i", 3_MiB}}, 3_MiB},
+       ""},
+  };
+  for (const Row& row : rows) EXPECT_EQ(storage_excess(pod_of(row.spec), row.use), row.want) << row.name;
+}
+
+TEST(StorageLimited, only_what_is_on_the_disk_and_has_a_limit) {
+  EXPECT_TRUE(has_storage_limits(pod_of(R"("volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}}])")));
+  EXPECT_TRUE(has_storage_limits(pod_of(R"("containers":[)" + limited("a", "1Mi") + "]")));
+  EXPECT_FALSE(has_storage_limits(pod_of(R"("volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"a"}])")));
+  EXPECT_FALSE(has_storage_limits(pod_of(R"("volumes":[{"name":"v","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}}])")));
+}
+
+class StorageTest : public Machine {
+ protected:
+  static void fill(const std::string& file, size_t bytes) {
+    std::ofstream out(file);
+    out << std::string(bytes, 'x');
+    out.close();
+    ASSERT_EQ(fs::file_size(file), bytes);
+  }
+  void look() {
+    agent_->look_at_storage();
+    while (walks_.run_one()) {
+    }
+    settle();
+  }
+  std::string volume(const std::string& name = "v") const { return config_.state_dir + "/" + uid() + "/volumes/" + name; }
+  std::string message() const { return std::string(get_string(pod(), "status.message")); }
+};
+
+TEST_F(StorageTest, a_volume_that_grows_over_its_limit_ends_its_pod) {
+  runtime_.script("a", {.ignores_signals = true});
+  boot();
+  put_pod(
+      R"("terminationGracePeriodSeconds":600,"containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],
+         "volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}}])");
+  look();
+  EXPECT_EQ(phase(), "Running");
+  fill(volume() + "/file", 3 << 20);
+  look();
+  EXPECT_EQ(phase(), "Running") << "it was measured a moment ago";
+  clock_.advance(seconds(10));
+  look();
+  EXPECT_TRUE(events_.has("W Evicted Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". "));
+  advance(seconds(1));  // not the pod's own ten minutes
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(get_string(pod(), "status.reason"), "Evicted");
+  EXPECT_EQ(message(), "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
+  EXPECT_FALSE(fs::exists(volume())) << "and gives the disk back";
+}
+
+TEST_F(StorageTest, counts_logs_writable_layers_and_termination_logs) {
+  const std::string layer = directory_ + "/layer";
+  fs::create_directories(layer);
+  fs::create_directories(config_.state_dir);  // whose disk the node offers
+  boot();
+  for (const std::string& what : {std::string("logs"), std::string("layer"), std::string("message"), std::string("hosts")}) {
+    put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"limits":{"ephemeral-storage":"1Mi"}}}])");
+    ASSERT_EQ(phase(), "Running") << what;
+    runtime_.set_writable_layer(uid(), "a-0", layer);
+    look();
+    ASSERT_EQ(phase(), "Running") << what;
+    const std::string state = config_.state_dir + "/" + uid();
+    if (what == "logs") fill(config_.log_dir + "/default_web_" + uid() + "/a/0.log", 2 << 20);
+    if (what == "layer") fill(layer + "/file", 2 << 20);
+    if (what == "message") fill(state + "/containers/a/0-message", 2 << 20);
+    if (what == "hosts") fill(state + "/etc-hosts", 2 << 20);
+    clock_.advance(seconds(10));
+    look();
+    EXPECT_EQ(get_string(pod(), "status.reason"), "Evicted") << what;
+    fs::remove(layer + "/file");
+    ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+    settle();
+  }
+}
+
+TEST_F(StorageTest, pods_without_limits_are_not_measured) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}],"volumes":[{"name":"v","emptyDir":{}}])");
+  agent_->look_at_storage();
+  EXPECT_TRUE(walks_.queued->empty());
+}
+
+TEST_F(StorageTest, a_critical_pod_is_never_evicted) {
+  boot();
+  put_pod(
+      R"("priority":2000001000,"containers":[{"name":"a","image":"web:1"}],"volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}}])");
+  agent_->look_at_storage();
+  EXPECT_TRUE(walks_.queued->empty());
+}
+
+}  // namespace
+}  // namespace coracle::node
