@@ -9,7 +9,8 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 32, kWalksAtOnce = 1;
+constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256, kWalksAtOnce = 1;
+constexpr size_t kHooksOfPodAtOnce = 32;
 
 Key queue_key(const std::string& uid) { return {"", uid}; }
 
@@ -40,7 +41,8 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .probes = probes_,
                .actions = actions_,
                .pulls = seams.pulls ? seams.pulls : [this](Task task) { pulls_.post(std::move(task)); },
-               .hooks = seams.hooks ? seams.hooks : [this](Task task) { hooks_.post(std::move(task)); },
+               .hooks = [this](const std::string& uid,
+                               Task task) { seams_.hooks ? seams_.hooks(std::move(task)) : hooks_.post(std::move(task), uid); },
                .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
                .allocatable = [this] { return node_object_.allocatable(); },
                .node =
@@ -62,7 +64,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
           config_, seams.client, seams.runtime, table_, seams.clock,
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_(kPullsAtOnce),
-      hooks_(kHooksAtOnce),
+      hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
       walks_(kWalksAtOnce) {
   // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
   auto heard = [self = self_](auto&& hear) {

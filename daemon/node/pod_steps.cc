@@ -186,7 +186,7 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
     });
     worker.seams_.look_again(uid);
   };
-  seams_.hooks(std::move(task));
+  seams_.hooks(uid_, std::move(task));
 }
 
 // ---- ending ----

@@ -9,7 +9,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kProbesAtOnce = 32;
+constexpr size_t kProbesAtOnce = 64, kProbesOfPodAtOnce = 8;
 constexpr std::array<ProbeKind, 3> kKinds = {ProbeKind::startup, ProbeKind::liveness, ProbeKind::readiness};
 
 std::string entry_key(const std::string& uid, const std::string& id) { return uid + "/" + id; }
@@ -75,7 +75,7 @@ Probes::Probes(const Actions& actions, const Clock& clock, std::function<void(co
       changed_(std::move(changed)),
       unhealthy_(std::move(unhealthy)),
       due_(BackoffPolicy{}, clock),
-      running_(kProbesAtOnce) {}
+      running_(kProbesAtOnce, kProbesOfPodAtOnce) {}
 
 Probes::~Probes() {
   stop_.request_stop();
@@ -88,8 +88,11 @@ void Probes::start() {
 }
 
 void Probes::dispatch() {
-  while (auto due = due_.take(stop_.get_token()))
-    running_.post([this, lease = std::make_shared<WorkQueue::Lease>(*std::move(due))](std::stop_token) { run(lease->key()); });
+  while (auto due = due_.take(stop_.get_token())) {
+    auto lease = std::make_shared<WorkQueue::Lease>(*std::move(due));
+    std::string uid = lease->key().ns.substr(0, lease->key().ns.find('/'));  // see entry_key
+    running_.post([this, lease = std::move(lease)](std::stop_token) { run(lease->key()); }, uid);
+  }
 }
 
 bool Probes::watches(const std::string& uid, const std::string& id) const {

@@ -4,6 +4,9 @@
 
 #include "daemon/node/task_pool.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace coracle::node {
 
 namespace {
@@ -23,13 +26,32 @@ TaskPool::~TaskPool() {
   state_.notify();
 }  // joins them
 
-void TaskPool::post(Task task) {
+size_t TaskPool::count_ready(const State& state) const {
+  std::map<std::string_view, size_t> begun;
+  size_t ready = 0;
+  for (const Queued& queued : state.tasks) {
+    auto running = state.running.find(queued.owner);
+    size_t& with_it = begun[queued.owner];
+    if (with_it + (running == state.running.end() ? 0 : running->second) >= each_max_) continue;
+    ++with_it, ++ready;
+  }
+  return ready;
+}
+
+std::deque<TaskPool::Queued>::iterator TaskPool::find_ready(State& state) const {
+  return std::find_if(state.tasks.begin(), state.tasks.end(), [&](const Queued& queued) {
+    auto running = state.running.find(queued.owner);
+    return running == state.running.end() || running->second < each_max_;
+  });
+}
+
+void TaskPool::post(Task task, const std::string& owner) {
   std::deque<std::jthread> ended;
   state_.with([&](State& state) {
     if (state.closed) return;
     ended.swap(state.ended);
-    state.tasks.push_back(std::move(task));
-    if (state.tasks.size() <= state.idle || state.threads.size() >= threads_max_) return;
+    state.tasks.push_back({owner, std::move(task)});
+    if (count_ready(state) <= state.idle || state.threads.size() >= threads_max_) return;
     int id = state.next_id++;
     state.threads.emplace(id, std::jthread([this, id] { run(id); }));
   });
@@ -41,13 +63,16 @@ void TaskPool::run(int id) {
   while (true) {
     state_.with([](State& state) { ++state.idle; });
     auto until = std::chrono::steady_clock::now() + kIdleFor;
+    std::string owner;
     Task task = state_.wait_until(
-        stop, until, [](const State& state) { return !state.tasks.empty(); },
+        stop, until, [this](State& state) { return find_ready(state) != state.tasks.end(); },
         [&](State& state) -> Task {
           --state.idle;
-          if (!state.tasks.empty() && !state.closed) {
-            Task next = std::move(state.tasks.front());
-            state.tasks.pop_front();
+          if (auto ready = find_ready(state); ready != state.tasks.end() && !state.closed) {
+            Task next = std::move(ready->task);
+            owner = std::move(ready->owner);
+            state.tasks.erase(ready);
+            ++state.running[owner];
             return next;
           }
           // Its owner is taken with it; whoever posts next joins it.
@@ -59,6 +84,11 @@ void TaskPool::run(int id) {
         });
     if (!task) return;
     task(stop);
+    task = nullptr;  // what it holds goes before others are let in
+    state_.with([&](State& state) {
+      if (--state.running[owner] == 0) state.running.erase(owner);
+    });
+    state_.notify();  // somebody may have waited for this owner's thread
   }
 }
 

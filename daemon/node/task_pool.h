@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // TaskPool: a bounded number of threads for work that blocks for long (pulls, lifecycle hooks), made when there is work and
-// gone when there is none for a while: an idle node keeps none of them.
+// gone when there is none for a while: an idle node keeps none of them. Who has many tasks that hang (a pod with a hook in each
+// of its containers) gets no more threads than each may have, and holds up nobody else.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 #include "runtime/base/guarded.h"
@@ -18,13 +21,20 @@ using Executor = std::function<void(Task task)>;  // runs it some time, elsewher
 
 class TaskPool {
  public:
-  explicit TaskPool(size_t threads_max) : threads_max_(threads_max) {}
+  // `each_max`: threads that tasks of one owner have at once; absent: all.
+  explicit TaskPool(size_t threads_max, size_t each_max = SIZE_MAX) : threads_max_(threads_max), each_max_(each_max) {}
   ~TaskPool();  // asks what runs to stop, waits for it; what is queued is dropped
-  void post(Task task);
+  // In the order in which they come, but for those of an `owner` who has all his threads.
+  void post(Task task, const std::string& owner = {});
 
  private:
+  struct Queued {
+    std::string owner;
+    Task task;
+  };
   struct State {
-    std::deque<Task> tasks;
+    std::deque<Queued> tasks;
+    std::map<std::string, size_t> running;  // by owner
     std::map<int, std::jthread> threads;
     std::deque<std::jthread> ended;
     size_t idle = 0;
@@ -32,8 +42,10 @@ class TaskPool {
     bool closed = false;
   };
   void run(int id);
+  size_t count_ready(const State& state) const;  // queued tasks that may begin now
+  std::deque<Queued>::iterator find_ready(State& state) const;
 
-  size_t threads_max_;
+  const size_t threads_max_, each_max_;
   std::stop_source stop_;
   Guarded<State> state_;
 };

@@ -65,7 +65,8 @@ struct WorkerSeams {
   PodTable& table;
   Probes& probes;
   const Actions& actions;
-  Executor pulls, hooks;                                   // threads for what takes long
+  Executor pulls;  // threads for what takes long
+  std::function<void(const std::string& uid, Task task)> hooks;
   std::function<void(const std::string& uid)> look_again;  // names a pod for the workers
   std::function<json::object()> allocatable;
   std::function<ObjectPtr()> node;  // as the API has it; null: not known yet

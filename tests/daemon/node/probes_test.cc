@@ -366,5 +366,38 @@ TEST(TaskPool, runs_everything_and_stops_what_waits) {
   EXPECT_EQ(done.with([](int& n) { return n; }), 51);
 }
 
+TEST(TaskPool, one_owner_s_tasks_hold_up_nobody_else) {
+  struct State {
+    int running = 0, most = 0, done = 0;
+    bool open = false, other_done = false;
+  };
+  Guarded<State> state;
+  TaskPool pool(4, 2);
+  for (int i = 0; i < 10; ++i)
+    pool.post(
+        [&](std::stop_token stop) {
+          state.with([](State& s) { s.most = std::max(s.most, ++s.running); });
+          state.wait(
+              stop, [](const State& s) { return s.open; }, [](State&) {});
+          state.with([](State& s) { --s.running, ++s.done; });
+          state.notify();
+        },
+        "greedy");
+  pool.post(
+      [&](std::stop_token) {
+        state.with([](State& s) { s.other_done = true; });
+        state.notify();
+      },
+      "other");
+  auto deadline = std::chrono::steady_clock::now() + seconds(20);
+  EXPECT_TRUE(state.wait_until(
+      {}, deadline, [](const State& s) { return s.other_done; }, [](State& s) { return s.other_done && s.done == 0; }));
+  state.with([](State& s) { s.open = true; });
+  state.notify();
+  EXPECT_TRUE(state.wait_until(
+      {}, deadline, [](const State& s) { return s.done == 10; }, [](State& s) { return s.done == 10; }));
+  EXPECT_EQ(state.with([](State& s) { return s.most; }), 2);
+}
+
 }  // namespace
 }  // namespace coracle::node
