@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which addresses stand behind a Service, and in which objects they are written. See endpoints.h.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -19,29 +21,39 @@ std::string address_of(view::Pod pod, std::string_view family) {
   return !only.empty() && family_of(only) == family ? std::string(only) : "";
 }
 
-// A named target port is the container port of that name and protocol; 0 when this pod has none.
-int64_t target_port(view::Pod pod, view::ServicePort port) {
+// A pod's ports by name and protocol, of the first container that has one.
+using NamedPorts = std::map<std::pair<std::string_view, std::string_view>, int64_t>;
+
+NamedPorts named_ports(view::Pod pod) {
+  NamedPorts named;
+  auto add = [&](view::Container container) {
+    for (view::ContainerPort port : container.ports())
+      if (!port.name().empty()) named.try_emplace({port.name(), port.protocol()}, port.container_port());
+  };
+  for (view::Container container : pod.spec().containers()) add(container);
+  for (view::Container container : pod.spec().init_containers())
+    if (container.restart_policy() == "Always") add(container);  // what ends before the others begin serves nobody
+  return named;
+}
+
+// A named target port is the container port of that name and protocol; 0 when this pod has none. `named`: the pod's, once
+// somebody asked: a Service and a pod may have thousands of ports each.
+int64_t target_port(view::Pod pod, view::ServicePort port, std::optional<NamedPorts>& named) {
   const json::value* target = port.target_port();
   if (!target) return port.port();
   if (target->is_int64()) return target->get_int64() ? target->get_int64() : port.port();
   if (!target->is_string()) return 0;
   std::string_view name(target->get_string().data(), target->get_string().size());
-  auto search = [&](auto containers, bool sidecars) -> int64_t {
-    for (view::Container container : containers) {
-      if (sidecars && container.restart_policy() != "Always") continue;
-      for (view::ContainerPort candidate : container.ports())
-        if (candidate.name() == name && candidate.protocol() == port.protocol()) return candidate.container_port();
-    }
-    return 0;
-  };
-  if (int64_t found = search(pod.spec().containers(), false)) return found;
-  return search(pod.spec().init_containers(), true);  // what ends before the others begin serves nobody
+  if (!named) named = named_ports(pod);
+  auto found = named->find({name, port.protocol()});
+  return found == named->end() ? 0 : found->second;
 }
 
 std::vector<ServicePort> ports_of(view::Service service, view::Pod pod) {
   std::vector<ServicePort> ports;
+  std::optional<NamedPorts> named;
   for (view::ServicePort port : service.spec().ports())
-    if (int64_t number = target_port(pod, port))
+    if (int64_t number = target_port(pod, port, named))
       ports.push_back({std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), number});
   return ports;
 }

@@ -62,6 +62,25 @@ TEST(Backends, a_pod_without_the_named_port_is_not_behind_it) {
   EXPECT_TRUE(backends(*web, {backend_pod("p", "10.0.0.1", true)}, "IPv4", {}).empty());
 }
 
+// With a look at each of the pod's ports for each of the Service's this takes minutes.
+TEST(Backends, very_many_named_ports_cost_little) {
+  constexpr int kPorts = 10'000;
+  std::string wanted, offered;
+  for (int i = 0; i < kPorts; ++i) {
+    std::string number = std::to_string(i + 1), comma = i ? "," : "";
+    wanted +=
+        comma + R"({"name":"s)" + number + R"(","port":)" + number + R"(,"targetPort":"p)" + number + R"(","protocol":"TCP"})";
+    offered += comma + R"({"name":"p)" + number + R"(","containerPort":)" + number + R"(,"protocol":"TCP"})";
+  }
+  auto found = backends(*service(R"({"ports":[)" + wanted + "]}"),
+                        {backend_pod("p", "10.0.0.1", true,
+                                     R"(,"initContainers":[{"name":"i","restartPolicy":"Always","ports":[)" + offered + "]}]")},
+                        "IPv4", {});
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].ports.size(), size_t(kPorts));
+  EXPECT_EQ(found[0].ports.back().port, kPorts);
+}
+
 TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
   auto web = service(R"({"ports":[{"name":"h","port":80,"targetPort":"proxy","protocol":"TCP"}]})");
   auto with = [&](const std::string& policy) {
