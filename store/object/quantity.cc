@@ -171,6 +171,13 @@ std::string Quantity::text() const {
 int64_t Quantity::value() const { return divided_up(nanos_, 1'000'000'000); }
 int64_t Quantity::milli_value() const { return divided_up(nanos_, 1'000'000); }
 
+Quantity Quantity::rounded_to_milli() const {
+  constexpr Nanos kMilli = 1'000'000;
+  Quantity rounded = *this;
+  if (Nanos rest = nanos_ % kMilli; rest != 0) rounded.nanos_ = capped(nanos_ - rest + (nanos_ < 0 ? -kMilli : kMilli));
+  return rounded;
+}
+
 Quantity& Quantity::operator+=(const Quantity& other) {
   if (is_zero()) notation_ = other.notation_;
   nanos_ = capped(nanos_ + other.nanos_);

@@ -33,6 +33,7 @@ class Quantity {
   // Rounded up to whole units; capped to int64.
   int64_t value() const;
   int64_t milli_value() const;
+  Quantity rounded_to_milli() const;  // away from 0, to whole thousandths: what a list of resources holds
   Bytes bytes() const { return Bytes(value()); }
   Millicores millicores() const { return Millicores(milli_value()); }
   bool is_zero() const { return nanos_ == 0; }

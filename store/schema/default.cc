@@ -6,6 +6,7 @@
 #include <array>
 
 #include "runtime/base/text.h"
+#include "store/object/quantity.h"
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {
@@ -58,6 +59,28 @@ json::value constant(std::string_view text, json::storage_ptr storage) {
   return *parse_json(text, nullptr, std::move(storage));
 }
 
+// An amount that is finer than a thousandth, as canonical text shows it: 1500u, 1n, 1e-6.
+bool is_finer_than_milli(std::string_view text) {
+  return text.ends_with('n') || text.ends_with('u') || text.find("e-") != text.npos;
+}
+
+// Amounts of a list of resources count in thousandths. Source: Kubernetes core/v1 defaults, ResourceList.
+void round_amounts(json::value& amounts) {
+  json::object* entries = amounts.if_object();
+  if (!entries) return;
+  for (auto& pair : *entries) {
+    const json::string* text = pair.value().if_string();
+    if (!text || !is_finer_than_milli(*text)) continue;
+    if (auto amount = Quantity::from_json(pair.value())) pair.value() = amount->rounded_to_milli().text();
+  }
+}
+
+// Other packages' maps of amounts are no lists of resources.
+bool is_resource_list(const Type& type, const Field& field) {
+  if (field.form != Form::quantity || field.shape != Shape::map) return false;
+  return type.package().name() == "core" || type.package().name() == "node";
+}
+
 void fill(const Type& type, json::value& value, bool with_rules);
 
 void fill_children(const Field& field, json::value& value, bool with_rules) {
@@ -88,6 +111,7 @@ void fill(const Type& type, json::value& value, bool with_rules) {
   for (auto& pair : *object) {
     const Field* field = type.field_after(last, pair.key());
     if (field && field->form == Form::object) fill_children(*field, pair.value(), with_rules);
+    if (field && with_rules && is_resource_list(type, *field)) round_amounts(pair.value());
     last = field;
   }
 }

@@ -83,6 +83,20 @@ TEST(Default, leaves_templates_as_they_were_written_where_kubernetes_does) {
   EXPECT_EQ(get_int(set, "spec.replicas"), 1);
 }
 
+// As Kubernetes' ResourceList: a quota would show 200100u where it shows 201m.
+TEST(Default, rounds_amounts_up_to_thousandths) {
+  json::value pod = prepared(kPod, R"({"spec":{"overhead":{"cpu":"1u"},"containers":[{"name":"a","image":"b","resources":{
+      "requests":{"cpu":0.0001,"memory":"1500u"},"limits":{"cpu":"1.0005","memory":"-1n","example.com/x":"1e-6"}}}]}})");
+  const json::value& resources = get_array(pod, "spec.containers")[0].at("resources");
+  EXPECT_EQ(to_text(resources.at("limits")), R"({"cpu":"1001m","example.com/x":"1e-3","memory":"-1m"})");
+  EXPECT_EQ(to_text(resources.at("requests")), R"({"cpu":"1m","example.com/x":"1e-3","memory":"2m"})");
+  EXPECT_EQ(get_string(pod, "spec.overhead.cpu"), "1m");
+  json::value quota = prepared(kResourceQuota, R"({"spec":{"hard":{"cpu":"1001u","memory":"1Gi"}}})");
+  EXPECT_EQ(to_text(*find(quota, "spec.hard")), R"({"cpu":"2m","memory":"1Gi"})");
+  json::value range = prepared(kLimitRange, R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"1500u"}}]}})");
+  EXPECT_EQ(to_text(get_array(range, "spec.limits")[0].at("default")), R"({"cpu":"2m"})");
+}
+
 TEST(Default, fills_deployments) {
   json::value rolling = prepared(kDeployment, R"({"spec":{}})");
   EXPECT_EQ(to_text(*find(rolling, "spec.strategy")),
