@@ -105,7 +105,7 @@ struct KindRules {
 
 constexpr KindRules kKindRules[] = {
     {"", "pods", check_pod_update, check_pod_status, check_pod_create},
-    {"", "services", check_service_update},
+    {"", "services", check_service_update, check_service_status},
     {"", "nodes", check_node_update, check_node_status, check_node_create},
     {"", "configmaps", check_config_update},
     {"", "secrets", check_config_update},

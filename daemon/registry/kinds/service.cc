@@ -8,6 +8,7 @@
 
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/kinds/kinds.h"
+#include "runtime/base/text.h"
 #include "store/object/status.h"
 
 namespace coracle::registry {
@@ -130,9 +131,54 @@ bool has_address(std::string_view type) {
 }
 bool has_ports(std::string_view type) { return type == "NodePort" || type == "LoadBalancer"; }
 
-void name_families(json::value& service) {
-  if (get_array(service, "spec.ipFamilies").empty()) make(service, "spec.ipFamilies") = json::array{"IPv4"};
-  if (get_string(service, "spec.ipFamilyPolicy").empty()) make(service, "spec.ipFamilyPolicy") = "SingleStack";
+bool is_family_six(std::string_view address) { return address.find(':') != std::string_view::npos; }
+
+// Which families the service has. One is served here: what asks for another, or for two, is refused. A headless service without a
+// selector may have any: its endpoints are somebody else's. Source: Kubernetes pkg/registry/core/service/storage/alloc.go.
+Result<void> settle_families(json::value& service) {
+  bool headless = get_string(service, "spec.clusterIP") == "None";
+  const json::array& addresses = get_array(service, "spec.clusterIPs");
+  json::array families = get_array(service, "spec.ipFamilies");
+  std::string policy(get_string(service, "spec.ipFamilyPolicy"));
+  if (policy.empty()) policy = addresses.size() > 1 || families.size() > 1 ? "RequireDualStack" : "SingleStack";
+  std::vector<Cause> causes;
+  for (const char* field : {"clusterIPs", "ipFamilies"}) {
+    const json::array& given = get_array(service, "spec." + std::string(field));
+    if (given.size() > 2)
+      return invalid(kService, get_string(service, "metadata.name"),
+                     {invalid_value("spec." + std::string(field), to_text(given), "may only hold up to 2 values")});
+  }
+  auto refuse_two = [&](size_t count, const char* what) {
+    if (policy != "SingleStack" || count < 2) return;
+    causes.push_back(invalid_value(
+        "spec.ipFamilyPolicy", quoted(policy),
+        "must be \"RequireDualStack\" or \"PreferDualStack\" when multiple " + std::string(what) + " are specified"));
+  };
+  refuse_two(addresses.size(), "clusterIPs"), refuse_two(families.size(), "ipFamilies");
+  bool any_family = headless && get_object(service, "spec.selector").empty();
+  if (any_family && causes.empty()) {
+    if (families.empty()) families.emplace_back("IPv4");
+    if (policy != "SingleStack" && families.size() == 1)
+      families.emplace_back(families[0] == json::value("IPv4") ? "IPv6" : "IPv4");
+    make(service, "spec.ipFamilies") = std::move(families);
+    make(service, "spec.ipFamilyPolicy") = policy;
+    return {};
+  }
+  if (policy == "RequireDualStack")
+    causes.push_back(
+        invalid_value("spec.ipFamilyPolicy", quoted(policy), "this cluster is not configured for dual-stack services"));
+  for (size_t i = 0; i < families.size(); i++)
+    if (families[i] == json::value("IPv6"))
+      causes.push_back(invalid_value("spec.ipFamilies[" + std::to_string(i) + "]", "\"IPv6\"", "not configured on this cluster"));
+  for (size_t i = families.size(); i < addresses.size(); i++)
+    if (addresses[i].is_string() && is_family_six(addresses[i].get_string()))
+      causes.push_back(invalid_value("spec.clusterIPs[" + std::to_string(i) + "]", to_text(addresses),
+                                     "IPv6 is not configured on this cluster"));
+  if (!causes.empty()) return invalid(kService, get_string(service, "metadata.name"), std::move(causes));
+  if (families.empty()) families.emplace_back("IPv4");
+  make(service, "spec.ipFamilies") = std::move(families);
+  make(service, "spec.ipFamilyPolicy") = policy;
+  return {};
 }
 
 void drop(json::value& service, std::initializer_list<std::string_view> fields) {
@@ -143,14 +189,10 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
 Result<void> allocate(json::value& service, const Allocation& allocation) {
   std::string type(get_string(service, "spec.type"));
   TakenAddressesAndPorts taken = taken_by_others(allocation.engine, std::string(get_string(service, "metadata.uid")));
-  if (!has_address(type)) {
-    drop(service, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
-  } else if (get_string(service, "spec.clusterIP") == "None") {
-    make(service, "spec.clusterIPs") = json::array{"None"};
-    name_families(service);
-  } else {
-    TRY(give_address(service, taken, allocation.ranges));
-    name_families(service);
+  if (has_address(type)) {
+    TRY(settle_families(service));
+    if (get_string(service, "spec.clusterIP") == "None") make(service, "spec.clusterIPs") = json::array{"None"};
+    else TRY(give_address(service, taken, allocation.ranges));
   }
   bool balanced = type == "LoadBalancer";
   bool wants_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
@@ -188,6 +230,8 @@ void drop_unchanged(json::value& service, const json::value& old, std::initializ
 void prepare_service_update(json::value& service, const json::value& old) {
   std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
   bool keeps_address = has_address(type) && has_address(old_type);
+  if (!has_address(type) && has_address(old_type))
+    drop_unchanged(service, old, {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"});
   if (keeps_address && get_string(service, "spec.clusterIP").empty()) {
     for (std::string_view field : {"clusterIP", "clusterIPs"})
       if (const json::value* kept = find_keys(old, {"spec", field})) make(service, "spec").get_object()[field] = *kept;

@@ -11,14 +11,6 @@ namespace {
 
 constexpr size_t kEndpointsMax = 1000, kAddressesMax = 100;
 
-void check_not_special(Findings& out, const std::string& path, std::string_view ip) {
-  if (ip.starts_with("127.") || ip == "::1") out.invalid(path, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
-  if (ip == "0.0.0.0" || ip == "::") out.invalid(path, ip, "may not be unspecified (" + std::string(ip) + ")");
-  if (ip.starts_with("169.254.") || ip.starts_with("fe80:")) {
-    out.invalid(path, ip, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
-  }
-}
-
 void check_address(const json::value& value, const std::string& path, Findings& out) {
   view::EndpointAddress address(value);
   if (address.ip().empty()) return;

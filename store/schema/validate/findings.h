@@ -138,6 +138,7 @@ void check_ingress_create(const json::value& object, Findings& out);
 // A status that is written. Kinds without one may write whatever is well formed.
 using StatusRule = void (*)(const json::value& now, const json::value& before, Findings& out);
 void check_pod_status(const json::value& now, const json::value& before, Findings& out);
+void check_service_status(const json::value& now, const json::value& before, Findings& out);
 void check_node_status(const json::value& now, const json::value& before, Findings& out);
 void check_replica_set_status(const json::value& now, const json::value& before, Findings& out);
 void check_deployment_status(const json::value& now, const json::value& before, Findings& out);

@@ -42,6 +42,15 @@ void check_service_ports(view::ServiceSpec spec, const std::string& path, Findin
   }
 }
 
+// An address under which a service is reached from outside. Kubernetes lets some of these pass; here the machine would answer for
+// them itself, and take what is sent to all from everybody.
+void check_reachable(Findings& out, const std::string& path, std::string_view ip) {
+  check_not_special(out, path, ip);
+  bool link_local = ip.starts_with("224.0.0.") || ip.starts_with("ff02:");  // said already
+  if (is_multicast(ip) && !link_local) out.invalid(path, ip, "may not be a multicast address (224.0.0.0/4, ff00::/8)");
+  if (ip == "255.255.255.255") out.invalid(path, ip, "may not be the broadcast address");
+}
+
 void check_service_addresses(view::ServiceSpec spec, const std::string& path, Findings& out) {
   for (size_t i = 0; i < spec.cluster_ips().size(); ++i) {
     std::string_view address = spec.cluster_ips()[i];
@@ -51,12 +60,16 @@ void check_service_addresses(view::ServiceSpec spec, const std::string& path, Fi
     if (address == "None" && spec.cluster_ips().size() > 1) out.invalid(at, address, "'None' must be the first and only value");
     if (address != "None" && !is_ip(address)) out.invalid(at, address, kNotAnIp);
   }
+  if (spec.ip_families().size() == 2 && spec.ip_families()[0] == spec.ip_families()[1])
+    out.duplicate(sub(path, "ipFamilies[1]"), spec.ip_families()[1]);
   if (spec.cluster_ip() == "None" && (spec.type() == "NodePort" || spec.type() == "LoadBalancer")) {
     out.invalid(sub(path, "clusterIPs[0]"), spec.cluster_ip(),
                 "may not be set to 'None' for " + std::string(spec.type()) + " services");
   }
   for (size_t i = 0; i < spec.external_ips().size(); ++i) {
-    if (!is_ip(spec.external_ips()[i])) out.invalid(item(sub(path, "externalIPs"), i), spec.external_ips()[i], kNotAnIp);
+    std::string at = item(sub(path, "externalIPs"), i);
+    if (is_ip(spec.external_ips()[i])) check_reachable(out, at, spec.external_ips()[i]);
+    else out.invalid(at, spec.external_ips()[i], kNotAnIp);
   }
 }
 
@@ -75,6 +88,7 @@ void check_balancer(view::ServiceSpec spec, const std::string& path, Findings& o
     out.invalid_all(sub(path, "loadBalancerClass"), spec.load_balancer_class(),
                     qualified_name_problems(spec.load_balancer_class()));
   }
+  if (balanced && is_ip(spec.load_balancer_ip())) check_reachable(out, sub(path, "loadBalancerIP"), spec.load_balancer_ip());
   bool checked = balanced && spec.external_traffic_policy() == "Local";
   if (!checked && spec.health_check_node_port() != 0) {
     out.invalid(sub(path, "healthCheckNodePort"), spec.health_check_node_port(),
@@ -99,8 +113,10 @@ void check_service_spec(const json::value& value, const std::string& path, Findi
     if (name.ends_with('.')) name.remove_suffix(1);
     if (name.empty()) out.required(sub(path, "externalName"));
     else out.invalid_all(sub(path, "externalName"), spec.external_name(), dns_subdomain_problems(name));
-    if (!spec.cluster_ip().empty() && spec.cluster_ip() != "None") {
-      out.forbidden(sub(path, "clusterIPs[0]"), "may not be set when `type` is 'ExternalName'");
+    for (std::string_view field : {"clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
+      const json::value* found = find(value, field);
+      bool empty = !found || (found->is_array() && found->get_array().empty());
+      if (!empty) out.forbidden(sub(path, field), "may not be set for ExternalName services");
     }
   }
   if (spec.session_affinity() == "ClientIP") {
@@ -142,6 +158,29 @@ void check_service_update(const json::value& now, const json::value& before, std
   bool both_have_addresses = spec.type() != "ExternalName" && old.type() != "ExternalName";
   if (!both_have_addresses || old.cluster_ip().empty() || spec.cluster_ip() == old.cluster_ip()) return;
   out.invalid_json("spec.clusterIPs[0]", json::array{json::value(spec.cluster_ip())}, "may not change once set");
+}
+
+void check_service_status(const json::value& now, const json::value& before, Findings& out) {
+  const json::array& points = get_array(now, "status.loadBalancer.ingress");
+  if (points == get_array(before, "status.loadBalancer.ingress")) return;
+  if (!points.empty() && get_string(now, "spec.type") != "LoadBalancer")
+    return out.forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is LoadBalancer");
+  // Without a class it is this machine's own controller that writes them: its address may be on a link that has no others.
+  bool others = find(now, "spec.loadBalancerClass") != nullptr;
+  for (size_t i = 0; i < points.size(); ++i) {
+    std::string at = item("status.loadBalancer.ingress", i);
+    std::string_view ip = get_string(points[i], "ip"), host = get_string(points[i], "hostname");
+    std::vector<std::string> problems = ip.empty() ? std::vector<std::string>() : ip_problems(ip, false);
+    out.invalid_all(sub(at, "ip"), ip, problems);
+    if (others && !ip.empty() && problems.empty()) check_reachable(out, sub(at, "ip"), ip);
+    std::string_view mode = get_string(points[i], "ipMode");
+    if (ip.empty() && !mode.empty()) out.forbidden(sub(at, "ipMode"), "may not be specified when `ip` is not set");
+    if (!ip.empty() && mode.empty()) out.required(sub(at, "ipMode"), "must be specified when `ip` is set");
+    if (!mode.empty() && mode != "VIP" && mode != "Proxy") out.not_supported(sub(at, "ipMode"), mode, {"Proxy", "VIP"});
+    if (host.empty()) continue;
+    out.invalid_all(sub(at, "hostname"), host, dns_subdomain_problems(host));
+    if (is_ip(host)) out.invalid(sub(at, "hostname"), host, "must be a DNS name, not an IP address");
+  }
 }
 
 }  // namespace coracle::schema

@@ -99,6 +99,26 @@ std::vector<std::string> network_problems(std::string_view text, bool canonical)
   return {};
 }
 
+void check_not_special(Findings& out, const std::string& path, std::string_view ip) {
+  std::string address = address_bytes(ip);
+  auto within = [&](std::string_view network) { return parse_network(network)->contains({address, int(address.size() * 8)}); };
+  if (address.empty()) return;
+  if (is_mapped(address)) address.erase(0, 12);  // ::ffff:127.0.0.1 is 127.0.0.1
+  if (within("0.0.0.0/32") || within("::/128")) out.invalid(path, ip, "may not be unspecified (" + std::string(ip) + ")");
+  if (within("127.0.0.0/8") || within("::1/128"))
+    out.invalid(path, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+  if (within("169.254.0.0/16") || within("fe80::/10"))
+    out.invalid(path, ip, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+  if (within("224.0.0.0/24") || within("ff02::/16"))
+    out.invalid(path, ip, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+}
+
+bool is_multicast(std::string_view ip) {
+  std::string address = address_bytes(ip);
+  if (is_mapped(address)) address.erase(0, 12);
+  return !address.empty() && (address.size() == 4 ? uint8_t(address[0]) >> 4 == 14 : uint8_t(address[0]) == 255);
+}
+
 std::vector<std::string> path_segment_problems(std::string_view text) {
   if (text == "." || text == "..") return {"may not be '" + std::string(text) + "'"};
   std::vector<std::string> out;

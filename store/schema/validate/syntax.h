@@ -29,6 +29,10 @@ std::optional<Network> parse_network(std::string_view text);
 std::vector<std::string> ip_problems(std::string_view text, bool canonical);
 std::vector<std::string> network_problems(std::string_view text, bool canonical);
 
+// Of an address that others are to reach: not loopback, link-local or unspecified. Nothing when it is no address.
+void check_not_special(Findings& out, const std::string& path, std::string_view ip);
+bool is_multicast(std::string_view ip);
+
 std::vector<std::string> path_segment_problems(std::string_view text);
 std::vector<std::string> wildcard_subdomain_problems(std::string_view text);  // *.example.com
 std::vector<std::string> percent_problems(std::string_view text);             // 25%

@@ -334,6 +334,47 @@ TEST_F(RegistryTest, leaves_headless_and_external_services_alone) {
   EXPECT_EQ(find(external->json(), "spec.clusterIP"), nullptr);
 }
 
+// One family is served: what asks for another, or for both, is told so and not given a wrong label.
+TEST_F(RegistryTest, refuses_services_of_families_that_are_not_served) {
+  struct Row {
+    const char *spec, *says;
+  };
+  for (const Row& row : {
+           Row{R"("ipFamilies":["IPv6"])", "spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster"},
+           Row{R"("ipFamilyPolicy":"RequireDualStack")",
+               "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is "
+               "not configured for dual-stack services"},
+           Row{R"("ipFamilyPolicy":"PreferDualStack","ipFamilies":["IPv4","IPv6"])", "spec.ipFamilies[1]: Invalid value: "},
+           Row{R"("ipFamilies":["IPv4","IPv6"])", "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": "},
+           Row{R"("ipFamilyPolicy":"SingleStack","ipFamilies":["IPv4","IPv6"])", "when multiple ipFamilies are specified"},
+           Row{R"("clusterIP":"fd00::1","clusterIPs":["fd00::1"])", "IPv6 is not configured on this cluster"},
+           Row{R"("clusterIP":"None","selector":{"a":"b"},"ipFamilies":["IPv6"])", "spec.ipFamilies[0]: Invalid value: \"IPv6\""},
+           Row{R"("ipFamilies":["IPv6","IPv6","IPv6"])",
+               "spec.ipFamilies: Invalid value: [\"IPv6\",\"IPv6\",\"IPv6\"]: may only "
+               "hold up to 2 values"},
+           Row{R"("type":"ExternalName","externalName":"a.b","clusterIP":"10.43.0.9")",
+               "may not be set for ExternalName services"},
+       }) {
+    auto made = world.try_make(kService, service("s", std::string(R"("ports":[{"port":80}],)") + row.spec));
+    ASSERT_FALSE(made) << row.spec;
+    EXPECT_EQ(made.error().code(), Code::invalid) << row.spec;
+    EXPECT_NE(made.error().text().find(row.says), std::string::npos) << row.spec << ": " << made.error().text();
+  }
+  ObjectPtr prefers = world.make(kService, service("p", R"("ports":[{"port":80}],"ipFamilyPolicy":"PreferDualStack")"));
+  EXPECT_EQ(to_text(*find(prefers->json(), "spec.ipFamilies")), R"(["IPv4"])");
+  EXPECT_EQ(get_string(prefers->json(), "spec.ipFamilyPolicy"), "PreferDualStack");
+  ObjectPtr theirs = world.make(kService, service("t", R"("clusterIP":"None","ipFamilyPolicy":"RequireDualStack")"));
+  EXPECT_EQ(to_text(*find(theirs->json(), "spec.ipFamilies")), R"(["IPv4","IPv6"])") << "its endpoints are somebody else's";
+}
+
+TEST_F(RegistryTest, a_service_gives_its_address_back_when_it_becomes_a_name) {
+  world.make(kService, service("s", R"("ports":[{"port":80}])"));
+  ObjectPtr name =
+      MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ExternalName","externalName":"example.com"}})"));
+  for (const char* field : {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ipFamilyPolicy"})
+    EXPECT_EQ(find(name->json(), field), nullptr) << field;
+}
+
 TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
   std::vector<std::jthread> askers;
   std::atomic<int> failed = 0;
