@@ -31,7 +31,7 @@ class LoadBalancerController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr service = services_.get(key);
-    if (!service || service->deleting()) return Outcome{};
+    if (!service || service->deleting() || is_foreign(*service)) return Outcome{};
     json::array ingress = wanted(*service);
     if (ingress == get_array(service->json(), "status.loadBalancer.ingress")) return Outcome{};
     json::value body = service->json();
@@ -46,6 +46,12 @@ class LoadBalancerController : public Controller {
   }
 
  private:
+  // Whoever serves its class writes its status, and takes it back.
+  static bool is_foreign(const Object& service) {
+    view::ServiceSpec spec = view::Service(service).spec();
+    return spec.type() == "LoadBalancer" && spec.has_load_balancer_class();
+  }
+
   static std::vector<std::string> addresses_of(const Object& node) {
     std::vector<std::string> out;
     for (view::NodeAddress address : view::Node(node).status().addresses())
@@ -56,8 +62,7 @@ class LoadBalancerController : public Controller {
   json::array wanted(const Object& object) const {
     view::Service service(object);
     json::array ingress;
-    bool ours = service.spec().type() == "LoadBalancer" && service.spec().load_balancer_class().empty();
-    if (!ours) return ingress;
+    if (service.spec().type() != "LoadBalancer") return ingress;
     for (const ObjectPtr& node : nodes_.list())
       for (const std::string& address : addresses_of(*node))
         if (of_family(service, address)) ingress.push_back({{"ip", address}, {"ipMode", "VIP"}});

@@ -303,5 +303,17 @@ TEST_F(EndpointsTest, a_load_balancer_is_the_nodes_own_address) {
   EXPECT_TRUE(ingress().empty());
 }
 
+TEST_F(EndpointsTest, leaves_alone_the_status_of_load_balancers_that_are_somebody_elses) {
+  start();
+  client.put(kService, R"({"metadata":{"name":"web","namespace":"default"},
+                           "spec":{"type":"LoadBalancer","loadBalancerClass":"example.com/lb","selector":{"app":"web"}},
+                           "status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.9","ipMode":"VIP"}]}}})");
+  settle();
+  ObjectPtr service = client.find(kService, {"default", "web"});
+  const json::array& ingress = get_array(service->json(), "status.loadBalancer.ingress");
+  ASSERT_EQ(ingress.size(), 1u);
+  EXPECT_EQ(get_string(ingress[0], "ip"), "192.0.2.9");
+}
+
 }  // namespace
 }  // namespace coracle::controller
