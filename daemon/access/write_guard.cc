@@ -35,6 +35,12 @@ bool only_life_changed(const registry::GuardedWrite& write) {
   return before == now;
 }
 
+// The name of a node's own certificate; "": no node asks.
+std::string node_subject(const User& user) {
+  bool node = user.in("system:nodes") && user.name.starts_with("system:node:");
+  return node ? user.name : std::string();
+}
+
 bool fails(const json::value& request) {
   for (const json::value& condition : get_array(request, "status.conditions"))
     if (get_string(condition, "type") == "Failed") return true;
@@ -99,11 +105,18 @@ bool WriteGuard::may_for_signer(const User& user, std::string_view verb, const s
 Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite& write) const {
   std::string signer(get_string(write.object, "spec.signerName"));
   auto refuse = [&](const std::string& why) { return forbidden(write.kind, name_of(write), why); };
-  if (!write.old && signer == "kubernetes.io/kube-apiserver-client") {
+  if (!write.old && signer == kApiClientSigner) {
     auto facts = read_certificate_request(get_string(write.object, "spec.request"));
     bool masters = facts && std::find(facts->organizations.begin(), facts->organizations.end(), kAdministrators) !=
                                 facts->organizations.end();
     if (masters) return refuse("use of " + signer + " signer with system:masters group is not allowed");
+  }
+  // A node asks for certificates of its own name only. Source: Kubernetes NodeRestriction, admitCSR.
+  std::string node = node_subject(write.user);
+  if (!write.old && !node.empty() && (signer == kKubeletClientSigner || signer == kKubeletServingSigner)) {
+    auto facts = read_certificate_request(get_string(write.object, "spec.request"));
+    if (!facts) return refuse("unable to parse csr: " + facts.error().text());
+    if (facts->common_name != node) return refuse("can only create a node CSR with CN=" + node);
   }
   if (!write.old) return {};
   signer = get_string(*write.old, "spec.signerName");

@@ -13,6 +13,8 @@ namespace coracle::admission {
 namespace {
 
 constexpr std::string_view kNodesGroup = "system:nodes", kNodePrefix = "system:node:";
+constexpr Kind kCSIDrivers{"storage.k8s.io", "v1", "CSIDriver", "csidrivers", false};
+constexpr Kind kResourceSlices{"resource.k8s.io", "v1", "ResourceSlice", "resourceslices", false};
 constexpr std::string_view kRestrictedDomain = "node-restriction.kubernetes.io";
 
 // The labels under Kubernetes' domains that a node says of itself. Source: kubelet/pkg/apis well_known_labels.go.
@@ -94,6 +96,7 @@ class Restriction {  // of one request by one node
     if (kind == kLease) return lease();
     if (kind == kCSINode && name() != node_)
       return refuse(request_, "can only access CSINode with the same name as the requesting node");
+    if (kind == kResourceSlices) return resource_slice();
     return {};
   }
 
@@ -104,6 +107,11 @@ class Restriction {  // of one request by one node
   }
   const json::value& object() const { return *request_.object; }
   const json::value& old() const { return request_.old->json(); }
+  static const json::value& part(const json::value& root, std::string_view path) {
+    static const json::value none;
+    const json::value* found = find(root, path);
+    return found ? *found : none;
+  }
   std::string unexpected(bool quotes) const {
     std::string verb = verb_of(request_.operation);
     return "unexpected operation " + (quotes ? coracle::quoted(verb) : verb);
@@ -172,6 +180,8 @@ class Restriction {  // of one request by one node
       return refuse(request_, by_ + " cannot update labels through pod status");
     if (get_array(old(), "status.resourceClaimStatuses") != get_array(object(), "status.resourceClaimStatuses"))
       return refuse(request_, by_ + " cannot update resource claim statues");
+    if (part(old(), "status.extendedResourceClaimStatus") != part(object(), "status.extendedResourceClaimStatus"))
+      return refuse(request_, by_ + " cannot update extended resource claim status");
     return {};
   }
 
@@ -192,6 +202,8 @@ class Restriction {  // of one request by one node
         return refuse(request_, by_ + " is not allowed to create pods with a non-nil configSource");
       std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), none);
       if (!labels.empty()) return refuse(request_, by_ + " is not allowed to set the following labels: " + labels);
+      if (!get_array(object(), "metadata.ownerReferences").empty())
+        return refuse(request_, by_ + " is not allowed to set ownerReferences");
     }
     if (request_.operation != Operation::update) return {};
     if (find(object(), "spec.configSource") &&
@@ -202,6 +214,9 @@ class Restriction {  // of one request by one node
       return refuse(request_, by_ + " is not allowed to modify taints");
     std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), get_object(old(), "metadata.labels"));
     if (!labels.empty()) return refuse(request_, "is not allowed to modify labels: " + labels);
+    // With an owner that does not exist the garbage collector would delete the node, and it could come back without its taints.
+    if (get_array(object(), "metadata.ownerReferences") != get_array(old(), "metadata.ownerReferences"))
+      return refuse(request_, by_ + " is not allowed to modify ownerReferences");
     return {};
   }
 
@@ -237,7 +252,44 @@ class Restriction {  // of one request by one node
                                   ") does not match the UID in record. The object might have been deleted and then recreated");
     if (get_string(pod->json(), "spec.nodeName") != node_)
       return refuse(request_, "node requested token bound to a pod scheduled on a different node");
-    return {};
+    return audience(*pod);
+  }
+
+  // A node gets tokens for those whom its pods talk to: by a volume that projects one, or by a storage driver that wants one.
+  Result<void> audience(const Object& pod) const {
+    const json::array& audiences = get_array(object(), "spec.audiences");
+    if (audiences.size() > 1) return refuse(request_, "node may only request 0 or 1 audiences");
+    json::value wanted = audiences.empty() ? json::value("") : audiences[0];
+    std::string asked(wanted.is_string() ? std::string_view(wanted.get_string()) : std::string_view());
+    for (const json::value& volume : get_array(pod.json(), "spec.volumes")) {
+      for (const json::value& source : get_array(volume, "projected.sources"))
+        if (find(source, "serviceAccountToken") && get_string(source, "serviceAccountToken.audience") == asked) return {};
+      const json::value driver = driver_of(pod, volume);
+      for (const json::value& request : get_array(driver, "spec.tokenRequests"))
+        if (get_string(request, "audience") == asked) return {};
+    }
+    return refuse(request_, "audience " + coracle::quoted(asked) + " not found in pod spec volume");
+  }
+
+  // The CSIDriver behind a volume of a pod; null: there is none.
+  json::value driver_of(const Object& pod, const json::value& volume) const {
+    std::string name(get_string(volume, "csi.driver")), claim(get_string(volume, "persistentVolumeClaim.claimName"));
+    if (find(volume, "ephemeral")) claim = pod.name() + "-" + std::string(get_string(volume, "name"));
+    ObjectPtr bound = claim.empty() ? nullptr : world_.get(kPersistentVolumeClaim, {request_.key.ns, claim});
+    std::string volume_name(bound ? get_string(bound->json(), "spec.volumeName") : std::string_view());
+    ObjectPtr persistent = volume_name.empty() ? nullptr : world_.get(kPersistentVolume, {"", volume_name});
+    if (persistent) name = get_string(persistent->json(), "spec.csi.driver");
+    ObjectPtr driver = name.empty() ? nullptr : world_.get(kCSIDrivers, {"", name});
+    return driver ? driver->json() : json::value();
+  }
+
+  Result<void> resource_slice() const {
+    if (request_.operation == Operation::update) return {};  // its node may not change
+    bool creates = request_.operation == Operation::create;
+    const json::value& slice = creates ? object() : old();
+    if (get_string(slice, "spec.nodeName") == node_) return {};
+    return refuse(request_, std::string("can only ") + (creates ? "create" : "delete") +
+                                " ResourceSlice with the same NodeName as the requesting node");
   }
 
   Result<void> lease() const {

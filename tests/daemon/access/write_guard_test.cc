@@ -86,6 +86,27 @@ TEST_F(Grants, by_aggregation_are_for_who_has_everything) {
       "aggregationRule");
 }
 
+TEST_F(Grants, a_node_asks_for_certificates_of_its_own_name_only) {
+  User node{"system:node:me", "", {"system:nodes", "system:authenticated"}, {}};
+  for (const char* signer : {"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"}) {
+    EXPECT_EQ(world.written_by(node, kCertificateSigningRequest,
+                               certificate_request_text("theirs", signer, "/O=system:nodes/CN=system:node:you")),
+              "certificatesigningrequests.certificates.k8s.io \"theirs\" is forbidden: can only create a node CSR with "
+              "CN=system:node:me")
+        << signer;
+    std::string name = std::string_view(signer).ends_with("serving") ? "serving" : "client";
+    EXPECT_EQ(world.written_by(node, kCertificateSigningRequest,
+                               certificate_request_text(name, signer, "/O=system:nodes/CN=system:node:me")),
+              "")
+        << signer;
+    EXPECT_EQ(world.written_by(kJane, kCertificateSigningRequest,
+                               certificate_request_text("janes-" + name, signer, "/O=system:nodes/CN=system:node:you")),
+              "")
+        << "who is no node leaves it to the approver";
+  }
+  EXPECT_EQ(world.written_by(node, kCertificateSigningRequest, certificate_request_text("x", "example.com/a", "/CN=any")), "");
+}
+
 TEST_F(Grants, of_certificates_are_for_who_may_decide_for_the_signer) {
   std::string text = certificate_request_text("x", "example.com/a", "/CN=jane");
   EXPECT_EQ(world.written_by(kJane, kCertificateSigningRequest, text), "");

@@ -77,6 +77,14 @@ TEST_F(NodeRestrictionTest, says_of_itself_what_draws_no_pods) {
   EXPECT_EQ(label("me", R"({"metadata":{"labels":{"node-restriction.kubernetes.io/secure":"yes","foo.k8s.io/x":"y"}}})"),
             "nodes \"me\" is forbidden: is not allowed to modify labels: foo.k8s.io/x, node-restriction.kubernetes.io/secure");
   EXPECT_EQ(label("me", R"({"spec":{"taints":[]}})"), "nodes \"me\" is forbidden: node \"me\" is not allowed to modify taints");
+  EXPECT_EQ(label("me", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}]}})"),
+            "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences")
+      << "the garbage collector would delete the node, which could come back without its taints";
+  EXPECT_EQ(why(house.registry().patch(
+                kNode, {"", "me"}, "status", PatchType::merge,
+                House::parse(R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"u"}]}})"),
+                false, writer)),
+            "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences");
   EXPECT_EQ(label("you", R"({"metadata":{}})"), "nodes \"you\" not found");
   EXPECT_EQ(house.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"you"}})", kMe),
             "nodes \"you\" is forbidden: node \"me\" is not allowed to modify node \"you\"");
@@ -105,6 +113,53 @@ TEST_F(NodeRestrictionTest, holds_its_own_lease_and_its_pods_tokens) {
   EXPECT_EQ(token("mine"), "no token can be issued: there is no signing key") << "admission lets it pass";
   EXPECT_EQ(house.registry().act(kServiceAccount, {"default", "default"}, "token", json::object(), writer).error().text(),
             "serviceaccounts \"default\" is forbidden: node requested token not bound to a pod");
+}
+
+TEST_F(NodeRestrictionTest, a_new_node_has_no_owner) {
+  MUST(house.registry().remove(kNode, {"", "me"}, {}, {}));
+  EXPECT_EQ(house.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me","ownerReferences":[
+                {"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}]}})",
+                          kMe),
+            "nodes \"me\" is forbidden: node \"me\" is not allowed to set ownerReferences");
+}
+
+TEST_F(NodeRestrictionTest, gets_tokens_for_those_whom_its_pods_talk_to) {
+  MUST(house.put(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":"d.example.com"},
+                     "spec":{"tokenRequests":[{"audience":"disks"}]}})"));
+  MUST(house.put(House::pod("vault", "",
+                            R"(,"nodeName":"me","volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":
+                               {"path":"t","audience":"vault"}}]}},{"name":"d","csi":{"driver":"d.example.com"}}])")));
+  ObjectPtr pod = MUST(house.registry().get(kPod, {"default", "vault"}));
+  auto token = [&](json::array audiences) {
+    json::value body = json::object{
+        {"spec", json::object{{"audiences", std::move(audiences)},
+                              {"boundObjectRef",
+                               json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", "vault"}, {"uid", pod->uid()}}}}}};
+    return house.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
+  };
+  constexpr const char* kPasses = "no token can be issued: there is no signing key";
+  EXPECT_EQ(token({}), kPasses) << "the API's own, which its service account's volume projects";
+  EXPECT_EQ(token({"vault"}), kPasses);
+  EXPECT_EQ(token({"disks"}), kPasses);
+  EXPECT_EQ(token({"bank"}), "serviceaccounts \"default\" is forbidden: audience \"bank\" not found in pod spec volume");
+  EXPECT_EQ(token({"vault", "bank"}), "serviceaccounts \"default\" is forbidden: node may only request 0 or 1 audiences");
+}
+
+TEST_F(NodeRestrictionTest, writes_slices_of_its_own_devices_only) {
+  auto slice = [](const char* name, const char* node) {
+    return R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")" + std::string(name) +
+           R"("},"spec":{"driver":"d.example.com","nodeName":")" + node + R"(","pool":{"name":"p","resourceSliceCount":1}}})";
+  };
+  EXPECT_EQ(house.refusal(slice("a", "you"), kMe),
+            "resourceslices.resource.k8s.io \"a\" is forbidden: can only create "
+            "ResourceSlice with the same NodeName as the requesting node");
+  EXPECT_EQ(house.refusal(slice("a", "me"), kMe), "admitted");
+  MUST(house.put(slice("b", "you")));
+  const Kind& kind = house.kind("resource.k8s.io/v1", "ResourceSlice");
+  EXPECT_EQ(house.registry().remove(kind, {"", "b"}, {}, writer).error().text(),
+            "resourceslices.resource.k8s.io \"b\" is forbidden: can only delete ResourceSlice with the same NodeName as the "
+            "requesting node");
+  EXPECT_TRUE(house.registry().remove(kind, {"", "a"}, {}, writer));
 }
 
 TEST(TaintNodesByCondition, a_new_node_takes_no_pods_yet) {
