@@ -102,6 +102,7 @@ struct Listener {
 struct StoreFacts {
   Tried checked;  // by the daemon, now
   std::vector<std::string> findings;
+  Bytes used, most;  // what all objects take, and may take; 0: not known
 };
 
 struct DaemonFacts {

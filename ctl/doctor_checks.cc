@@ -14,6 +14,7 @@ using Findings = std::vector<Finding>;
 
 // The newest thing that pods cannot do without: cgroup.kill.
 constexpr int kKernelMajor = 5, kKernelMinor = 14;
+constexpr int64_t kStoreTenthsMost = 8;  // of what objects may take
 constexpr Bytes kDiskLeast = 200_MiB, kMemoryLeast = 100_MiB, kMemorySmall{int64_t(1) << 30};
 constexpr double kSyncGood = 20, kSyncBearable = 100, kSyncStall = 500;  // milliseconds
 constexpr int kYearSane = 2024;
@@ -453,6 +454,13 @@ void check_daemon(const Facts& facts, Findings& findings) {
 void check_store(const Facts& facts, Findings& findings) {
   const StoreFacts& store = facts.store;
   if (store.checked.outcome != Tried::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
+  if (store.most.count > 0 && store.used.count >= store.most.count / 10 * kStoreTenthsMost) {
+    say(findings, store.used.count >= store.most.count / 100 * 99 ? Level::fail : Level::warn, "store",
+        "objects take " + human(store.used) + " of the " + human(store.most) +
+            " that they may: beyond that, what is new is refused",
+        "delete what is not needed: coraclectl get --raw /coracle/v1/store tells how much is used; or raise storeMaxSize in " +
+            facts.settings.file + " and restart coracled");
+  }
   if (store.findings.empty())
     return say(findings, Level::ok, "store", "all of " + facts.settings.state_dir + "/state.db is as it was written");
   std::string more = store.findings.size() > 1 ? " (and " + std::to_string(store.findings.size() - 1) + " more)" : "";

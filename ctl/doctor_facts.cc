@@ -312,6 +312,8 @@ StoreFacts read_store(Commands& commands, const DaemonFacts& daemon) {
   store.checked = tried(checked, true);
   if (checked)
     for (const auto& finding : get_array(*checked, "findings")) store.findings.emplace_back(finding.as_string());
+  auto state = session ? (*session)->json({.path = kStore}) : Result<json::value>(session.error());
+  if (state) store.used = Bytes(get_int(*state, "objectsBytes")), store.most = Bytes(get_int(*state, "objectsBytesMax"));
   return store;
 }
 

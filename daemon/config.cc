@@ -53,6 +53,14 @@ Read texts(std::vector<std::string> Config::*member) {
   };
 }
 
+Read flag(bool Config::*member) {
+  return [member](Config& config, const json::value& value) -> Result<void> {
+    if (!value.is_bool()) return wrong("true or false", value);
+    config.*member = value.get_bool();
+    return {};
+  };
+}
+
 Result<int64_t> number_of(const json::value& value, int64_t first, int64_t last) {
   std::optional<int64_t> number;
   if (value.is_int64()) number = value.get_int64();
@@ -178,10 +186,12 @@ const std::map<std::string, Read, std::less<>>& fields() {
          config.pod_pids_limit = TRY(number_of(value, 0, kPidsOfKernelMax));
          return {};
        }},
-      {"eventsOnDisk",
+      {"denyServiceExternalIPs", flag(&Config::deny_service_external_ips)},
+      {"eventsOnDisk", flag(&Config::events_on_disk)},
+      {"storeMaxSize",
        [](Config& config, const json::value& value) -> Result<void> {
-         if (!value.is_bool()) return wrong("true or false", value);
-         config.events_on_disk = value.get_bool();
+         int64_t megabytes = TRY(number_of(value, 0, 1 << 20));
+         config.store_max_size = int(megabytes);
          return {};
        }},
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},

@@ -44,11 +44,15 @@ struct Config {
   std::string cluster_dns = "10.96.0.10";                    // clusterDNS: inside serviceCIDR
   std::string cluster_domain = "cluster.local";              // clusterDomain
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
-  int node_monitor_grace = 50;        // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
-  int max_pods = 110;                 // maxPods
-  int64_t pod_pids_limit = 4096;      // podPidsLimit: processes and threads of one pod; 0 = no limit
-  std::string scheduler_config_file;  // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
+  int node_monitor_grace = 50;             // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
+  int max_pods = 110;                      // maxPods
+  int64_t pod_pids_limit = 4096;           // podPidsLimit: processes and threads of one pod; 0 = no limit
+  bool deny_service_external_ips = false;  // denyServiceExternalIPs: true = no Service may name externalIPs that it has not yet
+  std::string scheduler_config_file;       // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
 
+  // storeMaxSize: megabytes that all objects may take together, as etcd's quota-backend-bytes; 0 = an eighth of the machine's
+  // memory, no less than 64 and no more than 2048
+  int store_max_size = 0;
   bool events_on_disk = false;  // eventsOnDisk: false = events go with the daemon, and the card is spared
 
   // Images.

@@ -2,6 +2,8 @@
 // See house.h. First our configuration in the words of each room, then the wiring.
 #include "daemon/house.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -37,6 +39,21 @@ registry::Ranges ranges_of(const Config& config) {
   ranges.node_port_min = config.node_port_first;
   ranges.node_port_max = config.node_port_last;
   return ranges;
+}
+
+// What objects may take where the settings say nothing. They are in memory, all of them.
+size_t store_bytes_max(const Config& config) {
+  if (config.store_max_size != 0) return size_t(config.store_max_size) << 20;
+  auto memory = uint64_t(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * uint64_t(std::max(0L, ::sysconf(_SC_PAGESIZE)));
+  return std::clamp<uint64_t>(memory / 8, 64 << 20, uint64_t(2) << 30);
+}
+
+EventRecord store_full_event(const engine::Usage& usage, const std::string& node) {
+  EventRecord record{.warning = true, .reason = "StoreFull", .message = {}, .component = "store", .host = node, .about = {}};
+  record.message = "objects take " + std::to_string(usage.bytes >> 20) + " of the " + std::to_string(usage.bytes_max >> 20) +
+                   " MiB that they may: what is new is refused. Delete what is not needed, or raise storeMaxSize in the settings";
+  record.about.api_version = "v1", record.about.kind = "Node", record.about.name = record.about.uid = node;
+  return record;
 }
 
 engine::Options engine_options(bool set_aside_damaged = false) {
@@ -162,6 +179,10 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
   house->stirred_ = TRY(sys::make_eventfd());
   engine::Options options = engine_options();
   if (!config.events_on_disk) options.memory_only = [](const Kind& kind) { return kind == kEvent; };
+  options.objects_bytes_max = store_bytes_max(config);
+  options.on_full = [house = house.get()](const engine::Usage& usage) {
+    if (house->events_) house->events_->post(store_full_event(usage, house->facts_.node_name));
+  };
   house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", std::move(options)));
   TRY(house->furnish());
   return house;

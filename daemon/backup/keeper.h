@@ -50,7 +50,8 @@ class Keeper {
   Result<json::value> restore(const Source& source, bool keys);
   void start_anew() const;  // after a restore was answered
 
-  // {bytes, unusedBytes, objects, revision, check: {time, findings}}; check: the latest one.
+  // {bytes, unusedBytes, objects, objectsBytes, objectsBytesMax (0: no limit), revision, check: {time, findings}}; check: the
+  // latest one.
   Result<json::value> state();
   json::value check();  // now. Returns `check` of state(); what is wrong is logged too
   Result<void> compact();

@@ -170,6 +170,16 @@ void record_update(const schema::KindInfo& info, const json::value& old, json::v
   else metadata_of(object).erase("managedFields");
 }
 
+// Whether the store's limit does not count for a write: our own components' may not be held up by what users have stored, nor
+// nodes' reports about themselves. What makes objects out of a user's template is the user's.
+bool is_beyond_limit(const Kind& kind, bool creates, const Writer& writer) {
+  bool from_template = kind == kPod || kind == kReplicaSet || kind == kJob || kind == kControllerRevision ||
+                       kind == kPersistentVolumeClaim || kind.resource == "resourceclaims";
+  if (writer.internal) return !(creates && from_template);
+  bool node = writer.user && writer.user->in("system:nodes");
+  return node && !creates && (kind == kNode || kind == kLease);
+}
+
 constexpr std::string_view kBesideStatus[] = {"labels", "annotations", "finalizers", "ownerReferences"};
 
 schema::Manager manager_of(const Writer& writer, std::string_view subresource, bool force) {
@@ -348,8 +358,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(info, std::move(imagined)), true};
   }
-  auto made =
-      commit({&stored.kind, key, std::move(object), Revision(0)}, std::move(charges), durability_of(stored.kind, {}, writer));
+  engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored.kind, true, writer)};
+  auto made = commit(std::move(write), std::move(charges), durability_of(stored.kind, {}, writer));
   if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
 }
@@ -534,11 +544,13 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
-  auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
-                                                                  : durability_of(stored.kind, target.subresource, writer);
-  auto done = may_go(object, target.strategy.deletion)
-                  ? engine_.remove(stored.kind, target.key, old.revision(), durability)
-                  : commit({&stored.kind, target.key, std::move(object), old.revision()}, std::move(charges), durability);
+    auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
+                                                                    : durability_of(stored.kind, target.subresource, writer);
+    auto done =
+        may_go(object, target.strategy.deletion)
+            ? engine_.remove(stored.kind, target.key, old.revision(), durability)
+            : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored.kind, false, writer)},
+                     std::move(charges), durability);
   if (!done && wants_recount(done.error(), stored.kind)) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};
@@ -576,7 +588,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     }
     auto durability = durability_of(info.kind, {}, writer);
     auto done = gone ? engine_.remove(info.kind, key, old->revision(), durability)
-                     : engine_.write({&info.kind, key, std::move(plan.body), old->revision()}, durability);
+                     : engine_.write({&info.kind, key, std::move(plan.body), old->revision(), true}, durability);
     if (done) return shown(*std::move(done), gone);
     if (done.error().code() != Code::conflict || attempt == kConflictAttempts)
       return reworded(asked.kind, key, done.take_error());

@@ -163,6 +163,7 @@ struct Engine::State {
   void lead(const std::vector<Ticket*>& all);
   Result<void> lead_together(const std::vector<Ticket*>& led);
   Result<void> write_down(const Plan& plan);
+  void note_space(const Space& space);
   void remember_soft(const std::vector<Change>& changes, Durability durability);
   void publish(const std::vector<Change>& changes);
   void keep_leading(std::stop_token stop);
@@ -187,6 +188,7 @@ struct Engine::State {
   int64_t next_row = 1;
   std::map<int64_t, ObjectPtr> unwritten;   // soft changes by row, the latest of each; null: deleted
   std::optional<Error> sealed;              // why nothing may be written
+  bool full = false;                        // a write was refused, and little has gone since
   std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
 
   Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
@@ -294,6 +296,10 @@ Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) cons
 
 size_t Engine::count(const Kind& kind) const {
   return state_->memory.with([&](const Memory& memory) { return memory.count(kind); });
+}
+
+Usage Engine::usage() const {
+  return {state_->memory.with([](const Memory& memory) { return memory.bytes(); }), state_->options.objects_bytes_max};
 }
 
 Revision Engine::revision() const {
@@ -482,7 +488,8 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
       return found ? Memory::Entry{found->object->awake(), found->row} : Memory::Entry();
     });
   };
-  Plan plan(find, last, next_row);
+  Usage usage{memory.with([](const Memory& memory) { return memory.bytes(); }), options.objects_bytes_max};
+  Plan plan(find, last, next_row, usage);
   bool durable = false;
   Durability softest = Durability::passing;
   for (Ticket* ticket : led) {
@@ -492,6 +499,7 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
     durable |= ticket->flush || (changes && ticket->durability == Durability::durable);
     if (changes) softest = std::min(softest, ticket->durability);
   }
+  note_space(plan.space());
   durable |= plan.last() > disk->reserved();  // the mark has to go up: take everything along
   last = plan.last();  // even if the disk refuses: a revision that was once on its way there is not used again
   if (durable) {
@@ -502,6 +510,16 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   next_row = plan.next_row();
   publish(plan.changes());
   return {};
+}
+
+void Engine::State::note_space(const Space& space) {
+  const Usage& usage = space.usage;
+  if (full && usage.bytes < usage.bytes_max / 10 * 9) full = false;
+  if (!space.refused || full) return;
+  full = true;
+  log_warning("store", "objects take all the space that they may: writes are refused, deletions are not",
+              {{"bytes", std::to_string(usage.bytes)}, {"bytes_max", std::to_string(usage.bytes_max)}});
+  if (options.on_full) options.on_full(usage);
 }
 
 // Everything that is not on the disk yet, and the plan.

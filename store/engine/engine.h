@@ -40,6 +40,13 @@ namespace coracle::engine {
 
 enum class Durability : uint8_t { durable, soft, lazy, passing };
 
+constexpr size_t kObjectOverhead = 512;  // bytes beside an object's text, about
+
+struct Usage {
+  size_t bytes = 0;      // of all objects
+  size_t bytes_max = 0;  // Options::objects_bytes_max
+};
+
 struct Options {
   // Finds the process-wide Kind of a stored one. Kinds it does not know keep what the disk says of them.
   FindKind find_kind;
@@ -54,6 +61,12 @@ struct Options {
   size_t watch_queue_max = 1024;       // events a watcher may be behind before it is ended with gone
   // Text of superseded objects that all watchers' queues together may keep alive; beyond it, who keeps most is ended with gone.
   size_t watch_bytes_max = 4u << 20;
+  // What all objects may take together: their texts, and kObjectOverhead each; 0 = no limit. A write that would go beyond it is
+  // refused, unless it takes no more than what it replaces. Removals never are.
+  size_t objects_bytes_max = 0;
+  // Called when a write is refused so, for the first time since there was room (a tenth of the limit). From the thread that
+  // leads: must not wait, nor call the engine.
+  std::function<void(const Usage&)> on_full;
   const char* vfs = nullptr;  // SQLite VFS by name; for tests that break disks
 };
 
@@ -64,6 +77,7 @@ struct Write {
   Key key;
   std::optional<json::value> body;  // nothing: remove the object
   std::optional<Revision> expected;
+  bool beyond_limit = false;  // objects_bytes_max does not count for it: what has to be written for others to go
 };
 
 struct ListOptions {
@@ -151,12 +165,14 @@ class Engine {
   // none; timeout for a revision that is yet to come.
   Result<ListPage> list(const Kind& kind, const ListOptions& options) const;
   size_t count(const Kind& kind) const;
+  Usage usage() const;
   Revision revision() const;  // of the latest change that is visible
   // Blocks until revision() has come to `revision`, but no longer than until `deadline`. Returns whether it has.
   bool await(Revision revision, std::chrono::steady_clock::time_point deadline) const;
   Revision compacted() const;  // the oldest revision that a watch may go on from
 
-  // Writes. Return the object as stored; a removal returns the final state with the deletion's revision. A body that says
+  // Writes. Errors beside those of `expected`: internal, in etcd's words, when objects_bytes_max is reached. Return the object as
+  // stored; a removal returns the final state with the deletion's revision. A body that says
   // what is stored already is no write: same object, same revision, no event.
   Result<ObjectPtr> write(Write write, Durability durability);
   // All or nothing, in this order, each with a revision of its own.

@@ -2,6 +2,8 @@
 // Memory. See memory.h.
 #include "store/engine/memory.h"
 
+#include "store/engine/engine.h"
+
 namespace coracle::engine {
 
 const Memory::Table* Memory::table(const Kind& kind) const {
@@ -47,17 +49,27 @@ std::map<int64_t, ObjectPtr> Memory::rows() const {
   return found;
 }
 
+void Memory::put(Table& table, Entry entry) {
+  Entry& place = table[entry.object->key()];
+  if (place.object) bytes_ -= place.object->text().size() + kObjectOverhead;
+  bytes_ += entry.object->text().size() + kObjectOverhead;
+  place = {entry.object->at_rest(), entry.row};
+}
+
 void Memory::load(Entry entry) {
   const Kind& kind = entry.object->kind();
-  Entry& place = tables_[{kind.group, kind.resource}][entry.object->key()];
-  place = {entry.object->at_rest(), entry.row};
+  put(tables_[{kind.group, kind.resource}], std::move(entry));
 }
 
 void Memory::apply(const Change& change) {
   const Object& object = *change.event.object;
   Table& objects = tables_[{object.kind().group, object.kind().resource}];
-  if (change.event.type == EventType::deleted) objects.erase(object.key());
-  else objects[object.key()] = {object.at_rest(), change.row};
+  if (change.event.type != EventType::deleted) {
+    put(objects, {change.event.object, change.row});
+  } else if (auto gone = objects.find(object.key()); gone != objects.end()) {
+    bytes_ -= gone->second.object->text().size() + kObjectOverhead;
+    objects.erase(gone);
+  }
   revision = change.event.revision;
   window.append(change.event);
 }

@@ -33,6 +33,7 @@ class Memory {
 
   std::vector<ObjectPtr> all() const;
   std::map<int64_t, ObjectPtr> rows() const;
+  size_t bytes() const { return bytes_; }  // of all objects: texts, and kObjectOverhead each
 
   void load(Entry entry);
   void apply(const Change& change);
@@ -44,7 +45,9 @@ class Memory {
   using Table = std::map<Key, Entry>;
   using Name = std::pair<std::string_view, std::string_view>;  // group and resource, of a Kind
   const Table* table(const Kind& kind) const;
+  void put(Table& table, Entry entry);
   std::map<Name, Table> tables_;
+  size_t bytes_ = 0;
 };
 
 }  // namespace coracle::engine

@@ -2,14 +2,17 @@
 // Plan. See plan.h.
 #include "store/engine/plan.h"
 
+#include <algorithm>
+
 #include "store/object/status.h"
 
 namespace coracle::engine {
 
 Result<Prepared> Prepared::make(Write write) {
-  if (!write.body) return Prepared{write.kind, std::move(write.key), nullptr, json::value(), write.expected};
+  if (!write.body) return Prepared{write.kind, std::move(write.key), nullptr, json::value(), write.expected, write.beyond_limit};
   coracle::make(*write.body, "metadata.resourceVersion") = "0";
-  Prepared prepared{write.kind, std::move(write.key), nullptr, json::value(*std::move(write.body)), write.expected};
+  Prepared prepared{write.kind,     std::move(write.key), nullptr, json::value(*std::move(write.body)),
+                    write.expected, write.beyond_limit};
   prepared.body = TRY(Object::make(*write.kind, prepared.parsed));
   if (prepared.body->key() != prepared.key)
     return Error(Code::invalid, "the body is named " + prepared.body->key().text() + ", not " + prepared.key.text());
@@ -25,6 +28,7 @@ Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
   auto changes = changes_.size();
   auto last = last_;
   auto next_row = next_row_;
+  auto used = space_.usage.bytes;
   auto planned = group.size() > 1 ? planned_ : decltype(planned_)();  // a single write fails before it changes anything
   std::vector<ObjectPtr> stored;
   for (Prepared& write : group) {
@@ -34,11 +38,28 @@ Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
       changes_.resize(changes);
       last_ = last;
       next_row_ = next_row;
+      space_.usage.bytes = used;
       return decided.take_error();
     }
     stored.push_back(*std::move(decided));
   }
   return stored;
+}
+
+// etcd's words, which people look up, and what to do about it here. Source: etcd rpctypes, ErrGRPCNoSpace.
+Result<void> Plan::take_space(const Prepared& write, const Memory::Entry& now) {
+  auto size_of = [](const ObjectPtr& object) { return object ? object->text().size() + kObjectOverhead : 0; };
+  Usage& usage = space_.usage;
+  size_t before = size_of(now.object), after = size_of(write.body);
+  size_t total = usage.bytes - std::min(usage.bytes, before) + after;
+  if (after > before && total > usage.bytes_max && usage.bytes_max != 0 && !write.beyond_limit) {
+    space_.refused = true;
+    return storage_error("etcdserver: mvcc: database space exceeded: all objects together may take " +
+                         std::to_string(usage.bytes_max >> 20) +
+                         " MiB; delete what is not needed, or raise storeMaxSize in the settings");
+  }
+  usage.bytes = total;
+  return {};
 }
 
 Result<ObjectPtr> Plan::decide(Prepared& write) {
@@ -49,6 +70,7 @@ Result<ObjectPtr> Plan::decide(Prepared& write) {
     return stale_conflict(*write.kind, write.key.name);
   if (write.body && now.object && write.body->same_as(*now.object)) return now.object;
 
+  TRY(take_space(write, now));
   Revision revision = ++last_;
   Memory::Entry next;
   Event event{EventType::deleted, revision, nullptr, now.object};

@@ -23,31 +23,42 @@ struct Prepared {
   ObjectPtr body;      // null: remove
   json::value parsed;  // what body was made from
   std::optional<Revision> expected;
+  bool beyond_limit = false;
 
   static Result<Prepared> make(Write write);  // Errors: invalid
+};
+
+// Options::objects_bytes_max, as far as it is used.
+struct Space {
+  Usage usage;
+  bool refused = false;  // there was none for a write
 };
 
 class Plan {
  public:
   using Find = std::function<Memory::Entry(const Kind& kind, const Key& key)>;  // object null: there is none
 
-  Plan(Find find, Revision last, int64_t next_row) : find_(std::move(find)), last_(last), next_row_(next_row) {}
+  Plan(Find find, Revision last, int64_t next_row, Usage usage = {})
+      : find_(std::move(find)), last_(last), next_row_(next_row), space_{usage} {}
 
-  // Errors: not_found, already_exists, conflict; then nothing of the group is in the plan.
+  // Errors: not_found, already_exists, conflict, internal where there is no space; then nothing of the group is in the plan.
   Result<std::vector<ObjectPtr>> add(std::vector<Prepared>& group);
 
   const std::vector<Change>& changes() const { return changes_; }
   Revision last() const { return last_; }  // the last revision used
   int64_t next_row() const { return next_row_; }
+  const Space& space() const { return space_; }
 
  private:
   using Name = std::tuple<std::string_view, std::string_view, Key>;
   Memory::Entry latest(const Kind& kind, const Key& key) const;
   Result<ObjectPtr> decide(Prepared& write);
+  Result<void> take_space(const Prepared& write, const Memory::Entry& now);
 
   Find find_;
   Revision last_;
   int64_t next_row_;
+  Space space_;
   std::vector<Change> changes_;
   std::map<Name, Memory::Entry> planned_;  // what changes_ makes of the state
 };

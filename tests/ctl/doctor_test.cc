@@ -347,6 +347,20 @@ TEST(Doctor, prints_a_line_each_and_json) {
   EXPECT_EQ(get_string(get_array(object, "findings")[1], "advice"), "do a\ndo b");
 }
 
+TEST(Doctor, tells_when_the_store_is_nearly_full) {
+  Facts facts = healthy_machine();
+  facts.store.most = 100_MiB;
+  facts.store.used = 79_MiB;
+  EXPECT_FALSE(finding(examine(facts), "store", Level::warn));
+  facts.store.used = 80_MiB;
+  const auto nearly = examine(facts);
+  const Finding* warned = finding(nearly, "store", Level::warn);
+  ASSERT_TRUE(warned);
+  EXPECT_NE(warned->advice.find("storeMaxSize"), std::string::npos);
+  facts.store.used = 100_MiB;
+  EXPECT_TRUE(finding(examine(facts), "store", Level::fail));
+}
+
 TEST(Doctor, tells_of_a_damaged_store_before_it_is_needed) {
   Facts facts = healthy_machine();
   facts.store.findings = {"configmaps default/a is not what was written", "pods default/b is missing"};

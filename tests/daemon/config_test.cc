@@ -15,7 +15,8 @@ TEST(Config, lies_over_the_defaults) {
   ASSERT_TRUE(apply_config(config,
                            "nodeName: edge\nport: 7443\nlisten: [10.0.0.1]\nnodePortRange: \"31000-31999\"\n"
                            "mirrors: {docker.io: [\"https://mirror.example\"]}\nlogLevel: debug\nmaxPods:\npodPidsLimit: 64\n"
-                           "nodeMonitorGracePeriod: 20\neventsOnDisk: true\n"));
+                           "nodeMonitorGracePeriod: 20\neventsOnDisk: true\ndenyServiceExternalIPs: true\n"
+                           "storeMaxSize: 100\n"));
   EXPECT_EQ(config.node_name, "edge");
   EXPECT_EQ(config.port, 7443);
   EXPECT_EQ(config.listen, std::vector<std::string>{"10.0.0.1"});
@@ -26,6 +27,8 @@ TEST(Config, lies_over_the_defaults) {
   EXPECT_EQ(config.pod_pids_limit, 64);
   EXPECT_EQ(config.node_monitor_grace, 20);
   EXPECT_TRUE(config.events_on_disk);
+  EXPECT_EQ(config.store_max_size, 100);
+  EXPECT_TRUE(config.deny_service_external_ips);
   EXPECT_TRUE(apply_config(config, "# nothing but a comment\n"));
 }
 
@@ -44,7 +47,7 @@ TEST(Config, names_the_field_that_is_wrong) {
             "imagePullCredentialsVerificationPolicy: must be one of NeverVerify,"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/b:1\"]", "preloadedImagesVerificationAllowlist: \"a/b:1\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/*/b\"]", "preloadedImagesVerificationAllowlist: \"a/*/b\" must be"},
-        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"}, Row{"a: [", "line"}}) {
+        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"}, Row{"storeMaxSize: 1Gi", "storeMaxSize: must be a number"}, Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;

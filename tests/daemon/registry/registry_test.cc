@@ -408,6 +408,44 @@ TEST_F(RegistryTest, says_when_a_range_is_full) {
   EXPECT_NE(crowded.try_make(kService, service("x")).error().text().find("range is full"), std::string::npos);
 }
 
+// As when one namespace has filled etcd: people are told so, may delete, and what the machine does for them goes on.
+TEST(FullStore, refuses_users_and_lets_the_machine_work) {
+  World world(Ranges(), 256 << 10);
+  const std::string large(60'000, 'x');
+  auto config_map = [&](int i) {
+    return R"({"metadata":{"name":"c)" + std::to_string(i) + R"(","namespace":"default","finalizers":["a.b/c"]},"data":{"k":")" +
+           large + "\"}}";
+  };
+  User jane{"jane", "", {"system:authenticated"}, {}};
+  Writer writer;
+  writer.user = &jane;
+  int made = 0;
+  while (made < 10 && world.try_make(kConfigMap, config_map(made), writer)) made++;
+  ASSERT_LT(made, 10);
+  ASSERT_GT(made, 0);
+  auto refused = world.try_make(kConfigMap, config_map(made), writer);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text().find("etcdserver: mvcc: database space exceeded"), 0u) << refused.error().text();
+  EXPECT_EQ(refused.error().code(), Code::internal);
+
+  Writer house = house_writer();
+  std::string node = R"({"metadata":{"name":"n","annotations":{"k":")" + large + "\"}}}";
+  EXPECT_TRUE(world.try_make(kNode, node, house)) << "the machine's own";
+  User kubelet{"system:node:n", "", {"system:nodes"}, {}};
+  Writer by_node;
+  by_node.user = &kubelet;
+  json::value status = World::parse(R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+  EXPECT_TRUE(world.registry().patch(kNode, {"", "n"}, "status", PatchType::merge, status, false, by_node));
+  std::string pod =
+      R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":")" + large + "\"}]}}";
+  EXPECT_FALSE(world.try_make(kPod, pod, house)) << "a controller makes them of what a user has written";
+
+  EXPECT_TRUE(world.registry().remove(kConfigMap, {"default", "c0"}, {}, writer)) << "it is marked, which takes room";
+  json::value none = World::parse(R"({"metadata":{"finalizers":null}})");
+  EXPECT_TRUE(world.registry().patch(kConfigMap, {"default", "c0"}, {}, PatchType::merge, none, false, writer));
+  EXPECT_FALSE(world.registry().get(kConfigMap, {"default", "c0"}));
+}
+
 TEST_F(RegistryTest, secrets_take_plain_text) {
   ObjectPtr made = world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"},"stringData":{"k":"v"}})");
   EXPECT_EQ(get_string(made->json(), "data.k"), "dg==");

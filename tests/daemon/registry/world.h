@@ -17,11 +17,12 @@ namespace coracle::registry {
 
 class World {
  public:
-  explicit World(Ranges ranges = {}) : ranges(ranges) {
+  explicit World(Ranges ranges = {}, size_t objects_bytes_max = 0) : ranges(ranges) {
     char path[] = "/tmp/coracle-registry-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
     options.find_kind = stored_kind;
+    options.objects_bytes_max = objects_bytes_max;
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry_ = std::make_unique<Registry>(*engine, ranges, clock);
     client_ = std::make_unique<LocalClient>(*registry_);

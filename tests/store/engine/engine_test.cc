@@ -89,6 +89,58 @@ TEST_F(EngineTest, a_group_happens_whole_or_not_at_all) {
   EXPECT_LT(stored[1]->revision(), stored[2]->revision());
 }
 
+// With room for some kilobytes.
+class FullTest : public EngineFixture {
+ protected:
+  void SetUp() override {
+    options_.objects_bytes_max = 8192;
+    options_.on_full = [this](const Usage& usage) { told.push_back(usage.bytes); };
+    EngineFixture::SetUp();
+  }
+  std::vector<size_t> told;
+};
+
+TEST_F(FullTest, refuses_what_is_new_and_lets_go_of_what_is_there) {
+  const std::string large(2000, 'x');
+  put("a", large), put("b", large), put("c", large);
+  auto refused = try_put("d", large, std::nullopt);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text().find("etcdserver: mvcc: database space exceeded"), 0u) << refused.error().text();
+  EXPECT_NE(refused.error().text().find("storeMaxSize"), std::string::npos);
+  EXPECT_EQ(refused.error().code(), Code::internal);
+  EXPECT_FALSE(try_put("a", large + large, std::nullopt)) << "what is there may not grow either";
+  EXPECT_TRUE(try_put("a", large.substr(1), std::nullopt)) << "but shrink";
+  EXPECT_TRUE(engine().write({&kConfigMap, key("d"), body("d", large), Revision(0), true}, Durability::durable));
+  EXPECT_EQ(told.size(), 1u) << "once, however many are refused";
+  EXPECT_GT(engine().usage().bytes, engine().usage().bytes_max);
+  EXPECT_TRUE(engine().remove(kConfigMap, key("a"), std::nullopt, Durability::durable));
+  EXPECT_TRUE(engine().remove(kConfigMap, key("b"), std::nullopt, Durability::durable));
+  EXPECT_TRUE(try_put("e", large, std::nullopt)) << "there is room again";
+  EXPECT_FALSE(try_put("f", large + large, std::nullopt));
+  EXPECT_EQ(told.size(), 2u);
+}
+
+TEST_F(FullTest, a_group_that_does_not_fit_takes_no_room) {
+  const std::string large(2000, 'x');
+  std::vector<Write> writes;
+  for (const char* name : {"a", "b", "c", "d", "e"}) writes.push_back({&kConfigMap, key(name), body(name, large), Revision(0)});
+  EXPECT_FALSE(engine().write_all(std::move(writes), Durability::durable));
+  EXPECT_EQ(engine().usage().bytes, 0u);
+  put("a", large), put("b", large), put("c", large);
+}
+
+TEST_F(FullTest, counts_what_is_there_after_a_restart) {
+  put("a", std::string(2000, 'x'));
+  put("a", std::string(1000, 'x'));
+  put("b", "1");
+  MUST(engine().remove(kConfigMap, key("b"), std::nullopt, Durability::durable));
+  size_t bytes = engine().usage().bytes;
+  EXPECT_GT(bytes, 1000u);
+  EXPECT_LT(bytes, 2000u);
+  reopen();
+  EXPECT_EQ(engine().usage().bytes, bytes);
+}
+
 TEST_F(EngineTest, refuses_bodies_that_are_no_objects) {
   EXPECT_EQ(engine().write({&kConfigMap, key("a"), json::value("text"), {}}, Durability::durable).error().code(), Code::invalid);
   EXPECT_EQ(engine().write({&kConfigMap, key("a"), body("b", "1"), {}}, Durability::durable).error().code(), Code::invalid);
