@@ -197,6 +197,9 @@ Result<void> House::furnish() {
       backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
   keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
   registry_ = std::make_unique<registry::Registry>(*engine_, ranges_of(config_));
+  std::string app_armor = sys::read_file("/sys/module/apparmor/parameters/enabled").value_or("");
+  registry_->set_admission(
+      {.deny_service_external_ips = config_.deny_service_external_ips, .has_app_armor = app_armor.starts_with('Y')});
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   events_ = std::make_unique<EventWriter>(*client_);
   runtime_ = TRY(runtime::open(runtime_config(config_)));

@@ -18,6 +18,7 @@ namespace coracle::admission {
 class Chain {
  public:
   Chain(engine::Engine& engine, std::function<std::string()> suffix);
+  void set(Settings settings) { world_.set(settings); }  // before the first request
   Result<void> admit(Request& request) const;
   Result<void> validate(const Request& request) const;
   // Held from before validate() until the commit, where a quota counts the write: two creates at once cannot take one place.

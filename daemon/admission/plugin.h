@@ -10,7 +10,13 @@
 
 namespace coracle::admission {
 
-// What plugins look at besides the request: the store as it is now.
+// What the configuration and the machine say to plugins.
+struct Settings {
+  bool deny_service_external_ips = false;
+  bool has_app_armor = true;  // the kernel
+};
+
+// What plugins look at besides the request: the store as it is now, and the settings.
 class World {
  public:
   // `suffix`: what makes a generated name unlike any other.
@@ -19,10 +25,13 @@ class World {
   std::vector<ObjectPtr> list(const Kind& kind, const std::string& ns = {}) const;
   engine::Engine& engine() const { return engine_; }
   std::string suffix() const { return suffix_(); }
+  const Settings& settings() const { return settings_; }
+  void set(Settings settings) { settings_ = settings; }  // before the first request
 
  private:
   engine::Engine& engine_;
   std::function<std::string()> suffix_;
+  Settings settings_;
 };
 
 class Plugin {
@@ -48,6 +57,8 @@ std::unique_ptr<Plugin> make_storage_object_in_use_protection();
 std::unique_ptr<Plugin> make_volume_claim_resize();
 std::unique_ptr<Plugin> make_runtime_class();
 std::unique_ptr<Plugin> make_default_ingress_class();
+std::unique_ptr<Plugin> make_deny_service_external_ips();
+std::unique_ptr<Plugin> make_not_served();
 std::unique_ptr<Plugin> make_resource_quota();
 
 }  // namespace coracle::admission

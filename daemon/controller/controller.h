@@ -91,6 +91,8 @@ std::unique_ptr<Controller> make_event_expiry(const Context& context);
 std::unique_ptr<Controller> make_resource_quota_controller(const Context& context);
 std::unique_ptr<Controller> make_disruption_controller(const Context& context);
 std::unique_ptr<Controller> make_storage_protection(const Context& context);
+std::unique_ptr<Controller> make_unbound_claims(const Context& context);
+std::unique_ptr<Controller> make_unserved_ingresses(const Context& context);
 std::unique_ptr<Controller> make_load_balancer_controller(const Context& context);
 std::unique_ptr<Controller> make_certificates_controller(const Context& context);
 std::unique_ptr<Controller> make_cluster_role_aggregation(const Context& context);

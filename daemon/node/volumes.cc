@@ -229,6 +229,14 @@ Result<std::string> sub_path_of(const json::value& mount, const std::map<std::st
   return path;
 }
 
+// "nfs": the field beside the name.
+std::string_view volume_source(const json::value& volume) {
+  if (const json::object* fields = volume.if_object())
+    for (const auto& field : *fields)
+      if (field.key() != "name") return field.key();
+  return {};
+}
+
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
 
 }  // namespace
@@ -283,7 +291,8 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
       TRY(files::set_mode(directory, 0755).wrap(setup_failed(name)));
       TRY(write_payload(directory, payload, fs_group(pod), clock_.now(), first_id).wrap(setup_failed(name)));
     } else {
-      return Error(Code::unsupported, setup_failed(name) + ": this node does not know volumes of its kind");
+      return Error(Code::unsupported,
+                   setup_failed(name) + ": this node has no volumes of the kind " + quoted(volume_source(volume)));
     }
   }
   return result;

@@ -82,6 +82,8 @@ class Registry {
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
   void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; asked for every write of a user
 
+  void set_admission(admission::Settings settings) { admission_.set(settings); }  // the same
+
   void set_measure(const Kind& kind, Measure measure) {
     measures_.emplace_back(&kind, std::move(measure));
   }  // the same; a kind of kind.h

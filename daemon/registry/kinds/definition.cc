@@ -113,12 +113,13 @@ Result<void> settle_names(json::value& object, const Allocation& allocation) {
   naming.take("kind", taken.kinds, "KindConflict");
   naming.take("listKind", taken.kinds, "ListKindConflict");
   naming.copy("categories");
+  // Names without a conflict are not accepted either: who waits for it must not think that the kind is there.
+  constexpr std::string_view kReason = "NotServed", kWords = "this server stores definitions, but does not serve their kinds yet";
   bool good = naming.accepted();
-  set_condition(object, condition_of("NamesAccepted", good ? "True" : "False", good ? "NoConflicts" : naming.reason(),
-                                     good ? "no conflicts found" : naming.message(), allocation.now));
-  set_condition(object,
-                condition_of("Established", "False", good ? "Installing" : "NotAccepted",
-                             good ? "the initial names have been accepted" : "not all names are accepted", allocation.now));
+  set_condition(object, condition_of("NamesAccepted", "False", good ? kReason : std::string_view(naming.reason()),
+                                     good ? kWords : std::string_view(naming.message()), allocation.now));
+  set_condition(object, condition_of("Established", "False", good ? kReason : "NotAccepted",
+                                     good ? kWords : "not all names are accepted", allocation.now));
   return {};
 }
 

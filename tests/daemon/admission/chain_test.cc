@@ -10,11 +10,94 @@ namespace {
 TEST(Chain, has_kubernetes_order) {
   House house;
   Chain chain(*house.engine, [] { return "x"; });
-  EXPECT_EQ(chain.names(),
-            (std::vector<std::string_view>{"NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction",
-                                           "TaintNodesByCondition", "PodSecurity", "Priority", "DefaultTolerationSeconds",
-                                           "DefaultStorageClass", "StorageObjectInUseProtection", "PersistentVolumeClaimResize",
-                                           "RuntimeClass", "DefaultIngressClass", "StartOrder", "ResourceQuota"}));
+  EXPECT_EQ(chain.names(), (std::vector<std::string_view>{
+                               "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition",
+                               "PodSecurity", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass",
+                               "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "RuntimeClass",
+                               "DefaultIngressClass", "DenyServiceExternalIPs", "NotServed", "StartOrder", "ResourceQuota"}));
+}
+
+std::string reachable_by(const std::string& addresses) {
+  return R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default"},"spec":{"ports":[{"port":80}],"externalIPs":[)" +
+         addresses + "]}}";
+}
+
+TEST(DenyServiceExternalIPs, refuses_new_ones_where_the_settings_say_so) {
+  House house;
+  MUST(house.put(reachable_by(R"("192.0.2.1","192.0.2.2")")));
+  house.registry().set_admission({.deny_service_external_ips = true});
+  auto change = [&](const char* patch) {
+    auto made = house.try_merge(kService, {"default", "s"}, patch);
+    return made ? "allowed" : made.error().text();
+  };
+  EXPECT_EQ(change(R"({"spec":{"externalIPs":["192.0.2.2"]}})"), "allowed") << "it was there before";
+  EXPECT_EQ(change(R"({"spec":{"externalIPs":["192.0.2.2","192.0.2.3"]}})"),
+            "services \"s\" is forbidden: Use of external IPs is denied by admission control.");
+  EXPECT_EQ(change(R"({"metadata":{"labels":{"a":"b"}}})"), "allowed");
+  MUST(house.registry().remove(kService, {"default", "s"}, {}, {}));
+  EXPECT_EQ(house.refusal(reachable_by(R"("192.0.2.1")")),
+            "services \"s\" is forbidden: Use of external IPs is denied by admission control.");
+  EXPECT_EQ(house.refusal(reachable_by("")), "admitted");
+}
+
+struct Written {
+  const char* object;
+  const char* warning;  // "": none
+};
+
+TEST(NotServed, what_is_stored_and_not_acted_on_says_so) {
+  House house;
+  MUST(house.put(
+      R"({"apiVersion":"networking.k8s.io/v1","kind":"IngressClass","metadata":{"name":"here"},"spec":{"controller":"a.b/c"}})"));
+  house.registry().set_admission({.has_app_armor = false});
+  for (
+      const Written& row : {
+          Written{
+              R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"n","namespace":"default"},"spec":{"podSelector":{}}})",
+              "NetworkPolicies are stored, but not enforced yet: pods are reached as without them"},
+          Written{
+              R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"p","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})",
+              "PersistentVolumeClaims are stored, but not bound to volumes yet: a pod that uses one waits"},
+          Written{
+              R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i","namespace":"default"},"spec":{"ingressClassName":"gone","defaultBackend":{"service":{"name":"s","port":{"number":80}}}}})",
+              "Ingresses are stored, but nothing here serves them by itself: there is no IngressClass \"gone\""},
+          Written{
+              R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"j","namespace":"default"},"spec":{"ingressClassName":"here","defaultBackend":{"service":{"name":"s","port":{"number":80}}}}})",
+              ""},
+          Written{
+              R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"w"}})",
+              "webhooks are stored, but not called yet"},
+          Written{
+              R"({"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.example.com"},"spec":{"group":"example.com","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,"service":{"name":"s","namespace":"default","port":443}}})",
+              "APIServices are stored, but requests are not passed on to their services yet"},
+          Written{R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default"}})", ""},
+          Written{
+              R"({"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"t","namespace":"default"},"template":{"spec":{"containers":[{"name":"c","image":"i","securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}}}]}}})",
+              "this machine's kernel has no AppArmor: pods that ask for a profile do not run"},
+          Written{
+              R"({"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"u","namespace":"default"},"template":{"spec":{"securityContext":{"appArmorProfile":{"type":"Unconfined"}},"containers":[{"name":"c","image":"i"}]}}})",
+              ""},
+      }) {
+    house.warnings.clear();
+    auto made = house.put(row.object);
+    ASSERT_TRUE(made) << row.object << ": " << made.error().text();
+    std::vector<std::string> want;
+    if (*row.warning) want.emplace_back(row.warning);
+    EXPECT_EQ(house.warnings, want) << row.object;
+  }
+}
+
+TEST(NotServed, tells_it_at_an_update_too) {
+  House house;
+  MUST(house.put(
+      R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"n","namespace":"default"},"spec":{"podSelector":{}}})"));
+  registry::Writer writer;
+  std::vector<std::string> warnings;
+  writer.warnings = &warnings;
+  const Kind& kind = house.kind("networking.k8s.io/v1", "NetworkPolicy");
+  json::value label = House::parse(R"({"metadata":{"labels":{"a":"b"}}})");
+  MUST(house.registry().patch(kind, {"default", "n"}, {}, PatchType::merge, label, false, writer));
+  EXPECT_EQ(warnings.size(), 1u);
 }
 
 TEST(Chain, a_quota_counts_what_a_range_gave) {

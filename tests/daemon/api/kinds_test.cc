@@ -257,8 +257,13 @@ TEST_F(Kinds, definitions_take_their_names_one_after_the_other) {
   RawAnswer made = client.ask("POST", path, to_text(body));
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(get_string(made.json(), "status.acceptedNames.plural"), "widgets");
-  EXPECT_EQ(get_string(get_array(made.json(), "status.conditions").at(0), "reason"), "NoConflicts");
-  EXPECT_EQ(get_string(get_array(made.json(), "status.conditions").at(1), "status"), "False") << "nothing serves it yet";
+  const json::value definition = made.json();
+  EXPECT_EQ(get_array(definition, "status.conditions").size(), 2u);
+  for (const json::value& condition : get_array(definition, "status.conditions")) {
+    EXPECT_EQ(get_string(condition, "status"), "False") << "nothing serves it yet";
+    EXPECT_EQ(get_string(condition, "reason"), "NotServed");
+    EXPECT_EQ(get_string(condition, "message"), "this server stores definitions, but does not serve their kinds yet");
+  }
   EXPECT_EQ(get_int(made.json(), "metadata.generation"), 1);
   make(body, "metadata.name") = "gadgets.example.com";
   make(body, "spec.names.plural") = "gadgets";

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// DenyServiceExternalIPs: where the settings say so, nobody may name external addresses that a Service did not have before. Off
+// by default, as in Kubernetes. Source: Kubernetes plugin/pkg/admission/denyserviceexternalips.
+#include <set>
+
+#include "daemon/admission/plugin.h"
+
+namespace coracle::admission {
+namespace {
+
+std::set<std::string_view> external_ips(const json::value& service) {
+  std::set<std::string_view> out;
+  for (const json::value& address : get_array(service, "spec.externalIPs"))
+    if (address.is_string()) out.insert(address.get_string());
+  return out;
+}
+
+class DenyServiceExternalIPs : public Plugin {
+ public:
+  std::string_view name() const override { return "DenyServiceExternalIPs"; }
+
+  Result<void> validate(const Request& request, const World& world) const override {
+    bool writes = request.kind == kService && request.subresource.empty() && request.object;
+    if (!writes || !world.settings().deny_service_external_ips) return {};
+    std::set<std::string_view> now = external_ips(*request.object), before;
+    if (request.old) before = external_ips(request.old->json());
+    for (std::string_view address : now)
+      if (!before.contains(address)) return refuse(request, "Use of external IPs is denied by admission control.");
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_deny_service_external_ips() { return std::make_unique<DenyServiceExternalIPs>(); }
+
+}  // namespace coracle::admission
