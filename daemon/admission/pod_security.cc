@@ -45,13 +45,11 @@ bool significant(const json::value& pod, const json::value& old) {
     for (size_t i = 0; i < now.size(); i++)
       if (get_string(now[i], "image") != get_string(before[i], "image")) return true;
   }
-  for (const json::value& container : get_array(pod, "spec.ephemeralContainers")) {
-    bool same = false;
-    for (const json::value& before : get_array(old, "spec.ephemeralContainers"))
-      same |= get_string(before, "name") == get_string(container, "name") &&
-              get_string(before, "image") == get_string(container, "image");
-    if (!same) return true;
-  }
+  std::set<std::pair<std::string_view, std::string_view>> known;  // name and image
+  for (const json::value& before : get_array(old, "spec.ephemeralContainers"))
+    known.emplace(get_string(before, "name"), get_string(before, "image"));
+  for (const json::value& container : get_array(pod, "spec.ephemeralContainers"))
+    if (!known.contains({get_string(container, "name"), get_string(container, "image")})) return true;
   return false;
 }
 

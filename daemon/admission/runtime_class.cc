@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RuntimeClass: what a pod's runtime costs besides its containers, and on which nodes it runs, follow from its RuntimeClass.
 // Source: Kubernetes plugin/pkg/admission/runtimeclass; util/tolerations.
+#include <algorithm>
+#include <set>
+
 #include "daemon/admission/plugin.h"
 #include "daemon/quota/amounts.h"
 #include "runtime/base/text.h"
@@ -24,9 +27,19 @@ bool covers(const json::value& wide, const json::value& narrow) {
   return equal && get_string(narrow, "operator") == "Equal" && get_string(narrow, "value") == get_string(wide, "value");
 }
 
+// What no other one makes needless. Of very many only those are left out that are there twice: to compare each with each would
+// take too long, and a needless one does no harm.
+constexpr size_t kComparedMax = 500;
+
 json::array merged(const json::array& first, const json::array& second) {
   json::array all = first, out;
   all.insert(all.end(), second.begin(), second.end());
+  if (all.size() > kComparedMax) {
+    std::set<std::string> seen;
+    for (json::value& toleration : all)
+      if (seen.insert(to_text(toleration)).second) out.push_back(std::move(toleration));
+    return out;
+  }
   for (size_t i = 0; i < all.size(); i++) {
     bool needless = std::any_of(out.begin(), out.end(), [&](const json::value& other) { return covers(other, all[i]); });
     for (size_t j = i + 1; j < all.size(); j++) needless |= all[j] != all[i] && covers(all[j], all[i]);

@@ -2,6 +2,7 @@
 // Validation of PriorityClasses, RuntimeClasses and PodDisruptionBudgets.
 // Source: scheduling.k8s.io/v1, node.k8s.io/v1 and policy/v1 API reference.
 #include <algorithm>
+#include <set>
 
 #include "store/schema/validate/resource.h"
 #include "store/schema/validate/syntax.h"
@@ -49,11 +50,9 @@ void check_overhead(const json::value& overhead, const std::string& path, Findin
 void check_scheduling(const json::value& scheduling, const std::string& path, Findings& out) {
   check_labels(out, sub(path, "nodeSelector"), get_object(scheduling, "nodeSelector"));
   const json::array& tolerations = get_array(scheduling, "tolerations");
+  std::set<std::string> seen;  // canonical: what is equal has one text
   for (size_t i = 0; i < tolerations.size(); ++i) {
-    if (std::find(tolerations.begin(), tolerations.begin() + std::ptrdiff_t(i), tolerations[i]) ==
-        tolerations.begin() + std::ptrdiff_t(i))
-      continue;
-    out.duplicate_json(item(sub(path, "tolerations"), i), tolerations[i]);
+    if (!seen.insert(to_text(tolerations[i])).second) out.duplicate_json(item(sub(path, "tolerations"), i), tolerations[i]);
   }
 }
 

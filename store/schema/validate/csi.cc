@@ -30,7 +30,7 @@ void check_storage_class(const json::value& value, const std::string&, Findings&
   std::string_view policy = get_string(value, "reclaimPolicy");
   if (!policy.empty() && policy != "Delete" && policy != "Retain")
     out.not_supported("reclaimPolicy", policy, {"Delete", "Retain"});
-  std::vector<std::map<std::string_view, std::set<std::string_view>>> seen;
+  std::map<std::map<std::string_view, std::set<std::string_view>>, size_t> seen;
   const json::array& topologies = get_array(value, "allowedTopologies");
   for (size_t i = 0; i < topologies.size(); ++i) {
     std::map<std::string_view, std::set<std::string_view>> labels;
@@ -38,10 +38,10 @@ void check_storage_class(const json::value& value, const std::string&, Findings&
       std::vector<std::string_view> values = texts_at(label, "values");
       labels[get_string(label, "key")] = {values.begin(), values.end()};
     }
-    for (const auto& other : seen) {
-      if (other == labels) out.duplicate(sub(item("allowedTopologies", i), "matchLabelExpressions"), "");
+    size_t times = seen[std::move(labels)]++;
+    for (size_t n = 0; n < times && !out.full(); ++n) {
+      out.duplicate(sub(item("allowedTopologies", i), "matchLabelExpressions"), "");
     }
-    seen.push_back(std::move(labels));
   }
 }
 
@@ -187,10 +187,11 @@ void check_csi_update(const json::value& now, const json::value& before, std::st
     check_immutable(out, "spec.attachedRequired", find(now, "spec.attachRequired"), find(before, "spec.attachRequired"));
     keep(out, now, before, "spec.volumeLifecycleModes");
   } else if (kind == "CSINode") {
+    std::map<std::string_view, const json::value*> drivers;  // validation refuses one that is there twice
+    for (const json::value& is : get_array(now, "spec.drivers")) drivers.emplace(get_string(is, "name"), &is);
     for (const json::value& was : get_array(before, "spec.drivers")) {
-      for (const json::value& is : get_array(now, "spec.drivers")) {
-        if (get_string(was, "name") != get_string(is, "name")) continue;
-        json::value left = is, right = was;
+      if (auto is = drivers.find(get_string(was, "name")); is != drivers.end()) {
+        json::value left = *is->second, right = was;
         left.as_object().erase("allocatable");
         right.as_object().erase("allocatable");
         check_immutable(out, "spec.drivers", &left, &right);

@@ -217,12 +217,11 @@ void check_stored_versions(Findings& out, const json::value& value) {
   static const json::value nothing(json::array_kind);
   const json::value* all = find(value, path);
   if (stored.empty()) return out.invalid_json(path, all ? *all : nothing, "must have at least one stored version");
+  std::set<std::string_view> versions, names(stored.begin(), stored.end());
+  for (const json::value& version : get_array(value, "spec.versions")) versions.insert(get_string(version, "name"));
   for (size_t i = 0; i < stored.size(); ++i) {
-    bool there = false;
-    for (const json::value& version : get_array(value, "spec.versions"))
-      there = there || get_string(version, "name") == stored[i];
     std::string name(stored[i]);
-    if (!there) {
+    if (!versions.contains(stored[i])) {
       out.invalid(item(path, i), name,
                   "missing from spec.versions; " + name +
                       " was previously a storage version, and must remain in "
@@ -232,9 +231,8 @@ void check_stored_versions(Findings& out, const json::value& value) {
   }
   for (const json::value& version : get_array(value, "spec.versions")) {
     if (!get_bool(version, "storage")) continue;
-    bool there = false;
-    for (std::string_view name : stored) there = there || name == get_string(version, "name");
-    if (!there) out.invalid_json(path, *all, "must have the storage version " + std::string(get_string(version, "name")));
+    if (!names.contains(get_string(version, "name")))
+      out.invalid_json(path, *all, "must have the storage version " + std::string(get_string(version, "name")));
   }
 }
 

@@ -36,20 +36,28 @@ void check_debug_container(const json::value& container, const std::set<std::str
   }
 }
 
-void check_devices(const json::value& spec, const json::value& container, const std::string& path, Findings& out) {
-  std::set<std::string_view> claims, mounted = names_in(get_array(container, "volumeMounts"), "name"),
-                                     places = names_in(get_array(container, "volumeMounts"), "mountPath"), names, paths;
+struct PodVolumes {
+  std::set<std::string_view> all, claims;  // by name; claims: those that may be block devices
+};
+
+PodVolumes volumes_of(const json::value& spec) {
+  PodVolumes volumes{names_in(get_array(spec, "volumes"), "name"), {}};
   for (const json::value& volume : get_array(spec, "volumes")) {
-    if (find(volume, "persistentVolumeClaim") || find(volume, "ephemeral")) claims.insert(get_string(volume, "name"));
+    if (find(volume, "persistentVolumeClaim") || find(volume, "ephemeral")) volumes.claims.insert(get_string(volume, "name"));
   }
-  std::set<std::string_view> volumes = names_in(get_array(spec, "volumes"), "name");
+  return volumes;
+}
+
+void check_devices(const PodVolumes& pod, const json::value& container, const std::string& path, Findings& out) {
+  std::set<std::string_view> mounted = names_in(get_array(container, "volumeMounts"), "name"),
+                             places = names_in(get_array(container, "volumeMounts"), "mountPath"), names, paths;
   const json::array& devices = get_array(container, "volumeDevices");
   for (size_t i = 0; i < devices.size(); ++i) {
     std::string at = item(sub(path, "volumeDevices"), i);
     std::string_view name = get_string(devices[i], "name"), place = get_string(devices[i], "devicePath");
     if (!names.insert(name).second) out.invalid(sub(at, "name"), name, "must be unique");
-    if (!name.empty() && !volumes.contains(name)) out.not_found(sub(at, "name"), name);
-    if (volumes.contains(name) && !claims.contains(name)) {
+    if (!name.empty() && !pod.all.contains(name)) out.not_found(sub(at, "name"), name);
+    if (pod.all.contains(name) && !pod.claims.contains(name)) {
       out.invalid(sub(at, "name"), name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
     }
     if (!paths.insert(place).second) out.invalid(sub(at, "devicePath"), place, "must be unique");
@@ -177,12 +185,13 @@ void check_surroundings(const json::value& spec, const std::string& path, Findin
   check_sysctls(spec, path, out);
   check_claims(spec, path, out);
   check_system(spec, path, out);
+  PodVolumes volumes = volumes_of(spec);
   std::set<std::string_view> others;
   for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
     const json::array& containers = get_array(spec, list);
     for (size_t i = 0; i < containers.size(); ++i) {
       std::string at = item(sub(path, list), i);
-      check_devices(spec, containers[i], at, out);
+      check_devices(volumes, containers[i], at, out);
       check_propagation(containers[i], at, out);
       if (list == "ephemeralContainers") {
         check_debug_container(containers[i], others, at, out);

@@ -13,6 +13,7 @@
 namespace coracle::schema {
 namespace {
 
+constexpr size_t kValueShownMax = 4096;  // bytes of a value
 constexpr size_t kLabelMax = 63, kSubdomainMax = 253, kPortNameMax = 15, kConfigKeyMax = 253;
 
 bool lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -39,6 +40,16 @@ bool is_name_part(std::string_view text) {
          all(text, [](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+// A value as a finding shows it: two hundred findings about one large value are not to take its size two hundred times.
+std::string_view beginning_of(std::string_view text) { return text.substr(0, kValueShownMax); }
+std::string beginning_of(const json::value& value) {
+  json::serializer serializer;
+  serializer.reset(&value);
+  char buffer[kValueShownMax];
+  std::string text(serializer.read(buffer, sizeof buffer));
+  return serializer.done() ? text : text + "...";
+}
+
 std::string longer_than(size_t max) { return "must be no more than " + std::to_string(max) + " characters"; }
 
 std::string pattern(std::string_view what, std::string_view expression, std::initializer_list<std::string_view> examples) {
@@ -53,40 +64,43 @@ std::string pattern(std::string_view what, std::string_view expression, std::ini
 
 }  // namespace
 
+bool Findings::full() const { return causes_.size() >= kCausesMax; }
 void Findings::add(Cause cause) {
-  if (causes_.size() < kCausesMax) causes_.push_back(std::move(cause));
+  if (!full()) causes_.push_back(std::move(cause));
 }
 void Findings::required(const std::string& path, std::string_view detail) { add(coracle::required(path, detail)); }
 void Findings::invalid_json(const std::string& path, const json::value& value, std::string_view detail) {
-  add(invalid_value(path, to_text(value), detail));
+  if (!full()) add(invalid_value(path, beginning_of(value), detail));
 }
 void Findings::invalid(const std::string& path, std::string_view value, std::string_view detail) {
-  add(invalid_value(path, quoted(value), detail));
+  if (!full()) add(invalid_value(path, quoted(beginning_of(value)), detail));
 }
 void Findings::invalid(const std::string& path, int64_t value, std::string_view detail) {
   add(invalid_value(path, std::to_string(value), detail));
 }
 void Findings::not_supported(const std::string& path, std::string_view value, std::vector<std::string> supported) {
   std::sort(supported.begin(), supported.end());
-  add(coracle::not_supported(path, quoted(value), supported));
+  if (!full()) add(coracle::not_supported(path, quoted(beginning_of(value)), supported));
 }
 void Findings::invalid_without(const std::string& path, std::string_view detail) {
   add({"FieldValueInvalid", "Invalid value: " + std::string(detail), path});
 }
 void Findings::not_supported_json(const std::string& path, const json::value& value, const std::vector<std::string>& supported) {
-  add(coracle::not_supported(path, to_text(value), supported));
+  if (!full()) add(coracle::not_supported(path, beginning_of(value), supported));
 }
 void Findings::duplicate_json(const std::string& path, const json::value& value) {
-  add(coracle::duplicate(path, to_text(value)));
+  if (!full()) add(coracle::duplicate(path, beginning_of(value)));
 }
 void Findings::too_many(const std::string& path, size_t count, size_t max) {
   add({"FieldValueTooMany", "Too many: " + std::to_string(count) + ": must have at most " + std::to_string(max) + " items",
        path});
 }
 void Findings::forbidden(const std::string& path, std::string_view detail) { add(forbidden_field(path, detail)); }
-void Findings::duplicate(const std::string& path, std::string_view value) { add(coracle::duplicate(path, quoted(value))); }
+void Findings::duplicate(const std::string& path, std::string_view value) {
+  if (!full()) add(coracle::duplicate(path, quoted(beginning_of(value))));
+}
 void Findings::not_found(const std::string& path, std::string_view value) {
-  add({"FieldValueNotFound", "Not found: " + quoted(value), path});
+  if (!full()) add({"FieldValueNotFound", "Not found: " + quoted(beginning_of(value)), path});
 }
 void Findings::too_long(const std::string& path, size_t bytes_max) { add(coracle::too_long(path, bytes_max)); }
 

@@ -37,6 +37,7 @@ class Findings {
   void not_negative(const std::string& path, int64_t value);
   void between(const std::string& path, int64_t value, int64_t low, int64_t high);
 
+  bool full() const;  // what else is found is not kept
   std::vector<Cause> take() { return std::move(causes_); }
 
  private:
@@ -47,7 +48,10 @@ inline std::string sub(const std::string& path, std::string_view field) {
   return path.empty() ? std::string(field) : path + "." + std::string(field);
 }
 inline std::string item(const std::string& path, size_t index) { return path + "[" + std::to_string(index) + "]"; }
-inline std::string entry(const std::string& path, std::string_view key) { return path + "[" + std::string(key) + "]"; }
+constexpr size_t kKeyShownMax = 320;  // bytes of a key in a path: more than a qualified name has, less than would repeat a book
+inline std::string entry(const std::string& path, std::string_view key) {
+  return path + "[" + std::string(key.substr(0, kKeyShownMax)) + "]";
+}
 
 // What is wrong with a text, in Kubernetes' words; empty: nothing. Source: RFC 1123, RFC 1035, RFC 6335.
 std::vector<std::string> dns_label_problems(std::string_view text);

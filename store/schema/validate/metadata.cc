@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of what all objects share: names, namespaces, labels, annotations, owners, finalizers.
 // Source: Kubernetes "Object Names and IDs", "Labels and Selectors", "Annotations", "Finalizers".
+#include <set>
+
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
 #include "store/schema/validate/findings.h"
@@ -134,11 +136,11 @@ void check_metadata_update(Findings& out, const json::value& object, const json:
     out.invalid("metadata.generation", now.generation(), "must not be decremented");
   }
   if (before.deletion_timestamp().empty()) return;
+  std::set<std::string_view> known;
+  for (std::string_view finalizer : before.finalizers()) known.insert(finalizer);
   std::vector<std::string> added;
   for (std::string_view finalizer : now.finalizers()) {
-    bool known = false;
-    for (std::string_view other : before.finalizers()) known = known || other == finalizer;
-    if (!known) added.push_back(quoted(finalizer));
+    if (!known.contains(finalizer)) added.push_back(quoted(finalizer));
   }
   if (!added.empty()) {
     out.forbidden("metadata.finalizers",

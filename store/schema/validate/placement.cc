@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of what a pod says about where it wants to be: affinity to nodes and to other pods, spreading, and gates that
 // hold it back. Source: core/v1 API reference, Affinity and TopologySpreadConstraint.
-#include <algorithm>
 #include <set>
 
 #include "store/schema/validate/pod.h"
@@ -71,8 +70,10 @@ void check_affinity_term(const json::value& term, const std::string& path, Findi
   check_label_keys(term, "matchLabelKeys", path, out);
   check_label_keys(term, "mismatchLabelKeys", path, out);
   const json::array &match = get_array(term, "matchLabelKeys"), &mismatch = get_array(term, "mismatchLabelKeys");
+  std::set<std::string_view> mismatched;
+  for (const json::value& key : mismatch) mismatched.insert(text_of(key));
   for (size_t i = 0; i < match.size(); ++i) {
-    if (std::find(mismatch.begin(), mismatch.end(), match[i]) == mismatch.end()) continue;
+    if (!mismatched.contains(text_of(match[i]))) continue;
     out.invalid(item(sub(path, "matchLabelKeys"), i), text_of(match[i]), "exists in both matchLabelKeys and mismatchLabelKeys");
   }
   std::string_view key = get_string(term, "topologyKey");

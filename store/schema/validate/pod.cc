@@ -3,7 +3,6 @@
 // change once it is there. Containers and volumes have files of their own. Source: core/v1 API reference, Pod.
 #include "store/schema/validate/pod.h"
 
-#include <algorithm>
 #include <set>
 
 #include "runtime/base/text.h"
@@ -308,12 +307,12 @@ void check_node_selector_grows(const json::value& now, const json::value& before
 void check_tolerations_only_grow(const json::value& now, const json::value& before, Findings& out) {
   auto without_seconds = [](json::value toleration) {
     if (json::object* object = toleration.if_object()) object->erase("tolerationSeconds");
-    return toleration;
+    return to_text(toleration);  // canonical: what is equal has one text
   };
-  const json::array& kept = get_array(now, "tolerations");
+  std::set<std::string> kept;
+  for (const json::value& toleration : get_array(now, "tolerations")) kept.insert(without_seconds(toleration));
   for (const json::value& old : get_array(before, "tolerations")) {
-    json::value wanted = without_seconds(old);
-    if (std::any_of(kept.begin(), kept.end(), [&](auto& one) { return without_seconds(one) == wanted; })) continue;
+    if (kept.contains(without_seconds(old))) continue;
     out.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
     return;
   }

@@ -2,7 +2,7 @@
 // What may change in a pod that is there: its status, in ways that can happen; containers for debugging, which are only added;
 // and amounts, by /resize. What the main resource may change is in pod.cc. Source: core/v1 API reference, Pod; Kubernetes
 // "Ephemeral Containers", "Resize CPU and Memory Resources assigned to Containers".
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include "runtime/base/text.h"
@@ -19,21 +19,22 @@ void check_ends(const json::value& now, const json::value& before, std::string_v
                 Findings& out) {
   if (policy == "Always") return;
   std::string path = sub("status", list);
-  const json::array &olds = get_array(before, path), &news = get_array(now, path);
+  const json::array& olds = get_array(before, path);
+  std::set<std::string_view> sidecars;
+  std::map<std::string_view, size_t> going_on;  // how many statuses of the name say so
+  if (list == "initContainerStatuses")
+    for (const json::value& container : get_array(before, "spec.initContainers"))
+      if (get_string(container, "restartPolicy") == "Always") sidecars.insert(get_string(container, "name"));
+  for (const json::value& status : get_array(now, path))
+    if (!find(status, "state.terminated")) ++going_on[get_string(status, "name")];
   for (size_t i = 0; i < olds.size(); ++i) {
     const json::value* end = find(olds[i], "state.terminated");
     if (!end || (get_int(*end, "exitCode") != 0 && policy == "OnFailure")) continue;
     std::string_view name = get_string(olds[i], "name");
-    bool sidecar = false;
-    for (const json::value& container : get_array(before, "spec.initContainers")) {
-      sidecar = sidecar || (list == "initContainerStatuses" && get_string(container, "name") == name &&
-                            get_string(container, "restartPolicy") == "Always");
-    }
-    if (sidecar) continue;
-    for (const json::value& status : news) {
-      if (get_string(status, "name") == name && !find(status, "state.terminated")) {
-        out.forbidden(sub(item(path, i), "state"), "may not be transitioned to non-terminated state");
-      }
+    auto found = sidecars.contains(name) ? going_on.end() : going_on.find(name);
+    size_t count = found == going_on.end() ? 0 : found->second;
+    for (size_t n = 0; n < count && !out.full(); ++n) {
+      out.forbidden(sub(item(path, i), "state"), "may not be transitioned to non-terminated state");
     }
   }
 }
@@ -58,13 +59,15 @@ void check_debug_containers(const json::value& now, const json::value& before, F
   if (get_object(before, "metadata.annotations").contains(kMirror)) {
     return out.forbidden("", "static pods do not support ephemeral containers");
   }
-  const json::array& news = get_array(now, "spec.ephemeralContainers");
+  std::map<std::string_view, const json::value*> news;  // the first of each name
+  for (const json::value& container : get_array(now, "spec.ephemeralContainers"))
+    news.emplace(get_string(container, "name"), &container);
   for (const json::value& old : get_array(before, "spec.ephemeralContainers")) {
     std::string_view name = get_string(old, "name");
-    auto kept = std::find_if(news.begin(), news.end(), [&](auto& one) { return get_string(one, "name") == name; });
+    auto kept = news.find(name);
     if (kept == news.end()) {
       out.forbidden("spec.ephemeralContainers", "existing ephemeral containers " + quoted(name) + " may not be removed\n");
-    } else if (*kept != old) {
+    } else if (*kept->second != old) {
       out.forbidden("spec.ephemeralContainers", "existing ephemeral containers " + quoted(name) + " may not be changed\n");
     }
   }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "store/object/status.h"
@@ -259,6 +260,57 @@ TEST(Validate, an_address_stays_and_finalizers_do_not_come_late) {
             "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
             "[]string{\"c/d\"}\n"
             "spec.clusterIPs[0]: Invalid value: [\"10.0.0.2\"]: may not change once set\n");
+}
+
+std::string repeated(int count, const std::string& before, const std::string& after) {
+  std::string text;
+  for (int i = 0; i < count; i++) text += (i ? "," : "") + before + std::to_string(i) + after;
+  return text;
+}
+
+// Sizes that take minutes where each is compared with each.
+TEST(Validate, is_done_soon_with_a_very_large_object) {
+  constexpr int kMany = 15'000;
+  const std::string volumes = "\"volumes\":[" + repeated(kMany, R"({"name":"v)", R"(","emptyDir":{}})") + "]";
+  const std::string tolerations =
+      "\"tolerations\":[" + repeated(kMany, R"({"key":"k","value":"t)", R"(","effect":"NoExecute"})") + "]";
+  auto containers = [](const std::string& list) {
+    return "\"" + list + "\":[" +
+           repeated(kMany, R"({"name":"c)", R"(","image":"i","volumeMounts":[{"name":"v0","mountPath":"/v"}]})") + "]";
+  };
+  const KindInfo& info = catalog().of(kPod);
+  json::value large = prepared(kPod, pod(containers("containers") + "," + volumes + "," + tolerations));
+  EXPECT_EQ(shown(validate_create(info, large)), "");
+  EXPECT_EQ(shown(validate_update(info, large, large)), "");
+  json::value more = large;
+  json::array& kept = more.at("spec").at("tolerations").as_array();
+  std::reverse(kept.begin(), kept.end());
+  kept.push_back({{"key", "another"}, {"operator", "Exists"}});
+  EXPECT_EQ(shown(validate_update(info, more, large)), "");
+
+  json::value finished = prepared(kPod, container(""));
+  std::string ended = R"({"name":"c)",
+              state = R"(","ready":false,"restartCount":0,"image":"i","imageID":"i","state":{"terminated":{"exitCode":0}}})";
+  make(finished, "spec.restartPolicy") = "Never";
+  make(finished, "status.containerStatuses") = MUST(parse_json("[" + repeated(kMany, ended, state) + "]"));
+  EXPECT_EQ(shown(validate_update(info, finished, finished, "status")), "");
+
+  json::value held = prepared(kPod, container(""));
+  make(held, "metadata.deletionTimestamp") = "2026-01-02T00:00:00Z";
+  make(held, "metadata.finalizers") = MUST(parse_json("[" + repeated(kMany, "\"a.b/f", "\"") + "]"));
+  EXPECT_EQ(shown(validate_update(info, held, held)), "");
+}
+
+// Each of two hundred findings would show the whole list.
+TEST(Validate, shows_the_beginning_of_a_large_value) {
+  std::string owners =
+      "[" + repeated(15'000, R"({"apiVersion":"v1","kind":"K","controller":true,"uid":"u","name":"o)", "\"}") + "]";
+  json::value object = prepared(kConfigMap, R"({"metadata":{"name":"x","namespace":"d","ownerReferences":)" + owners + "}}");
+  std::vector<Cause> causes = validate_create(catalog().of(kConfigMap), object);
+  EXPECT_EQ(causes.size(), kCausesMax);
+  size_t bytes = 0;
+  for (const Cause& cause : causes) bytes += cause.message.size();
+  EXPECT_LT(bytes, size_t(2) << 20);
 }
 
 TEST(Validate, does_not_list_endlessly) {
