@@ -20,6 +20,15 @@ void check_mount_path(view::VolumeMount mount, const std::string& path, Findings
       if (part == "..") out.invalid(sub(path, name), text, "must not contain '..'");
     }
   }
+  std::string_view recursive = get_string(mount.raw(), "recursiveReadOnly"), travels = mount.mount_propagation();
+  if (recursive == "Enabled" || recursive == "IfPossible") {
+    std::string at = sub(path, "recursiveReadOnly");
+    if (!mount.read_only()) out.forbidden(at, "may only be specified when readOnly is true");
+    if (!travels.empty() && travels != "None")
+      out.forbidden(at, "may only be specified when mountPropagation is None or not specified");
+  } else if (!recursive.empty() && recursive != "Disabled") {
+    out.not_supported(sub(path, "recursiveReadOnly"), recursive, {"Disabled", "Enabled", "IfPossible"});
+  }
   if (!mount.sub_path().empty() && !mount.sub_path_expr().empty()) {
     out.invalid(sub(path, "subPathExpr"), mount.sub_path_expr(), "subPathExpr and subPath are mutually exclusive");
   }
@@ -64,6 +73,13 @@ void check_resource_ref(const json::value& value, const std::string& path, Findi
                      "requests.memory"});
 }
 
+void check_descending_path(std::string_view text, const std::string& path, Findings& out) {
+  if (text.starts_with('/')) out.invalid(path, text, "must be a relative path");
+  for (std::string_view part : split(text, '/')) {
+    if (part == "..") return out.invalid(path, text, "must not contain '..'");
+  }
+}
+
 void check_env(const json::value& value, const std::string& path, Findings& out) {
   view::EnvVar env(value);
   if (!env.name().empty()) out.invalid_all(sub(path, "name"), env.name(), env_name_problems(env.name()));
@@ -78,6 +94,48 @@ void check_env(const json::value& value, const std::string& path, Findings& out)
   view::EnvVarSource from = env.value_from();
   if (from.has_config_map_key_ref() && from.config_map_key_ref().name().empty()) out.required(sub(at, "configMapKeyRef.name"));
   if (from.has_secret_key_ref() && from.secret_key_ref().name().empty()) out.required(sub(at, "secretKeyRef.name"));
+  // What a volume can show beside: all labels or annotations at once.
+  std::string_view field = get_string(from.raw(), "fieldRef.fieldPath");
+  if (field == "metadata.labels" || field == "metadata.annotations") {
+    out.not_supported(sub(at, "fieldRef.fieldPath"), field,
+                      {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+                       "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"});
+  }
+}
+
+void check_entry_key(const json::value& value, const std::string& path, Findings& out) {  // of a ConfigMap or Secret
+  std::string_view key = get_string(value, "key");
+  if (!key.empty()) out.invalid_all(sub(path, "key"), key, config_key_problems(key));
+}
+
+void check_file_key(const json::value& value, const std::string& path, Findings& out) {
+  std::string_view file = get_string(value, "path"), key = get_string(value, "key");
+  check_descending_path(file, sub(path, "path"), out);
+  if (!key.empty()) out.invalid_all(sub(path, "key"), key, env_name_problems(key));
+}
+
+// When a container that ended with some exit code is started again. Source: KEP-5307.
+void check_restart_rules(const json::value& container, const std::string& path, Findings& out) {
+  constexpr size_t kRulesMax = 20, kCodesMax = 255;
+  const json::array& rules = get_array(container, "restartPolicyRules");
+  std::string at = sub(path, "restartPolicyRules");
+  if (rules.empty()) return;
+  if (get_string(container, "restartPolicy").empty())
+    out.required(sub(path, "restartPolicy"), "must be set when `restartPolicyRules` are");
+  if (rules.size() > kRulesMax) return out.too_many(at, rules.size(), kRulesMax);
+  for (size_t i = 0; i < rules.size(); ++i) {
+    std::string here = item(at, i);
+    std::string_view action = get_string(rules[i], "action"), op = get_string(rules[i], "exitCodes.operator");
+    if (!action.empty() && action != "Restart" && action != "RestartAllContainers")
+      out.not_supported(sub(here, "action"), action, {"Restart", "RestartAllContainers"});
+    if (!find(rules[i], "exitCodes")) {
+      out.required(sub(here, "exitCodes"), "must be specified");
+      continue;
+    }
+    if (!op.empty() && op != "In" && op != "NotIn") out.not_supported(sub(here, "exitCodes.operator"), op, {"In", "NotIn"});
+    const json::array& codes = get_array(rules[i], "exitCodes.values");
+    if (codes.size() > kCodesMax) out.too_many(sub(here, "exitCodes.values"), codes.size(), kCodesMax);
+  }
 }
 
 void check_env_from(const json::value& value, const std::string& path, Findings& out) {
@@ -190,17 +248,10 @@ void check_security(const json::value& value, const std::string& path, Findings&
   if (refuses && context.privileged()) {
     out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
   }
-  for (std::string_view added : context.capabilities().add()) {
-    if (refuses && (added == "SYS_ADMIN" || added == "CAP_SYS_ADMIN")) {
-      out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
-    }
-  }
-}
-
-void check_descending_path(std::string_view text, const std::string& path, Findings& out) {
-  if (text.starts_with('/')) out.invalid(path, text, "must be a relative path");
-  for (std::string_view part : split(text, '/')) {
-    if (part == "..") return out.invalid(path, text, "must not contain '..'");
+  // Spelt without CAP_, as the field wants it, it passes: that is Kubernetes' own rule, and manifests rely on it.
+  const json::array& added = get_array(value, "capabilities.add");
+  if (refuses && std::find(added.begin(), added.end(), json::value("CAP_SYS_ADMIN")) != added.end()) {
+    out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
   }
 }
 
@@ -237,6 +288,7 @@ void check_container(const json::value& value, const std::string& path, Findings
     out.invalid(sub(path, "image"), container.image(), "must not have leading or trailing whitespace");
   }
   check_probes(container, path, out);
+  check_restart_rules(value, path, out);
   std::set<std::string_view> ports;
   for (size_t i = 0; i < container.ports().size(); ++i) {
     std::string_view name = container.ports()[i].name();
@@ -251,6 +303,9 @@ constexpr NamedValidationRule kContainerChecks[] = {
     {"io.k8s.api.core.v1.VolumeMount", check_mount},
     {"io.k8s.api.core.v1.EnvVar", check_env},
     {"io.k8s.api.core.v1.EnvFromSource", check_env_from},
+    {"io.k8s.api.core.v1.ConfigMapKeySelector", check_entry_key},
+    {"io.k8s.api.core.v1.SecretKeySelector", check_entry_key},
+    {"io.k8s.api.core.v1.FileKeySelector", check_file_key},
     {"io.k8s.api.core.v1.ObjectFieldSelector", check_field_ref},
     {"io.k8s.api.core.v1.ResourceFieldSelector", check_resource_ref},
     {"io.k8s.api.core.v1.Probe", check_probe},

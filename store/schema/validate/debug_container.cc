@@ -170,13 +170,62 @@ void check_claims(const json::value& spec, const std::string& path, Findings& ou
   }
 }
 
+// Every container with the path of its security context, where it has one.
+template <typename Visit>
+void each_security_context(const json::value& spec, const std::string& path, Visit visit) {
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const json::array& containers = get_array(spec, list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const json::value* context = find(containers[i], "securityContext");
+      if (context) visit(*context, sub(item(sub(path, list), i), "securityContext"));
+    }
+  }
+}
+
+bool is_given(const json::value& owner, std::string_view field) {
+  const json::value* found = find(owner, field);
+  if (!found || found->is_null()) return false;
+  return !found->is_array() || !found->get_array().empty();
+}
+
+// What only Linux has. PodSecurity asks a pod of Windows for none of it, so it may not have any of it either.
+void check_windows(const json::value& spec, const std::string& path, Findings& out) {
+  constexpr std::string_view kWords = "cannot be set for a windows pod";
+  for (std::string_view field : {"hostUsers", "resources", "shareProcessNamespace"}) {
+    if (is_given(spec, field)) out.forbidden(sub(path, field), kWords);
+  }
+  for (std::string_view field : {"hostPID", "hostIPC"}) {
+    if (get_bool(spec, field)) out.forbidden(sub(path, field), kWords);
+  }
+  const json::value* of_pod = find(spec, "securityContext");
+  for (std::string_view field :
+       {"appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls", "runAsUser",
+        "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"}) {
+    if (of_pod && is_given(*of_pod, field)) out.forbidden(sub(sub(path, "securityContext"), field), kWords);
+  }
+  each_security_context(spec, path, [&](const json::value& context, const std::string& at) {
+    for (std::string_view field :
+         {"appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged",
+          "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"}) {
+      if (is_given(context, field)) out.forbidden(sub(at, field), kWords);
+    }
+  });
+}
+
+void check_linux(const json::value& spec, const std::string& path, Findings& out) {
+  constexpr std::string_view kWords = "windows options cannot be set for a linux pod";
+  if (find(spec, "securityContext.windowsOptions")) out.forbidden(sub(path, "securityContext.windowsOptions"), kWords);
+  each_security_context(spec, path, [&](const json::value& context, const std::string& at) {
+    if (find(context, "windowsOptions")) out.forbidden(sub(at, "windowsOptions"), kWords);
+  });
+}
+
 void check_system(const json::value& spec, const std::string& path, Findings& out) {
   std::string_view name = get_string(spec, "os.name");
   if (find(spec, "os") && name.empty()) out.required(sub(path, "os.name"), "cannot be empty");
   if (!name.empty() && name != "linux" && name != "windows") out.not_supported(sub(path, "os"), name, {"linux", "windows"});
-  if (name == "linux" && find(spec, "securityContext.windowsOptions")) {
-    out.forbidden(sub(path, "securityContext.windowsOptions"), "windows options cannot be set for a linux pod");
-  }
+  if (name == "linux") check_linux(spec, path, out);
+  if (name == "windows") check_windows(spec, path, out);
 }
 
 }  // namespace

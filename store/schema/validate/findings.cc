@@ -151,6 +151,24 @@ std::vector<std::string> dns_subdomain_problems(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> dns_search_problems(std::string_view text) {
+  auto is_part = [](std::string_view part) {
+    if (part.starts_with('_')) part.remove_prefix(1);
+    return !part.empty() && small(part.front()) && small(part.back()) &&
+           all(part, [](char c) { return small(c) || c == '-' || c == '_'; });
+  };
+  std::vector<std::string> out;
+  if (text.size() > kSubdomainMax) out.push_back(longer_than(kSubdomainMax));
+  std::vector<std::string_view> parts = split(text, '.');
+  if (!std::all_of(parts.begin(), parts.end(), is_part)) {
+    out.push_back(
+        pattern("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
+                "start and end with an alphanumeric character",
+                "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*", {"example.com"}));
+  }
+  return out;
+}
+
 std::vector<std::string> qualified_name_problems(std::string_view text) {
   constexpr std::string_view kMustConsist =
       "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";

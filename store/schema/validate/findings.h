@@ -57,6 +57,7 @@ inline std::string entry(const std::string& path, std::string_view key) {
 std::vector<std::string> dns_label_problems(std::string_view text);
 std::vector<std::string> dns_1035_problems(std::string_view text);
 std::vector<std::string> dns_subdomain_problems(std::string_view text);
+std::vector<std::string> dns_search_problems(std::string_view text);      // a subdomain with underscores
 std::vector<std::string> qualified_name_problems(std::string_view text);  // label keys, resource and finalizer names
 std::vector<std::string> label_value_problems(std::string_view text);
 std::vector<std::string> config_key_problems(std::string_view text);

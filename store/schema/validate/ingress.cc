@@ -85,7 +85,7 @@ void check_backend(const json::value& backend, const std::string& path, Findings
   std::string_view name = get_string(*service, "name"), port_name = get_string(*service, "port.name");
   int64_t port = get_int(*service, "port.number");
   if (name.empty()) out.required(sub(path, "service.name"));
-  else out.invalid_all(sub(path, "service.name"), name, dns_1035_problems(name));
+  else out.invalid_all(sub(path, "service.name"), name, dns_label_problems(name));
   if (!port_name.empty() && port != 0) out.invalid(path, "", "cannot set both port name & port number");
   else if (!port_name.empty()) out.invalid_all(sub(path, "service.port.name"), port_name, port_name_problems(port_name));
   else if (port != 0) check_port_number(out, sub(path, "service.port.number"), port);

@@ -40,6 +40,7 @@ void check_unique_names(view::PodSpec spec, const std::string& path, Findings& o
 void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string_view> volumes;
   for (view::Volume volume : spec.volumes()) volumes.insert(volume.name());
+  const bool windows = get_string(spec.raw(), "os.name") == "windows";  // has paths like C:\data
   each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
     std::set<std::string_view> places;
     for (size_t i = 0; i < container.volume_mounts().size(); ++i) {
@@ -48,6 +49,9 @@ void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
       if (!mount.name().empty() && !volumes.contains(mount.name())) out.not_found(sub(here, "name"), mount.name());
       if (!mount.mount_path().empty() && !places.insert(mount.mount_path()).second) {
         out.invalid(sub(here, "mountPath"), mount.mount_path(), "must be unique");
+      }
+      if (!windows && mount.mount_path().find(':') != std::string_view::npos) {
+        out.invalid(sub(here, "mountPath"), mount.mount_path(), "must not contain ':'");
       }
     }
   });
@@ -107,8 +111,9 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
   for (size_t i = 0; i < config.searches().size(); ++i) {
     std::string_view search = config.searches()[i];
     characters += search.size() + (i > 0);
+    if (search == ".") continue;  // the root: names are asked for as they are
     if (search.ends_with('.')) search.remove_suffix(1);
-    out.invalid_all(item(sub(at, "searches"), i), search, dns_subdomain_problems(search));
+    out.invalid_all(item(sub(at, "searches"), i), search, dns_search_problems(search));
   }
   if (characters > 2048) {
     out.invalid_json(sub(at, "searches"), *find(config.raw(), "searches"),
@@ -117,6 +122,19 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
   for (size_t i = 0; i < config.options().size(); ++i) {
     if (config.options()[i].name().empty()) out.required(item(sub(at, "options"), i), "must not be empty");
   }
+}
+
+void check_hostname_override(view::PodSpec spec, const std::string& path, Findings& out) {
+  constexpr size_t kHostnameMax = 64;  // of Linux
+  std::string_view name = get_string(spec.raw(), "hostnameOverride");
+  std::string at = sub(path, "hostnameOverride");
+  if (name.empty()) return;
+  out.invalid_all(at, name, dns_subdomain_problems(name));
+  if (name.size() > kHostnameMax) out.too_long(at, kHostnameMax);
+  if (get_bool(spec.raw(), "setHostnameAsFQDN"))
+    out.invalid_json(sub(path, "setHostnameAsFQDN"), json::value(true), "must not be true when `hostnameOverride` is set");
+  if (spec.host_network())
+    out.invalid_json(sub(path, "hostNetwork"), json::value(true), "must not be true when `hostnameOverride` is set");
 }
 
 void check_pod_security(view::PodSpec spec, const std::string& path, Findings& out) {
@@ -160,6 +178,7 @@ void check_pod_spec(const json::value& value, const std::string& path, Findings&
   check_host_ports(spec, path, out);
   check_init_containers(spec, path, out);
   check_dns(spec, path, out);
+  check_hostname_override(spec, path, out);
   check_pod_security(spec, path, out);
   check_host_users(spec, path, out);
   check_placement(value, path, out);
@@ -188,9 +207,15 @@ void check_toleration(const json::value& value, const std::string& path, Finding
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
   }
   if (op == "Exists" && !toleration.value().empty()) {
-    out.invalid(sub(path, "operator"), op, "value must be empty when `operator` is 'Exists'");
+    out.invalid(sub(path, "operator"), toleration.value(), "value must be empty when `operator` is 'Exists'");
   }
-  if (op != "Exists") out.invalid_all(sub(path, "value"), toleration.value(), label_value_problems(toleration.value()));
+  if (op.empty() || op == "Equal") {
+    std::vector<std::string> problems = label_value_problems(toleration.value());
+    if (!problems.empty()) out.invalid(sub(path, "operator"), toleration.value(), join(problems, ";"));
+  }
+  if ((op == "Lt" || op == "Gt") && !parse_number<int64_t>(toleration.value())) {
+    out.invalid(sub(path, "value"), toleration.value(), "must be a whole number when `operator` is 'Lt' or 'Gt'");
+  }
   if (toleration.has_toleration_seconds() && toleration.effect() != "NoExecute") {
     out.invalid(sub(path, "effect"), toleration.effect(), "effect must be 'NoExecute' when `tolerationSeconds` is set");
   }
@@ -323,6 +348,7 @@ void check_tolerations_only_grow(const json::value& now, const json::value& befo
 std::span<const NamedValidationRule> pod_rules() { return kPodChecks; }
 
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out) {
+  check_pod_annotations_update(now, before, out);
   const json::value* spec = find(now, "spec");
   const json::value* old = find(before, "spec");
   if (!spec || !old || !spec->is_object() || !old->is_object() || *spec == *old) return;

@@ -15,6 +15,7 @@ void check_placement(const json::value& spec, const std::string& path, Findings&
 void check_surroundings(const json::value& spec, const std::string& path, Findings& out);
 
 // Of a change (pod_change.cc).
+void check_pod_annotations_update(const json::value& now, const json::value& before, Findings& out);
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out);
 void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 

@@ -73,6 +73,23 @@ void check_debug_containers(const json::value& now, const json::value& before, F
   }
 }
 
+// Annotations of a pod that the server itself reads.
+void check_pod_annotations(const json::value& pod, Findings& out) {
+  constexpr std::string_view kCost = "controller.kubernetes.io/pod-deletion-cost";
+  const json::object& annotations = get_object(pod, "metadata.annotations");
+  if (const json::value* cost = annotations.if_contains(kCost); cost && cost->is_string()) {
+    std::string_view text = cost->get_string();
+    bool signless = !text.starts_with('+') && !(text.size() > 1 && text.starts_with('0'));
+    if (!signless || !parse_number<int32_t>(text))
+      out.invalid(entry("metadata.annotations", kCost), text, "must be a 32bit integer");
+  }
+  const json::value* mirror = annotations.if_contains(kMirror);
+  if (mirror && mirror->is_string() && get_string(pod, "spec.nodeName").empty()) {
+    out.invalid(entry("metadata.annotations", kMirror), mirror->get_string(),
+                "must set spec.nodeName if mirror pod annotation is set");
+  }
+}
+
 }  // namespace
 
 void check_pod_create(const json::value& pod, Findings& out) {
@@ -80,6 +97,36 @@ void check_pod_create(const json::value& pod, Findings& out) {
   if (!get_string(pod, "spec.nodeName").empty() && !get_array(pod, "spec.schedulingGates").empty()) {
     out.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared");
   }
+  check_pod_annotations(pod, out);
+  if (!get_string(pod, "spec.serviceAccountName").empty()) return;
+  const json::array& volumes = get_array(pod, "spec.volumes");
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    const json::array& sources = get_array(volumes[i], "projected.sources");
+    for (size_t j = 0; j < sources.size(); ++j) {
+      if (find(sources[j], "serviceAccountToken"))
+        out.forbidden(sub(item(sub(item("spec.volumes", i), "projected.sources"), j), "serviceAccountToken"),
+                      "must not be specified when serviceAccountName is not set");
+    }
+  }
+}
+
+void check_pod_annotations_update(const json::value& now, const json::value& before, Findings& out) {
+  constexpr std::string_view kAppArmor = "container.apparmor.security.beta.kubernetes.io/";
+  const json::object &news = get_object(now, "metadata.annotations"), &olds = get_object(before, "metadata.annotations");
+  for (const auto& pair : olds) {
+    const json::value* kept = news.if_contains(pair.key());
+    if (kept && *kept == pair.value()) continue;
+    std::string at = entry("metadata.annotations", pair.key());
+    if (std::string_view(pair.key()).starts_with(kAppArmor)) out.forbidden(at, "may not remove or update AppArmor annotations");
+    if (pair.key() == kMirror) out.forbidden(at, "may not remove or update mirror pod annotation");
+  }
+  for (const auto& pair : news) {
+    if (olds.contains(pair.key())) continue;
+    std::string at = entry("metadata.annotations", pair.key());
+    if (std::string_view(pair.key()).starts_with(kAppArmor)) out.forbidden(at, "may not add AppArmor annotations");
+    if (pair.key() == kMirror) out.forbidden(at, "may not add mirror pod annotation");
+  }
+  if (olds != news) check_pod_annotations(now, out);
 }
 
 void check_pod_status(const json::value& now, const json::value& before, Findings& out) {

@@ -135,12 +135,11 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
                "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"b"}]}}}})",
               "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0\n"},
           ValidateRow{
-              kService, R"({"metadata":{"name":"1x","namespace":"d"},"spec":{}})",
-              "metadata.name: Invalid value: \"1x\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-              "start with an "
-              "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
-              "validation is "
-              "'[a-z]([-a-z0-9]*[a-z0-9])?')\nspec.ports: Required value\n"},
+              kService, R"({"metadata":{"name":"1.x","namespace":"d"},"spec":{}})",
+              "metadata.name: Invalid value: \"1.x\": a lowercase RFC 1123 label must consist of lower case alphanumeric "
+              "characters "
+              "or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
+              "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')\nspec.ports: Required value\n"},
           ValidateRow{kService, meta + R"("spec":{"ports":[{"port":80,"nodePort":30000},{"name":"b","port":0}]}})",
                       "spec.ports[0].name: Required value\nspec.ports[0].nodePort: Forbidden: may not be used when `type` is "
                       "'ClusterIP'\n"
