@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of containers that are added to a running pod: they are for looking, not for serving. And of what of other
 // containers goes together with the pod around them: devices, sleeps, signals, the system. Source: core/v1 API reference.
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "runtime/base/text.h"
+#include "store/object/quantity.h"
 #include "store/schema/validate/pod.h"
 
 namespace coracle::schema {
@@ -170,6 +173,58 @@ void check_claims(const json::value& spec, const std::string& path, Findings& ou
   }
 }
 
+std::optional<Quantity> amount_in(const json::value& owner, std::string_view list, std::string_view name) {
+  const json::value* found = get_object(owner, sub("resources", list)).if_contains(name);
+  auto amount = found ? Quantity::from_json(*found) : Quantity();
+  return found && amount ? std::optional(*amount) : std::nullopt;
+}
+
+// The most that the containers ask for at one time: first init containers, each beside the sidecars that began before it, then
+// all.
+Quantity asked_together(const json::value& spec, std::string_view name) {
+  Quantity sidecars, most, running;
+  for (const json::value& container : get_array(spec, "initContainers")) {
+    Quantity own = amount_in(container, "requests", name).value_or(Quantity());
+    bool stays = get_string(container, "restartPolicy") == "Always";
+    own += sidecars;
+    if (stays) sidecars = own;
+    most = std::max(most, own);
+  }
+  for (const json::value& container : get_array(spec, "containers"))
+    running += amount_in(container, "requests", name).value_or(Quantity());
+  running += sidecars;
+  return std::max(most, running);
+}
+
+// Amounts of the pod as a whole, and what of them its containers may take. Source: KEP-2837.
+void check_pod_resources(const json::value& spec, const std::string& path, Findings& out) {
+  const json::value* resources = find(spec, "resources");
+  std::string at = sub(path, "resources");
+  if (!resources) return;
+  if (!get_array(*resources, "claims").empty())
+    out.forbidden(sub(at, "claims"), "claims cannot be set for Resources at pod-level");
+  for (std::string_view list : {"limits", "requests"}) {
+    for (const auto& pair : get_object(*resources, list)) {
+      std::string_view name = pair.key();
+      auto amount = Quantity::from_json(pair.value());
+      std::string here = entry(sub(at, list), name);
+      if (name != "cpu" && name != "memory" && !name.starts_with("hugepages-"))
+        out.not_supported(here, name, {"cpu", "hugepages-", "memory"});
+      if (!amount) continue;
+      Quantity asked = list == "requests" ? asked_together(spec, name) : Quantity();
+      if (*amount < asked)
+        out.invalid(here, amount->text(), "must be greater than or equal to aggregate container requests of " + asked.text());
+      const json::array& containers = get_array(spec, "containers");
+      for (size_t i = 0; list == "limits" && i < containers.size(); ++i) {
+        auto limit = amount_in(containers[i], "limits", name);
+        if (limit && *amount < *limit)
+          out.invalid(entry(item(sub(at, "containers"), i), name) + ".limits", limit->text(),
+                      "must be less than or equal to pod limits of " + amount->text());
+      }
+    }
+  }
+}
+
 // Every container with the path of its security context, where it has one.
 template <typename Visit>
 void each_security_context(const json::value& spec, const std::string& path, Visit visit) {
@@ -234,6 +289,7 @@ void check_surroundings(const json::value& spec, const std::string& path, Findin
   check_sysctls(spec, path, out);
   check_claims(spec, path, out);
   check_system(spec, path, out);
+  check_pod_resources(spec, path, out);
   PodVolumes volumes = volumes_of(spec);
   std::set<std::string_view> others;
   for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {

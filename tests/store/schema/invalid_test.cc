@@ -241,6 +241,18 @@ const InvalidRow kInvalid[] = {
     {"pods",
      R"({"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/a","subPathExpr":"$(A)/.."}]}]}})",
      "spec.containers[0].volumeMounts[0].subPathExpr: Invalid value: \"$(A)/..\": must not contain '..'"},
+    {"pods", R"({"spec":{"resources":{"claims":[{"name":"d"}]}}})",
+     "spec.resources.claims: Forbidden: claims cannot be set for Resources at pod-level"},
+    {"pods", R"({"spec":{"resources":{"limits":{"ephemeral-storage":"1Gi"}}}})",
+     "spec.resources.limits[ephemeral-storage]: Unsupported value: \"ephemeral-storage\": supported values: \"cpu\", "
+     "\"hugepages-\", \"memory\""},
+    {"pods",
+     R"({"spec":{"resources":{"requests":{"cpu":"1"}},"initContainers":[{"name":"s","image":"i","restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}},{"name":"b","image":"i","resources":{"requests":{"cpu":"600m"}}}]}})",
+     "spec.resources.requests[cpu]: Invalid value: \"1\": must be greater than or equal to aggregate container requests of "
+     "1100m"},
+    {"pods",
+     R"({"spec":{"resources":{"limits":{"cpu":"1"}},"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"2"}}}]}})",
+     "spec.resources.containers[0][cpu].limits: Invalid value: \"2\": must be less than or equal to pod limits of 1"},
     {"pods", R"({"spec":{"overhead":{"pods":"1"}}})",
      "spec.overhead.limits[pods]: Invalid value: \"pods\": must be a standard resource for containers"},
     {"pods", R"({"spec":{"dnsPolicy":"None"}})",
