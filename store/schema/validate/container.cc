@@ -44,9 +44,7 @@ void check_port(const json::value& value, const std::string& path, Findings& out
   if (port.container_port() == 0) out.required(sub(path, "containerPort"));
   else check_port_number(out, sub(path, "containerPort"), port.container_port());
   if (port.host_port() != 0) check_port_number(out, sub(path, "hostPort"), port.host_port());
-  if (!port.host_ip().empty() && !is_ip(port.host_ip())) {
-    out.invalid(sub(path, "hostIP"), port.host_ip(), kNotAnIp);
-  }
+  if (!port.host_ip().empty()) out.invalid_all(sub(path, "hostIP"), port.host_ip(), ip_problems(port.host_ip(), false));
 }
 
 void check_field_ref(const json::value& value, const std::string& path, Findings& out) {
@@ -60,9 +58,28 @@ void check_field_ref(const json::value& value, const std::string& path, Findings
   out.invalid(sub(path, "fieldPath"), field, "error converting fieldPath: field label not supported: " + std::string(field));
 }
 
+void check_divisor(std::string_view resource, const json::value* given, const std::string& path, Findings& out) {
+  static constexpr std::string_view kOfBytes[] = {"1",   "1k",  "1M",  "1G",  "1T",  "1P", "1E",
+                                                  "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
+  auto divisor = given ? Quantity::from_json(*given) : Quantity();
+  if (!divisor || divisor->is_zero()) return;
+  std::string_view name = resource.substr(resource.find('.') + 1);
+  std::string text = divisor->text();
+  if (name == "cpu") {
+    if (text != "1m" && text != "1")
+      out.invalid(sub(path, "divisor"), resource, "only divisor's values 1m and 1 are supported with the cpu resource");
+  } else if (std::find(std::begin(kOfBytes), std::end(kOfBytes), text) == std::end(kOfBytes)) {
+    std::string what = name == "ephemeral-storage" ? "local ephemeral storage" : name == "memory" ? "memory" : "hugepages";
+    out.invalid(sub(path, "divisor"), resource,
+                "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the " + what +
+                    " resource");
+  }
+}
+
 void check_resource_ref(const json::value& value, const std::string& path, Findings& out) {
   std::string_view resource = view::ResourceFieldSelector(value).resource();
   if (resource.empty()) return;
+  check_divisor(resource, find(value, "divisor"), path, out);
   for (std::string_view prefix : {"limits.", "requests."}) {
     if (!resource.starts_with(prefix)) continue;
     std::string_view rest = resource.substr(prefix.size());

@@ -239,7 +239,7 @@ void check_node_requirement(const json::value& value, const std::string& path, F
 
 void check_host_alias(const json::value& value, const std::string& path, Findings& out) {
   view::HostAlias alias(value);
-  if (!is_ip(alias.ip())) out.invalid(sub(path, "ip"), alias.ip(), kNotAnIp);
+  out.invalid_all(sub(path, "ip"), alias.ip(), ip_problems(alias.ip(), false));
   for (size_t i = 0; i < alias.hostnames().size(); ++i) {
     out.invalid_all(item(sub(path, "hostnames"), i), alias.hostnames()[i], dns_subdomain_problems(alias.hostnames()[i]));
   }

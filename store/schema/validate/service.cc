@@ -58,7 +58,7 @@ void check_service_addresses(view::ServiceSpec spec, const std::string& path, Fi
     if (i == 0 && address != spec.cluster_ip())
       out.invalid_json(sub(path, "clusterIPs"), *find(spec.raw(), "clusterIPs"), "first value must match `clusterIP`");
     if (address == "None" && spec.cluster_ips().size() > 1) out.invalid(at, address, "'None' must be the first and only value");
-    if (address != "None" && !is_ip(address)) out.invalid(at, address, kNotAnIp);
+    if (address != "None") out.invalid_all(at, address, ip_problems(address, false));
   }
   if (spec.ip_families().size() == 2 && spec.ip_families()[0] == spec.ip_families()[1])
     out.duplicate(sub(path, "ipFamilies[1]"), spec.ip_families()[1]);
@@ -68,8 +68,9 @@ void check_service_addresses(view::ServiceSpec spec, const std::string& path, Fi
   }
   for (size_t i = 0; i < spec.external_ips().size(); ++i) {
     std::string at = item(sub(path, "externalIPs"), i);
-    if (is_ip(spec.external_ips()[i])) check_reachable(out, at, spec.external_ips()[i]);
-    else out.invalid(at, spec.external_ips()[i], kNotAnIp);
+    std::vector<std::string> problems = ip_problems(spec.external_ips()[i], false);
+    out.invalid_all(at, spec.external_ips()[i], problems);
+    if (problems.empty()) check_reachable(out, at, spec.external_ips()[i]);
   }
 }
 

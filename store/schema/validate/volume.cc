@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of volumes: one source each, modes and paths that stay inside. Source: core/v1 API reference, Volume.
+#include <algorithm>
+
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
 #include "store/schema/validate/findings.h"
@@ -70,6 +72,14 @@ void check_downward_file(const json::value& value, const std::string& path, Find
   view::DownwardAPIVolumeFile file(value);
   check_inner_path(out, sub(path, "path"), file.path());
   check_mode(out, sub(path, "mode"), file.has_mode(), file.mode());
+  static constexpr std::string_view kFields[] = {"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
+                                                 "metadata.uid"};
+  std::string_view field = get_string(value, "fieldRef.fieldPath");
+  bool keyed = field.ends_with("']");  // the rule of the reference looks at it
+  if (!field.empty() && !keyed && std::find(std::begin(kFields), std::end(kFields), field) == std::end(kFields))
+    out.not_supported(sub(path, "fieldRef.fieldPath"), field, {std::begin(kFields), std::end(kFields)});
+  if (file.has_resource_field_ref() && get_string(value, "resourceFieldRef.containerName").empty())
+    out.required(sub(path, "resourceFieldRef.containerName"));
   if (file.has_field_ref() && file.has_resource_field_ref()) {
     out.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously");
   }
