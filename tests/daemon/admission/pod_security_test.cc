@@ -154,6 +154,23 @@ TEST_F(PodSecurityTest, enforces_on_pods_and_warns_of_workloads) {
             std::vector<std::string>{"would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"});
 }
 
+// The restricted level does not ask a pod of Windows for what only Linux has; so it cannot have it, nor become one of Linux.
+TEST_F(PodSecurityTest, a_pod_of_windows_is_no_way_around_it) {
+  level(R"("pod-security.kubernetes.io/enforce":"restricted")");
+  const std::string windows = R"(,"os":{"name":"windows"},"securityContext":{"runAsNonRoot":true})";
+  for (const char* context : {R"("capabilities":{"add":["SYS_ADMIN"]})", R"("runAsUser":0)", R"("allowPrivilegeEscalation":true)",
+                              R"("seccompProfile":{"type":"Unconfined"})", R"("privileged":false)"}) {
+    std::string why = house.refusal(House::pod("p", R"(,"securityContext":{)" + std::string(context) + "}", windows));
+    EXPECT_NE(why.find("cannot be set for a windows pod"), std::string::npos) << context << ": " << why;
+  }
+  EXPECT_EQ(house.refusal(House::pod("p", "", windows)), "admitted") << "which no Linux node runs";
+  for (const char* os : {"null", R"({"name":"linux"})"}) {
+    auto changed = house.try_merge(kPod, {"default", "p"}, R"({"spec":{"os":)" + std::string(os) + "}}");
+    ASSERT_FALSE(changed) << os;
+    EXPECT_NE(changed.error().text().find("changed: spec.os"), std::string::npos) << changed.error().text();
+  }
+}
+
 TEST_F(PodSecurityTest, lets_changes_pass_that_are_none_to_it) {
   MUST(house.put(House::pod("p", R"(,"securityContext":{"privileged":true})")));
   level(R"("pod-security.kubernetes.io/enforce":"baseline")");

@@ -104,6 +104,13 @@ class VolumesTest : public Machine {
   }
 };
 
+TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
+  boot();
+  put_pod(pod_with(R"("nfs":{"server":"s","path":"/p"})"));
+  EXPECT_TRUE(
+      events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no volumes of the kind \"nfs\""));
+}
+
 TEST_F(VolumesTest, a_config_map_is_shown_and_follows_its_object) {
   boot();
   put_map("1");
