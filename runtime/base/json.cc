@@ -46,7 +46,8 @@ struct DuplicateFinder : JsonWalker {
   bool on_key(json::string_view part, size_t, error_code&) {
     partial.append(part);
     levels.back().key = partial;
-    if (!levels.back().keys.insert(std::move(partial)).second) found->push_back(path());
+    bool repeated = !levels.back().keys.insert(std::move(partial)).second;
+    if (repeated && found->size() < kDuplicateKeysMax) found->push_back(shortened_path(path()));
     partial.clear();
     return true;
   }
@@ -117,13 +118,63 @@ void pretty(const json::value& value, int indent, std::string& out, size_t depth
   }
 }
 
+void write_sorted(const json::value& value, std::string& out) {
+  if (const json::array* items = value.if_array()) {
+    out += '[';
+    for (const json::value& item : *items) {
+      if (&item != items->begin()) out += ',';
+      write_sorted(item, out);
+    }
+    out += ']';
+    return;
+  }
+  const json::object* object = value.if_object();
+  if (!object) return void(out += json::serialize(value));
+  std::vector<const json::key_value_pair*> members;
+  for (const auto& member : *object) members.push_back(&member);
+  std::sort(members.begin(), members.end(), [](auto* a, auto* b) { return a->key() < b->key(); });
+  out += '{';
+  for (const auto* member : members) {
+    if (member != members.front()) out += ',';
+    out.append(json::serialize(member->key())).append(":");
+    write_sorted(member->value(), out);
+  }
+  out += '}';
+}
+
 }  // namespace
 
 json::storage_ptr arena_for(std::string_view text) {
   return json::make_shared_resource<json::monotonic_resource>(std::max<size_t>(4096, 4 * text.size()));
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
+std::string shortened_path(std::string path) {
+  if (path.size() <= kPathBytesMax) return path;
+  size_t end = kPathBytesMax;
+  while (end > 0 && (uint8_t(path[end]) & 0xc0) == 0x80) end--;  // not within a character
+  path.resize(end);
+  return path + "...";
+}
+
+bool deeper_than(const json::value& value, size_t levels, size_t* seen) {
+  if (seen) ++*seen;
+  if (!value.is_structured()) return false;
+  if (levels == 0) return true;
+  if (const json::object* object = value.if_object())
+    return std::any_of(object->begin(), object->end(),
+                       [&](auto& member) { return deeper_than(member.value(), levels - 1, seen); });
+  const json::array& items = value.get_array();
+  return std::any_of(items.begin(), items.end(), [&](auto& item) { return deeper_than(item, levels - 1, seen); });
+}
+
 Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates, json::storage_ptr storage) {
+  text = without_byte_order_mark(text);
   json::stream_parser parser({}, options());
   parser.reset(std::move(storage));
   json::error_code failed;
@@ -150,6 +201,12 @@ Result<json::value> parse_json(std::string_view text, std::vector<std::string>* 
 
 std::string to_text(const json::value& value) { return json::serialize(value); }
 std::string to_text(const json::object& value) { return json::serialize(value); }
+
+std::string to_sorted_text(const json::value& value) {
+  std::string out;
+  write_sorted(value, out);
+  return out;
+}
 
 std::string to_pretty(const json::value& value, int indent) {
   std::string out;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/result.h"
@@ -15,10 +16,12 @@ namespace coracle {
 
 namespace json = boost::json;
 
-constexpr size_t kJsonDepthMax = 100;  // nesting; deeper input is refused
+constexpr size_t kJsonDepthMax = 100;      // nesting; deeper input is refused
+constexpr size_t kDuplicateKeysMax = 100;  // of one text; further ones are not named
+constexpr size_t kPathBytesMax = 512;      // of a path in a message: keys may be as long as the text that has them
 
-// Errors: bad_request, with line and column of what could not be read. Duplicate keys: the last one wins; their dotted
-// paths are added to `duplicates` where the caller asks for them.
+// A UTF-8 byte order mark at the beginning is skipped. Errors: bad_request, with line and column of what could not be read.
+// Duplicate keys: the last one wins; their dotted paths are added to `duplicates` where the caller asks for them.
 Result<json::value> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr,
                                json::storage_ptr storage = {});
 // Memory for the value of `text`, taken at once and freed with the last value in it, as a request's body is: for one thread, and
@@ -26,7 +29,29 @@ Result<json::value> parse_json(std::string_view text, std::vector<std::string>* 
 json::storage_ptr arena_for(std::string_view text);
 std::string to_text(const json::value& value);  // compact, one line
 std::string to_text(const json::object& value);
+std::string to_sorted_text(const json::value& value);  // the same, members in the order of their names: as Go writes maps
 std::string to_pretty(const json::value& value, int indent = 4);  // as Go's MarshalIndent
+
+// Whether objects and lists in `value` are nested more than `levels` deep: {} and [] are one level, 1 is none. Adds to `seen` how
+// many values it looked at. Never looks deeper than that: safe for any value.
+bool deeper_than(const json::value& value, size_t levels, size_t* seen = nullptr);
+
+// `text` without the UTF-8 byte order mark that some editors put before it.
+std::string_view without_byte_order_mark(std::string_view text);
+
+// At most kPathBytesMax bytes of a path, for a message.
+std::string shortened_path(std::string path);
+
+// Takes the members for which `gone` says so out of `object`, all in one go; the others keep their order. (Boost's erase takes
+// one, and moves all that follow it.)
+template <typename F>
+void erase_members_if(json::object& object, F&& gone) {
+  json::object kept(object.storage());
+  kept.reserve(object.size());
+  for (auto& member : object)
+    if (!gone(std::as_const(member))) kept.emplace(member.key(), std::move(member.value()));
+  object = std::move(kept);
+}
 
 // The value at a dotted path ("spec.template.metadata"), or nullptr. Keys with dots: use find_keys.
 const json::value* find(const json::value& root, std::string_view dotted);

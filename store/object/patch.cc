@@ -17,14 +17,18 @@ using Pointer = std::vector<std::string>;  // RFC 6901, unescaped
 Result<Pointer> parse_pointer(std::string_view text) {
   Pointer pointer;
   if (text.empty()) return pointer;
-  if (text[0] != '/') return Error(Code::bad_request, "path " + quoted(text) + " must begin with '/'");
+  auto wrong = [&](std::string_view why) {
+    return Error(Code::bad_request, "path " + quoted(shortened_path(std::string(text))) + std::string(why));
+  };
+  if (text[0] != '/') return wrong(" must begin with '/'");
+  if (size_t(std::count(text.begin(), text.end(), '/')) > kJsonDepthMax) return wrong(" has too many steps");
   for (std::string_view part : split(text.substr(1), '/')) {
     std::string step;
     for (size_t i = 0; i < part.size(); i++) {
       if (part[i] != '~') step += part[i];
       else if (part.substr(i, 2) == "~0") step += '~', i++;
       else if (part.substr(i, 2) == "~1") step += '/', i++;
-      else return Error(Code::bad_request, "path " + quoted(text) + ": '~' must be followed by 0 or 1");
+      else return wrong(": '~' must be followed by 0 or 1");
     }
     pointer.push_back(std::move(step));
   }
@@ -34,7 +38,7 @@ Result<Pointer> parse_pointer(std::string_view text) {
 std::string pointer_text(const Pointer& pointer) {
   std::string out;
   for (const std::string& step : pointer) out += "/" + step;
-  return out;
+  return shortened_path(std::move(out));
 }
 
 Error missing(const Pointer& pointer) {
@@ -59,63 +63,98 @@ json::value* resolve_pointer(json::value& root, const Pointer& pointer, size_t s
   return at;
 }
 
-Result<void> add(json::value& root, const Pointer& path, json::value value) {
-  if (path.empty()) return root = std::move(value), Result<void>();
-  json::value* parent = resolve_pointer(root, path, path.size() - 1);
-  if (!parent) return missing(path);
-  if (json::object* object = parent->if_object()) return (*object)[path.back()] = std::move(value), Result<void>();
-  json::array* array = parent->if_array();
-  if (!array) return missing(path);
-  auto index = path.back() == "-" ? array->size() : array_index(path.back());
-  if (!index || *index > array->size()) return Error(Code::invalid, "path " + quoted(pointer_text(path)) + ": no such index");
-  array->insert(array->begin() + ptrdiff_t(*index), std::move(value));
-  return {};
-}
+// One patch being applied to one document.
+class JsonPatcher {
+ public:
+  explicit JsonPatcher(json::value& document) : root_(document) {}
 
-Result<json::value> take(json::value& root, const Pointer& path) {
-  if (path.empty()) return Error(Code::invalid, "the whole document cannot be removed");
-  json::value* parent = resolve_pointer(root, path, path.size() - 1);
-  json::value* found = parent ? child(*parent, path.back()) : nullptr;
-  if (!found) return missing(path);
-  json::value taken = std::move(*found);
-  if (json::object* object = parent->if_object()) {
-    object->stable_erase(object->find(path.back()));
-  } else {
-    json::array& array = parent->get_array();
-    array.erase(array.begin() + ptrdiff_t(*array_index(path.back())));
+  Result<void> apply(const json::value& operation);
+
+ private:
+  Result<void> spend(size_t work) {
+    work_ += work;
+    if (work_ > kJsonPatchWorkMax) return Error(Code::too_large, "the patch moves too much of the document around");
+    return {};
   }
-  return taken;
-}
 
-Result<void> replace(json::value& root, const Pointer& path, json::value value) {
-  json::value* found = resolve_pointer(root, path, path.size());
-  if (!found) return missing(path);
-  *found = std::move(value);
-  return {};
-}
+  // Whether `value` may stand at `path`. Values that a place is moved or copied into may be as deep as the document already.
+  Result<void> check_depth(const Pointer& path, const json::value& value) {
+    size_t seen = 0;
+    bool deep = path.size() > kJsonDepthMax || deeper_than(value, kJsonDepthMax - path.size(), &seen);
+    if (deep)
+      return Error(Code::bad_request, "the result would be nested more than " + std::to_string(kJsonDepthMax) + " levels deep");
+    return spend(seen);
+  }
 
-Result<void> test(json::value& root, const Pointer& path, const json::value& want) {
-  json::value* found = resolve_pointer(root, path, path.size());
-  if (!found) return missing(path);
-  if (!json_equal(*found, want)) return Error(Code::invalid, "testing path " + quoted(pointer_text(path)) + " failed");
-  return {};
-}
+  Result<void> add(const Pointer& path, json::value value) {
+    TRY(check_depth(path, value));
+    if (path.empty()) return root_ = std::move(value), Result<void>();
+    json::value* parent = resolve_pointer(root_, path, path.size() - 1);
+    if (!parent) return missing(path);
+    if (json::object* object = parent->if_object()) return (*object)[path.back()] = std::move(value), Result<void>();
+    json::array* array = parent->if_array();
+    if (!array) return missing(path);
+    auto index = path.back() == "-" ? array->size() : array_index(path.back());
+    if (!index || *index > array->size()) return Error(Code::invalid, "path " + quoted(pointer_text(path)) + ": no such index");
+    TRY(spend((array->size() - *index) / kItemsPerWork));
+    array->insert(array->begin() + ptrdiff_t(*index), std::move(value));
+    return {};
+  }
 
-Result<void> move(json::value& root, const Pointer& from, const Pointer& path) {
-  bool inside = from.size() < path.size() && std::equal(from.begin(), from.end(), path.begin());
-  if (inside) return Error(Code::invalid, "a value cannot be moved into itself");
-  json::value value = TRY(take(root, from));
-  return add(root, path, std::move(value));
-}
+  Result<json::value> take(const Pointer& path) {
+    if (path.empty()) return Error(Code::invalid, "the whole document cannot be removed");
+    json::value* parent = resolve_pointer(root_, path, path.size() - 1);
+    json::value* found = parent ? child(*parent, path.back()) : nullptr;
+    if (!found) return missing(path);
+    json::value taken = std::move(*found);
+    if (json::object* object = parent->if_object()) {
+      auto at = object->find(path.back());
+      TRY(spend(size_t(object->end() - at)));
+      object->stable_erase(at);
+    } else {
+      json::array& array = parent->get_array();
+      size_t at = *array_index(path.back());
+      TRY(spend((array.size() - at) / kItemsPerWork));
+      array.erase(array.begin() + ptrdiff_t(at));
+    }
+    return taken;
+  }
 
-Result<void> copy(json::value& root, const Pointer& from, const Pointer& path, size_t& copied_bytes) {
-  json::value* found = resolve_pointer(root, from, from.size());
-  if (!found) return missing(from);
-  copied_bytes += to_text(*found).size();
-  if (copied_bytes > kJsonPatchCopiedBytesMax) return Error(Code::too_large, "the patch copies more than 3 MiB");
-  json::value value = *found;
-  return add(root, path, std::move(value));
-}
+  Result<void> replace(const Pointer& path, json::value value) {
+    TRY(check_depth(path, value));
+    json::value* found = resolve_pointer(root_, path, path.size());
+    if (!found) return missing(path);
+    *found = std::move(value);
+    return {};
+  }
+
+  Result<void> test(const Pointer& path, const json::value& want) {
+    json::value* found = resolve_pointer(root_, path, path.size());
+    if (!found) return missing(path);
+    if (!json_equal(*found, want)) return Error(Code::invalid, "testing path " + quoted(pointer_text(path)) + " failed");
+    return {};
+  }
+
+  Result<void> move(const Pointer& from, const Pointer& path) {
+    bool inside = from.size() < path.size() && std::equal(from.begin(), from.end(), path.begin());
+    if (inside) return Error(Code::invalid, "a value cannot be moved into itself");
+    json::value value = TRY(take(from));
+    return add(path, std::move(value));
+  }
+
+  Result<void> copy(const Pointer& from, const Pointer& path) {
+    json::value* found = resolve_pointer(root_, from, from.size());
+    if (!found) return missing(from);
+    copied_bytes_ += to_text(*found).size();
+    if (copied_bytes_ > kJsonPatchCopiedBytesMax) return Error(Code::too_large, "the patch copies more than 3 MiB");
+    json::value value = *found;
+    return add(path, std::move(value));
+  }
+
+  static constexpr size_t kItemsPerWork = 8;  // a list's items are pushed aside as a block
+  json::value& root_;
+  size_t copied_bytes_ = 0, work_ = 0;
+};
 
 Result<Pointer> pointer_field(const json::value& operation, std::string_view name) {
   const json::value* value = operation.get_object().if_contains(name);
@@ -123,25 +162,25 @@ Result<Pointer> pointer_field(const json::value& operation, std::string_view nam
   return parse_pointer(value->get_string());
 }
 
-Result<void> apply_operation(json::value& document, const json::value& operation, size_t& copied_bytes) {
+Result<void> JsonPatcher::apply(const json::value& operation) {
   if (!operation.is_object()) return Error(Code::bad_request, "must be an object");
   std::string_view name = get_string(operation, "op");
   Pointer path = TRY(pointer_field(operation, "path"));
   if (name == "remove") {
-    TRY(take(document, path));
+    TRY(take(path));
     return {};
   }
   if (name == "move" || name == "copy") {
     Pointer from = TRY(pointer_field(operation, "from"));
-    return name == "move" ? move(document, from, path) : copy(document, from, path, copied_bytes);
+    return name == "move" ? move(from, path) : copy(from, path);
   }
   const json::value* value = operation.get_object().if_contains("value");
   bool known = name == "add" || name == "replace" || name == "test";
-  if (!known) return Error(Code::bad_request, "unknown op " + quoted(name));
+  if (!known) return Error(Code::bad_request, "unknown op " + quoted(shortened_path(std::string(name))));
   if (!value) return Error(Code::bad_request, "missing \"value\"");
-  if (name == "add") return add(document, path, *value);
-  if (name == "replace") return replace(document, path, *value);
-  return test(document, path, *value);
+  if (name == "add") return add(path, *value);
+  if (name == "replace") return replace(path, *value);
+  return test(path, *value);
 }
 
 bool is_number(const json::value& value) { return value.is_int64() || value.is_uint64() || value.is_double(); }
@@ -155,9 +194,8 @@ Result<void> apply_json_patch(json::value& document, const json::value& patch) {
     return Error(Code::too_large, "Request entity too large: The allowed maximum operations in a JSON patch is " +
                                       std::to_string(kJsonPatchOperationsMax) + ", got " + std::to_string(operations.size()));
   }
-  size_t copied_bytes = 0;
-  for (size_t i = 0; i < operations.size(); i++)
-    TRY(apply_operation(document, operations[i], copied_bytes).wrap("operation " + std::to_string(i)));
+  JsonPatcher patcher(document);
+  for (size_t i = 0; i < operations.size(); i++) TRY(patcher.apply(operations[i]).wrap("operation " + std::to_string(i)));
   return {};
 }
 
@@ -168,13 +206,16 @@ void apply_merge_patch(json::value& document, const json::value& patch) {
   }
   if (!document.is_object()) document.emplace_object();
   json::object& target = document.get_object();
+  bool deletes = false;
   for (const auto& [key, change] : patch.get_object()) {
-    if (!change.is_null()) {
-      apply_merge_patch(target[key], change);
-    } else if (auto found = target.find(key); found != target.end()) {
-      target.stable_erase(found);
-    }
+    if (!change.is_null()) apply_merge_patch(target[key], change);
+    else deletes = deletes || target.contains(key);
   }
+  if (!deletes) return;
+  erase_members_if(target, [&](const auto& member) {
+    const json::value* change = patch.get_object().if_contains(member.key());
+    return change && change->is_null();
+  });
 }
 
 json::value make_merge_patch(const json::value& before, const json::value& after) {

@@ -27,6 +27,43 @@ TEST(Json, reports_duplicate_keys_by_path) {
   EXPECT_EQ(twice, (std::vector<std::string>{"spec.list[1].a", "spec.b"}));
 }
 
+TEST(Json, names_duplicate_keys_in_bounded_words) {
+  std::string text = "{\"" + std::string(1'000'000, 'k') + "\":{\"a\":0";
+  for (int i = 0; i < 10'000; i++) text += ",\"a\":1";
+  std::vector<std::string> twice;
+  ASSERT_TRUE(parse_json(text + "}}", &twice));
+  ASSERT_EQ(twice.size(), kDuplicateKeysMax);
+  EXPECT_LT(twice.front().size(), kPathBytesMax + 10);
+  EXPECT_EQ(shortened_path("spec.replicas"), "spec.replicas");
+  EXPECT_EQ(shortened_path(std::string(kPathBytesMax - 1, 'x') + "é!"), std::string(kPathBytesMax - 1, 'x') + "...");
+}
+
+TEST(Json, skips_a_byte_order_mark) {
+  auto value = parse_json("\xef\xbb\xbf{\"a\":1}");
+  ASSERT_TRUE(value) << value.error().text();
+  EXPECT_EQ(to_text(*value), "{\"a\":1}");
+  EXPECT_FALSE(parse_json("\xef\xbb\xbf"));
+  EXPECT_FALSE(parse_json("{}\xef\xbb\xbf"));
+}
+
+TEST(Json, measures_depth_without_going_deeper) {
+  struct Row {
+    const char* text;
+    size_t levels;
+  };
+  for (const Row& row : {Row{"1", 0}, Row{"{}", 1}, Row{"[]", 1}, Row{R"({"a":1})", 1}, Row{R"({"a":[1,{"b":[]}]})", 4}}) {
+    json::value value = *parse_json(row.text);
+    EXPECT_FALSE(deeper_than(value, row.levels)) << row.text;
+    EXPECT_EQ(row.levels > 0 && deeper_than(value, row.levels - 1), row.levels > 0) << row.text;
+  }
+}
+
+TEST(Json, members_are_taken_out_in_one_go) {
+  json::value value = *parse_json(R"({"z":1,"a":2,"m":3,"b":4})");
+  erase_members_if(value.get_object(), [](const auto& member) { return member.key() == "a" || member.key() == "b"; });
+  EXPECT_EQ(to_text(value), R"({"z":1,"m":3})");
+}
+
 TEST(Json, lies_where_it_is_told_to_with_its_copies) {
   std::string text = R"({"a":{"b":[1,{"c":"a string that is too long to lie in its value"}]}})";
   json::value value = MUST(parse_json(text, nullptr, arena_for(text)));

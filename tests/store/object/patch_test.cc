@@ -76,6 +76,93 @@ TEST(JsonPatch, has_limits) {
   EXPECT_EQ(apply_json_patch(document, doubling).error().code(), Code::too_large);
 }
 
+// Doubles the depth with each operation: a list is copied into its own innermost one.
+json::array doubling_depth(size_t times) {
+  json::array operations{json::object{{"op", "add"}, {"path", "/x"}, {"value", *parse_json("[[]]")}}};
+  std::string innermost = "/x/0";
+  for (size_t i = 0, depth = 2; i < times; i++, depth *= 2) {
+    operations.push_back(json::object{{"op", "copy"}, {"from", "/x"}, {"path", innermost + "/0"}});
+    for (size_t j = 0; j < depth; j++) innermost += "/0";
+  }
+  return operations;
+}
+
+TEST(JsonPatch, never_nests_deeper_than_a_document_may) {
+  json::value document = json::object();
+  auto failed = apply_json_patch(document, doubling_depth(17));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code(), Code::bad_request) << failed.error().text();
+  EXPECT_FALSE(deeper_than(document, kJsonDepthMax));
+
+  auto nested = [](size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  struct Row {
+    std::string name, document, patch;
+    bool good;
+  };
+  std::string deep = nested(60), place = "/a/b";  // /a/b holds 60 levels; steps of a place are levels, too
+  std::string inside = place;
+  for (int i = 0; i < 59; i++) inside += "/0";
+  std::string both = R"({"a":{"b":)" + deep + R"(},"c":)" + nested(39) + R"(,"d":)" + nested(38) + "}";
+  for (const Row& row : {
+           Row{"add, as deep as may be", both, R"([{"op":"add","path":")" + inside + R"(/0","value":)" + nested(38) + "}]", true},
+           Row{"add", both, R"([{"op":"add","path":")" + inside + R"(/0","value":)" + nested(39) + "}]", false},
+           Row{"add to the end", both, R"([{"op":"add","path":")" + inside + R"(/-","value":)" + nested(39) + "}]", false},
+           Row{"replace, as deep as may be", both, R"([{"op":"replace","path":")" + inside + R"(","value":)" + nested(39) + "}]",
+               true},
+           Row{"replace", both, R"([{"op":"replace","path":")" + inside + R"(","value":)" + nested(40) + "}]", false},
+           Row{"replace the whole", both, R"([{"op":"replace","path":"","value":)" + nested(98) + "}]", true},
+           Row{"copy, as deep as may be", both, R"([{"op":"copy","from":"/d","path":")" + inside + R"(/0"}])", true},
+           Row{"copy", both, R"([{"op":"copy","from":"/c","path":")" + inside + R"(/0"}])", false},
+           Row{"move, as deep as may be", both, R"([{"op":"move","from":"/d","path":")" + inside + R"(/0"}])", true},
+           Row{"move", both, R"([{"op":"move","from":"/c","path":")" + inside + R"(/0"}])", false},
+       }) {
+    document = *parse_json(row.document);
+    auto done = apply_json_patch(document, *parse_json(row.patch));
+    EXPECT_EQ(bool(done), row.good) << row.name << (done ? "" : ": " + done.error().text());
+    EXPECT_FALSE(deeper_than(document, kJsonDepthMax)) << row.name;
+  }
+  std::string path;
+  for (int i = 0; i < 1'000'000; i++) path += "/0";
+  failed = apply_json_patch(document, json::array{json::object{{"op", "remove"}, {"path", path}}});
+  EXPECT_EQ(failed.error().code(), Code::bad_request);
+  EXPECT_LT(failed.error().text().size(), 2000u);
+}
+
+TEST(JsonPatch, bounds_what_it_moves_around) {
+  auto times = [](size_t count, const json::value& operation) { return json::array(count, operation); };
+  json::value document = json::object{{"a", json::array(1'000'000, 1)}};
+  EXPECT_EQ(apply_json_patch(document, times(10'000, *parse_json(R"({"op":"remove","path":"/a/0"})"))).error().code(),
+            Code::too_large);
+  document = json::object{{"a", json::array(10'000, 1)}};
+  EXPECT_TRUE(apply_json_patch(document, times(10'000, *parse_json(R"({"op":"remove","path":"/a/0"})"))));
+  document = json::object{{"a", json::array(100'000, 1)}};
+  json::array moves;
+  for (int i = 0; i < 5000; i++) {
+    moves.push_back(*parse_json(R"({"op":"move","from":"/a","path":"/b"})"));
+    moves.push_back(*parse_json(R"({"op":"move","from":"/b","path":"/a"})"));
+  }
+  EXPECT_EQ(apply_json_patch(document, moves).error().code(), Code::too_large);
+  json::object members;
+  for (int i = 0; i < 100'000; i++) members["k" + std::to_string(i)] = i;
+  json::array removals;
+  for (int i = 0; i < 10'000; i++) removals.push_back(json::object{{"op", "remove"}, {"path", "/k" + std::to_string(i)}});
+  document = members;
+  EXPECT_EQ(apply_json_patch(document, removals).error().code(), Code::too_large);
+}
+
+TEST(MergePatch, takes_many_members_out_at_once) {
+  json::object members, deletions;
+  for (int i = 0; i < 200'000; i++) {
+    members["k" + std::to_string(i)] = i;
+    if (i % 3 != 0) deletions["k" + std::to_string(i)] = nullptr;
+  }
+  json::value document = members;
+  apply_merge_patch(document, deletions);  // each by itself would move all that follow it: minutes
+  ASSERT_EQ(document.get_object().size(), 66'667u);
+  EXPECT_EQ(document.get_object().begin()->key(), "k0");
+  EXPECT_EQ((document.get_object().end() - 1)->key(), "k199998") << "the rest keeps its order";
+}
+
 TEST(MergePatch, follows_rfc_7386_appendix_a) {
   struct Row {
     const char *document, *patch, *want;
