@@ -3,6 +3,7 @@
 // now, and what is live. Additions and changes are what differs between now and live; deletions are what was applied last
 // and is not any more, and is still live. Everything else belongs to others and is left alone. See merge.h.
 #include <string>
+#include <vector>
 
 #include "store/object/quantity.h"
 #include "store/schema/merge.h"
@@ -105,26 +106,17 @@ class Differ {
     return keys;
   }
 
-  // Does `live` hold what `now` holds in another order?
-  static bool reordered(const json::array& now, const json::array& live, std::string_view key) {
-    size_t at = 0;
-    for (const json::value& item : live) {
-      if (!find_item(now, item, key)) continue;
-      while (at < now.size() && !find_item(live, now[at], key)) ++at;
-      if (at >= now.size() || !same_item(now[at], item, key)) return true;
-      ++at;
-    }
-    return false;
-  }
-
   void values(std::string_view name, const json::array& last, const json::array& now, const json::array& live,
               json::object& patch) {
+    ItemNumbers numbers = number_values({&last, &now, &live});
+    const auto &of_last = numbers.of_list[0], &of_now = numbers.of_list[1], &of_live = numbers.of_list[2];
+    Positions in_now(of_now, numbers.count), in_live(of_live, numbers.count);
     json::array added, removed;
-    for (const json::value& item : now) {
-      if (!find_item(live, item, "")) added.push_back(item);
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (in_live.count(of_now[i]) == 0) added.push_back(now[i]);
     }
-    for (const json::value& item : last) {
-      if (!find_item(now, item, "") && find_item(live, item, "")) removed.push_back(item);
+    for (size_t i = 0; i < last.size(); ++i) {
+      if (in_now.count(of_last[i]) == 0 && in_live.count(of_last[i]) > 0) removed.push_back(last[i]);
     }
     if (added.empty() && removed.empty()) return;
     if (!removed.empty()) patch["$deleteFromPrimitiveList/" + std::string(name)] = std::move(removed);
@@ -132,33 +124,93 @@ class Differ {
     if (!added.empty()) patch[name] = std::move(added);
   }
 
+  // One of the three states of a list.
+  struct ListState {
+    ListState(const ItemNumbers& by_key, const ItemNumbers& by_all, size_t list)
+        : numbers(by_key.of_list[list]), keyed(numbers, by_key.count), whole(by_all.of_list[list], by_all.count) {}
+    std::vector<size_t> numbers;
+    Positions keyed, whole;  // by merge key; by all keys
+  };
+
+  // For each item of `of` the one in `in` that is the same one; kNoItem: there is none. Several with the same keys are taken in
+  // turn. One that is the only one with its merge key in both may have changed its further keys.
+  static std::vector<size_t> counterparts(const ListState& of, const ListState& in, const ItemNumbers& by_key,
+                                          const ItemNumbers& by_all) {
+    std::vector<size_t> found(of.numbers.size(), kNoItem);
+    for (size_t number = 0; number < by_all.count; ++number) {
+      size_t there = in.whole.first(number);
+      for (size_t at = of.whole.first(number); at != kNoItem && there != kNoItem; at = of.whole.next(at)) {
+        found[at] = there;
+        there = in.whole.next(there);
+      }
+    }
+    for (size_t number = 0; number < by_key.count; ++number) {
+      if (of.keyed.count(number) == 1 && in.keyed.count(number) == 1) found[of.keyed.first(number)] = in.keyed.first(number);
+    }
+    return found;
+  }
+
   void items(const Field& field, const json::array& last, const json::array& now, const json::array& live, json::object& patch) {
     std::string_view key = field.merge_key();
+    std::vector<std::string_view> further = further_keys(field);
+    ItemNumbers by_key = number_items(field, {&last, &now, &live}), by_all = number_by_all_keys(field, {&last, &now, &live});
+    ListState in_last(by_key, by_all, 0), in_now(by_key, by_all, 1), in_live(by_key, by_all, 2);
+    std::vector<size_t> live_of_now = counterparts(in_now, in_live, by_key, by_all),
+                        last_of_now = counterparts(in_now, in_last, by_key, by_all),
+                        now_of_last = counterparts(in_last, in_now, by_key, by_all),
+                        live_of_last = counterparts(in_last, in_live, by_key, by_all);
+    // The keys beside the merge key are only named where that alone does not tell.
+    auto ambiguous = [&](size_t number) { return in_now.keyed.count(number) > 1 || in_live.keyed.count(number) > 1; };
+    auto name_further = [&](size_t number, const json::value& item, json::object& named) {
+      if (!ambiguous(number)) return;
+      for (std::string_view name : further) {
+        const json::value* value = item.get_object().if_contains(name);
+        const Field* known = field_of(type_of(&field), name);
+        if (named.contains(name)) continue;
+        if (value) named[name] = *value;
+        else if (known && !known->default_json().empty()) named[name] = *parse_json(known->default_json());
+      }
+    };
     json::array changes, order;
-    for (const json::value& item : now) {
-      const json::value* id = item.is_object() ? item.get_object().if_contains(key) : nullptr;
-      if (!id) {  // cannot be told from others: the server will say so
+    std::vector<size_t> common;                       // numbers of the items that both have, as they stand in `now`
+    std::vector<bool> is_common(live.size(), false);  // by position in `live`
+    for (size_t i = 0; i < now.size(); ++i) {
+      const json::value& item = now[i];
+      if (in_now.numbers[i] == kNoItem) {  // cannot be told from others: the server will say so
         changes.push_back(item);
         continue;
       }
-      order.push_back(json::object{{key, *id}});
-      const json::value* there = find_item(live, item, key);
-      if (!there) {
+      const json::value& id = item.get_object().at(key);
+      order.push_back(json::object{{key, id}});
+      size_t at = live_of_now[i];
+      if (at == kNoItem) {
         changes.push_back(item);
+        if (changes.back().is_object()) name_further(in_now.numbers[i], item, changes.back().get_object());
         continue;
       }
-      json::object inner =
-          object(type_of(&field), object_or_empty(find_item(last, item, key)), item.get_object(), object_or_empty(there));
+      common.push_back(in_now.numbers[i]);
+      is_common[at] = true;
+      size_t before = last_of_now[i];
+      json::object inner = object(type_of(&field), object_or_empty(before == kNoItem ? nullptr : &last[before]),
+                                  item.get_object(), object_or_empty(&live[at]));
       if (inner.empty()) continue;
       if (field.retains_keys) inner["$retainKeys"] = keys_of(item.get_object());
-      inner[key] = *id;
+      inner[key] = id;
+      name_further(in_now.numbers[i], item, inner);
       changes.push_back(std::move(inner));
     }
-    for (const json::value& item : last) {
-      if (find_item(now, item, key) || !find_item(live, item, key)) continue;
-      changes.push_back(json::object{{"$patch", "delete"}, {key, item.get_object().at(key)}});
+    for (size_t i = 0; i < last.size(); ++i) {
+      if (in_last.numbers[i] == kNoItem || now_of_last[i] != kNoItem) continue;
+      size_t at = live_of_last[i];
+      if (at == kNoItem) continue;
+      json::object deletion{{"$patch", "delete"}, {key, last[i].get_object().at(key)}};
+      name_further(in_last.numbers[i], live[at], deletion);
+      changes.push_back(std::move(deletion));
     }
-    if (changes.empty() && !reordered(now, live, key)) return;
+    std::vector<size_t> common_in_live;
+    for (size_t at = 0; at < live.size(); ++at)
+      if (is_common[at]) common_in_live.push_back(in_live.numbers[at]);
+    if (changes.empty() && common == common_in_live) return;  // what no order by merge keys can tell apart stays as it is
     patch["$setElementOrder/" + std::string(field.name())] = std::move(order);
     if (!changes.empty()) patch[field.name()] = std::move(changes);
   }

@@ -2,12 +2,14 @@
 // Applying a strategic merge patch. See merge.h; the other direction is diff.cc.
 //
 // Objects merge field by field. A list whose field says `merge` is merged item by item: items of the patch are looked up by
-// the merge key (or by value), changed, added or, with $patch: delete, removed. Then it is put in order: items that the
-// patch (or $setElementOrder) names stand as it names them, the others keep their places among the original's as well as
-// both orders allow.
+// the merge key (or by value), changed, added or, with $patch: delete, removed; deletions come first. Then it is put in order:
+// items that the patch (or $setElementOrder) names stand as it names them, the others keep their places among the original's as
+// well as both orders allow. The work grows with the size of lists and patch, not with their product.
 #include "store/schema/merge.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,32 +27,157 @@ constexpr std::string_view kDeletePrefix = "$deleteFromPrimitiveList/";
 
 Error bad_patch(const std::string& what) { return Error(Code::bad_request, "strategic merge patch: " + what); }
 
-int64_t place(const json::array& list, const json::value& item, std::string_view key) {
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (same_item(list[i], item, key)) return int64_t(i);
+// A list being merged: what it holds now, and which items of the patch and of the wanted order are the same ones.
+class MergedList {
+ public:
+  // `order_given`: the patch names the order itself, and with it how many items of a number there are to be.
+  MergedList(const Field& field, const json::array& original, const json::array& patch, const json::array& order,
+             bool order_given)
+      : further_(further_keys(field)), order_given_(order_given), items_(original), original_size_(original.size()) {
+    ItemNumbers numbers = number_items(field, {&original, &patch, &order});
+    by_key_ = Numbered(numbers);
+    if (!further_.empty()) by_all_ = Numbered(number_by_all_keys(field, {&original, &patch}));
+    ordered_.emplace(numbers.of_list[2], numbers.count);
+    gone_.assign(items_.size(), false);
+    taken_.assign(items_.size(), false);
+    present_.assign(numbers.count, 0);
+    for (size_t number : by_key_.of_items)
+      if (number != kNoItem) ++present_[number];
   }
-  return -1;
-}
 
-// `merged` with what `order` names in that order, and the rest as it stood in `original`.
-json::array in_element_order(json::array merged, const json::array& order, const json::array& original, std::string_view key) {
-  json::array ordered, others;
-  for (json::value& item : merged) (find_item(order, item, key) ? ordered : others).push_back(std::move(item));
-  auto by = [&](const json::array& list) {
-    return [&list, key](const json::value& a, const json::value& b) { return place(list, a, key) < place(list, b, key); };
-  };
-  std::stable_sort(ordered.begin(), ordered.end(), by(order));
-  json::array out;
-  size_t other = 0, next = 0;
-  while (other < others.size() || next < ordered.size()) {
-    bool take_other = next >= ordered.size();
-    if (!take_other && other < others.size()) {
-      int64_t left = place(original, others[other], key), right = place(original, ordered[next], key);
-      take_other = left >= 0 && right >= 0 && left < right;
+  // Takes out what is the same as item `i` of the patch. Where its key stands for several items, the patch does not say which of
+  // them it means, and its order names the key: so many stay, the first ones.
+  void remove(size_t i, const json::value& item) {
+    bool exact = says_which(item);
+    Numbered& by = exact ? by_all_ : by_key_;
+    size_t number = by.of_patch[i], key = by_key_.of_patch[i];
+    size_t stay = order_given_ && !exact && present_[key] > 1 ? ordered_->count(key) : 0;
+    if (by.removed[number]) return;
+    by.removed[number] = true;
+    for (size_t at = by.positions->first(number); at != kNoItem; at = by.positions->next(at)) {
+      if (gone_[at]) continue;
+      if (stay > 0) {
+        --stay;
+        continue;
+      }
+      gone_[at] = true;
+      --present_[key];
     }
-    out.push_back(std::move(take_other ? others[other++] : ordered[next++]));
   }
-  return out;
+
+  // The item that item `i` of the patch is about; kNoItem: it is a new one. After all removals.
+  size_t find(size_t i, const json::value& item) {
+    size_t key = by_key_.of_patch[i];
+    size_t first = by_key_.skip(by_key_.alive, key, [&](size_t at) { return gone_[at]; });
+    if (further_.empty() || first == kNoItem) return first;
+    bool exact = says_which(item);
+    Numbered& by = exact ? by_all_ : by_key_;
+    size_t same = by.skip(by.free, by.of_patch[i], [&](size_t at) { return gone_[at] || taken_[at]; });
+    // Where it is none of those that are there, Kubernetes makes it of the first one. But that one stays as it is where the patch
+    // tells of it by itself, or where there are to be more than there are.
+    bool is_new = same == kNoItem && exact && (taken_[first] || ordered_->count(key) > present_[key]);
+    if (is_new) return kNoItem;
+    size_t found = same != kNoItem ? same : first;
+    taken_[found] = true;
+    return found;
+  }
+
+  json::value& at(size_t position) { return items_[position]; }
+  json::value& add(size_t i, json::value item) {
+    size_t key = by_key_.of_patch[i];
+    items_.push_back(std::move(item));
+    gone_.push_back(false);
+    taken_.push_back(true);
+    by_key_.add(key);
+    if (!further_.empty()) by_all_.add(by_all_.of_patch[i]);
+    if (key != kNoItem) ++present_[key];
+    return items_.back();
+  }
+
+  // The items, what the order names in that order, and the rest as it stood.
+  json::array in_order() {
+    struct Ranked {
+      size_t rank, position;
+    };
+    std::vector<Ranked> ordered;
+    std::vector<size_t> others;
+    std::vector<size_t> seen(present_.size(), kNoItem);  // by number: the place in the order that its last item has
+    for (size_t at = 0; at < items_.size(); ++at) {
+      if (gone_[at]) continue;
+      size_t number = by_key_.of_items[at];
+      if (ordered_->count(number) == 0) {
+        others.push_back(at);
+        continue;
+      }
+      size_t rank = seen[number] == kNoItem ? ordered_->first(number) : ordered_->next(seen[number]);
+      if (rank == kNoItem) rank = seen[number];
+      seen[number] = rank;
+      ordered.push_back({rank, at});
+    }
+    std::stable_sort(ordered.begin(), ordered.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
+    json::array out(items_.storage());
+    out.reserve(ordered.size() + others.size());
+    size_t other = 0, next = 0;
+    while (other < others.size() || next < ordered.size()) {
+      bool take_other = next >= ordered.size();
+      if (!take_other && other < others.size()) {
+        size_t left = others[other], right = ordered[next].position;
+        take_other = left < original_size_ && right < original_size_ && left < right;
+      }
+      out.push_back(std::move(items_[take_other ? others[other++] : ordered[next++].position]));
+    }
+    return out;
+  }
+
+ private:
+  struct Numbered {
+    Numbered() = default;
+    explicit Numbered(const ItemNumbers& numbers)
+        : of_items(numbers.of_list[0]), of_patch(numbers.of_list[1]), removed(numbers.count, false) {
+      positions.emplace(of_items, numbers.count);
+      for (size_t number = 0; number < numbers.count; ++number) alive.push_back(positions->first(number));
+      free = alive;
+    }
+    void add(size_t number) {
+      of_items.push_back(number);
+      positions->add(number);
+      if (number != kNoItem && alive[number] == kNoItem) alive[number] = of_items.size() - 1;
+    }
+    // The first position of a number that is not to be passed over. `from` remembers it: what was passed over once stays so.
+    template <typename F>
+    size_t skip(std::vector<size_t>& from, size_t number, F&& passed_over) {
+      if (number == kNoItem) return kNoItem;
+      size_t& at = from[number];
+      while (at != kNoItem && passed_over(at)) at = positions->next(at);
+      return at;
+    }
+
+    std::vector<size_t> of_items, of_patch;
+    std::optional<Positions> positions;  // of the items
+    std::vector<bool> removed;           // by number
+    std::vector<size_t> alive, free;     // by number: the first that is there; that the patch has said nothing of
+  };
+
+  bool says_which(const json::value& item) const {
+    return !further_.empty() &&
+           std::all_of(further_.begin(), further_.end(), [&](std::string_view key) { return find_keys(item, {key}); });
+  }
+
+  const std::vector<std::string_view> further_;
+  const bool order_given_;
+  json::array items_;
+  const size_t original_size_;
+  Numbered by_key_, by_all_;  // by merge key; by all keys, where there are further ones
+  std::optional<Positions> ordered_;
+  std::vector<size_t> present_;     // by number of the key
+  std::vector<bool> gone_, taken_;  // by position: removed; the patch has said what becomes of it
+};
+
+std::set<std::string_view> texts_of(const json::array& list) {
+  std::set<std::string_view> texts;
+  for (const json::value& item : list)
+    if (const json::string* text = item.if_string()) texts.insert(*text);
+  return texts;
 }
 
 class Merger {
@@ -68,19 +195,16 @@ class Merger {
     TRY(delete_from_primitive_lists(original, patch));
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
-      if (name.starts_with("$")) continue;
+      if (name.starts_with("$") || pair.value().is_null()) continue;
       TRY(member(field_of(type, name), name, original, patch, pair.value()));
     }
+    drop_nulls_of(patch, original);
     return order_untouched_lists(type, original, patch);
   }
 
  private:
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
                       const json::value& change) {
-    if (change.is_null()) {
-      drop(original, name);
-      return {};
-    }
     json::value& old = original[name];
     if (change.is_object()) {
       if (!old.is_object()) old.emplace_object();
@@ -102,10 +226,8 @@ class Merger {
   Result<void> entries(const Field& field, json::object& original, const json::object& patch) {
     if (const json::value* directive = patch.if_contains(kPatch); directive && *directive == "replace") original.clear();
     for (const auto& pair : patch) {
-      if (pair.key() == kPatch) continue;
-      if (pair.value().is_null()) {
-        drop(original, pair.key());
-      } else if (pair.value().is_object()) {
+      if (pair.key() == kPatch || pair.value().is_null()) continue;
+      if (pair.value().is_object()) {
         json::value& old = original[pair.key()];
         if (!old.is_object()) old.emplace_object();
         TRY(object(type_of(&field), old.get_object(), pair.value().get_object()));
@@ -113,7 +235,19 @@ class Merger {
         original[pair.key()] = pair.value();
       }
     }
+    drop_nulls_of(patch, original);
     return {};
+  }
+
+  static void drop_nulls_of(const json::object& patch, json::object& original) {
+    auto deletes = [&](const auto& pair) { return pair.value().is_null() && !pair.key().starts_with("$"); };
+    bool any =
+        std::any_of(patch.begin(), patch.end(), [&](const auto& pair) { return deletes(pair) && original.contains(pair.key()); });
+    if (!any) return;
+    erase_members_if(original, [&](const auto& pair) {
+      auto named = patch.find(pair.key());
+      return named != patch.end() && deletes(*named);
+    });
   }
 
   // A value that replaces another: without directives and nulls.
@@ -134,11 +268,8 @@ class Merger {
 
   static Result<void> retain(json::object& original, const json::value& keys) {
     if (!keys.is_array()) return bad_patch("$retainKeys must be a list");
-    std::vector<std::string> gone;
-    for (const auto& pair : original) {
-      if (!find_item(keys.get_array(), json::value(pair.key()), "")) gone.emplace_back(pair.key());
-    }
-    for (const std::string& name : gone) drop(original, name);
+    std::set<std::string_view> kept = texts_of(keys.get_array());
+    erase_members_if(original, [&](const auto& pair) { return !kept.contains(pair.key()); });
     return {};
   }
 
@@ -149,9 +280,11 @@ class Merger {
       if (!pair.value().is_array()) return bad_patch(std::string(name) + " must be a list");
       json::value* list = original.if_contains(name.substr(kDeletePrefix.size()));
       if (!list || !list->is_array()) continue;
-      json::array kept;
-      for (json::value& item : list->get_array()) {
-        if (!find_item(pair.value().get_array(), item, "")) kept.push_back(std::move(item));
+      ItemNumbers numbers = number_values({&list->get_array(), &pair.value().get_array()});
+      Positions named(numbers.of_list[1], numbers.count);
+      json::array kept(list->storage());
+      for (size_t i = 0; i < list->get_array().size(); ++i) {
+        if (named.count(numbers.of_list[0][i]) == 0) kept.push_back(std::move(list->get_array()[i]));
       }
       *list = std::move(kept);
     }
@@ -168,8 +301,7 @@ class Merger {
       const Field* field = field_of(type, name);
       json::value* list = original.if_contains(name);
       if (!field || !field->merges || !list || !list->is_array() || patch.contains(name)) continue;
-      json::array before = list->get_array();
-      *list = in_element_order(before, pair.value().get_array(), before, field->merge_key());
+      *list = MergedList(*field, list->get_array(), {}, pair.value().get_array(), true).in_order();
     }
     return {};
   }
@@ -177,34 +309,42 @@ class Merger {
   Result<json::array> list(const Field& field, const json::array& original, const json::array& patch, const json::value* order) {
     if (order && !order->is_array()) return bad_patch("$setElementOrder/" + std::string(field.name()) + " must be a list");
     std::string_view key = field.merge_key();
-    json::array merged = original, named;
-    for (const json::value& change : patch) {
-      if (key.empty()) {
-        named.push_back(change);
-        if (!find_item(merged, change, "")) merged.push_back(change);
-        continue;
+    auto directive_of = [](const json::value& item) {
+      return item.is_object() ? item.get_object().if_contains(kPatch) : nullptr;
+    };
+    if (!key.empty()) {
+      for (const json::value& change : patch) {
+        if (!change.is_object()) return bad_patch("items of " + std::string(field.name()) + " must be objects");
+        if (const json::value* directive = directive_of(change); directive && *directive == "replace")
+          return replacement(field, patch);
+        if (!change.get_object().contains(key)) {
+          return bad_patch("an item of " + std::string(field.name()) + " does not contain its merge key " + std::string(key));
+        }
       }
-      if (!change.is_object()) return bad_patch("items of " + std::string(field.name()) + " must be objects");
-      const json::object& item = change.get_object();
-      const json::value* directive = item.if_contains(kPatch);
-      if (directive && *directive == "replace") return replacement(field, patch);
-      if (!item.contains(key)) {
-        return bad_patch("an item of " + std::string(field.name()) + " does not contain its merge key " + std::string(key));
-      }
-      if (directive && *directive == "delete") {
-        merged.erase(std::remove_if(merged.begin(), merged.end(), [&](auto& old) { return same_item(old, change, key); }),
-                     merged.end());
-        continue;
-      }
-      named.push_back(change);
-      int64_t at = place(merged, change, key);
-      if (at < 0) {
-        at = int64_t(merged.size());
-        merged.push_back(json::object());
-      }
-      TRY(object(type_of(&field), merged[size_t(at)].get_object(), item));
     }
-    return in_element_order(std::move(merged), order ? order->get_array() : named, original, key);
+    auto deletes = [&](const json::value& item) {
+      const json::value* directive = key.empty() ? nullptr : directive_of(item);
+      return directive && *directive == "delete";
+    };
+    json::array named;  // in the order that the patch gives, where it gives none by itself
+    for (size_t i = 0; !order && i < patch.size(); ++i)
+      if (!deletes(patch[i]))
+        named.push_back(key.empty() ? patch[i] : json::value(json::object{{key, patch[i].get_object().at(key)}}));
+    MergedList merged(field, original, patch, order ? order->get_array() : named, order != nullptr);
+    for (size_t i = 0; i < patch.size(); ++i)
+      if (deletes(patch[i])) merged.remove(i, patch[i]);
+    for (size_t i = 0; i < patch.size(); ++i) {
+      if (deletes(patch[i])) continue;
+      size_t at = merged.find(i, patch[i]);
+      if (key.empty()) {
+        if (at == kNoItem) merged.add(i, patch[i]);
+        continue;
+      }
+      json::value& item = at == kNoItem ? merged.add(i, json::object()) : merged.at(at);
+      if (!item.is_object()) item.emplace_object();
+      TRY(object(type_of(&field), item.get_object(), patch[i].get_object()));
+    }
+    return merged.in_order();
   }
 
   // {"$patch": "replace"} as an item: the patch's other items are the list.

@@ -2,6 +2,8 @@
 // Cells of pods. The status column says in one word what a person should know: the first init container that is not done,
 // else the reason of a container that waits or ended, else the phase; and Terminating before all else.
 // Source: Kubernetes "Pod Lifecycle"; kubectl's observable output.
+#include <set>
+
 #include "runtime/base/text.h"
 #include "store/schema/table.h"
 #include "store/schema/table/cells.h"
@@ -19,12 +21,14 @@ bool has_condition(view::Pod pod, std::string_view type, std::string_view status
   return false;
 }
 
-// An init container that keeps running beside the others.
-bool is_sidecar(view::Pod pod, std::string_view name) {
+// Names of the init containers that keep running beside the others.
+using Sidecars = std::set<std::string_view>;
+Sidecars sidecars_of(view::Pod pod) {
+  Sidecars names;
   for (view::Container container : pod.spec().init_containers()) {
-    if (container.name() == name) return container.restart_policy() == "Always";
+    if (container.restart_policy() == "Always") names.insert(container.name());
   }
-  return false;
+  return names;
 }
 
 std::string ended_as(view::ContainerStateTerminated ended, std::string_view prefix) {
@@ -35,13 +39,13 @@ std::string ended_as(view::ContainerStateTerminated ended, std::string_view pref
 }
 
 // What holds initialization up, "" when nothing does.
-std::string init_status(view::Pod pod) {
+std::string init_status(view::Pod pod, const Sidecars& sidecars) {
   size_t at = 0;
   for (view::ContainerStatus status : pod.status().init_container_statuses()) {
     size_t index = at++;
     view::ContainerStateTerminated ended = status.state().terminated();
     if (ended && ended.exit_code() == 0) continue;
-    if (is_sidecar(pod, status.name()) && status.started()) continue;
+    if (sidecars.contains(status.name()) && status.started()) continue;
     if (ended) return ended_as(ended, "Init:");
     std::string_view reason = status.state().waiting().reason();
     if (!reason.empty() && reason != "PodInitializing") return "Init:" + std::string(reason);
@@ -71,7 +75,7 @@ json::value pod_status(const CellInput& in) {
   for (view::PodCondition condition : pod.status().conditions()) {
     if (condition.type() == "PodScheduled" && condition.reason() == "SchedulingGated") reason = "SchedulingGated";
   }
-  std::string initializing = init_status(pod);
+  std::string initializing = init_status(pod, sidecars_of(pod));
   if (!initializing.empty()) reason = initializing;
   if (initializing.empty() || has_condition(pod, "Initialized", "True")) reason = container_status(pod, reason);
   if (!pod.metadata().deletion_timestamp().empty()) {
@@ -83,10 +87,10 @@ json::value pod_status(const CellInput& in) {
 
 json::value pod_ready(const CellInput& in) {
   view::Pod pod(in.object);
-  size_t total = pod.spec().containers().size(), ready = 0;
-  for (view::Container container : pod.spec().init_containers()) total += container.restart_policy() == "Always";
+  Sidecars sidecars = sidecars_of(pod);
+  size_t total = pod.spec().containers().size() + sidecars.size(), ready = 0;
   for (view::ContainerStatus status : pod.status().init_container_statuses()) {
-    ready += is_sidecar(pod, status.name()) && status.started() && status.ready();
+    ready += sidecars.contains(status.name()) && status.started() && status.ready();
   }
   for (view::ContainerStatus status : pod.status().container_statuses()) ready += status.ready() && status.state().running();
   return json::value(std::to_string(ready) + "/" + std::to_string(total));
@@ -104,13 +108,14 @@ struct Restarts {
 
 json::value pod_restarts(const CellInput& in) {
   view::Pod pod(in.object);
-  Restarts plain, sidecars, init;
+  Sidecars sidecars = sidecars_of(pod);
+  Restarts of_sidecars, init;
   for (view::ContainerStatus status : pod.status().init_container_statuses()) {
     init.add(status);
-    if (is_sidecar(pod, status.name())) sidecars.add(status);
+    if (sidecars.contains(status.name())) of_sidecars.add(status);
   }
-  bool initializing = !init_status(pod).empty() && !has_condition(pod, "Initialized", "True");
-  Restarts& shown = initializing ? init : sidecars;
+  bool initializing = !init_status(pod, sidecars).empty() && !has_condition(pod, "Initialized", "True");
+  Restarts& shown = initializing ? init : of_sidecars;
   if (!initializing) {
     for (view::ContainerStatus status : pod.status().container_statuses()) shown.add(status);
   }
@@ -127,8 +132,12 @@ json::value pod_ip(const CellInput& in) {
 
 json::value pod_gates(const CellInput& in) {
   view::Pod pod(in.object);
+  std::set<std::string_view> true_ones;
+  for (view::PodCondition condition : pod.status().conditions()) {
+    if (condition.status() == "True") true_ones.insert(condition.type());
+  }
   size_t total = pod.spec().readiness_gates().size(), passed = 0;
-  for (view::PodReadinessGate gate : pod.spec().readiness_gates()) passed += has_condition(pod, gate.condition_type(), "True");
+  for (view::PodReadinessGate gate : pod.spec().readiness_gates()) passed += true_ones.contains(gate.condition_type());
   if (total == 0) return or_none("");
   return json::value(std::to_string(passed) + "/" + std::to_string(total));
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/store/schema/prepared.h"
+
 namespace coracle::schema {
 namespace {
 
@@ -157,6 +159,150 @@ TEST(Merge, a_diff_takes_one_state_to_the_other) {
   auto merged = strategic_merge(info, from, strategic_diff(info, from, to));
   ASSERT_TRUE(merged) << merged.error().text();
   EXPECT_EQ(*merged, to) << to_text(*merged);
+}
+
+TEST(Merge, items_that_only_a_further_key_tells_apart_stay_apart) {
+  struct Row {
+    const char *name, *original, *patch, *want;
+  };
+  for (const Row& row : {
+           Row{"the protocol says which", R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"}])",
+               R"({"ports":[{"port":53,"protocol":"UDP","name":"u"}]})",
+               R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP","name":"u"}])"},
+           Row{"the default counts", R"([{"port":53,"protocol":"UDP"},{"port":53}])",
+               R"({"ports":[{"port":53,"protocol":"TCP","name":"t"}]})",
+               R"([{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP","name":"t"}])"},
+           Row{"without it, one after the other", R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"}])",
+               R"({"ports":[{"port":53,"name":"a"},{"port":53,"name":"b"}]})",
+               R"([{"port":53,"protocol":"TCP","name":"a"},{"port":53,"protocol":"UDP","name":"b"}])"},
+           Row{"one changes its protocol", R"([{"port":53,"protocol":"TCP"}])", R"({"ports":[{"port":53,"protocol":"UDP"}]})",
+               R"([{"port":53,"protocol":"UDP"}])"},
+           Row{"kubectl adds a second one", R"([{"port":53,"protocol":"TCP","nodePort":1}])",
+               R"({"$setElementOrder/ports":[{"port":53},{"port":53}],"ports":[{"port":53,"protocol":"UDP"}]})",
+               R"([{"port":53,"protocol":"TCP","nodePort":1},{"port":53,"protocol":"UDP"}])"},
+           Row{"both are named", R"([{"port":53,"protocol":"TCP"}])",
+               R"({"ports":[{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"}]})",
+               R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"}])"},
+           Row{"one is deleted by all its keys", R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"}])",
+               R"({"ports":[{"$patch":"delete","port":53,"protocol":"TCP"}]})", R"([{"port":53,"protocol":"UDP"}])"},
+           Row{"all are deleted by the merge key", R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"},{"port":1}])",
+               R"({"ports":[{"$patch":"delete","port":53}]})", R"([{"port":1}])"},
+           Row{"kubectl deletes one of two", R"([{"port":53,"protocol":"TCP"},{"port":53,"protocol":"UDP"}])",
+               R"({"$setElementOrder/ports":[{"port":53}],"ports":[{"$patch":"delete","port":53}]})",
+               R"([{"port":53,"protocol":"TCP"}])"},
+           Row{"one is replaced", R"([{"port":53,"protocol":"TCP"}])",
+               R"({"ports":[{"$patch":"delete","port":53},{"port":53,"protocol":"UDP"}]})", R"([{"port":53,"protocol":"UDP"}])"},
+       }) {
+    json::value original = json::object{{"spec", json::object{{"ports", *parse_json(row.original)}}}};
+    json::value patch = json::object{{"spec", *parse_json(row.patch)}};
+    auto merged = strategic_merge(catalog().of(kService), original, patch);
+    ASSERT_TRUE(merged) << row.name << merged.error().text();
+    EXPECT_EQ(to_text(*find(*merged, "spec.ports")), row.want) << row.name;
+  }
+}
+
+TEST(Merge, apply_tells_items_with_one_merge_key_apart) {
+  const KindInfo& info = catalog().of(kService);
+  auto ports = [](const char* list) { return json::value(json::object{{"spec", json::object{{"ports", *parse_json(list)}}}}); };
+  const char* both = R"([{"name":"t","port":53,"protocol":"TCP"},{"name":"u","port":53,"protocol":"UDP"}])";
+  json::value live = ports(R"([{"name":"t","port":53,"protocol":"TCP","targetPort":53,"nodePort":30001},
+      {"name":"u","port":53,"protocol":"UDP","targetPort":53,"nodePort":30002}])");
+  EXPECT_EQ(to_text(strategic_diff3(info, ports(both), ports(both), live)), "{}") << "the same again changes nothing";
+  struct Row {
+    const char *name, *last, *now;
+  };
+  for (const Row& row : {
+           Row{"first one, then both", R"([{"name":"t","port":53}])", both},
+           Row{"both, then one", both, R"([{"name":"u","port":53,"protocol":"UDP"}])"},
+           Row{"the second changes", both,
+               R"([{"name":"t","port":53,"protocol":"TCP"},{"name":"u","port":53,"protocol":"UDP","targetPort":54}])"},
+           Row{"they change places", both, R"([{"name":"u","port":53,"protocol":"UDP"},{"name":"t","port":53}])"},
+           Row{"one becomes another protocol", both, R"([{"name":"t","port":53},{"name":"s","port":53,"protocol":"SCTP"}])"},
+           Row{"the only one becomes another protocol", R"([{"name":"t","port":53}])",
+               R"([{"name":"t","port":53,"protocol":"UDP"}])"},
+       }) {
+    json::value last = ports(row.last), now = ports(row.now);
+    auto merged = strategic_merge(info, last, strategic_diff3(info, last, now, last));
+    ASSERT_TRUE(merged) << row.name << merged.error().text();
+    EXPECT_EQ(to_text(strategic_diff3(info, now, now, *merged)), "{}") << row.name << ": " << to_text(*merged);
+    EXPECT_EQ(get_array(*merged, "spec.ports").size(), get_array(now, "spec.ports").size()) << row.name << to_text(*merged);
+  }
+}
+
+TEST(Merge, every_merged_list_of_the_schema_is_applied_twice_without_a_change) {
+  size_t lists = 0;
+  for (const Type& type : catalog().types()) {
+    for (const Field& field : type.fields()) {
+      if (!field.merges || field.shape != Shape::list) continue;
+      ++lists;
+      std::string name = std::string(type.name()) + "." + std::string(field.name());
+      ASSERT_TRUE(field.merge_key().empty() || field.type().field(field.merge_key())) << name;
+      for (std::string_view key : field.list_keys()) ASSERT_NE(field.type().field(key), nullptr) << name;
+      json::array items = two_items_of(field, field.merge_key());
+      json::value both = json::object{{field.name(), items}}, first = json::object{{field.name(), json::array{items[0]}}};
+      auto same = strategic_merge(type, both, both);
+      ASSERT_TRUE(same) << name << same.error().text();
+      EXPECT_EQ(*same, both) << name;
+      auto added = strategic_merge(type, first, both);
+      ASSERT_TRUE(added) << name << added.error().text();
+      EXPECT_EQ(*added, both) << name;
+    }
+  }
+  EXPECT_GT(lists, 40u);
+}
+
+// Each of these took minutes, or hours, when each item was compared with each.
+TEST(Merge, the_work_grows_with_the_size_not_with_its_square) {
+  constexpr int kMany = 100'000;
+  json::array names, reversed, containers, unnamed, deletions, ports;
+  for (int i = 0; i < kMany; ++i) {
+    names.push_back(json::value("example.com/f" + std::to_string(i)));
+    reversed.push_back(json::value("example.com/f" + std::to_string(kMany - i)));
+    containers.push_back(json::object{{"name", "c" + std::to_string(i)}, {"image", "i"}});
+    deletions.push_back(json::object{{"name", "c" + std::to_string(i)}, {"$patch", "delete"}});
+    ports.push_back(json::object{{"port", 1}, {"protocol", "P" + std::to_string(i)}});
+  }
+  json::object labels, nulls, retained{{"$retainKeys", json::array{"name"}}};
+  for (int i = 0; i < kMany; ++i) labels["k" + std::to_string(i)] = "v", nulls["k" + std::to_string(i)] = nullptr;
+  auto in_metadata = [](const char* name, json::value value) {
+    return json::value(json::object{{"metadata", json::object{{name, std::move(value)}}}});
+  };
+  auto in_spec = [](const char* name, json::value value) {
+    return json::value(json::object{{"spec", json::object{{name, std::move(value)}}}});
+  };
+  struct Row {
+    const char* name;
+    const Kind& kind;
+    json::value original, patch;
+    const char* list;
+    size_t want;
+  };
+  for (const Row& row : {
+           Row{"finalizers", kPod, in_metadata("finalizers", names), in_metadata("finalizers", reversed), "metadata.finalizers",
+               kMany + 1},
+           Row{"new finalizers", kPod, json::object(), in_metadata("finalizers", names), "metadata.finalizers", kMany},
+           Row{"finalizers that go", kPod, in_metadata("finalizers", names),
+               in_metadata("$deleteFromPrimitiveList/finalizers", reversed), "metadata.finalizers", 1},
+           Row{"an order alone", kPod, in_metadata("finalizers", names), in_metadata("$setElementOrder/finalizers", reversed),
+               "metadata.finalizers", kMany},
+           Row{"containers", kPod, in_spec("containers", containers), in_spec("containers", containers), "spec.containers",
+               kMany},
+           Row{"containers that go", kPod, in_spec("containers", containers), in_spec("containers", deletions), "spec.containers",
+               0},
+           Row{"ports of one number", kService, in_spec("ports", ports), in_spec("ports", ports), "spec.ports", kMany},
+       }) {
+    auto merged = strategic_merge(catalog().of(row.kind), row.original, row.patch);
+    ASSERT_TRUE(merged) << row.name << merged.error().text();
+    EXPECT_EQ(get_array(*merged, row.list).size(), row.want) << row.name;
+    json::value diff = strategic_diff3(catalog().of(row.kind), row.original, row.original, row.original);
+    EXPECT_EQ(to_text(diff), "{}") << row.name;
+  }
+  auto bare = strategic_merge(catalog().of(kPod), in_metadata("labels", labels), in_metadata("labels", nulls));
+  ASSERT_TRUE(bare);
+  EXPECT_TRUE(get_object(*bare, "metadata.labels").empty());
+  auto kept = strategic_merge(catalog().of(kPod), json::value(labels), json::value(retained));
+  ASSERT_TRUE(kept);
+  EXPECT_TRUE(kept->get_object().empty());
 }
 
 }  // namespace

@@ -31,6 +31,30 @@ inline json::value prepared(const Kind& kind, std::string_view text) {
   return value;
 }
 
+// Two items of a list that merges: told apart by the last of its keys alone, or by their values where it has none. `first_key`: a
+// key that stands before the others, beside those that the list has.
+inline json::array two_items_of(const Field& list, std::string_view first_key) {
+  auto value_of = [](const Field* key, int i) {
+    if (key && (key->form == Form::int32 || key->form == Form::int64 || key->form == Form::int_or_string))
+      return json::value(i + 1);
+    std::vector<std::string_view> values = key ? key->values() : std::vector<std::string_view>();
+    return values.size() < 2 ? json::value("x" + std::to_string(i)) : json::value(values[size_t(i)]);
+  };
+  std::vector<std::string_view> keys = list.list_keys();
+  if (!first_key.empty()) {
+    std::erase(keys, first_key);
+    keys.insert(keys.begin(), first_key);
+  }
+  if (keys.empty()) return json::array{value_of(nullptr, 0), value_of(nullptr, 1)};
+  json::array items;
+  for (int i : {0, 1}) {
+    json::object item;
+    for (std::string_view key : keys) item[key] = value_of(list.type().field(key), key == keys.back() ? i : 0);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
 // A line for each cause.
 inline std::string shown(const std::vector<Cause>& causes) {
   std::string text;

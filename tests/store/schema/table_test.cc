@@ -133,6 +133,25 @@ TEST(Table, says_what_a_pod_does) {
   }
 }
 
+// Took minutes when each status looked for its container.
+TEST(Table, a_pod_of_many_containers_is_shown_at_once) {
+  json::array containers, statuses, gates, conditions;
+  for (int i = 0; i < 30'000; ++i) {
+    std::string name = "c" + std::to_string(i);
+    containers.push_back(json::object{{"name", name}, {"restartPolicy", "Always"}});
+    statuses.push_back(json::object{{"name", name}, {"started", true}, {"ready", true}, {"restartCount", 1}});
+    gates.push_back(json::object{{"conditionType", name}});
+    conditions.push_back(json::object{{"type", name}, {"status", i % 2 ? "True" : "False"}});
+  }
+  json::value pod = json::object{
+      {"metadata", json::object{{"name", "p"}}},
+      {"spec", json::object{{"initContainers", containers}, {"readinessGates", gates}}},
+      {"status", json::object{{"phase", "Running"}, {"initContainerStatuses", statuses}, {"conditions", conditions}}}};
+  std::string row = row_text(kPod, pod);
+  EXPECT_NE(row.find("30000/30000"), std::string::npos) << row;
+  EXPECT_NE(row.find("15000/30000"), std::string::npos) << row;
+}
+
 TEST(Table, is_a_table_with_what_was_asked_for) {
   json::value pod = *parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"status":{"phase":"Succeeded"}})");
   const json::value* objects[] = {&pod};
