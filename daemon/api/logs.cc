@@ -51,7 +51,7 @@ Result<LogRequest> read_log_request(Call& call) {
   request.tail_lines = TRY(number(query, "tailLines", 0));
   request.limit_bytes = TRY(number(query, "limitBytes", 1));
   auto since_seconds = TRY(number(query, "sinceSeconds", 1));
-  if (since_seconds) request.since = call.house.clock.now() - std::chrono::seconds(*since_seconds);
+  if (since_seconds) request.since = call.house.clock.now() - bounded_seconds(*since_seconds);
   if (std::string_view time = query.get("sinceTime"); !time.empty()) {
     if (since_seconds)
       return invalid_log("sinceSeconds", std::to_string(*since_seconds),

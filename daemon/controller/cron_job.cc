@@ -22,7 +22,7 @@ DueRun due_run(view::CronJob cron_job, const schema::Schedule& schedule, const s
   std::optional<WallTime> latest = schedule.last(earliest, now, zone);
   if (!latest) return due;
   if (cron_job.spec().has_starting_deadline_seconds()) {
-    WallTime deadline = now - std::chrono::seconds(cron_job.spec().starting_deadline_seconds());
+    WallTime deadline = now - bounded_seconds(cron_job.spec().starting_deadline_seconds());
     if (*latest <= deadline) {
       due.missed = latest;
       return due;

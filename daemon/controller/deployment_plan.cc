@@ -364,7 +364,7 @@ class DeploymentPlanner {
   std::optional<std::chrono::seconds> deadline() const {
     const json::value* seconds = find(object_.json(), "spec.progressDeadlineSeconds");
     if (!seconds || !seconds->is_int64() || seconds->get_int64() >= 2147483647) return std::nullopt;
-    return std::chrono::seconds(seconds->get_int64());
+    return bounded_seconds(seconds->get_int64());
   }
 
   std::string set_name() const {

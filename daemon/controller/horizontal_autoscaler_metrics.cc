@@ -104,8 +104,7 @@ Result<PodMetrics> AutoscalerMetrics::of_pods(const std::string& ns, std::string
   json::value list = TRY(ask_custom("pods", {ns, "*"}, metric, pods, selector));
   PodMetrics out;
   for (const json::value& item : get_array(list, "items")) {
-    std::chrono::seconds window =
-        find(item, "windowSeconds") ? std::chrono::seconds(get_int(item, "windowSeconds")) : kCustomWindow;
+    std::chrono::seconds window = find(item, "windowSeconds") ? bounded_seconds(get_int(item, "windowSeconds")) : kCustomWindow;
     out[std::string(get_string(item, "describedObject.name"))] = {
         milli_value_at(item, "value"), parse_time(get_string(item, "timestamp")).value_or(WallTime{}), window};
   }

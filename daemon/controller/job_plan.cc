@@ -146,7 +146,7 @@ void sooner(std::optional<std::chrono::nanoseconds>& again, std::chrono::nanosec
 std::optional<Condition> end_by_deadline(const JobFacts& facts, const Since& since, JobDecision& decision) {
   view::JobSpec spec = facts.job.spec();
   if (!spec.has_active_deadline_seconds() || spec.suspend()) return std::nullopt;
-  std::chrono::nanoseconds deadline = std::chrono::seconds(spec.active_deadline_seconds());
+  std::chrono::nanoseconds deadline = bounded_seconds(spec.active_deadline_seconds());
   auto start = parse_time(facts.job.status().start_time());
   std::chrono::nanoseconds left = start ? deadline - since("start", *start) : deadline;
   if (left.count() <= 0) return failure("DeadlineExceeded", "Job was active longer than specified deadline");

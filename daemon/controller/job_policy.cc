@@ -88,7 +88,7 @@ WallTime pod_ended_at(const Object& object) {
   if (auto ready = pod_condition(pod, "Ready"); ready && ready->status() == "False") {
     if (auto at = parse_time(ready->last_transition_time())) return *at;
   }
-  std::chrono::seconds grace(pod.metadata().deletion_grace_period_seconds());
+  std::chrono::seconds grace = bounded_seconds(pod.metadata().deletion_grace_period_seconds());
   if (auto at = parse_time(pod.metadata().deletion_timestamp())) return *at - grace;
   return parse_time(pod.metadata().creation_timestamp()).value_or(WallTime{});
 }

@@ -89,7 +89,7 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
                                const Failure& failure, WallTime now) {
   view::ReplicaSet set(object);
   LabelSelector full = LabelSelector::from_map(get_object(object.json(), "spec.template.metadata.labels"));
-  std::chrono::seconds min_ready(set.spec().min_ready_seconds());
+  std::chrono::seconds min_ready = bounded_seconds(set.spec().min_ready_seconds());
   int64_t labeled = 0, ready = 0, available = 0;
   for (const ObjectPtr& pod : active) {
     labeled += full.matches(*pod);
@@ -165,7 +165,7 @@ class ReplicaSetController : public Controller {
     Failure failure;
     Result<void> managed;
     std::optional<std::chrono::nanoseconds> again =
-        next_available(active, std::chrono::seconds(set.spec().min_ready_seconds()), clock_.now());
+        next_available(active, bounded_seconds(set.spec().min_ready_seconds()), clock_.now());
     if (!object->deleting()) managed = manage(*object, active, failure, again);
     Result<void> written = write_status(
         client_, *object,

@@ -23,7 +23,7 @@ bool pending(const Object& pod) {
 }
 
 int64_t replicas_of(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
-std::chrono::seconds min_ready_of(const Object& set) { return std::chrono::seconds(get_int(set.json(), "spec.minReadySeconds")); }
+std::chrono::seconds min_ready_of(const Object& set) { return bounded_seconds(get_int(set.json(), "spec.minReadySeconds")); }
 
 // ---- status ----
 

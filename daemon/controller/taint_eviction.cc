@@ -116,7 +116,7 @@ std::optional<std::chrono::seconds> time_until_evicted(const Object& pod, const 
     auto toleration = placement::toleration_of(view::Pod(pod), taint);
     if (!toleration) return std::chrono::seconds(0);
     if (!toleration->has_toleration_seconds()) continue;
-    std::chrono::seconds span(std::max<int64_t>(toleration->toleration_seconds(), 0));
+    std::chrono::seconds span = bounded_seconds(std::max<int64_t>(toleration->toleration_seconds(), 0));
     shortest = shortest ? std::min(*shortest, span) : span;
   }
   return shortest;

@@ -88,7 +88,7 @@ ActionResult sleep_action(const json::value& action, std::stop_token stop) {
   std::mutex mutex;
   std::condition_variable_any woken;
   std::unique_lock lock(mutex);
-  woken.wait_for(lock, stop, std::chrono::seconds(std::max<int64_t>(get_int(action, "seconds"), 0)), [] { return false; });
+  woken.wait_for(lock, stop, bounded_seconds(std::max<int64_t>(get_int(action, "seconds"), 0)), [] { return false; });
   return {true, ""};
 }
 

@@ -155,10 +155,10 @@ Result<void> PodSync::stop_container(const Step& step) {
       event(true, "FailedPostStartHook", "PostStartHook failed: " + record->ailment_text, ref);
   }
   Stopping& stopping = *record->stopping;
-  stopping.deadline = seams_.clock.steady() + std::chrono::seconds(step.grace_seconds);
+  stopping.deadline = seams_.clock.steady() + bounded_seconds(step.grace_seconds);
   if (step.kind == StepKind::run_pre_stop && ref) {
     record->pre_stop = {HookState::running, ""};
-    begin_hook(*ref, *record, "preStop", std::chrono::seconds(step.grace_seconds));
+    begin_hook(*ref, *record, "preStop", bounded_seconds(step.grace_seconds));
   } else if (step.kind == StepKind::terminate) {
     stopping.terminated = true;
     int signal = signal_number(record->mark.stop_signal).value_or(15);

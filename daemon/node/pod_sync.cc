@@ -125,7 +125,7 @@ Result<bool> PodSync::prepare() {
   adopt_status(record_, known ? known->json() : pod(), seams_.clock);
   if (!record_.start_time) record_.start_time = seams_.clock.now();
   if (const auto* limit = find(pod(), "spec.activeDeadlineSeconds"); limit && limit->is_int64())
-    record_.active_deadline = steady_of(*record_.start_time + std::chrono::seconds(limit->get_int64()), seams_.clock);
+    record_.active_deadline = steady_of(*record_.start_time + bounded_seconds(limit->get_int64()), seams_.clock);
   return true;
 }
 
@@ -347,7 +347,7 @@ void PodSync::admit() {
 // A later deletion may grant less time than what is under way was given.
 void PodSync::shorten_grace() {
   if (!deleting()) return;
-  SteadyTime latest = seams_.clock.steady() + std::chrono::seconds(std::max<int64_t>(grace_seconds(pod()), 1));
+  SteadyTime latest = seams_.clock.steady() + bounded_seconds(std::max<int64_t>(grace_seconds(pod()), 1));
   for (auto& container : record_.containers)
     if (container.stopping) container.stopping->deadline = std::min(container.stopping->deadline, latest);
 }
@@ -405,7 +405,7 @@ void PodSync::wait_for_rules() {
   if (!may_wait) return;
   SteadyTime now = seams_.clock.steady();
   if (!entry_.drain_deadline) {
-    entry_.drain_deadline = now + std::min<std::chrono::seconds>(kDrainMax, std::chrono::seconds(grace_seconds(pod())));
+    entry_.drain_deadline = now + std::min<std::chrono::seconds>(kDrainMax, bounded_seconds(grace_seconds(pod())));
     bool was_ready =
         std::all_of(record_.containers.begin(), record_.containers.end(), [](const auto& c) { return c.ready || !c.running; });
     entry_.drain_from = was_ready ? now + kDrainMin : now;

@@ -63,7 +63,7 @@ bool pod_counts(const json::value& pod, WallTime now) {
   auto deleted = parse_time(get_string(pod, "metadata.deletionTimestamp"));
   const json::value* grace = find(pod, "metadata.deletionGracePeriodSeconds");
   if (!deleted || !grace) return true;
-  return now <= *deleted + std::chrono::seconds(get_int(pod, "metadata.deletionGracePeriodSeconds"));
+  return now <= *deleted + bounded_seconds(get_int(pod, "metadata.deletionGracePeriodSeconds"));
 }
 
 Amounts pod_usage(const json::value& pod, WallTime now) {

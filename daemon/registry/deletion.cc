@@ -64,7 +64,7 @@ Result<void> apply_propagation(json::value& body, const std::string& propagation
 void mark(json::value& body, int64_t grace, const DeletionRules& rules, WallTime now) {
   json::object& metadata = metadata_of(body);
   bool first = !metadata.contains("deletionTimestamp");
-  metadata["deletionTimestamp"] = format_time(now + std::chrono::seconds(grace));
+  metadata["deletionTimestamp"] = format_time(now + bounded_seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
   if (first && rules.counts_generations) count_generation(body, body);
 }
@@ -80,11 +80,11 @@ DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions&
   if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
   json::value body = object.json();
   if (grace == 0 && !held(body, rules)) return DeletionPlan{DeletionPlan::Do::remove, {}};
-  WallTime began = parse_time(get_string(body, "metadata.deletionTimestamp")).value_or(now) - std::chrono::seconds(granted);
-  bool overdue = began + std::chrono::seconds(grace) < now;
+  WallTime began = parse_time(get_string(body, "metadata.deletionTimestamp")).value_or(now) - bounded_seconds(granted);
+  bool overdue = began + bounded_seconds(grace) < now;
   if (overdue && grace > 0) grace = 1;  // whoever ends it shall see that it was asked to hurry
   json::object& metadata = metadata_of(body);
-  metadata["deletionTimestamp"] = format_time(overdue ? now : began + std::chrono::seconds(grace));
+  metadata["deletionTimestamp"] = format_time(overdue ? now : began + bounded_seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
   return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};
 }

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 
 namespace coracle {
 namespace {
@@ -17,17 +16,18 @@ class SystemClock : public Clock {
   SteadyTime steady() const override { return std::chrono::steady_clock::now(); }
 };
 
-std::string format(WallTime time, int digits) {
-  auto whole = std::chrono::floor<std::chrono::seconds>(time);
-  auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(time - whole).count();
-  std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
+std::string format(CalendarTime time, int digits) {
+  auto seconds = std::chrono::sys_seconds(std::chrono::seconds(time.seconds));
+  auto day = std::chrono::floor<std::chrono::days>(seconds);
+  std::chrono::year_month_day date(day);
+  std::chrono::hh_mm_ss clock(seconds - day);
   char text[64];
-  size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  if (digits == 6) length += size_t(std::snprintf(text + length, sizeof text - length, ".%06ld", long(nanos / 1000)));
-  if (digits == 9) length += size_t(std::snprintf(text + length, sizeof text - length, ".%09ld", long(nanos)));
-  return std::string(text, length) + "Z";
+  int length =
+      std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", int(date.year()), unsigned(date.month()),
+                    unsigned(date.day()), int(clock.hours().count()), int(clock.minutes().count()), int(clock.seconds().count()));
+  if (digits == 6) length += std::snprintf(text + length, sizeof text - size_t(length), ".%06d", int(time.nanos / 1000));
+  if (digits == 9) length += std::snprintf(text + length, sizeof text - size_t(length), ".%09d", int(time.nanos));
+  return std::string(text, size_t(length)) + "Z";
 }
 
 // Reads exactly `width` digits at text[at].
@@ -44,9 +44,16 @@ const Clock& system_clock() {
   return clock;
 }
 
-std::string format_time(WallTime time) { return format(time, 0); }
-std::string format_micro_time(WallTime time) { return format(time, 6); }
-std::string format_nano_time(WallTime time) { return format(time, 9); }
+CalendarTime CalendarTime::of(WallTime time) {
+  auto whole = std::chrono::floor<std::chrono::seconds>(time);
+  return {whole.time_since_epoch().count(), int32_t(std::chrono::duration_cast<std::chrono::nanoseconds>(time - whole).count())};
+}
+
+std::string format_time(CalendarTime time) { return format(time, 0); }
+std::string format_micro_time(CalendarTime time) { return format(time, 6); }
+std::string format_time(WallTime time) { return format(CalendarTime::of(time), 0); }
+std::string format_micro_time(WallTime time) { return format(CalendarTime::of(time), 6); }
+std::string format_nano_time(WallTime time) { return format(CalendarTime::of(time), 9); }
 
 std::string format_duration(std::chrono::nanoseconds span) {
   if (span.count() == 0) return "0s";
@@ -101,7 +108,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   return std::chrono::nanoseconds(std::llround(negative ? -total : total));
 }
 
-Result<WallTime> parse_time(std::string_view text) {
+Result<CalendarTime> parse_calendar_time(std::string_view text) {
   auto invalid = [&] { return Error(Code::invalid, "not an RFC 3339 time: \"" + std::string(text) + "\""); };
   int year, month, day, hour, minute, second;
   if (text.size() < 20 || !digits(text, 0, 4, year) || text[4] != '-' || !digits(text, 5, 2, month) || text[7] != '-' ||
@@ -109,7 +116,6 @@ Result<WallTime> parse_time(std::string_view text) {
       !digits(text, 14, 2, minute) || text[16] != ':' || !digits(text, 17, 2, second))
     return invalid();
   std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(unsigned(month)), std::chrono::day(unsigned(day))};
-  if (year < 1678 || year > 2261) return invalid();  // beyond what nanoseconds in 64 bits can say
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return invalid();
   size_t at = 19;
   int64_t nanos = 0;
@@ -131,10 +137,18 @@ Result<WallTime> parse_time(std::string_view text) {
     at += 6;
   }
   if (at != text.size()) return invalid();
-  auto time = std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute - offset_minutes) +
-              std::chrono::seconds(second);
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(time.time_since_epoch()) +
-                  std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanos)));
+  std::chrono::sys_seconds time = std::chrono::sys_days(date) + std::chrono::hours(hour) +
+                                  std::chrono::minutes(minute - offset_minutes) + std::chrono::seconds(second);
+  int64_t seconds = time.time_since_epoch().count();
+  if (seconds < kGoZeroTimeSeconds || seconds > kCalendarSecondsMax) return invalid();
+  return CalendarTime{seconds, int32_t(nanos)};
+}
+
+Result<WallTime> parse_time(std::string_view text) {
+  CalendarTime time = TRY(parse_calendar_time(text));
+  if (time.seconds < std::chrono::floor<std::chrono::seconds>(kParsedTimeMin).time_since_epoch().count()) return kParsedTimeMin;
+  if (time.seconds >= std::chrono::floor<std::chrono::seconds>(kParsedTimeMax).time_since_epoch().count()) return kParsedTimeMax;
+  return WallTime(std::chrono::seconds(time.seconds) + std::chrono::nanoseconds(time.nanos));
 }
 
 }  // namespace coracle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clock: where time comes from, so that tests can turn it. Wall time may jump (boards without a clock battery); what
-// measures a span uses steady time. Timestamps are RFC 3339 in UTC.
+// measures a span uses steady time. Timestamps are RFC 3339 in UTC. They may be of any year from 1 to 9999: a CalendarTime holds
+// them all; WallTime counts nanoseconds in 64 bits, and is for reckoning.
 #pragma once
 
 #include <atomic>
@@ -38,16 +39,44 @@ class FakeClock : public Clock {  // for tests: one thread turns it, any may loo
   std::atomic<std::chrono::nanoseconds> passed_{std::chrono::nanoseconds(0)};
 };
 
-std::string format_time(WallTime time);        // 2006-01-02T15:04:05Z        (metav1.Time)
-std::string format_micro_time(WallTime time);  // 2006-01-02T15:04:05.000000Z (metav1.MicroTime)
-std::string format_nano_time(WallTime time);   // 2006-01-02T15:04:05.000000000Z (CRI log lines)
+struct CalendarTime {
+  int64_t seconds = 0;  // since 1970
+  int32_t nanos = 0;    // 0 to 999,999,999
+  static CalendarTime of(WallTime time);
+};
+
+// What Go's time.Time{} is: January 1st of the year 1.
+constexpr int64_t kGoZeroTimeSeconds = -62135596800, kCalendarSecondsMax = 253402300799;  // 9999-12-31T23:59:59Z
+constexpr bool is_go_zero_time(CalendarTime time) { return time.seconds == kGoZeroTimeSeconds && time.nanos == 0; }
+
+std::string format_time(CalendarTime time);        // 2006-01-02T15:04:05Z        (metav1.Time)
+std::string format_micro_time(CalendarTime time);  // 2006-01-02T15:04:05.000000Z (metav1.MicroTime)
+std::string format_time(WallTime time);
+std::string format_micro_time(WallTime time);
+std::string format_nano_time(WallTime time);  // 2006-01-02T15:04:05.000000000Z (CRI log lines)
 
 // "1h30m0s", "15.004s", "250ms", "0s", as Go writes durations (metav1.Duration).
 std::string format_duration(std::chrono::nanoseconds span);
 // Accepts what Go does: signed numbers with units, fractions too. Errors: invalid.
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-// Accepts RFC 3339 with an optional fraction and any offset, years 1678 to 2261. Errors: invalid.
+// Accepts RFC 3339 with an optional fraction and any offset, years 1 to 9999 in UTC. Errors: invalid.
+Result<CalendarTime> parse_calendar_time(std::string_view text);
+
+// The bounds of what parse_time() gives. The span between any two such times fits std::chrono::nanoseconds, and so does each of
+// them with kSpanMax added or taken away.
+constexpr WallTime kParsedTimeMin{std::chrono::seconds(-1262304000)};  // 1930-01-01
+constexpr WallTime kParsedTimeMax{std::chrono::seconds(7258118400)};   // 2200-01-01
+
+// So many seconds as somebody has written them, to be added to or taken from a time: at most kSpanMax either way.
+constexpr std::chrono::seconds kSpanMax{60LL * 365 * 24 * 3600};
+constexpr std::chrono::seconds bounded_seconds(int64_t seconds) {
+  return std::chrono::seconds(seconds > kSpanMax.count()    ? kSpanMax.count()
+                              : seconds < -kSpanMax.count() ? -kSpanMax.count()
+                                                            : seconds);
+}
+
+// The same as a time to reckon with: what is beyond the bounds is the bound. Errors: invalid.
 Result<WallTime> parse_time(std::string_view text);
 
 }  // namespace coracle

@@ -13,25 +13,30 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kGoZeroTimeText = "0001-01-01T00:00:00Z";  // what Go clients may send for "unset"
+// Whether messages about values of the type must not quote them. Kubernetes says "<secret contents redacted>".
+bool is_secret(const Type& type) {
+  return type.package().group().empty() && (type.name() == "Secret" || type.name() == "SecretList");
+}
 
-std::string described(const json::value& value) {
+std::string described(const json::value& value, const Path& path) {
   if (value.is_null()) return "null";
   if (value.is_array()) return "a list";
   if (value.is_object()) return "an object";
+  if (path.is_secret()) return value.is_string() ? "a string" : value.is_bool() ? "a boolean" : "a number";
   if (const json::string* text = value.if_string()) return "the string " + quoted(std::string_view(*text).substr(0, 60));
   return (value.is_bool() ? "the boolean " : "the number ") + to_text(value);
 }
 
 Error mismatch(const Path& path, std::string_view expected, const json::value& value) {
-  std::string where = path.text();
-  std::string text = (where.empty() ? "the body" : where) + ": expected " + std::string(expected) + ", found " + described(value);
+  std::string where = shortened_path(path.text());
+  std::string text =
+      (where.empty() ? "the body" : where) + ": expected " + std::string(expected) + ", found " + described(value, path);
   if (expected == "a string" && !value.is_structured()) text += " (put it in quotes)";
   return Error(Code::bad_request, std::move(text));
 }
 
 Error malformed_value(const Path& path, std::string_view what) {
-  return Error(Code::bad_request, path.text() + ": " + std::string(what));
+  return Error(Code::bad_request, shortened_path(path.text()) + ": " + std::string(what));
 }
 
 // What Go writes for a field that was never set and has no omitempty.
@@ -88,10 +93,14 @@ Result<void> canonical_bytes(json::string& text, const Path& path) {
 
 Result<void> canonical_time(json::value& value, bool micro, const Path& path) {
   json::string& text = value.get_string();
-  if (std::string_view(text) == kGoZeroTimeText) return value.emplace_null(), Result<void>();
-  auto time = parse_time(text);
-  if (!time) return malformed_value(path, "expected a time like 2006-01-02T15:04:05Z, found " + quoted(text));
-  text = micro ? format_micro_time(*time) : format_time(*time);
+  auto time = parse_calendar_time(text);
+  if (!time) {
+    std::string found = path.is_secret() ? "a string" : quoted(std::string_view(text).substr(0, 60));
+    return malformed_value(path, "expected a time like 2006-01-02T15:04:05Z, found " + found);
+  }
+  if (!micro) time->nanos = 0;
+  if (is_go_zero_time(*time)) value.emplace_null();  // what Go clients may send for "unset"
+  else text = micro ? format_micro_time(*time) : format_time(*time);
   return {};
 }
 
@@ -191,7 +200,7 @@ class Decoder {
   void note_unknown(const Type& type, const json::object& given, const Path& path) {
     for (const auto& pair : given) {
       if (type.field(pair.key()) || warnings.size() >= kFieldWarningsMax) continue;
-      warnings.push_back("unknown field " + coracle::quoted(Path(path, pair.key()).text()));
+      warnings.push_back("unknown field " + coracle::quoted(shortened_path(Path(path, pair.key()).text())));
     }
   }
 
@@ -333,7 +342,7 @@ Result<Decoded> decode(const Type& type, json::value value) {
       if (is_zero(at)) at = text;
     }
   }
-  auto decoded = decoder.object(type, value, Path());
+  auto decoded = decoder.object(type, value, is_secret(type) ? Path::of_secret() : Path());
   if (!decoded) return decoded.take_error().wrap(cannot_be_handled(type));
   return Decoded{std::move(value), std::move(decoder.warnings)};
 }

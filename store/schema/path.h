@@ -12,6 +12,12 @@ namespace coracle::schema {
 class Path {
  public:
   Path() = default;  // the object itself
+  // The object itself, whose values are in no message: those of Secrets would go to logs.
+  static Path of_secret() {
+    Path path;
+    path.secret_ = true;
+    return path;
+  }
   Path(const Path& parent, std::string_view field) : parent_(&parent), name_(field) {}
   Path(const Path& parent, size_t index) : parent_(&parent), index_(int64_t(index)) {}
   static Path key(const Path& parent, std::string_view key) {
@@ -19,6 +25,8 @@ class Path {
     path.key_ = true;
     return path;
   }
+
+  bool is_secret() const { return parent_ ? parent_->is_secret() : secret_; }
 
   std::string text() const {
     if (!parent_) return {};
@@ -32,7 +40,7 @@ class Path {
   const Path* parent_ = nullptr;
   std::string_view name_;
   int64_t index_ = -1;
-  bool key_ = false;
+  bool key_ = false, secret_ = false;
 };
 
 }  // namespace coracle::schema

@@ -17,8 +17,6 @@ namespace coracle::schema {
 namespace {
 
 constexpr std::string_view kMagic{"k8s\0", 4};
-constexpr int64_t kSecondsMax = std::numeric_limits<int64_t>::max() / 1'000'000'000 - 1;  // of WallTime's nanoseconds
-constexpr int64_t kGoZeroTimeSeconds = -62135596800;                                      // 0001-01-01, "unset"
 
 struct Envelope {  // runtime.Unknown
   std::string_view api_version, kind, raw;
@@ -201,12 +199,10 @@ class Reader {
       if (piece.number == 1) seconds = int64_t(piece.integer);
       if (piece.number == 2) nanos = int64_t(piece.integer);
     }
-    if (bytes.empty() || seconds == kGoZeroTimeSeconds) return json::value();
-    if (seconds > kSecondsMax || seconds < -kSecondsMax || nanos < 0 || nanos >= 1'000'000'000) {
-      return malformed_protobuf("a time is out of range");
-    }
-    WallTime when{
-        std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos))};
+    bool known = seconds >= kGoZeroTimeSeconds && seconds <= kCalendarSecondsMax && nanos >= 0 && nanos < 1'000'000'000;
+    if (!known) return malformed_protobuf("a time is out of range");
+    CalendarTime when{seconds, int32_t(micro ? nanos : 0)};
+    if (bytes.empty() || is_go_zero_time(when)) return json::value();
     return json::value(micro ? format_micro_time(when) : format_time(when));
   }
 
@@ -424,12 +420,10 @@ class Writer {
   Result<void> time(const Field& field, const json::value* value) {
     if (!value || value->is_null()) return {};
     if (!value->is_string()) return contradiction(field);
-    auto when = parse_time(value->get_string());
+    auto when = parse_calendar_time(value->get_string());
     if (!when) return contradiction(field);
-    auto seconds = std::chrono::floor<std::chrono::seconds>(when->time_since_epoch());
-    auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(when->time_since_epoch() - seconds).count();
-    wire_.varint(1, uint64_t(seconds.count()));
-    wire_.varint(2, field.form == Form::micro_time ? uint64_t(nanos) : 0);
+    wire_.varint(1, uint64_t(when->seconds));
+    wire_.varint(2, field.form == Form::micro_time ? uint64_t(when->nanos) : 0);
     return {};
   }
 

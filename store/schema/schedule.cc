@@ -164,7 +164,10 @@ bool Schedule::day_fits(std::chrono::sys_days day) const {
 
 std::optional<WallTime> Schedule::next(WallTime after, const TimeZone& zone) const {
   using namespace std::chrono;
-  if (every_.count() > 0) return floor<seconds>(after) + every_;
+  if (every_.count() > 0) {  // as long as Go's durations are, which leads beyond what a time can be
+    constexpr WallTime kLast = floor<seconds>(WallTime::max());
+    return every_ > kLast - floor<seconds>(after) ? kLast : floor<seconds>(after) + every_;
+  }
   WallTime time = floor<minutes>(after) + minutes(1);
   const WallTime end = time + days(5 * 366);
   auto forward = [&](WallTime to) {

@@ -20,10 +20,36 @@ TEST(Clock, reads_offsets_and_times_before_the_epoch) {
 }
 
 TEST(Clock, refuses_what_is_no_time) {
-  for (const char* text : {"", "2024", "2024-13-01T00:00:00Z", "2024-02-30T00:00:00Z", "2024-01-01T24:00:00Z",
-                           "2024-01-01T00:00:00", "2024-01-01T00:00:00Zx", "2024-01-01T00:00:00.Z", "9999-01-01T00:00:00Z",
-                           "1600-01-01T00:00:00Z", "2024-01-01 00:00:00Z", "-024-01-01T00:00:00Z", "2024-01-01T00:00:00+1"})
+  for (const char* text :
+       {"", "2024", "2024-13-01T00:00:00Z", "2024-02-30T00:00:00Z", "2024-01-01T24:00:00Z", "2024-01-01T00:00:00",
+        "2024-01-01T00:00:00Zx", "2024-01-01T00:00:00.Z", "0000-12-31T23:59:59Z", "9999-12-31T23:59:59-01:00",
+        "0001-01-01T00:00:00+01:00", "2024-01-01 00:00:00Z", "-024-01-01T00:00:00Z", "2024-01-01T00:00:00+1"})
     EXPECT_FALSE(parse_time(text)) << text;
+}
+
+TEST(Clock, times_of_all_years_go_to_text_and_back) {
+  for (const char* text : {"0001-01-01T00:00:00Z", "0001-01-01T00:00:02Z", "0999-02-28T12:00:00Z", "1600-02-29T00:00:00Z",
+                           "1677-09-21T00:12:43Z", "2262-04-11T23:47:17Z", "9999-12-31T23:59:59Z"}) {
+    auto time = parse_calendar_time(text);
+    ASSERT_TRUE(time) << text;
+    EXPECT_EQ(format_time(*time), text);
+  }
+  EXPECT_EQ(format_micro_time(*parse_calendar_time("9999-12-31T23:59:59.999999999Z")), "9999-12-31T23:59:59.999999Z");
+  EXPECT_TRUE(is_go_zero_time(*parse_calendar_time("0001-01-01T01:00:00+01:00")));
+  EXPECT_FALSE(is_go_zero_time(*parse_calendar_time("0001-01-01T00:00:00.1Z")));
+}
+
+TEST(Clock, times_to_reckon_with_are_bounded) {
+  for (const char* text : {"0001-01-01T00:00:02Z", "1700-01-01T00:00:00Z", "1930-01-01T00:00:00Z"})
+    EXPECT_EQ(*parse_time(text), kParsedTimeMin) << text;
+  for (const char* text : {"2200-01-01T00:00:00Z", "2261-01-01T00:00:00Z", "9999-12-31T23:59:59Z"})
+    EXPECT_EQ(*parse_time(text), kParsedTimeMax) << text;
+  EXPECT_EQ(format_time(kParsedTimeMin), "1930-01-01T00:00:00Z");
+  EXPECT_EQ(format_time(kParsedTimeMax), "2200-01-01T00:00:00Z");
+  EXPECT_EQ(format_time(kParsedTimeMax - (kParsedTimeMax - kParsedTimeMin)), "1930-01-01T00:00:00Z") << "spans fit";
+  EXPECT_EQ(format_time(kParsedTimeMax + bounded_seconds(INT64_MAX)).substr(0, 4), "2259");
+  EXPECT_EQ(format_time(kParsedTimeMin + bounded_seconds(INT64_MIN)).substr(0, 4), "1870");
+  EXPECT_EQ(bounded_seconds(3600), std::chrono::hours(1));
 }
 
 TEST(Clock, durations_go_to_text_as_go_writes_them_and_back) {

@@ -106,6 +106,47 @@ TEST(Decode, refuses_what_has_another_type_and_says_where) {
   }
 }
 
+TEST(Decode, messages_never_hold_values_of_secrets) {
+  for (const char* input :
+       {R"({"data":{"password":12345678}})", R"({"data":{"password":"hunter2 hunter2"}})", R"({"data":"hunter2"})",
+        R"({"stringData":{"password":true,"other":12345678}})", R"({"stringData":{"password":["hunter2"]}})",
+        R"({"data":{"a":"aGk="},"immutable":"hunter2"})", R"({"metadata":{"annotations":{"x":12345678}}})",
+        R"({"metadata":{"creationTimestamp":"hunter2"}})"}) {
+    Outcome outcome = decoded(kSecret, input);
+    ASSERT_FALSE(outcome.error.empty()) << input;
+    for (const char* value : {"hunter2", "12345678", "true (put"})
+      EXPECT_EQ(outcome.error.find(value), std::string::npos) << outcome.error;
+  }
+  EXPECT_NE(decoded(kSecret, R"({"stringData":{"n":5}})").error.find("stringData[n]: expected a string, found a number"),
+            std::string::npos);
+}
+
+TEST(Decode, takes_times_of_all_years) {
+  struct Row {
+    const char *given, *want;
+  };
+  for (const Row& row :
+       {Row{"0001-01-01T00:00:02Z", "\"0001-01-01T00:00:02Z\""}, Row{"9999-12-31T23:59:59Z", "\"9999-12-31T23:59:59Z\""},
+        Row{"1500-06-01T01:00:00+01:00", "\"1500-06-01T00:00:00Z\""}, Row{"0001-01-01T00:00:00Z", "null"},
+        Row{"0001-01-01T01:00:00+01:00", "null"}}) {
+    auto result = decode(catalog().of(kPod).type(), json::object{{"metadata", json::object{{"deletionTimestamp", row.given}}}});
+    ASSERT_TRUE(result) << row.given << result.error().text();
+    const json::value* time = find(result->value, "metadata.deletionTimestamp");
+    EXPECT_EQ(time ? to_text(*time) : "null", row.want) << row.given;
+  }
+  EXPECT_NE(decoded(kLease, R"({"spec":{"renewTime":"9999-12-31T23:59:59.999999Z"}})").text.find("9999-12-31T23:59:59.999999Z"),
+            std::string::npos);
+}
+
+TEST(Decode, bounds_the_paths_that_it_names) {
+  json::object many;
+  for (int i = 0; i < 200; ++i) many["f" + std::to_string(i)] = 1;
+  json::value body = json::object{{"spec", json::object{{std::string(1'000'000, 'k'), 1}}}, {"metadata", many}};
+  auto result = decode(catalog().of(kPod).type(), body);
+  ASSERT_TRUE(result);
+  for (const std::string& warning : result->warnings) EXPECT_LT(warning.size(), kPathBytesMax + 50);
+}
+
 TEST(Decode, null_items_become_empty_ones) {
   EXPECT_NE(decoded(kPod, R"({"spec":{"containers":[null]}})").text.find(R"("containers":[{"name":"","resources":{}}])"),
             std::string::npos);

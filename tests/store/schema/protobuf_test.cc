@@ -140,6 +140,18 @@ TEST(Protobuf, reads_packed_lists_unknown_fields_and_foreign_options) {
   EXPECT_EQ(get_int(*back, "gracePeriodSeconds"), 5);
 }
 
+TEST(Protobuf, times_of_all_years_go_there_and_back) {
+  for (const char* time : {"0001-01-01T00:00:02Z", "1677-01-01T00:00:00Z", "2262-12-31T00:00:00Z", "9999-12-31T23:59:59Z"}) {
+    json::value pod = json::object{
+        {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", json::object{{"name", "a"}, {"deletionTimestamp", time}}}};
+    auto bytes = to_protobuf(MUST(decode(catalog().of(kPod).type(), pod)).value);
+    ASSERT_TRUE(bytes) << bytes.error().text();
+    auto back = from_protobuf(*bytes);
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(get_string(*back, "metadata.deletionTimestamp"), time);
+  }
+}
+
 TEST(Protobuf, times_that_were_never_set_are_absent) {
   json::value meta =
       *message_from_protobuf(*catalog().type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), bytes({0x42, 0, 0x0a, 1, 'x'}));
