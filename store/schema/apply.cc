@@ -5,9 +5,13 @@
 #include "store/schema/apply.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
 #include <tuple>
 
 #include "runtime/base/text.h"
+#include "store/object/markup.h"
 #include "store/schema/convert.h"
 #include "store/schema/field_set.h"
 
@@ -15,7 +19,10 @@ namespace coracle::schema {
 namespace {
 
 constexpr size_t kUpdateEntriesMax = 10;
+constexpr size_t kConflictsNamedMax = 1000;
+constexpr size_t kAnnotationsBytesMax = 256 * 1024;  // Source: apimachinery validation, TotalAnnotationSizeLimitB
 constexpr std::string_view kAncient = "ancient-changes";
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 struct Entry {
   std::string manager, operation, api_version, time, subresource;
@@ -35,7 +42,7 @@ bool tells_holders(const json::value& object) {
     std::string_view operation = get_string(entry, "operation");
     const json::value* fields = find(entry, "fieldsV1");
     return (operation == "Apply" || operation == "Update") && !get_string(entry, "apiVersion").empty() &&
-           get_string(entry, "fieldsType") == "FieldsV1" && fields && fields->is_object();
+           get_string(entry, "fieldsType") == "FieldsV1" && fields && fields->is_object() && is_field_set(fields->get_object());
   });
 }
 
@@ -76,23 +83,23 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
 
 bool is_member(const json::object& node) { return node.empty() || node.contains("."); }
 
-// What is applied with another value than is live, and is held by `theirs`.
-void find_conflicts(const Place& place, const json::object& theirs, const json::value& live, const json::value& applied,
-                    const std::string& path, std::vector<std::string>& conflicts, json::object& taken) {
-  for (const Child& child : children_of(place, applied)) {
-    const json::value* held = theirs.if_contains(child.element);
-    if (!held || !held->is_object()) continue;
-    std::string at = path + step_of(child.element);
-    const json::value* current = child_at(place, live, child.element);
-    if (child.place.kind != Place::Kind::leaf && child.value->is_structured() &&
-        !children_of(child.place, *child.value).empty()) {
-      static const json::value absent;
+// What is applied with another value than is live, and is held by `theirs`. `live`: nullptr where there is nothing.
+void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue& applied, const std::string& path,
+                    std::vector<std::string>& conflicts, json::object& taken) {
+  for (const auto& pair : theirs) {
+    std::string_view element = pair.key();
+    IndexedValue* child = pair.value().is_object() ? applied.child(element) : nullptr;
+    if (!child) continue;
+    const json::object& held = pair.value().get_object();
+    IndexedValue* current = live ? live->child(element) : nullptr;
+    std::string at = shortened_path(path + step_of(element));
+    if (child->place().kind != Place::Kind::leaf && child->value().is_structured() && child->has_children()) {
       json::object inner;
-      find_conflicts(child.place, held->get_object(), current ? *current : absent, *child.value, at, conflicts, inner);
-      if (!inner.empty()) taken[child.element] = std::move(inner);
-    } else if (is_member(held->get_object()) && (!current || *current != *child.value)) {
-      conflicts.push_back(at);
-      taken[child.element].emplace_object();
+      find_conflicts(held, current, *child, at, conflicts, inner);
+      if (!inner.empty()) taken[element] = std::move(inner);
+    } else if (is_member(held) && !child->equals(current)) {
+      conflicts.push_back(std::move(at));
+      taken[element].emplace_object();
     }
   }
 }
@@ -109,14 +116,16 @@ Error conflict_error(std::vector<std::pair<const Entry*, std::vector<std::string
   std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first->manager < b.first->manager; });
   ErrorDetails details;
   std::string list;
+  size_t count = 0;
   for (const auto& [entry, paths] : found) {
-    list += (list.empty() ? "conflicts with " : "\nconflicts with ") + name_of(*entry) + ":";
+    if (count < kConflictsNamedMax) list += (list.empty() ? "conflicts with " : "\nconflicts with ") + name_of(*entry) + ":";
     for (const std::string& path : paths) {
+      if (++count > kConflictsNamedMax) continue;
       details.causes.push_back({"FieldManagerConflict", "conflict with " + name_of(*entry), path});
       list += "\n- " + path;
     }
   }
-  size_t count = details.causes.size();
+  if (count > kConflictsNamedMax) list += "\nand " + std::to_string(count - kConflictsNamedMax) + " more";
   if (count == 1) list = details.causes[0].message + ": " + details.causes[0].field;
   std::string text = "Apply failed with " + std::to_string(count) + (count == 1 ? " conflict: " : " conflicts: ") + list;
   return Error(Code::conflict, std::move(text)).with(std::move(details));
@@ -142,25 +151,59 @@ json::value without_reset(const KindInfo& kind, const json::value& applied, cons
 
 // Old updates of many writers become one entry.
 void cap_updates(std::vector<Entry>& entries) {
-  auto updates = [&] { return std::count_if(entries.begin(), entries.end(), [](auto& e) { return e.operation == "Update"; }); };
-  while (size_t(updates()) > kUpdateEntriesMax) {
-    std::vector<Entry*> sorted;
-    for (Entry& entry : entries) {
-      if (entry.operation == "Update") sorted.push_back(&entry);
-    }
-    std::stable_sort(sorted.begin(), sorted.end(), [](Entry* a, Entry* b) { return a->time < b->time; });
-    sorted[1]->fields = union_of(std::move(sorted[1]->fields), sorted[0]->fields);
-    sorted[1]->manager = kAncient;
-    entries.erase(entries.begin() + (sorted[0] - entries.data()));
-  }
+  std::vector<size_t> updates;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].operation == "Update") updates.push_back(i);
+  if (updates.size() <= kUpdateEntriesMax) return;
+  std::stable_sort(updates.begin(), updates.end(), [&](size_t a, size_t b) { return entries[a].time < entries[b].time; });
+  size_t surplus = updates.size() - kUpdateEntriesMax;
+  json::object all = std::move(entries[updates[0]].fields);
+  for (size_t i = 1; i <= surplus; ++i) all = union_of(std::move(all), entries[updates[i]].fields);
+  Entry& kept = entries[updates[surplus]];
+  kept.fields = std::move(all);
+  kept.manager = kAncient;
+  std::set<size_t> gone(updates.begin(), updates.begin() + ptrdiff_t(surplus));
+  std::vector<Entry> rest;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (!gone.contains(i)) rest.push_back(std::move(entries[i]));
+  entries = std::move(rest);
 }
+
+// An object in one version of its kind, for the entries that were written in it.
+struct Version {
+  json::value live, applied;  // as they are there
+  IndexedValue indexed_live, indexed_applied;
+
+  Version(const KindInfo& from, const KindInfo& to, const json::value& live_in, const json::value& applied_in)
+      : live(convert(from, to, live_in)),
+        applied(convert(from, to, applied_in)),
+        indexed_live(Place::of(to.type()), live),
+        indexed_applied(Place::of(to.type()), applied) {}
+  Version(const Version&) = delete;
+};
+
+// Objects are converted once for each version, not once for each entry.
+class Versions {
+ public:
+  Versions(const KindInfo& kind, const json::value& live, const json::value& applied)
+      : kind_(kind), live_(live), applied_(applied) {}
+  Version& of(const KindInfo& kind) {
+    std::unique_ptr<Version>& made = made_[&kind];
+    if (!made) made = std::make_unique<Version>(kind_, kind, live_, applied_);
+    return *made;
+  }
+
+ private:
+  const KindInfo& kind_;
+  const json::value &live_, &applied_;
+  std::map<const KindInfo*, std::unique_ptr<Version>> made_;
+};
 
 // The set in another version: what of `value`, written there, would be the same fields. Conversions may add what an object
 // must have; that claims more, never less.
-json::object translated(const json::object& fields, const KindInfo& from, const KindInfo& to, const json::value& value) {
+json::object translated(const json::object& fields, const KindInfo& from, const KindInfo& to, IndexedValue& value) {
   if (&from == &to) return fields;
-  json::value held = only(Place::of(from.type()), convert(to, from, value), fields);
-  json::object set = fields_of(Place::of(to.type()), convert(from, to, std::move(held)), Dots::no);
+  json::object set = fields_of(Place::of(to.type()), convert(from, to, only(value, fields)), Dots::no);
   strip_unowned(set);
   return set;
 }
@@ -173,12 +216,31 @@ void drop_unknown_versions(const KindInfo& kind, std::vector<Entry>& entries) {
 // What `kubectl apply` set while it merged on the client's side, and what is as it set it: its own to change when it applies on
 // the server's side. Source: apimachinery managedfields, lastappliedmanager.go.
 json::object applied_by_client(const Place& root, const json::value& live, const std::string& version) {
-  const json::value* text = find_keys(live, {"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"});
+  const json::value* text = find_keys(live, {"metadata", "annotations", kLastApplied});
   if (!text || !text->is_string()) return {};
   auto last = parse_json(std::string_view(text->get_string()));
   if (!last || !last->is_object() || get_string(*last, "apiVersion") != version) return {};
   json::object unchanged = difference_of(fields_of(root, *last, Dots::no), changed_fields(root, *last, live));
   return difference_of(unchanged, removed_fields(root, *last, live));
+}
+
+// Client-side apply may follow: it deletes what its annotation has and the file has no more. Source: apimachinery managedfields,
+// lastappliedupdater.go.
+void update_last_applied(json::value& object, const json::value& configuration) {
+  const json::value* present = find_keys(object, {"metadata", "annotations", kLastApplied});
+  if (!present || !present->is_string() || present->get_string().empty()) return;
+  json::value applied = configuration;
+  if (json::value* annotations = const_cast<json::value*>(find(applied, "metadata.annotations"));
+      annotations && annotations->is_object())
+    drop(annotations->get_object(), kLastApplied);
+  std::string text = to_sorted_text(applied) + "\n";
+  escape_markup(text);
+  json::object& annotations = make(object, "metadata.annotations").get_object();
+  annotations[kLastApplied] = text;
+  size_t bytes = 0;
+  for (const auto& pair : annotations)
+    bytes += pair.key().size() + (pair.value().is_string() ? pair.value().get_string().size() : 0);
+  if (bytes > kAnnotationsBytesMax) drop(annotations, kLastApplied);
 }
 
 }  // namespace
@@ -200,23 +262,25 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   drop_unknown_versions(kind, entries);
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
-  std::vector<json::object> others;
-  json::object contested;
+  json::object others, contested;  // what the other entries hold; what of it this one takes
+  IndexedValue live_here(root, live), applied_here(root, applied);
+  Versions elsewhere(kind, live, merged);
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (entry == own) continue;
     const KindInfo& theirs = *version_of(kind, entry->api_version);
     std::vector<std::string> paths;
     json::object taken;
     if (&theirs == &kind) {
-      find_conflicts(root, entry->fields, live, applied, "", paths, taken);
+      find_conflicts(entry->fields, &live_here, applied_here, "", paths, taken);
     } else {
-      find_conflicts(Place::of(theirs.type()), entry->fields, convert(kind, theirs, live), convert(kind, theirs, merged), "",
-                     paths, taken);
+      Version& there = elsewhere.of(theirs);
+      find_conflicts(entry->fields, &there.indexed_live, there.indexed_applied, "", paths, taken);
     }
     if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
     contested = union_of(std::move(contested), taken);
     if (!paths.empty()) conflicts.emplace_back(&*entry, std::move(paths));
-    others.push_back(translated(entry->fields, theirs, kind, merged));
+    if (&theirs == &kind) others = union_of(std::move(others), entry->fields);
+    else others = union_of(std::move(others), translated(entry->fields, theirs, kind, elsewhere.of(theirs).indexed_applied));
   }
   if (!conflicts.empty() && !manager.force) {
     bool only_its_own = manager.name == "kubectl" && difference_of(contested, applied_by_client(root, live, version)).empty();
@@ -225,11 +289,13 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   }
 
   if (own != entries.end()) {
-    std::vector<const json::object*> held;
-    for (const json::object& other : others) held.push_back(&other);
     json::object said = mine;
     if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object keeps its name, whatever else of it goes
-    prune(root, merged, translated(own->fields, *version_of(kind, own->api_version), kind, merged), said, held);
+    const KindInfo& mine_then = *version_of(kind, own->api_version);
+    json::object held = &mine_then == &kind ? std::move(own->fields)
+                                            : translated(own->fields, mine_then, kind, elsewhere.of(mine_then).indexed_applied);
+    prune(root, merged, held, said, others);
+    if (&mine_then == &kind) own->fields = std::move(held);
   }
   if (own == entries.end()) {
     entries.push_back({manager.name, "Apply", version, format_time(now), manager.subresource, std::move(mine)});
@@ -239,10 +305,23 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     own->time = format_time(now);
   }
   write_entries(merged, std::move(entries));
+  if (manager.name == "kubectl") update_last_applied(merged, configuration);
   return merged;
 }
 
+json::object written_fields(const KindInfo& kind, const json::value& old, const json::value& sent) {
+  Place root = Place::of(kind.type());
+  json::object written = old.is_object() ? changed_fields(root, old, sent) : fields_of(root, sent, Dots::yes);
+  strip_unowned(written);
+  return written;
+}
+
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now) {
+  track_update(kind, old, object, written_fields(kind, old, object), manager, now);
+}
+
+void track_update(const KindInfo& kind, const json::value& old, json::value& object, json::object written, const Manager& manager,
+                  WallTime now) {
   if (!object.is_object()) return;
   const json::value* given = find(object, "metadata.managedFields");
   bool reset = given && given->is_array() && (given->get_array().empty() || given->get_array()[0] == json::object());
@@ -252,31 +331,35 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   }
   Place root = Place::of(kind.type());
   std::string version = kind.kind.api_version();
-  json::object changed = old.is_object() ? changed_fields(root, old, object) : fields_of(root, object, Dots::yes);
   json::object removed = removed_fields(root, old, object);
-  strip_unowned(changed);
   strip_unowned(removed);
 
   std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old, object.storage());
   drop_unknown_versions(kind, entries);
-  json::object lost = entries.empty() ? json::object(object.storage()) : union_of(removed, changed);
+  json::object lost(object.storage());  // to others than the manager
+  if (!entries.empty()) lost = union_of(union_of(removed, written_fields(kind, old, object)), written);
   auto own = entries.end();
+  std::map<const KindInfo*, json::object> lost_elsewhere;  // by version
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (const KindInfo& theirs = *version_of(kind, entry->api_version); &theirs != &kind) {
-      Place place = Place::of(theirs.type());
-      json::value was = convert(kind, theirs, old), is = convert(kind, theirs, object);
-      entry->fields = difference_of(entry->fields, union_of(removed_fields(place, was, is), changed_fields(place, was, is)));
+      auto [there, fresh] = lost_elsewhere.try_emplace(&theirs);
+      if (fresh) {
+        Place place = Place::of(theirs.type());
+        json::value was = convert(kind, theirs, old), is = convert(kind, theirs, object);
+        there->second = union_of(removed_fields(place, was, is), changed_fields(place, was, is));
+      }
+      entry->fields = difference_of(entry->fields, there->second);
       continue;
     }
     bool is_own = entry->updates(manager, version);
     if (is_own) own = entry;
     entry->fields = difference_of(entry->fields, is_own ? removed : lost);
   }
-  if (!changed.empty() && own != entries.end()) {
-    own->fields = union_of(std::move(own->fields), changed);
+  if (!written.empty() && own != entries.end()) {
+    own->fields = union_of(std::move(own->fields), written);
     own->time = format_time(now);
-  } else if (!changed.empty()) {
-    entries.push_back({manager.name, "Update", version, format_time(now), manager.subresource, std::move(changed)});
+  } else if (!written.empty()) {
+    entries.push_back({manager.name, "Update", version, format_time(now), manager.subresource, std::move(written)});
   }
   cap_updates(entries);
   write_entries(object, std::move(entries));

@@ -25,12 +25,22 @@ struct Manager {
 // `live` (null: the object does not exist) with the applied configuration. Fields that this manager applied before and now
 // leaves out, and nobody else holds, go. Errors: conflict, with a FieldManagerConflict cause per field that another manager
 // holds with another value (unless forced); bad_request. An apply to "status" is about the status, and what may be
-// set beside it, alone; one to the object about all but it.
+// set beside it, alone; one to the object about all but it. The manager "kubectl" keeps the annotation of client-side apply in
+// step, where the object has one.
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now);
 
-// After any other write: `object` gets the managedFields of `old` (null on create), or its own where the body of a write to the
-// object itself has them, with what changed moved to `manager` as Update. A body that resets them ([] or [{}]) drops them.
+// What a write other than an apply sets of an object: what `sent` has otherwise than `old` (null on create). `sent` is what the
+// client asked for, decoded, before defaults, admission and allocation add to it: those belong to nobody, nor does an empty
+// object that is always written. Both are of the version `kind`.
+json::object written_fields(const KindInfo& kind, const json::value& old, const json::value& sent);
+
+// After any other write, `object` gets the managedFields of `old` (null on create), or its own where the body of a write to the
+// object itself has them. What `object` has otherwise than `old` leaves the entries of others; `written` joins the manager's as
+// Update. A body that resets them ([] or [{}]) drops them. Defaulted, but neither admitted nor allocated yet.
+void track_update(const KindInfo& kind, const json::value& old, json::value& object, json::object written, const Manager& manager,
+                  WallTime now);
+// The same, with all that changed as written.
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now);
 
 }  // namespace coracle::schema

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <memory_resource>
+#include <set>
+#include <utility>
 
 namespace coracle::schema {
 namespace {
@@ -38,14 +40,6 @@ std::string element_of(const Place& place, const json::value& item) {
 
 bool is_list(const Place& place) { return place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set; }
 
-void erase_child(const Place& place, json::value& value, std::string_view element) {
-  if (json::object* object = value.if_object()) drop(*object, element.substr(2));
-  json::array* items = value.if_array();
-  if (!items) return;
-  items->erase(std::remove_if(items->begin(), items->end(), [&](auto& item) { return element_of(place, item) == element; }),
-               items->end());
-}
-
 // In the order in which Kubernetes writes them.
 void sort_by_element(auto& all) {
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.element < b.element; });
@@ -77,16 +71,30 @@ void for_each_child(const Place& place, const json::value& value, F&& each) {
   }
 }
 
+// An object that is always written, and empty but for such objects: nobody need have sent it, and who held it would hold all that
+// others put into it.
+bool is_implied(const Place& place, const json::value& value) {
+  if (place.kind != Place::Kind::object || !place.field || !place.field->always || !value.is_object()) return false;
+  bool said = false;
+  for_each_child(place, value, [&](std::string_view, std::string_view, const Place& child, const json::value& at) {
+    said = said || !is_implied(child, at);
+  });
+  return !said;
+}
+
 // What stands at the elements of one value, for who asks for each of another.
 class Known {
  public:
   Known(const Place& place, const json::value& value) : value_(value) {
-    if (is_list(place)) items_ = children_of(place, value);
+    if (!is_list(place)) return;
+    items_ = children_of(place, value);
+    std::stable_sort(items_.begin(), items_.end(), [](const Child& a, const Child& b) { return a.element < b.element; });
   }
   const json::value* at(std::string_view element) const {
     if (const json::object* object = value_.if_object()) return object->if_contains(element.substr(2));
-    auto found = std::find_if(items_.begin(), items_.end(), [&](const Child& child) { return child.element == element; });
-    return found == items_.end() ? nullptr : found->value;
+    auto found = std::lower_bound(items_.begin(), items_.end(), element,
+                                  [](const Child& child, std::string_view wanted) { return child.element < wanted; });
+    return found == items_.end() || found->element != element ? nullptr : found->value;  // of several, the first
   }
 
  private:
@@ -105,6 +113,7 @@ class Members {
     if (place.kind == Place::Kind::leaf) return set;
     std::pmr::vector<Note> notes(&notes_);
     for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& at) {
+      if (dots_ == Dots::yes && is_implied(child, at)) return;
       if (notes.empty()) notes.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
       std::pmr::string& element = notes.emplace_back(std::pmr::string(&notes_), child, &at).element;
       element.reserve(prefix.size() + name.size());
@@ -145,10 +154,6 @@ bool is_in_order(const json::object& set) {
   return true;
 }
 
-json::value* mutable_child(const Place& place, json::value& value, std::string_view element) {
-  return const_cast<json::value*>(child_at(place, value, element));
-}
-
 }  // namespace
 
 Place Place::of_field(const Field& field) {
@@ -157,7 +162,7 @@ Place Place::of_field(const Field& field) {
   if (field.shape == Shape::list || field.atomic) return {};
   if (field.shape == Shape::map) return {Kind::map, nullptr, &field};
   if (field.form != Form::object || field.type().atomic) return {};
-  return of(field.type());
+  return {Kind::object, &field.type(), &field};
 }
 
 Place Place::of_item(const Field& container) { return container.form == Form::object ? of(container.type()) : Place{}; }
@@ -171,14 +176,48 @@ std::vector<Child> children_of(const Place& place, const json::value& value) {
   return children;
 }
 
-const json::value* child_at(const Place& place, const json::value& value, std::string_view element) {
-  if (const json::object* object = value.if_object()) return object->if_contains(element.substr(2));
-  const json::array* items = value.if_array();
-  if (!items || !is_list(place)) return nullptr;
-  for (const json::value& item : *items) {
-    if (element_of(place, item) == element) return &item;
-  }
-  return nullptr;
+bool is_field_set(const json::object& fields) {
+  return std::all_of(fields.begin(), fields.end(), [](const auto& pair) {
+    std::string_view element = pair.key();
+    bool known = element == "." || element.starts_with("f:") || element.starts_with("k:") || element.starts_with("v:") ||
+                 element.starts_with("i:");
+    return known && pair.value().is_object() && is_field_set(pair.value().get_object());
+  });
+}
+
+void IndexedValue::index_list() {
+  if (std::exchange(listed_, true)) return;
+  for (Child& child : children_of(place_, value_))
+    children_.try_emplace(std::move(child.element), std::make_unique<IndexedValue>(child.place, *child.value));
+}
+
+bool IndexedValue::has_children() {
+  if (has_children_) return *has_children_;
+  bool any = false;
+  for_each_child(place_, value_, [&](auto&&...) { any = true; });
+  has_children_ = any;
+  return any;
+}
+
+IndexedValue* IndexedValue::child(std::string_view element) {
+  if (place_.kind == Place::Kind::leaf || element.size() < 2) return nullptr;
+  if (is_list(place_)) index_list();
+  auto found = children_.find(element);
+  if (found != children_.end()) return found->second.get();
+  const json::object* object = is_list(place_) ? nullptr : value_.if_object();
+  if (!object || !element.starts_with("f:")) return nullptr;
+  std::string_view name = element.substr(2);
+  const json::value* at = object->if_contains(name);
+  const Field* field = place_.kind == Place::Kind::map ? place_.field : place_.type->field(name);
+  bool there = at && field && (place_.kind == Place::Kind::map || !at->is_null());
+  if (!there) return nullptr;
+  Place inner = place_.kind == Place::Kind::map ? Place::of_item(*field) : Place::of_field(*field);
+  return children_.emplace(element, std::make_unique<IndexedValue>(inner, *at)).first->second.get();
+}
+
+bool IndexedValue::equals(const IndexedValue* other) {
+  if (!equals_) equals_ = other && value_ == other->value_;
+  return *equals_;
 }
 
 json::object fields_of(const Place& place, const json::value& value, Dots dots) { return members(place, value, dots, false); }
@@ -188,7 +227,7 @@ json::object changed_fields(const Place& place, const json::value& before, const
   Known known(place, before);
   for (const Child& child : sorted_children(place, now)) {
     const json::value* old = known.at(child.element);
-    if (old && *old == *child.value) continue;
+    if (old ? *old == *child.value : is_implied(child.place, *child.value)) continue;
     bool whole = !old || child.place.kind == Place::Kind::leaf;
     json::object inner = whole ? members(child.place, *child.value, Dots::yes, place.kind == Place::Kind::list_map)
                                : changed_fields(child.place, *old, *child.value);
@@ -291,12 +330,21 @@ void strip_unowned(json::object& fields) {
 json::value laid_over(const Place& place, json::value live, const json::value& applied) {
   bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
   if (place.kind == Place::Kind::leaf || !fits) return applied;
+  std::map<std::string, size_t> positions;  // of a list's items, by element
+  if (json::array* items = live.if_array())
+    for (size_t i = 0; i < items->size(); ++i) positions.try_emplace(element_of(place, (*items)[i]), i);
+  auto child_of_live = [&](const Child& child) -> json::value* {
+    if (json::object* object = live.if_object()) return object->if_contains(std::string_view(child.element).substr(2));
+    auto found = positions.find(child.element);
+    return found == positions.end() ? nullptr : &live.get_array()[found->second];
+  };
   for (const Child& child : children_of(place, applied)) {
-    if (json::value* old = mutable_child(place, live, child.element)) {
+    if (json::value* old = child_of_live(child)) {
       json::value merged = laid_over(child.place, std::move(*old), *child.value);
       *old = std::move(merged);
-    } else if (live.is_array()) {
-      live.get_array().push_back(*child.value);
+    } else if (json::array* items = live.if_array()) {
+      positions.emplace(child.element, items->size());
+      items->push_back(*child.value);
     } else {
       live.get_object()[child.element.substr(2)] = *child.value;
     }
@@ -304,20 +352,22 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
   return live;
 }
 
-json::value only(const Place& place, const json::value& value, const json::object& fields) {
-  if (fields.empty() || place.kind == Place::Kind::leaf) return value;
-  json::value out = value.is_array() ? json::value(json::array_kind) : json::value(json::object_kind);
-  for (const Child& child : children_of(place, value)) {
-    const json::value* held = fields.if_contains(child.element);
-    if (!held || !held->is_object()) continue;
-    json::value kept = only(child.place, *child.value, held->get_object());
+json::value only(IndexedValue& value, const json::object& fields) {
+  if (fields.empty() || value.place().kind == Place::Kind::leaf) return value.value();
+  const Place& place = value.place();
+  json::value out = value.value().is_array() ? json::value(json::array_kind) : json::value(json::object_kind);
+  for (const auto& pair : fields) {
+    IndexedValue* child = pair.value().is_object() ? value.child(pair.key()) : nullptr;
+    if (!child) continue;
+    json::value kept = only(*child, pair.value().get_object());
     if (!out.is_array()) {
-      out.get_object()[child.element.substr(2)] = std::move(kept);
+      out.get_object()[std::string_view(pair.key()).substr(2)] = std::move(kept);
       continue;
     }
-    if (place.kind == Place::Kind::list_map && kept.is_object() && child.value->is_object()) {
+    const json::object* item = child->value().if_object();
+    if (place.kind == Place::Kind::list_map && kept.is_object() && item) {
       for (std::string_view key : place.field->list_keys()) {
-        if (const json::value* named = child.value->get_object().if_contains(key)) kept.get_object()[key] = *named;
+        if (const json::value* named = item->if_contains(key)) kept.get_object()[key] = *named;
       }
     }
     out.get_array().push_back(std::move(kept));
@@ -326,24 +376,26 @@ json::value only(const Place& place, const json::value& value, const json::objec
 }
 
 void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
-           const std::vector<const json::object*>& others) {
-  for (const auto& pair : before) {
-    std::string_view element = pair.key();
-    if (element == "." || element.size() < 2) continue;
-    json::value* child = mutable_child(place, value, element);
-    if (!child) continue;
-    std::vector<const json::object*> inner;
-    for (const json::object* other : others) {
-      if (other->contains(element)) inner.push_back(&subtree(*other, element));
-    }
-    if (!now.contains(element) && inner.empty()) {
-      erase_child(place, value, element);
+           const json::object& others) {
+  std::set<const json::value*> gone;
+  for (const Child& child : children_of(place, value)) {
+    if (!before.contains(child.element)) continue;
+    if (!now.contains(child.element) && !others.contains(child.element)) {
+      gone.insert(child.value);
       continue;
     }
-    for (const Child& known : children_of(place, value)) {
-      if (known.element == element) prune(known.place, *child, subtree(before, element), subtree(now, element), inner);
-    }
+    prune(child.place, const_cast<json::value&>(*child.value), subtree(before, child.element), subtree(now, child.element),
+          subtree(others, child.element));
   }
+  if (gone.empty()) return;
+  if (json::object* object = value.if_object()) {
+    erase_members_if(*object, [&](const auto& member) { return gone.contains(&member.value()); });
+    return;
+  }
+  json::array kept(value.storage());
+  for (json::value& item : value.get_array())
+    if (!gone.contains(&item)) kept.push_back(std::move(item));
+  value = std::move(kept);
 }
 
 }  // namespace coracle::schema

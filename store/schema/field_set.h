@@ -6,7 +6,11 @@
 // Source: structured-merge-diff, fieldpath; Kubernetes "Server-Side Apply".
 #pragma once
 
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -20,12 +24,15 @@ inline void drop(json::object& object, std::string_view name) {
   if (found != object.end()) object.stable_erase(found);
 }
 
+// Whether every element of a set, however deep, is one of the three kinds or ".", and holds a set.
+bool is_field_set(const json::object& fields);
+
 // What stands at a place of an object, as far as merging goes.
 struct Place {
   enum class Kind : uint8_t { leaf, object, map, list_map, list_set };
   Kind kind = Kind::leaf;
   const Type* type = nullptr;    // object
-  const Field* field = nullptr;  // map, list_map, list_set: of the container
+  const Field* field = nullptr;  // map, list_map, list_set: of the container; object: that it is, nullptr for an item
 
   static Place of(const Type& type) { return {Kind::object, &type, nullptr}; }
   static Place of_field(const Field& field);
@@ -40,10 +47,32 @@ struct Child {
 
 // The children of a value; none for a leaf, or for a value of another type than the schema says.
 std::vector<Child> children_of(const Place& place, const json::value& value);
-// The child at `element`, or nullptr.
-const json::value* child_at(const Place& place, const json::value& value, std::string_view element);
 
-enum class Dots { no, yes };  // yes: maps and lists that are there are members themselves, as writers other than apply record
+// A value whose children are looked up by element, by one asker after the other: lists are searched through once. Borrows the
+// value, which must stay as it is.
+class IndexedValue {
+ public:
+  IndexedValue(const Place& place, const json::value& value) : place_(place), value_(value) {}
+  const json::value& value() const { return value_; }
+  const Place& place() const { return place_; }
+  bool has_children();
+  IndexedValue* child(std::string_view element);  // nullptr: there is none
+  // Whether `other`, always the same one, is equal; compared once.
+  bool equals(const IndexedValue* other);
+
+ private:
+  void index_list();
+
+  const Place place_;
+  const json::value& value_;
+  std::map<std::string, std::unique_ptr<IndexedValue>, std::less<>> children_;
+  bool listed_ = false;
+  std::optional<bool> has_children_, equals_;
+};
+
+// yes: as writers other than apply record: maps and lists that are there are members themselves, empty objects that are always
+// written are none.
+enum class Dots { no, yes };
 json::object fields_of(const Place& place, const json::value& value, Dots dots);
 
 // What `now` has that `before` has not, or has otherwise; and what is gone.
@@ -63,10 +92,11 @@ void strip_unowned(json::object& fields);
 
 // `live` with `applied` laid over it: lists and maps merge as the schema says.
 json::value laid_over(const Place& place, json::value live, const json::value& applied);
-// What of `value` is in `fields`: with all of what is a member as a whole, and the keys of list items.
-json::value only(const Place& place, const json::value& value, const json::object& fields);
-// Takes out of `value` what is in `before` but neither in `now` nor in any of `others`.
+// What of `value` is in `fields`: with all of what is a member as a whole, and the keys of list items. Members stand in any
+// order.
+json::value only(IndexedValue& value, const json::object& fields);
+// Takes out of `value` what is in `before` but neither in `now` nor in `others`, the union of what others hold.
 void prune(const Place& place, json::value& value, const json::object& before, const json::object& now,
-           const std::vector<const json::object*>& others);
+           const json::object& others);
 
 }  // namespace coracle::schema

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/schema/field_set.h"
 #include "tests/store/schema/prepared.h"
 
 namespace coracle::schema {
@@ -193,6 +194,136 @@ TEST(Apply, many_writers_become_one_old_one) {
   }
   EXPECT_EQ(get_array(map, "metadata.managedFields").size(), 10u);
   EXPECT_NE(fields_of_manager(map, "ancient-changes").find("f:k0"), std::string::npos);
+}
+
+TEST(Apply, every_list_of_the_schema_merges_by_all_its_keys) {
+  size_t lists = 0;
+  for (const Type& type : catalog().types()) {
+    for (const Field& field : type.fields()) {
+      if (field.shape != Shape::list || field.list == ListKind::atomic) continue;
+      if (field.list == ListKind::set && field.form != Form::string) continue;
+      ++lists;
+      std::string name = std::string(type.name()) + "." + std::string(field.name());
+      for (std::string_view key : field.list_keys()) ASSERT_NE(field.type().field(key), nullptr) << name;
+      Place place = Place::of_field(field);
+      json::array items = two_items_of(field, {});
+      EXPECT_EQ(laid_over(place, items, items), json::value(items)) << name << " is applied twice";
+      EXPECT_EQ(laid_over(place, json::array{items[0]}, items), json::value(items)) << name << " gets one more";
+      EXPECT_EQ(fields_of(place, items, Dots::no).size(), 2u) << name;
+      EXPECT_TRUE(changed_fields(place, items, json::array{items[1], items[0]}).empty()) << name << " is only reordered";
+      json::value less = items;
+      prune(place, less, fields_of(place, items, Dots::no), fields_of(place, json::array{items[1]}, Dots::no), {});
+      EXPECT_EQ(less, json::value(json::array{items[1]})) << name << " loses one";
+    }
+  }
+  EXPECT_GT(lists, 60u);
+}
+
+TEST(Apply, kubectl_updates_what_client_side_apply_left) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value live =
+      parsed(R"({"metadata":{"name":"m","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})");
+  auto applied = server_side_apply(info, live, parsed(R"({"kind":"ConfigMap","data":{"b":"&","a":"1"}})"), {"kubectl"}, kNow);
+  ASSERT_TRUE(applied) << applied.error().text();
+  EXPECT_EQ(get_object(*applied, "metadata.annotations").at("kubectl.kubernetes.io/last-applied-configuration"),
+            json::value(R"({"data":{"a":"1","b":"\u0026"},"kind":"ConfigMap"})"
+                        "\n"));
+  json::value large = json::object{{"data", json::object{{"a", std::string(300'000, 'x')}}}};
+  applied = server_side_apply(info, live, large, {"kubectl"}, kNow);
+  ASSERT_TRUE(applied) << applied.error().text();
+  EXPECT_TRUE(get_object(*applied, "metadata.annotations").empty()) << "larger than annotations may be";
+}
+
+TEST(Apply, conflicts_are_named_in_bounded_words) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::object data, other;
+  for (int i = 0; i < 20'000; ++i) data["k" + std::to_string(i)] = "v", other["k" + std::to_string(i)] = "w";
+  json::value live = *server_side_apply(info, kNone, json::object{{"data", data}}, {"first"}, kNow);
+  auto refused = server_side_apply(info, live, json::object{{"data", other}}, {"second"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().details()->causes.size(), 1000u);
+  EXPECT_NE(refused.error().text().find("20000 conflicts"), std::string::npos);
+  EXPECT_NE(refused.error().text().find("and 19000 more"), std::string::npos);
+}
+
+TEST(Apply, nonsense_as_field_set_is_as_good_as_nothing) {
+  const KindInfo& info = catalog().of(kConfigMap);
+  json::value old = parsed(R"({"metadata":{"name":"m"},"data":{"k":"v"}})");
+  track_update(info, kNone, old, {"first"}, kNow);
+  for (const char* set : {R"({"":{}})", R"({"f":{}})", R"({"x:a":{}})", R"({"f:data":{"f:k":1}})", R"({"f:data":{"":{}}})"}) {
+    json::value next = old;
+    next.at("metadata").at("managedFields").at(0).as_object()["fieldsV1"] = parsed(set);
+    track_update(info, old, next, {"second"}, kNow);
+    EXPECT_EQ(to_text(next), to_text(old)) << set;
+  }
+}
+
+// Each of these took minutes, or hours, when each item was compared with each, or each holder with all of the object.
+TEST(Apply, the_work_grows_with_the_size_not_with_its_square) {
+  constexpr int kMany = 30'000;
+  const KindInfo& info = catalog().of(kPod);
+  json::array finalizers, containers, ports, owners;
+  for (int i = 0; i < kMany; ++i) {
+    finalizers.push_back(json::value("example.com/f" + std::to_string(i)));
+    containers.push_back(json::object{{"name", "c" + std::to_string(i)}, {"image", "i"}});
+    ports.push_back(json::object{{"containerPort", i}, {"protocol", i % 2 ? "UDP" : "TCP"}});
+    owners.push_back(json::object{{"uid", "u" + std::to_string(i)}, {"name", "o"}});
+  }
+  containers[0].get_object()["ports"] = ports;
+  json::value all =
+      json::object{{"metadata", json::object{{"name", "p"}, {"finalizers", finalizers}, {"ownerReferences", owners}}},
+                   {"spec", json::object{{"containers", containers}}}};
+  auto created = server_side_apply(info, kNone, all, {"me"}, kNow);
+  ASSERT_TRUE(created) << created.error().text();
+  auto again = server_side_apply(info, *created, all, {"me"}, kNow);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(*again, *created);
+  json::value changed = all;
+  for (json::value& container : changed.at("spec").at("containers").as_array()) container.as_object()["image"] = "j";
+  auto refused = server_side_apply(info, *created, changed, {"other"}, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::conflict);
+  auto less = server_side_apply(info, *created, json::object{{"metadata", json::object{{"name", "p"}}}}, {"me"}, kNow);
+  ASSERT_TRUE(less) << less.error().text();
+  EXPECT_TRUE(get_array(*less, "metadata.finalizers").empty());
+  json::value updated = *created;
+  updated.at("metadata").at("finalizers").as_array().pop_back();
+  track_update(info, *created, updated, {"third"}, kNow);
+  EXPECT_EQ(get_array(updated, "metadata.finalizers").size(), size_t(kMany - 1));
+}
+
+// Whoever may write an object may write who holds what of it.
+TEST(Apply, many_holders_cost_what_they_hold) {
+  constexpr int kHolders = 10'000;
+  for (const char* version : {"autoscaling/v1", "autoscaling/v2"}) {
+    const KindInfo& info = *catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
+    json::array entries;
+    json::object annotations;
+    for (int i = 0; i < kHolders; ++i) {
+      std::string name = "a" + std::to_string(i);
+      annotations[name] = "v";
+      entries.push_back(json::object{
+          {"manager", "m" + std::to_string(i)},
+          {"operation", i % 2 ? "Apply" : "Update"},
+          {"apiVersion", version},
+          {"fieldsType", "FieldsV1"},
+          {"fieldsV1",
+           json::object{{"f:metadata", json::object{{"f:annotations", json::object{{"f:" + name, json::object()}}}}}}}});
+    }
+    json::value live = parsed(R"({"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},
+        "spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"d"}}})");
+    live.at("metadata").as_object()["annotations"] = annotations;
+    live.at("metadata").as_object()["managedFields"] = entries;
+    for (auto& pair : annotations) pair.value() = "w";
+    json::value applied = json::object{{"metadata", json::object{{"name", "h"}, {"annotations", annotations}}}};
+    auto refused = server_side_apply(info, live, applied, {"me"}, kNow);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().text().find("10000 conflicts"), std::string::npos) << refused.error().text().substr(0, 200);
+    json::value next = live;
+    next.at("metadata").as_object()["annotations"] = annotations;
+    track_update(info, live, next, {"me"}, kNow);
+    EXPECT_NE(fields_of_manager(next, "me").find("f:a9999"), std::string::npos);
+  }
 }
 
 }  // namespace
