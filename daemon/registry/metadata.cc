@@ -3,6 +3,7 @@
 #include "daemon/registry/metadata.h"
 
 #include <algorithm>
+#include <set>
 
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
@@ -66,7 +67,7 @@ Result<void> settle_place(const Kind& kind, json::value& body, const Key& key) {
 Result<void> begin_life(json::value& object, bool counts_generations, WallTime now) {
   json::object& metadata = metadata_of(object);
   if (std::string given = text_at(metadata, "resourceVersion"); !given.empty() && given != "0")
-    return storage_error("resourceVersion should not be set on objects to be created");
+    return bad_request("resourceVersion should not be set on objects to be created");
   for (std::string_view own : {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"})
     metadata.erase(own);
   metadata["uid"] = make_uid();
@@ -94,11 +95,12 @@ Result<void> continue_life(const Kind& kind, json::value& object, const Object& 
   if (!metadata.contains("managedFields"))
     if (const json::value* kept = before.if_contains("managedFields")) metadata["managedFields"] = *kept;
   if (!old.deleting()) return {};
-  const json::array& had = get_array(old.json(), "metadata.finalizers");
+  std::set<std::string_view> had;
+  for (const json::value& finalizer : get_array(old.json(), "metadata.finalizers"))
+    if (finalizer.is_string()) had.insert(finalizer.get_string());
   std::vector<std::string> added;
   for (const json::value& finalizer : get_array(object, "metadata.finalizers"))
-    if (std::find(had.begin(), had.end(), finalizer) == had.end() && finalizer.is_string())
-      added.push_back(quoted(finalizer.get_string()));
+    if (finalizer.is_string() && !had.contains(finalizer.get_string())) added.push_back(quoted(finalizer.get_string()));
   if (added.empty()) return {};
   return invalid(kind, old.name(),
                  {forbidden_field("metadata.finalizers",

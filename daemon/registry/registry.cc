@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "daemon/registry/heartbeat.h"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr int kNameAttempts = 8;  // Source: apiserver registry/store.go
 constexpr int kConflictAttempts = 64;
+constexpr size_t kRepeatedOwnersNamedMax = 10;
 constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
 
 bool has_status(const schema::KindInfo& info) { return info.subresource("status") != nullptr; }
@@ -58,13 +60,14 @@ Error nameless(std::string_view on_url) {
                      " based on URL) was undeterminable: name must be provided");
 }
 
-// What a patch makes of an object must be one of its kind. Source: apiserver, endpoints/handlers/patch.go.
-Error unreadable_patch(const json::value& patched, const Error& why) {
+// What a patch makes of an object must be one of its kind. Kubernetes adds the whole object; but messages go to logs, and objects
+// hold secrets. Source: apiserver, endpoints/handlers/patch.go.
+Error unreadable_patch(const Error& why) {
   std::string_view words = why.text();
   size_t prefix = words.find(" cannot be handled as a ");
   if (prefix != words.npos) prefix = words.find(": ", prefix);
   if (prefix != words.npos) words.remove_prefix(prefix + 2);
-  return invalid(Kind{}, "", {invalid_value("patch", quoted(to_text(patched)), words)});
+  return invalid(Kind{}, "", {{"FieldValueInvalid", "Invalid value: " + std::string(words), "patch"}});
 }
 
 // The engine's refusals in Kubernetes' words.
@@ -117,19 +120,21 @@ Error version_demanded(const Kind& kind, std::string_view name) {
 void drop_repeated_owners(json::value& object, const Writer& writer) {
   json::value* owners = metadata_of(object).if_contains("ownerReferences");
   if (!owners || !owners->is_array()) return;
-  json::array kept;
-  std::vector<std::string> repeated;
+  json::array kept(owners->storage());
+  std::set<std::string> seen;
+  std::set<std::string> repeated;
   for (json::value& owner : owners->get_array()) {
-    if (std::find(kept.begin(), kept.end(), owner) != kept.end()) repeated.emplace_back(get_string(owner, "uid"));
-    else kept.push_back(owner);
+    bool known = !seen.insert(to_text(owner)).second;  // canonical: equal owners have the same text
+    if (!known) kept.push_back(std::move(owner));
+    else if (repeated.size() < kRepeatedOwnersNamedMax) repeated.insert(shortened_path(std::string(get_string(owner, "uid"))));
   }
+  *owners = std::move(kept);
   if (repeated.empty()) return;
   if (writer.warnings)
     writer.warnings->push_back(
         ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
         "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
-        join(repeated, ", "));
-  *owners = std::move(kept);
+        join({repeated.begin(), repeated.end()}, ", "));
 }
 
 // The pod as it was, with the amounts of the containers that `body` names as it does.
@@ -137,13 +142,14 @@ json::value with_amounts_of(const json::value& body, const json::value& pod) {
   json::value out = pod;
   for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
     if (!find(out, list)) continue;
+    std::map<std::string_view, const json::value*> wanted;
+    for (const json::value& container : get_array(body, list)) wanted[get_string(container, "name")] = &container;
     for (json::value& container : make(out, list).get_array()) {
-      for (const json::value& wanted : get_array(body, list)) {
-        if (get_string(wanted, "name") != get_string(container, "name")) continue;
-        for (std::string_view field : {"resources", "resizePolicy"}) {
-          if (const json::value* value = find(wanted, field)) container.get_object()[field] = *value;
-          else container.get_object().erase(field);
-        }
+      auto named = wanted.find(get_string(container, "name"));
+      if (named == wanted.end()) continue;
+      for (std::string_view field : {"resources", "resizePolicy"}) {
+        if (const json::value* value = find(*named->second, field)) container.get_object()[field] = *value;
+        else container.get_object().erase(field);
       }
     }
   }
@@ -425,7 +431,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
         auto decoded = decode(info, std::move(body), writer);
         if (!decoded && applies) return decoded.take_error();
-        if (!decoded) return unreadable_patch(*apply_any_patch(info, old.json(), type, patch), decoded.error());
+        if (!decoded) return unreadable_patch(decoded.error());
         return keep_split(target, *std::move(decoded), old);
       },
       revision.empty(), recorder);

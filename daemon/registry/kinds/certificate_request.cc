@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CertificateSigningRequests: the server writes down who asks; the request never changes; /approval writes Approved and
 // Denied, /status everything else of the status. Source: apiserver registry/certificates strategy.
+#include <map>
+#include <utility>
+
 #include "daemon/registry/kinds/kinds.h"
 #include "daemon/registry/metadata.h"
 
@@ -44,18 +47,18 @@ std::vector<json::value*> of_type(json::value& object, std::string_view type) {
 void fill_times(json::value& object, const json::value& old, WallTime now) {
   json::value* conditions = const_cast<json::value*>(find(object, "status.conditions"));
   if (!conditions || !conditions->is_array()) return;
+  std::map<std::pair<std::string_view, std::string_view>, std::string_view> since;  // by type and status
+  for (const json::value& before : get_array(old, "status.conditions")) {
+    std::string_view time = get_string(before, "lastTransitionTime");
+    if (!time.empty()) since[{get_string(before, "type"), get_string(before, "status")}] = time;
+  }
   for (json::value& condition : conditions->get_array()) {
     if (!condition.is_object()) continue;
     json::object& fields = condition.get_object();
     if (get_string(condition, "lastUpdateTime").empty()) fields["lastUpdateTime"] = format_time(now);
     if (!get_string(condition, "lastTransitionTime").empty()) continue;
-    fields["lastTransitionTime"] = format_time(now);
-    for (const json::value& before : get_array(old, "status.conditions")) {
-      bool same = get_string(before, "type") == get_string(condition, "type") &&
-                  get_string(before, "status") == get_string(condition, "status");
-      if (same && !get_string(before, "lastTransitionTime").empty())
-        fields["lastTransitionTime"] = get_string(before, "lastTransitionTime");
-    }
+    auto known = since.find({get_string(condition, "type"), get_string(condition, "status")});
+    fields["lastTransitionTime"] = known == since.end() ? json::value(format_time(now)) : json::value(known->second);
   }
 }
 

@@ -4,6 +4,7 @@
 //   wanted (spec) + taken (all other services) ──▶ clusterIP(s), nodePorts
 // Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range).
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "daemon/registry/kinds/address_range.h"
@@ -247,12 +248,13 @@ void prepare_service_update(json::value& service, const json::value& old) {
   if (!has_ports(old_type)) return;
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return;
+  std::map<std::pair<int64_t, std::string_view>, int64_t> given;  // by port and protocol
+  for (const json::value& before : get_array(old, "spec.ports"))
+    if (int64_t number = get_int(before, "nodePort")) given[{get_int(before, "port"), get_string(before, "protocol")}] = number;
   for (json::value& port : ports.get_array()) {
     if (!port.is_object() || get_int(port, "nodePort") != 0) continue;
-    for (const json::value& before : get_array(old, "spec.ports"))
-      if (get_int(before, "port") == get_int(port, "port") && get_string(before, "protocol") == get_string(port, "protocol") &&
-          get_int(before, "nodePort") != 0)
-        port.get_object()["nodePort"] = get_int(before, "nodePort");
+    auto kept = given.find({get_int(port, "port"), get_string(port, "protocol")});
+    if (kept != given.end()) port.get_object()["nodePort"] = kept->second;
   }
 }
 

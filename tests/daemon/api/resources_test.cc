@@ -74,7 +74,7 @@ TEST_F(Resources, are_refused_in_kubernetes_words) {
                "the namespace of the provided object does not match the namespace sent on the request"},
            Row{"POST", kMaps, "", R"({"apiVersion":"v2","metadata":{"name":"x"}})", 400,
                "the API version in the data (v2) does not match the expected API version (v1)"},
-           Row{"POST", kMaps, "", R"({"metadata":{"name":"x","resourceVersion":"5"}})", 500,
+           Row{"POST", kMaps, "", R"({"metadata":{"name":"x","resourceVersion":"5"}})", 400,
                "resourceVersion should not be set on objects to be created"},
            Row{"POST", "/api/v1/namespaces/nowhere/configmaps", "", R"({"metadata":{"name":"x"}})", 404,
                "namespaces \"nowhere\" not found"},

@@ -55,7 +55,7 @@ TEST_F(Writing, names_and_namespaces_are_settled) {
   EXPECT_EQ(cluster.status, 201) << cluster.body;
   EXPECT_EQ(find(cluster.json(), "metadata.namespace"), nullptr) << "what has no namespace loses it";
   RawAnswer versioned = client.ask("POST", kMaps, R"({"metadata":{"name":"v","resourceVersion":"5"}})");
-  EXPECT_EQ(versioned.status, 500);
+  EXPECT_EQ(versioned.status, 400);
   EXPECT_EQ(message(versioned), "resourceVersion should not be set on objects to be created");
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "store/object/status.h"
 #include "store/schema/catalog.h"
 #include "tests/daemon/registry/world.h"
 
@@ -162,6 +163,103 @@ TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
   writers.clear();
   EXPECT_EQ(failed, 0);
   EXPECT_EQ(get_object(MUST(world.registry().get(kConfigMap, {"default", "m"}))->json(), "data").size(), 41u);
+}
+
+// Messages go to logs.
+TEST_F(RegistryTest, a_refused_patch_does_not_show_the_object) {
+  Key key{"default", "s"};
+  world.make(
+      kSecret,
+      R"({"metadata":{"name":"s","namespace":"default","annotations":{"a":"hunter0"}},"stringData":{"password":"hunter1"}})");
+  for (auto [type, patch] :
+       {std::pair(PatchType::strategic, R"({"data":{"password":12345678}})"),
+        std::pair(PatchType::strategic, R"({"data":{"more":"hunter2"}})"), std::pair(PatchType::merge, R"({"data":["hunter2"]})"),
+        std::pair(PatchType::merge, R"({"stringData":{"x":12345678}})"),
+        std::pair(PatchType::json, R"([{"op":"add","path":"/data/x","value":"hunter2!"}])"),
+        std::pair(PatchType::json, R"([{"op":"test","path":"/data/password","value":"hunter2"}])"),
+        std::pair(PatchType::apply, R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"x":12345678}})")}) {
+    Writer writer;
+    writer.field_manager = "me";
+    auto refused = world.registry().patch(kSecret, key, "", type, World::parse(patch), false, writer);
+    ASSERT_FALSE(refused) << patch;
+    std::string told = to_text(to_status(refused.error()));
+    for (std::string_view value : {"hunter", "12345678", "aHVudGVy"}) EXPECT_EQ(told.find(value), std::string::npos) << told;
+  }
+  ObjectPtr pod = world.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"live"}})");
+  auto refused =
+      world.registry().patch(kConfigMap, pod->key(), "", PatchType::strategic, World::parse(R"({"data":{"k":1}})"), false, {});
+  EXPECT_EQ(refused.error().text(),
+            " \"\" is invalid: patch: Invalid value: data[k]: expected a string, found the number 1 (put it in quotes)");
+  EXPECT_EQ(refused.error().details()->causes[0].field, "patch");
+}
+
+TEST_F(RegistryTest, a_refused_secret_does_not_show_its_values) {
+  world.make(kSecret, R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMQ=="}})");
+  std::vector<Error> refused;
+  for (
+      const char* text :
+      {R"({"metadata":{"name":"s","namespace":"default"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"aHVudGVyMQ=="}})",
+       R"({"metadata":{"name":"s","namespace":"default"},"data":{"not a key":"aHVudGVyMQ=="}})",
+       R"({"metadata":{"name":"s","namespace":"default","labels":{"a":"not good"}},"data":{"a":"aHVudGVyMQ=="},"stringData":{"b":"hunter2"}})",
+       R"({"metadata":{"name":"fixed","namespace":"default"},"stringData":{"a":"hunter2"}})"}) {
+    auto made = world.try_make(kSecret, text);
+    ASSERT_FALSE(made) << text;
+    refused.push_back(made.take_error());
+  }
+  auto changed = world.try_update(
+      kSecret,
+      World::parse(R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMg=="}})"));
+  ASSERT_FALSE(changed);
+  refused.push_back(changed.take_error());
+  for (const Error& error : refused) {
+    std::string told = to_text(to_status(error));
+    for (std::string_view value : {"hunter", "aHVudGVy"}) EXPECT_EQ(told.find(value), std::string::npos) << told;
+  }
+}
+
+TEST_F(RegistryTest, tells_plainly_that_a_new_object_has_no_version) {
+  for (const char* text :
+       {R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default","resourceVersion":"5"}})"}) {
+    auto made = world.try_make(kConfigMap, text);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code(), Code::bad_request);
+    EXPECT_EQ(made.error().text(), "resourceVersion should not be set on objects to be created");
+    Writer writer;
+    writer.field_manager = "me";
+    auto applied = world.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::apply, World::parse(text), false, writer);
+    ASSERT_FALSE(applied);
+    EXPECT_EQ(applied.error().code(), Code::bad_request);
+    EXPECT_EQ(applied.error().text(), "resourceVersion should not be set on objects to be created");
+  }
+}
+
+TEST_F(RegistryTest, drops_repeated_owners_in_one_pass) {
+  json::array owners(20'000, World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u"})"));
+  json::value body = World::parse(map("owned"));
+  make(body, "metadata.ownerReferences") = owners;
+  for (int i = 0; i < 20'000; i++)
+    make(body, "metadata.ownerReferences").get_array()[size_t(i)].get_object()["uid"] = "u" + std::to_string(i % 10'000);
+  std::vector<std::string> warnings;
+  Writer writer;
+  writer.warnings = &warnings;
+  auto made = world.registry().create(kConfigMap, {"default", ""}, body, writer);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_LT(warnings[0].size(), 1000u);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(get_array(made->object->json(), "metadata.ownerReferences").size(), 10'000u);
+}
+
+TEST_F(RegistryTest, a_json_patch_cannot_nest_without_end) {
+  world.make(kConfigMap, map("m"));
+  json::value operations = World::parse(R"([{"op":"add","path":"/x","value":[[]]}])");
+  std::string innermost = "/x/0";
+  for (size_t i = 0, depth = 2; i < 17; i++, depth *= 2) {
+    operations.get_array().push_back(json::object{{"op", "copy"}, {"from", "/x"}, {"path", innermost + "/0"}});
+    for (size_t j = 0; j < depth; j++) innermost += "/0";
+  }
+  auto refused = world.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::json, operations, false, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::bad_request) << refused.error().text();
 }
 
 TEST_F(RegistryTest, makes_events_and_leases_by_update) {
