@@ -165,13 +165,14 @@ json::value as_stored(const schema::KindInfo& info, json::value object) {
   return schema::convert(info, info.stored(), std::move(object));
 }
 
-// Who set which field is recorded in the version that was written in. `old` (null on create) and `object` are as stored.
-void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, const schema::Manager& manager,
-                   WallTime now) {
-  if (is_stored(info)) return schema::track_update(info, old, object, manager, now);
+// Who set which field is recorded in the version that was written in. `old` (null on create) and `object` are as stored;
+// `written` is of the version `info`.
+void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, json::object written,
+                   const schema::Manager& manager, WallTime now) {
+  if (is_stored(info)) return schema::track_update(info, old, object, std::move(written), manager, now);
   json::value before = old.is_object() ? schema::convert(info.stored(), info, old) : old;
   json::value after = schema::convert(info.stored(), info, object);
-  schema::track_update(info, before, after, manager, now);
+  schema::track_update(info, before, after, std::move(written), manager, now);
   if (const json::value* fields = find(after, "metadata.managedFields")) metadata_of(object)["managedFields"] = *fields;
   else metadata_of(object).erase("managedFields");
 }
@@ -184,6 +185,14 @@ bool is_beyond_limit(const Kind& kind, bool creates, const Writer& writer) {
   if (writer.internal) return !(creates && from_template);
   bool node = writer.user && writer.user->in("system:nodes");
   return node && !creates && (kind == kNode || kind == kLease);
+}
+
+// What a create as `info` sets. The status is nobody's who writes the main resource.
+json::object created_fields(const schema::KindInfo& info, json::value& body) {
+  json::value status = has_status(info) ? take_status(body) : json::value();
+  json::object written = schema::written_fields(info, nullptr, body);
+  if (!status.is_null()) body.get_object()["status"] = std::move(status);
+  return written;
 }
 
 constexpr std::string_view kBesideStatus[] = {"labels", "annotations", "finalizers", "ownerReferences"};
@@ -329,10 +338,14 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
 Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer) {
   const schema::KindInfo& stored = info.stored();
   const Strategy& strategy = strategy_of(stored.kind);
+  bool records = !writer.field_manager.empty();
+  json::object written = records ? created_fields(info, body) : json::object();
   json::value object = as_stored(info, std::move(body));
   WallTime now = clock_.now();
   if (has_status(info) && !strategy.keeps_first_status) object.get_object().erase("status");
   TRY(begin_life(object, strategy.deletion.counts_generations, now));
+  // As the client sent it: what defaults, admission and allocation add is nobody's.
+  if (records) record_update(info, nullptr, object, std::move(written), manager_of(writer, {}, false), now);
   if (strategy.prepare_create) strategy.prepare_create(object);
   if (strategy.record_user) strategy.record_user(object, writer.user);
   schema::apply_defaults(stored, object);
@@ -351,11 +364,6 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   request.charges = &charges;
   auto counting = admission_.turn(request);
   TRY(admission_.validate(request));
-  if (!writer.field_manager.empty()) {
-    json::value status = has_status(info) ? take_status(object) : json::value();  // nobody's who writes the main resource
-    record_update(info, nullptr, object, manager_of(writer, {}, false), now);
-    if (!status.is_null()) object.get_object()["status"] = std::move(status);
-  }
 
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
   if (writer.dry_run) {
@@ -514,7 +522,10 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
 Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& before, const Change& change, const Writer& writer) {
   const schema::KindInfo& stored = target.stored();
   const Object& old = *before;
-  json::value object = TRY(is_stored(target.info) ? change(*before) : change(*schema::shown_as(target.info, before)));
+  ObjectPtr shown = schema::shown_as(target.info, before);
+  json::value object = TRY(change(*shown));
+  bool records = !writer.field_manager.empty();
+  json::object written = records ? schema::written_fields(target.info, shown->json(), object) : json::object();
   object = as_stored(target.info, std::move(object));
   WallTime now = clock_.now();
   bool main_resource = target.subresource.empty() || target.subresource == "scale" || target.subresource == "resize" ||
@@ -532,6 +543,8 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   if (admits) TRY(admission_.admit(request));
   if (main_resource && target.strategy.allocate_update)
     TRY(target.strategy.allocate_update(object, old, {engine_, ranges_, now}));
+  if (records)
+    record_update(target.info, old.json(), object, std::move(written), manager_of(writer, target.subresource, false), now);
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = target.strategy.deletion.counts_generations && main_resource;
@@ -543,8 +556,6 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   request.charges = &charges;
   auto counting = admits ? admission_.turn(request) : std::unique_lock<std::mutex>();
   if (admits) TRY(admission_.validate(request));
-  if (!writer.field_manager.empty())
-    record_update(target.info, old.json(), object, manager_of(writer, target.subresource, false), now);
 
   if (writer.dry_run) {
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));

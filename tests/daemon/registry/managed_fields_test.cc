@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds which field after writes through the pipeline: what a client sent is its own, and what defaults, admission and
+// allocation add is nobody's. So `kubectl apply` and `kubectl apply --server-side` of one manifest follow each other without a
+// conflict.
+#include <gtest/gtest.h>
+
+#include "daemon/registry/registry.h"
+#include "store/schema/field_set.h"
+#include "tests/daemon/registry/world.h"
+
+namespace coracle::registry {
+namespace {
+
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+constexpr std::string_view kClientSide = "kubectl-client-side-apply";
+
+class ManagedFields : public testing::Test {
+ protected:
+  static Writer as(std::string_view manager) {
+    Writer writer;
+    writer.field_manager = manager;
+    return writer;
+  }
+  static Key key_of(const json::value& body) {
+    return {std::string(get_string(body, "metadata.namespace")), std::string(get_string(body, "metadata.name"))};
+  }
+  Result<ObjectPtr> create(const Kind& kind, const json::value& body, std::string_view manager) {
+    Written written = TRY(world.registry().create(kind, {key_of(body).ns, ""}, body, as(manager)));
+    return written.object;
+  }
+  Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, std::string_view manager) {
+    Written written = TRY(world.registry().patch(kind, key, "", type, patch, false, as(manager)));
+    return written.object;
+  }
+  // As `kubectl apply` makes it.
+  static json::value with_last_applied(const json::value& manifest) {
+    json::value body = manifest;
+    json::value& annotations = make(body, "metadata.annotations");
+    if (!annotations.is_object()) annotations.emplace_object();
+    json::value applied = body;
+    annotations.get_object()[kLastApplied] = to_sorted_text(applied) + "\n";
+    return body;
+  }
+  static std::string held_by(const Object& object, std::string_view manager, std::string_view operation = "Update") {
+    for (const json::value& entry : get_array(object.json(), "metadata.managedFields"))
+      if (get_string(entry, "manager") == manager && get_string(entry, "operation") == operation)
+        return to_text(*find(entry, "fieldsV1"));
+    return "";
+  }
+  // What `kubectl apply --server-side` does after its first apply: the fields of client-side apply become those of the applier.
+  Result<ObjectPtr> hand_over(const Object& object) {
+    json::object fields;
+    json::array entries;
+    for (const json::value& entry : get_array(object.json(), "metadata.managedFields")) {
+      if (get_string(entry, "manager") == kClientSide || get_string(entry, "manager") == "kubectl")
+        fields = schema::union_of(std::move(fields), get_object(entry, "fieldsV1"));
+      else entries.push_back(entry);
+    }
+    entries.push_back(json::object{{"manager", "kubectl"},
+                                   {"operation", "Apply"},
+                                   {"apiVersion", object.kind().api_version()},
+                                   {"time", "2026-01-01T00:00:00Z"},
+                                   {"fieldsType", "FieldsV1"},
+                                   {"fieldsV1", fields}});
+    json::value operations =
+        json::array{json::object{{"op", "replace"}, {"path", "/metadata/managedFields"}, {"value", std::move(entries)}}};
+    return patch(object.kind(), object.key(), PatchType::json, operations, "kubectl");
+  }
+  World world;
+};
+
+TEST_F(ManagedFields, client_side_apply_then_server_side_apply) {
+  struct Row {
+    const Kind& kind;
+    const char* manifest;
+    std::vector<std::string> unowned;  // of what is there, but was not sent
+    std::vector<const char*> kept;     // paths that keep their values
+  };
+  for (const Row& row : {
+           Row{kPod,
+               R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","labels":{"a":"b"}},
+               "spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":53},{"containerPort":53,"protocol":"UDP"}]}]}})",
+               {"f:dnsPolicy", "f:tolerations", "f:serviceAccountName", "f:volumes", "f:imagePullPolicy", "f:status",
+                "f:priority"},
+               {"spec.tolerations", "spec.serviceAccountName", "spec.dnsPolicy"}},
+           Row{kJob,
+               R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"default"},
+               "spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
+               {"f:selector", "controller-uid", "f:completionMode", "f:suspend"},
+               {"spec.selector", "spec.template.metadata.labels"}},
+           Row{kService,
+               R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default"},"spec":{"type":"NodePort",
+               "ports":[{"name":"t","port":53},{"name":"u","port":53,"protocol":"UDP"}],"selector":{"a":"b"}}})",
+               {"f:nodePort", "f:clusterIP", "f:ipFamilies", "f:sessionAffinity"},
+               {"spec.ports", "spec.clusterIP", "spec.clusterIPs"}},
+           Row{kPersistentVolume,
+               R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},
+               "accessModes":["ReadWriteOnce"],"hostPath":{"path":"/x"},"storageClassName":"s"}})",
+               {"f:finalizers", "f:persistentVolumeReclaimPolicy", "f:volumeMode"},
+               {"metadata.finalizers", "spec.persistentVolumeReclaimPolicy"}},
+           Row{kPersistentVolumeClaim,
+               R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"c","namespace":"default"},
+               "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}},"storageClassName":"s"}})",
+               {"f:finalizers", "f:volumeMode"},
+               {"metadata.finalizers", "spec.volumeMode"}},
+           Row{kDeployment,
+               R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},"spec":{
+               "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+               "spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","value":"1"}]}]}}}})",
+               {"f:replicas", "f:progressDeadlineSeconds", "f:strategy"},
+               {"spec.replicas", "spec.strategy"}},
+       }) {
+    SCOPED_TRACE(row.kind.kind);
+    json::value manifest = World::parse(row.manifest);
+    auto made = create(row.kind, with_last_applied(manifest), kClientSide);
+    ASSERT_TRUE(made) << made.error().text();
+    std::string held = held_by(**made, kClientSide);
+    EXPECT_FALSE(held.empty());
+    for (const std::string& field : row.unowned) EXPECT_EQ(held.find(field), std::string::npos) << field << " in " << held;
+    for (const char* path : row.kept) ASSERT_NE(find((*made)->json(), path), nullptr) << path << " in " << (*made)->text();
+    Key key = (*made)->key();
+    auto first = patch(row.kind, key, PatchType::apply, manifest, "kubectl");
+    ASSERT_TRUE(first) << first.error().text();
+    auto handed = hand_over(**first);
+    ASSERT_TRUE(handed) << handed.error().text();
+    EXPECT_EQ(held_by(**handed, kClientSide), "");
+    auto second = patch(row.kind, key, PatchType::apply, manifest, "kubectl");
+    ASSERT_TRUE(second) << second.error().text();
+    for (const char* path : row.kept) {
+      const json::value* now = find((*second)->json(), path);
+      ASSERT_NE(now, nullptr) << path;
+      EXPECT_EQ(*now, *find((*made)->json(), path)) << path;
+    }
+    auto third = patch(row.kind, key, PatchType::apply, manifest, "kubectl");
+    ASSERT_TRUE(third) << third.error().text();
+    EXPECT_EQ((*third)->revision(), (*second)->revision()) << "the same again changes nothing";
+  }
+}
+
+TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
+  json::value manifest =
+      World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+      "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  MUST(create(kDeployment, manifest, "creator"));
+  auto added = patch(kDeployment, {"default", "d"}, PatchType::strategic,
+                     World::parse(R"({"spec":{"template":{"spec":{"containers":[{"name":"x","image":"j"}]}}}})"), "editor");
+  ASSERT_TRUE(added) << added.error().text();
+  EXPECT_EQ(held_by(**added, "editor"),
+            R"({"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"x\"}":{".":{},"f:image":{},"f:name":{}}}}}}})");
+  auto scaled = patch(kDeployment, {"default", "d"}, PatchType::merge, World::parse(R"({"spec":{"replicas":3}})"), "scaler");
+  EXPECT_EQ(held_by(**scaled, "scaler"), R"({"f:spec":{"f:replicas":{}}})");
+  auto reset = patch(kDeployment, {"default", "d"}, PatchType::merge, World::parse(R"({"spec":{"replicas":null}})"), "other");
+  EXPECT_EQ(get_int((*reset)->json(), "spec.replicas"), 1);
+  EXPECT_EQ(held_by(**reset, "scaler"), "") << "its value is gone";
+  EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
+}
+
+TEST_F(ManagedFields, another_version_holds_what_was_sent_in_it) {
+  const schema::KindInfo& v1 = *schema::catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
+  json::value manifest = World::parse(
+      R"({"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"h","namespace":"default"},
+      "spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},"maxReplicas":3,"targetCPUUtilizationPercentage":50}})");
+  auto made = create(v1.kind, manifest, "creator");
+  ASSERT_TRUE(made) << made.error().text();
+  std::string held = held_by(**made, "creator");
+  EXPECT_EQ(held.find("f:minReplicas"), std::string::npos) << held;
+  EXPECT_NE(held.find("f:maxReplicas"), std::string::npos) << held;
+  EXPECT_NE(held.find("f:targetCPUUtilizationPercentage"), std::string::npos) << held;
+}
+
+TEST_F(ManagedFields, kubectl_keeps_the_last_applied_configuration_in_step) {
+  json::value manifest = World::parse(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default"},"data":{"a":"<1>","b":"2"}})");
+  MUST(create(kConfigMap, with_last_applied(manifest), kClientSide));
+  make(manifest, "data") = json::object{{"a", "<3>"}};
+  auto other = patch(kConfigMap, {"default", "m"}, PatchType::apply,
+                     World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"c":"4"}})"), "other");
+  ASSERT_TRUE(other) << other.error().text();
+  EXPECT_NE((*other)->annotation(kLastApplied).find("<1>"), std::string::npos) << "other managers leave it alone";
+  auto applied = patch(kConfigMap, {"default", "m"}, PatchType::apply, manifest, "kubectl");
+  ASSERT_TRUE(applied) << applied.error().text();
+  EXPECT_EQ((*applied)->annotation(kLastApplied),
+            R"({"apiVersion":"v1","data":{"a":"\u003c3\u003e"},"kind":"ConfigMap","metadata":{"name":"m","namespace":"default"}})"
+            "\n");
+  MUST(create(kConfigMap, World::parse(R"({"metadata":{"name":"n","namespace":"default"}})"), "x"));
+  auto plain =
+      patch(kConfigMap, {"default", "n"}, PatchType::apply,
+            World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n"},"data":{"a":"1"}})"), "kubectl");
+  EXPECT_EQ((*plain)->annotation(kLastApplied), "") << "where there is none, there comes none";
+}
+
+}  // namespace
+}  // namespace coracle::registry
