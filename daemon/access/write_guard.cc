@@ -56,6 +56,14 @@ Result<void> WriteGuard::check(const registry::GuardedWrite& write) const {
   return is_role(write.kind) ? check_role(write) : check_binding(write);
 }
 
+// Source: apiserver, endpoints/handlers/create.go, withAuthorization.
+Result<void> WriteGuard::check_create(const Kind& kind, const Key& key, const User& user) const {
+  Attributes create{"create", std::string(kind.group), std::string(kind.resource), "", key.ns, key.name, "", true, ""};
+  Decision decision = authorizer_.authorize(user, create);
+  if (decision.allowed) return {};
+  return denial(user, create, decision.reason);
+}
+
 Result<void> WriteGuard::holds(const registry::GuardedWrite& write, const Rules& rules, const std::string& ns) const {
   Authorizer::Held held = authorizer_.rules_for(write.user, ns);
   Rules lacking = uncovered(held.rules, rules);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guard: whether a user may write an object as it would be stored. Authorization has said yes to the verb already; this is
-// about what the object grants or decides: roles and bindings, certificate requests. Implemented where authorization is.
+// about what the object grants or decides (roles and bindings, certificate requests), and about writes that turn out to be
+// another verb: an update or an apply of what does not exist creates it. Implemented where authorization is.
 #pragma once
 
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/object/kind.h"
+#include "store/object/object.h"
 
 namespace coracle::registry {
 
@@ -25,6 +27,8 @@ class Guard {
   virtual ~Guard() = default;
   // Errors: forbidden, in Kubernetes' words; not_found for a role that there is not.
   virtual Result<void> check(const GuardedWrite& write) const = 0;
+  // An update or an apply of `key` found nothing there. Errors: forbidden, naming the verb create.
+  virtual Result<void> check_create(const Kind& kind, const Key& key, const User& user) const = 0;
 };
 
 }  // namespace coracle::registry

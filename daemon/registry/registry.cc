@@ -404,6 +404,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   bool absent = !changed && changed.error().code() == Code::not_found;
   bool creates = creates_on_update(info.kind);
   if (!absent || !creates || !subresource.empty()) return changed;
+  TRY(check_create(info.kind, key, writer));
   metadata_of(decoded).erase("resourceVersion");
   return create(kind, key, std::move(decoded), writer);
 }
@@ -445,6 +446,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
       revision.empty(), recorder);
   bool absent = !changed && changed.error().code() == Code::not_found;
   if (!absent || !applies || !subresource.empty()) return changed;
+  TRY(check_create(info.kind, key, writer));
   if (!get_string(patch, "metadata.uid").empty())
     return conflict(info.kind, key.name,
                     "uid mismatch: the provided object specified uid " + std::string(get_string(patch, "metadata.uid")) +
@@ -452,6 +454,12 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
   return create(kind, key, std::move(fresh), recorder);
+}
+
+// For writes of another verb that create.
+Result<void> Registry::check_create(const Kind& kind, const Key& key, const Writer& writer) const {
+  if (!guard_ || !writer.user) return {};
+  return guard_->check_create(kind, key, *writer.user);
 }
 
 Result<json::value> Registry::change_scale(const Target& target, const Object& old, PatchType* type,
@@ -535,6 +543,8 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   TRY(continue_life(target.info.kind, object, old));
   if (target.subresource == "status" && target.strategy.prepare_status) target.strategy.prepare_status(object, old.json(), now);
   schema::apply_defaults(stored, object);
+  if (records)
+    record_update(target.info, old.json(), object, std::move(written), manager_of(writer, target.subresource, false), now);
   // A binding was admitted as what it is; what it makes of the pod is ours.
   bool admits = target.subresource != "binding";
   admission::Request request = request_for(admission::Operation::update, stored.kind, target.key, target.subresource, writer);
@@ -543,8 +553,6 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   if (admits) TRY(admission_.admit(request));
   if (main_resource && target.strategy.allocate_update)
     TRY(target.strategy.allocate_update(object, old, {engine_, ranges_, now}));
-  if (records)
-    record_update(target.info, old.json(), object, std::move(written), manager_of(writer, target.subresource, false), now);
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = target.strategy.deletion.counts_generations && main_resource;

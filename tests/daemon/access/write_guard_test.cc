@@ -154,5 +154,43 @@ TEST_F(Grants, the_spec_of_a_request_never_changes) {
   EXPECT_EQ(made->label("a"), "b");
 }
 
+// Without it, PUT and apply of what does not exist would create with the right to update or patch alone.
+TEST_F(Grants, a_write_that_creates_needs_the_right_to_create) {
+  for (auto [name, verbs] :
+       {std::pair("writer", R"(["get","update","patch"])"), std::pair("maker", R"(["create","update","patch"])")}) {
+    world.make(kRole, R"({"metadata":{"name":")" + std::string(name) + R"(","namespace":"default"},"rules":[{"verbs":)" + verbs +
+                          R"(,"apiGroups":["","coordination.k8s.io"],"resources":["leases","configmaps"]}]})");
+    world.make(kRoleBinding, R"({"metadata":{"name":")" + std::string(name) +
+                                 R"(","namespace":"default"},"roleRef":{"kind":"Role","name":")" + name +
+                                 R"("},"subjects":[{"kind":"User","name":")" + name + R"("}]})");
+  }
+  json::value lease =
+      World::parse(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"default"}})");
+  json::value config = World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default"}})");
+  User writer = user("writer"), maker = user("maker");
+  auto put = [&](const User& who) {
+    registry::Writer as;
+    as.user = &who;
+    auto written = world.registry().update(kLease, {"default", "l"}, "", lease, as);
+    return written ? std::string() : written.error().text();
+  };
+  auto apply = [&](const User& who) {
+    registry::Writer as;
+    as.user = &who;
+    as.field_manager = "me";
+    auto written = world.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::apply, config, false, as);
+    return written ? std::string() : written.error().text();
+  };
+  EXPECT_EQ(put(writer),
+            "leases.coordination.k8s.io \"l\" is forbidden: User \"writer\" cannot create resource \"leases\" in API group "
+            "\"coordination.k8s.io\" in the namespace \"default\"");
+  EXPECT_EQ(apply(writer),
+            "configmaps \"m\" is forbidden: User \"writer\" cannot create resource \"configmaps\" in API group \"\" in the "
+            "namespace \"default\"");
+  EXPECT_EQ(put(maker), "");
+  EXPECT_EQ(apply(maker), "");
+  EXPECT_EQ(apply(writer), "") << "what is there may be written by who may patch";
+}
+
 }  // namespace
 }  // namespace coracle::access

@@ -262,6 +262,42 @@ TEST_F(RegistryTest, a_json_patch_cannot_nest_without_end) {
   EXPECT_EQ(refused.error().code(), Code::bad_request) << refused.error().text();
 }
 
+class NobodyCreates : public Guard {
+ public:
+  Result<void> check(const GuardedWrite&) const override { return {}; }
+  Result<void> check_create(const Kind& kind, const Key& key, const User&) const override {
+    return forbidden(kind, key.name, "no create");
+  }
+};
+
+TEST_F(RegistryTest, an_update_that_would_create_asks_for_that_right) {
+  NobodyCreates guard;
+  world.registry().set_guard(&guard);
+  User jane{"jane", "", {}, {}};
+  Writer writer;
+  writer.field_manager = "me";
+  writer.user = &jane;
+  json::value lease = World::parse(
+      R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"n","namespace":"kube-node-lease"}})");
+  for (bool dry_run : {true, false}) {
+    writer.dry_run = dry_run;
+    auto put = world.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer);
+    ASSERT_FALSE(put);
+    EXPECT_EQ(put.error().code(), Code::forbidden);
+    auto applied = world.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer);
+    ASSERT_FALSE(applied);
+    EXPECT_EQ(applied.error().code(), Code::forbidden);
+  }
+  EXPECT_EQ(world.registry().get(kLease, {"kube-node-lease", "n"}).error().code(), Code::not_found);
+  writer.dry_run = false;
+  writer.user = nullptr;
+  EXPECT_TRUE(world.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer)) << "the house may";
+  writer.user = &jane;
+  EXPECT_TRUE(world.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer))
+      << "it is there";
+  world.registry().set_guard(nullptr);
+}
+
 TEST_F(RegistryTest, makes_events_and_leases_by_update) {
   json::value lease = World::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
   EXPECT_TRUE(world.try_update(kLease, lease));
