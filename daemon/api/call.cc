@@ -353,11 +353,12 @@ Result<json::value> parse_body(std::string_view body, Encoding encoding, const s
                                std::vector<std::string>* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
   if (encoding == Encoding::json) return parse_json(body, duplicates, std::move(storage));
-  if (trim(body).starts_with("{")) {  // JSON, as a rule; or YAML in its braces
+  if (trim(without_byte_order_mark(body)).starts_with("{")) {  // JSON, as a rule; or YAML in its braces
     auto value = parse_json(body, duplicates);
     if (value) return value;
   }
-  auto documents = parse_yaml(body);
+  std::vector<std::string> ignored;  // of options, for which keys that stand twice are nothing to tell of
+  auto documents = parse_yaml(body, nullptr, duplicates ? duplicates : &ignored);
   if (!documents) return bad_request(documents.error().text());  // too deep and too many aliases as well
   if (documents->size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents->size()));
   return std::move(documents->front());

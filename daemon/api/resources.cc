@@ -109,11 +109,11 @@ Result<PatchType> patch_type(std::string_view content_type) {
 Result<json::value> read_patch(Call& call, PatchType type, std::vector<std::string>* duplicates) {
   std::string body = TRY(read_text(call));
   if (type != PatchType::apply) return parse_json(body, duplicates);
-  if (trim(body).starts_with("{")) {
+  if (trim(without_byte_order_mark(body)).starts_with("{")) {
     auto value = parse_json(body, duplicates);
     if (value) return value;
   }
-  auto documents = parse_yaml(body);
+  auto documents = parse_yaml(body, nullptr, duplicates);
   if (!documents) return bad_request("error decoding patch: " + documents.error().text());
   if (documents->size() != 1) return bad_request("an apply patch must be one YAML document");
   return std::move(documents->front());

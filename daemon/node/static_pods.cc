@@ -39,7 +39,11 @@ json::object& object_at(json::value& value, std::string_view path) {
 }  // namespace
 
 Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
-  auto documents = TRY(parse_yaml(text).wrap(file));
+  std::vector<std::string> duplicates;  // the last of two counts, as for kubelet
+  auto documents = TRY(parse_yaml(text, nullptr, &duplicates).wrap(file));
+  if (!duplicates.empty())
+    log_warning("node", "a static pod's file has keys twice, the last one counts",
+                {{"file", file}, {"keys", join(duplicates, ", ")}});
   if (documents.size() != 1)
     return Error(Code::invalid, file + ": holds " + std::to_string(documents.size()) + " documents, wanted one Pod");
   json::value& pod = documents.front();

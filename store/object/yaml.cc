@@ -85,7 +85,7 @@ bool others_read_a_time(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(std::string_view text) {
+  Reader(std::string_view text, std::vector<std::string>* duplicates) : duplicates_(duplicates) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
@@ -132,7 +132,7 @@ class Reader {
 
   struct Anchored {
     json::value value;
-    size_t nodes, height;
+    size_t nodes, bytes, height;
   };
 
   static size_t height_of(const json::value& value) {
@@ -151,7 +151,7 @@ class Reader {
   Result<json::value> node(size_t depth) {
     if (depth > kYamlDepthMax) return too_deep();
     if (++nodes_ > kYamlNodesMax) return Error(Code::too_large, "error parsing YAML: too many values");
-    size_t before = nodes_;
+    size_t nodes_before = nodes_, bytes_before = bytes_;
     std::string anchor;
     json::value value;
     switch (event_.type) {
@@ -170,7 +170,13 @@ class Reader {
         break;
       default: return wrong("unexpected content", line());
     }
-    if (!anchor.empty()) anchors_[anchor] = {value, nodes_ - before + 1, height_of(value)};
+    if (anchor.empty()) return value;
+    size_t nodes = nodes_ - nodes_before + 1, bytes = bytes_ - bytes_before;
+    anchor_nodes_ += nodes;
+    anchor_bytes_ += bytes;
+    if (anchor_nodes_ > kYamlAnchorNodesMax || anchor_bytes_ > kYamlBytesMax)
+      return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": anchors stand for too many values");
+    anchors_[anchor] = {value, nodes, bytes, height_of(value)};
     return value;
   }
 
@@ -181,7 +187,9 @@ class Reader {
     if (depth + found->second.height > kYamlDepthMax) return too_deep();
     nodes_ += found->second.nodes;
     alias_nodes_ += found->second.nodes;
-    if (alias_nodes_ > kYamlAliasNodesMax || nodes_ > kYamlNodesMax)
+    bytes_ += found->second.bytes;
+    alias_bytes_ += found->second.bytes;
+    if (alias_nodes_ > kYamlAliasNodesMax || alias_bytes_ > kYamlBytesMax || nodes_ > kYamlNodesMax)
       return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": aliases expand to too many values");
     return found->second.value;
   }
@@ -189,6 +197,7 @@ class Reader {
   Result<json::value> scalar() {
     const auto& scalar = event_.data.scalar;
     std::string_view text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    bytes_ += text.size();
     std::string_view tag = scalar.tag ? reinterpret_cast<const char*>(scalar.tag) : "";
     if (tag == YAML_STR_TAG || tag == "!" || tag == "tag:yaml.org,2002:binary") return json::value(json::string(text));
     if (!tag.empty() || scalar.style == YAML_PLAIN_SCALAR_STYLE) {
@@ -205,7 +214,9 @@ class Reader {
     for (;;) {
       TRY(next());
       if (event_.type == YAML_SEQUENCE_END_EVENT) return json::value(std::move(items));
+      path_.push_back({{}, items.size()});
       json::value item = TRY(node(depth + 1));
+      path_.pop_back();
       items.push_back(std::move(item));
     }
   }
@@ -219,15 +230,18 @@ class Reader {
       if (event_.type != YAML_SCALAR_EVENT) return wrong("a key must be text", line());
       size_t key_line = line();
       std::string key(reinterpret_cast<const char*>(event_.data.scalar.value), event_.data.scalar.length);
+      bytes_ += key.size();
       bool merge = key == "<<" && event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
       TRY(next());
+      path_.push_back({key, std::nullopt});
       json::value value = TRY(node(depth + 1));
-      if (merge) {
-        merged.push_back(std::move(value));
-        continue;
+      if (!merge && fields.contains(key)) {
+        if (!duplicates_) return wrong("key " + quoted(shortened_path(key)) + " already set in map", key_line);
+        if (duplicates_->size() < kDuplicateKeysMax) duplicates_->push_back(path());
       }
-      if (fields.contains(key)) return wrong("key " + quoted(key) + " already set in map", key_line);
-      fields[key] = std::move(value);
+      path_.pop_back();
+      if (merge) merged.push_back(std::move(value));
+      else fields[key] = std::move(value);
     }
     for (const auto& source : merged) {
       TRY(merge_into(fields, source));
@@ -249,10 +263,27 @@ class Reader {
     return {};
   }
 
+  // "spec.containers[0].name", as parse_json() names duplicates.
+  std::string path() const {
+    std::string out;
+    for (const Step& step : path_) {
+      if (step.index) out += "[" + std::to_string(*step.index) + "]";
+      else out += (out.empty() ? "" : ".") + step.key;
+    }
+    return shortened_path(std::move(out));
+  }
+
+  struct Step {
+    std::string key;
+    std::optional<size_t> index;  // of a sequence's item
+  };
   yaml_parser_t parser_{};
   yaml_event_t event_{};
   std::map<std::string, Anchored> anchors_;
-  size_t nodes_ = 0, alias_nodes_ = 0;
+  size_t nodes_ = 0, alias_nodes_ = 0, anchor_nodes_ = 0;  // aliases counted as what they stand for
+  size_t bytes_ = 0, alias_bytes_ = 0, anchor_bytes_ = 0;  // of keys and scalars
+  std::vector<Step> path_;                                 // of the node that is being read
+  std::vector<std::string>* const duplicates_;
 };
 
 // ---- writing ----
@@ -352,9 +383,11 @@ class Writer {
 
 }  // namespace
 
-Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines) {
+Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines,
+                                            std::vector<std::string>* duplicates) {
+  text = without_byte_order_mark(text);
   if (text.size() > kYamlBytesMax) return Error(Code::too_large, "error parsing YAML: the text is larger than 16 MiB");
-  return Reader(text).documents(lines);
+  return Reader(text, duplicates).documents(lines);
 }
 
 std::string to_yaml(const json::value& value) { return Writer().write(value); }

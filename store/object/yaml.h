@@ -14,14 +14,18 @@
 
 namespace coracle {
 
-constexpr size_t kYamlBytesMax = 16u << 20;
+constexpr size_t kYamlBytesMax = 16u << 20;  // of a text; of what aliases add to it; of what has anchors
 constexpr size_t kYamlDepthMax = kJsonDepthMax;
-constexpr size_t kYamlNodesMax = 2'000'000;     // of a text, aliases counted as what they stand for
-constexpr size_t kYamlAliasNodesMax = 100'000;  // nodes that aliases may add: a few lines must not become gigabytes
+constexpr size_t kYamlNodesMax = 2'000'000;      // of a text, aliases counted as what they stand for
+constexpr size_t kYamlAliasNodesMax = 100'000;   // nodes that aliases may add: a few lines must not become gigabytes
+constexpr size_t kYamlAnchorNodesMax = 500'000;  // nodes of values with anchors; of one in another they count for both
 
-// All documents; empty ones are left out. `lines`, when given, gets the line each document starts on.
-// Errors: bad_request, naming the line; too_large for a limit.
-Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines = nullptr);
+// All documents; empty ones are left out. A UTF-8 byte order mark at the beginning is skipped. `lines`, when given, gets the line
+// each document starts on. A key that stands twice in a map is an error, unless `duplicates` is given: then the last one counts,
+// and the paths are added to it as parse_json() does ("spec.replicas"). Errors: bad_request, naming the line; too_large for a
+// limit.
+Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines = nullptr,
+                                            std::vector<std::string>* duplicates = nullptr);
 
 // One document, without "---".
 std::string to_yaml(const json::value& value);

@@ -32,6 +32,20 @@ expect "nobody may ask for health" "200" in_ns curl -sk -o /dev/null -w '%{http_
 expect "broken JSON is 400" "400" admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"kind":' $api/api/v1/namespaces/default/configmaps
 expect "broken protobuf is 400" "400" admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/vnd.kubernetes.protobuf' --data-binary $'k8s\001junk' $api/api/v1/namespaces/default/configmaps
 expect "deep nesting is 400" "400" eval "head -c 100000 /dev/zero | tr '\0' '[' | admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' --data-binary @- $api/api/v1/namespaces/default/configmaps"
+awk 'BEGIN {
+  printf "[{\"op\":\"add\",\"path\":\"/x\",\"value\":[[]]}"; at = "/x/0"; depth = 2
+  for (i = 0; i < 17; i++) {
+    printf ",{\"op\":\"copy\",\"from\":\"/x\",\"path\":\"%s/0\"}", at
+    steps = "/0"
+    for (n = depth; n > 1; n /= 2) steps = steps steps
+    at = at steps
+    depth *= 2
+  }
+  print "]"
+}' > "$T/doubling.json"
+expect "a patch that doubles its depth seventeen times is 400" "400" admin -o /dev/null -w '%{http_code}' -X PATCH -H 'Content-Type: application/json-patch+json' --data-binary "@$T/doubling.json" $api/api/v1/namespaces/default
+expect "YAML: the last of two keys counts" "2" eval "printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata: {a: \"1\", a: \"2\"}\n' | admin -H 'Content-Type: application/yaml' --data-binary @- $api/api/v1/namespaces/default/configmaps | sed -n 's/.*\"a\": *\"\([0-9]\)\".*/\1/p'"
+expect "and is an error where fields are validated strictly" "400" eval "printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: thrice}\ndata: {a: \"1\", a: \"2\"}\n' | admin -o /dev/null -w '%{http_code}' -H 'Content-Type: application/yaml' --data-binary @- '$api/api/v1/namespaces/default/configmaps?fieldValidation=Strict'"
 expect "an unknown body type is 415" "415" admin -o /dev/null -w '%{http_code}' -H 'Content-Type: text/funny' -d x $api/api/v1/namespaces/default/configmaps
 expect "an unknown answer type is 406" "406" admin -o /dev/null -w '%{http_code}' -H 'Accept: text/funny' $api/api/v1/namespaces
 expect "an unknown path is 404" "404" admin -o /dev/null -w '%{http_code}' $api/nothing/here

@@ -71,6 +71,47 @@ TEST_F(Writing, yaml_may_stand_in_braces) {
   EXPECT_EQ(client.ask("POST", kMaps, "{metadata: {name: z}}").status, 400) << "but not where JSON was said";
 }
 
+TEST_F(Writing, of_keys_that_stand_twice_the_last_counts) {
+  constexpr const char* kYaml = "Content-Type: application/yaml\r\n";
+  constexpr const char* kApply = "Content-Type: application/apply-patch+yaml\r\n";
+  auto text = [](const std::string& name) {
+    return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  a: one\n  a: two\n";
+  };
+  for (const char* way : {"POST", "PATCH"}) {
+    bool applies = way == std::string_view("PATCH");
+    auto ask = [&](const std::string& name, const std::string& validation) {
+      std::string query = "?fieldManager=me&fieldValidation=" + validation;
+      return client.ask(way, (applies ? at(name) : std::string(kMaps)) + query, text(name), applies ? kApply : kYaml);
+    };
+    RawAnswer strict = ask("twice", "Strict");
+    EXPECT_EQ(strict.status, 400) << way;
+    EXPECT_NE(message(strict).find("duplicate field \"data.a\""), std::string::npos) << message(strict);
+    std::string name = applies ? "applied" : "posted";
+    RawAnswer warned = ask(name, "Warn");
+    EXPECT_EQ(warned.status, 201) << warned.body;
+    EXPECT_EQ(get_string(warned.json(), "data.a"), "two");
+    EXPECT_NE(warned.head.find("Warning: 299 - \"duplicate field \\\"data.a\\\"\""), std::string::npos) << warned.head;
+    RawAnswer ignored = ask(name + "-too", "Ignore");
+    EXPECT_EQ(ignored.status, 201) << ignored.body;
+    EXPECT_EQ(ignored.head.find("Warning"), std::string::npos);
+  }
+}
+
+TEST_F(Writing, a_byte_order_mark_is_skipped) {
+  std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(client.ask("POST", kMaps, mark + R"({"metadata":{"name":"json"}})").status, 201);
+  EXPECT_EQ(client.ask("POST", kMaps, mark + "metadata: {name: yaml}\n", "Content-Type: application/yaml\r\n").status, 201);
+  EXPECT_EQ(client.ask("POST", kMaps, mark + R"({"metadata":{"name":"both"}})", "Content-Type: application/yaml\r\n").status,
+            201);
+  EXPECT_EQ(client.ask("PATCH", at("json"), mark + R"({"data":{"a":"b"}})", kMerge).status, 200);
+  EXPECT_EQ(client
+                .ask("PATCH", at("json") + "?fieldManager=me",
+                     mark + R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"json"}})",
+                     "Content-Type: application/apply-patch+yaml\r\n")
+                .status,
+            200);
+}
+
 TEST_F(Writing, kubectl_goes_over_from_applying_itself_to_having_it_applied) {
   RawAnswer made = client.ask(
       "POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply",

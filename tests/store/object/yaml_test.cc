@@ -83,6 +83,41 @@ TEST(Yaml, refuses_bombs) {
   EXPECT_FALSE(parse_yaml(std::string(5000, '[')));
 }
 
+TEST(Yaml, bounds_what_anchors_and_aliases_copy) {
+  std::string repeated = "a: &a \"" + std::string(1 << 20, 'x') + "\"\nb:\n";
+  for (int i = 0; i < 20; ++i) repeated += "- *a\n";  // 20 nodes, 20 MiB
+  EXPECT_EQ(parse_yaml(repeated).error().code(), Code::too_large);
+  std::string nested;  // each anchor holds all of what is in it
+  for (int i = 0; i < 90; ++i) nested += "&a" + std::to_string(i) + " [";
+  nested += "x";
+  for (int i = 0; i < 20'000; ++i) nested += ",x";
+  EXPECT_EQ(parse_yaml(nested + std::string(90, ']')).error().code(), Code::too_large);
+  std::string usual = "base: &base {";
+  for (int i = 0; i < 10'000; ++i) usual += "k" + std::to_string(i) + ": v, ";
+  EXPECT_TRUE(parse_yaml(usual + "}\none: {<<: *base}\ntwo: {<<: *base}\n"));
+}
+
+TEST(Yaml, skips_a_byte_order_mark) {
+  auto parsed = parse_yaml(
+      "\xef\xbb\xbf"
+      "a: 1\n");
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  EXPECT_EQ(to_text(parsed->front()), R"({"a":1})");
+}
+
+TEST(Yaml, the_last_of_two_keys_counts_where_they_are_told) {
+  std::vector<std::string> twice;
+  auto parsed = parse_yaml("spec:\n  a: 1\n  l:\n  - {b: 1}\n  - {b: 1, b: 2}\n  a: 3\nmore: 1\n", nullptr, &twice);
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  EXPECT_EQ(to_text(parsed->front()), R"({"spec":{"a":3,"l":[{"b":1},{"b":2}]},"more":1})");
+  EXPECT_EQ(twice, (std::vector<std::string>{"spec.l[1].b", "spec.a"}));
+  std::string many = "a: 1\n";
+  for (int i = 0; i < 1000; ++i) many += "a: 1\n";
+  twice.clear();
+  EXPECT_TRUE(parse_yaml(many, nullptr, &twice));
+  EXPECT_EQ(twice.size(), kDuplicateKeysMax);
+}
+
 TEST(Yaml, aliases_cannot_nest_deeper_than_text_may) {
   std::string open(60, '['), shut(60, ']');
   EXPECT_TRUE(parse_yaml("a: &a " + open + "1" + shut + "\nb: [*a]"));
