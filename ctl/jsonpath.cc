@@ -11,7 +11,8 @@ namespace {
 
 using Values = std::vector<const json::value*>;
 
-constexpr int kDepthMax = 64;
+constexpr int kDepthMax = 64;    // of values that .. goes down to
+constexpr int kNestingMax = 64;  // of ranges in ranges and filters in filters
 
 void descend(const json::value& at, Values& out, int depth) {  // the value and all below it
   if (depth > kDepthMax) return;
@@ -127,6 +128,8 @@ class Reader {
 
   Result<Values> subscript(const Values& from) {  // behind the '['
     if (take("?(")) {
+      Nesting nesting(*this);
+      if (nesting.too_deep()) return wrong("nested too deeply");
       Values out;
       size_t start = at_, end = at_;
       Values all;
@@ -279,6 +282,8 @@ class Reader {
 
   // Text and {…} up to the end or, in a range, to its {end}.
   Result<void> body(const json::value& current, std::string& out, bool in_range) {
+    Nesting nesting(*this);
+    if (nesting.too_deep()) return wrong("nested too deeply");
     while (!done()) {
       if (!take("{")) {
         out += text_[at_++];
@@ -322,9 +327,17 @@ class Reader {
   }
 
  private:
+  struct Nesting {  // while it lives, one level deeper
+    explicit Nesting(Reader& reader) : reader(reader) { ++reader.nesting_; }
+    ~Nesting() { --reader.nesting_; }
+    Nesting(const Nesting&) = delete;
+    bool too_deep() const { return reader.nesting_ > kNestingMax; }
+    Reader& reader;
+  };
   std::string_view text_;
   const json::value& root_;
   size_t at_ = 0;
+  int nesting_ = 0;
 };
 
 }  // namespace

@@ -52,5 +52,17 @@ TEST(Jsonpath, says_where_a_template_is_wrong) {
   }
 }
 
+TEST(Jsonpath, bounds_how_deep_a_template_nests) {
+  json::value root = *parse_json("[1]");
+  std::string ranges, filters = "{";
+  for (int i = 0; i < 100'000; ++i) ranges += "{range .items}", filters += ".a[?(@";
+  for (const std::string& text : {ranges, filters}) {
+    auto got = jsonpath(text, root);
+    ASSERT_FALSE(got);
+    EXPECT_NE(got.error().text().find("nested too deeply"), std::string::npos);
+  }
+  EXPECT_EQ(*jsonpath("{range [*]}{range [*]}{end}x{end}", *parse_json("[[1]]")), "x");
+}
+
 }  // namespace
 }  // namespace coracle::ctl
