@@ -4,8 +4,12 @@
 // them until CORACLE_FUZZ_SECONDS have passed. Deterministic: the seed is printed first and can be given back. With clang,
 // link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is left in a file, whose name it
 // prints: what it teaches goes to the corpus.
+//
+// Each input has a budget: of the processor's time, far above what one takes that is worked on in one pass, and of stack, that of
+// a small thread. Who goes beyond ends the program like any other fault.
 //   replay <corpus directory> [variants per file] [seed]
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +18,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,6 +32,9 @@ extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak))
 namespace {
 
 constexpr size_t kInputBytesMax = 64 * 1024;
+constexpr double kInputSecondsMax = 2;      // of the processor, and for each MiB of input as much again
+constexpr size_t kStackBytes = 512 * 1024;  // a thread of the daemon has 8 MiB
+constexpr int kSanitizedFactor = 8;         // frames and time of a program with sanitizers
 
 std::vector<std::string> read_corpus(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> paths;
@@ -65,15 +73,35 @@ void keep_what_ends_us(const char* program, unsigned long long seed) {
                 (std::filesystem::path(program).filename().string() + "-" + std::to_string(seed) + ".input"))
                    .string();
   for (int number : {SIGILL, SIGABRT}) std::signal(number, on_signal);
-  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(leave_input);
-  else std::signal(SIGSEGV, on_signal);
+  if (__sanitizer_set_death_callback) return __sanitizer_set_death_callback(leave_input);
+  static char stack[64 * 1024];  // the other one is full when it overflows
+  stack_t other{};
+  other.ss_sp = stack, other.ss_size = sizeof stack;
+  sigaltstack(&other, nullptr);
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
 }
 
 void feed(const std::string& input) {
   being_fed = &input;
   // A copy of exactly this size, so that a sanitizer sees a read beyond it.
   std::vector<uint8_t> bytes(input.begin(), input.end());
+  double begin = processor_seconds();
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  double taken = processor_seconds() - begin, most = kInputSecondsMax * (1 + double(input.size()) / (1 << 20));
+  if (__sanitizer_set_death_callback) most *= kSanitizedFactor;
+  if (taken > most) {
+    std::fprintf(stderr, "an input of %zu bytes took %.1f seconds of the processor, more than %.1f\n", input.size(), taken, most);
+    std::abort();
+  }
   being_fed = nullptr;
 }
 
@@ -103,9 +131,12 @@ std::string variant(std::string input, const std::vector<std::string>& corpus, s
   return input;
 }
 
-}  // namespace
+struct Arguments {
+  int count;
+  char** values;
+};
 
-int main(int argc, char** argv) {
+int replay(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "usage: %s <corpus directory> [variants per file] [seed]\n", argv[0]);
     return 2;
@@ -133,4 +164,22 @@ int main(int argc, char** argv) {
   while (std::chrono::steady_clock::now() < end) vary(1);
   std::printf("%zu inputs, %llu variants of them\n", corpus.size(), fed);
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments{argc, argv};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes * (__sanitizer_set_death_callback ? kSanitizedFactor : 1));
+  pthread_t thread;
+  auto run = [](void* given) -> void* {
+    const auto* arguments = static_cast<Arguments*>(given);
+    return reinterpret_cast<void*>(intptr_t(replay(arguments->count, arguments->values)));
+  };
+  void* result = nullptr;
+  if (pthread_create(&thread, &attributes, run, &arguments) != 0) return 2;
+  pthread_join(thread, &result);
+  return int(reinterpret_cast<intptr_t>(result));
 }

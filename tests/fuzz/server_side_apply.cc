@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JSON array [object, configuration, written]: one manager applies the configuration to the object, another one writes the
+// third over the outcome. Objects are of whatever kind the first says it is (a Pod where it says none). What is in canonical form
+// and is applied twice, where nobody else holds anything, changes nothing the second time.
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/clock.h"
+#include "store/schema/apply.h"
+#include "store/schema/decode.h"
+
+using namespace coracle;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto input = parse_json(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!input || !input->is_array() || input->get_array().size() < 2) return 0;
+  const json::array& parts = input->get_array();
+  const schema::KindInfo* named = schema::catalog().by_kind(get_string(parts[0], "apiVersion"), get_string(parts[0], "kind"));
+  const schema::KindInfo& kind = named ? *named : schema::catalog().of(kPod);
+  auto live = schema::decode(kind.type(), parts[0]);
+  if (!live) return 0;  // what is stored is of its kind
+  (void)schema::server_side_apply(kind, live->value, parts[1], {"fuzz", "", true, {}}, WallTime());
+  auto configuration = schema::decode(kind.type(), parts[1]);
+  if (!configuration) return 0;
+  bool held = !get_array(live->value, "metadata.managedFields").empty();
+  for (bool force : {false, true}) {
+    auto applied = schema::server_side_apply(kind, live->value, configuration->value, {"fuzz", "", force, {}}, WallTime());
+    if (!applied) continue;
+    auto once = schema::decode(kind.type(), *applied);
+    if (!once) continue;
+    auto again = schema::server_side_apply(kind, once->value, configuration->value, {"fuzz", "", force, {}}, WallTime());
+    if (!again) {
+      if (!held) __builtin_trap();
+      continue;
+    }
+    auto twice = schema::decode(kind.type(), *again);
+    if (!held && (!twice || to_sorted_text(twice->value) != to_sorted_text(once->value))) __builtin_trap();
+    if (parts.size() < 3) continue;
+    auto written = schema::decode(kind.type(), parts[2]);
+    if (written) schema::track_update(kind, once->value, written->value, {"other", "", false, {}}, WallTime());
+  }
+  return 0;
+}
