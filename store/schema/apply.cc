@@ -13,6 +13,7 @@
 #include "runtime/base/text.h"
 #include "store/object/markup.h"
 #include "store/schema/convert.h"
+#include "store/schema/decode.h"
 #include "store/schema/field_set.h"
 
 namespace coracle::schema {
@@ -224,6 +225,22 @@ json::object applied_by_client(const Place& root, const json::value& live, const
   return difference_of(unchanged, removed_fields(root, *last, live));
 }
 
+// Which list of an applied configuration has two items that are the same one: it cannot be told which of them counts. "" when
+// none does. Source: structured-merge-diff, typed (words).
+std::string find_duplicate(const Place& place, const json::value& applied, const std::string& path) {
+  if (place.kind == Place::Kind::leaf) return {};
+  bool list = place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set;
+  std::set<std::string> seen;
+  for (const Child& child : children_of(place, applied)) {
+    if (list && !seen.insert(child.element).second)
+      return shortened_path(path) + ": duplicate entries for key " + shortened_path(step_of(child.element));
+    if (child.place.kind == Place::Kind::leaf) continue;
+    std::string found = find_duplicate(child.place, *child.value, shortened_path(path + step_of(child.element)));
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
 // Client-side apply may follow: it deletes what its annotation has and the file has no more. Source: apimachinery managedfields,
 // lastappliedupdater.go.
 void update_last_applied(json::value& object, const json::value& configuration) {
@@ -254,6 +271,11 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   json::value applied = without_reset(kind, configuration, manager);
   Place root = Place::of(kind.type());
   std::string version = kind.kind.api_version();
+  if (std::string duplicate = find_duplicate(root, applied, ""); !duplicate.empty()) {
+    std::string name(get_string(applied, "metadata.name")), ns(get_string(applied, "metadata.namespace"));
+    return Error(Code::bad_request, "failed to create typed patch object (" + ns + "/" + name + "; " + version +
+                                        ", Kind=" + std::string(kind.kind.kind) + "): " + duplicate);
+  }
   json::object mine = fields_of(root, applied, Dots::no);
   strip_unowned(mine);
   json::value merged = live.is_object() ? laid_over(root, live, applied) : applied;
@@ -264,7 +286,14 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
   json::object others, contested;  // what the other entries hold; what of it this one takes
   IndexedValue live_here(root, live), applied_here(root, applied);
-  Versions elsewhere(kind, live, merged);
+  bool spans_versions =
+      std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.api_version != version; });
+  json::value canonical;  // conversions take nothing else, and the configuration is as the client sent it
+  if (spans_versions) {
+    Decoded decoded = TRY(decode(kind.type(), merged));
+    canonical = std::move(decoded.value);
+  }
+  Versions elsewhere(kind, live, canonical);
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (entry == own) continue;
     const KindInfo& theirs = *version_of(kind, entry->api_version);

@@ -219,6 +219,23 @@ TEST(Apply, every_list_of_the_schema_merges_by_all_its_keys) {
   EXPECT_GT(lists, 60u);
 }
 
+TEST(Apply, refuses_two_items_that_are_the_same_one) {
+  const KindInfo& info = catalog().of(kService);
+  auto apply = [&](const char* ports) {
+    json::value configuration = parsed(R"({"metadata":{"name":"s","namespace":"n","finalizers":["a/b"]}})");
+    make(configuration, "spec.ports") = parsed(ports);
+    auto applied = server_side_apply(info, kNone, configuration, {"me"}, kNow);
+    return applied ? std::string() : applied.error().text();
+  };
+  EXPECT_EQ(apply(R"([{"port":53},{"port":53,"protocol":"UDP"}])"), "");
+  EXPECT_EQ(
+      apply(R"([{"port":53,"protocol":"TCP"},{"port":53}])"),
+      R"(failed to create typed patch object (n/s; v1, Kind=Service): .spec.ports: duplicate entries for key [port=53,protocol="TCP"])");
+  auto twice = server_side_apply(info, kNone, parsed(R"({"metadata":{"finalizers":["a/b","a/b"]}})"), {"me"}, kNow);
+  ASSERT_FALSE(twice);
+  EXPECT_NE(twice.error().text().find(R"(.metadata.finalizers: duplicate entries for key [="a/b"])"), std::string::npos);
+}
+
 TEST(Apply, kubectl_updates_what_client_side_apply_left) {
   const KindInfo& info = catalog().of(kConfigMap);
   json::value live =
@@ -290,6 +307,26 @@ TEST(Apply, the_work_grows_with_the_size_not_with_its_square) {
   updated.at("metadata").at("finalizers").as_array().pop_back();
   track_update(info, *created, updated, {"third"}, kNow);
   EXPECT_EQ(get_array(updated, "metadata.finalizers").size(), size_t(kMany - 1));
+}
+
+// What is applied is as the client sent it; to be compared in another version it is converted, which takes canonical objects
+// alone.
+TEST(Apply, nonsense_is_refused_before_it_is_compared_in_another_version) {
+  const KindInfo& info = *catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
+  json::value live =
+      MUST(decode(info.type(), parsed(R"({"metadata":{"name":"h","managedFields":[{"manager":"o","operation":"Update",
+      "apiVersion":"autoscaling/v2","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:maxReplicas":{}}}}]},
+      "spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"d"}}})")))
+          .value;
+  for (const char* spec :
+       {R"({"maxReplicas":"x"})", R"({"targetCPUUtilizationPercentage":6e0})", R"({"scaleTargetRef":[]})", "7"}) {
+    json::value applied = json::object{{"metadata", json::object{{"name", "h"}}}, {"spec", parsed(spec)}};
+    for (bool force : {false, true}) {
+      auto refused = server_side_apply(info, live, applied, {"me", "", force, {}}, kNow);
+      ASSERT_FALSE(refused) << spec;
+      EXPECT_EQ(refused.error().code(), Code::bad_request) << refused.error().text();
+    }
+  }
 }
 
 // Whoever may write an object may write who holds what of it.
