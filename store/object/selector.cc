@@ -299,7 +299,10 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
     bool equal = part[at] == '=';
     size_t length = equal && part.substr(at, 2) != "==" ? 1 : 2;
     std::string value = TRY(unescape(part.substr(at + length)));
-    selector.terms_.push_back({std::string(trim(part.substr(0, at))), equal, std::move(value)});
+    Term term{std::string(trim(part.substr(0, at))), equal, std::move(value)};
+    Wanted& wanted = selector.by_field_[term.field];
+    (equal ? wanted.equal : wanted.unequal).insert(term.value);
+    selector.terms_.push_back(std::move(term));
   }
   return selector;
 }
@@ -311,7 +314,12 @@ std::optional<std::string_view> FieldSelector::required(std::string_view field) 
 }
 
 bool FieldSelector::matches(const std::function<std::string(std::string_view)>& lookup) const {
-  return std::ranges::all_of(terms_, [&](const Term& term) { return (lookup(term.field) == term.value) == term.equal; });
+  return std::ranges::all_of(by_field_, [&](const auto& one) {
+    const auto& [field, wanted] = one;
+    std::string value = lookup(field);
+    bool is = wanted.equal.empty() || (wanted.equal.size() == 1 && *wanted.equal.begin() == value);
+    return is && !wanted.unequal.contains(value);
+  });
 }
 
 }  // namespace coracle

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,11 +74,15 @@ class FieldSelector {
   bool empty() const { return terms_.empty(); }
   // The value that `field` must have, where the selector demands one.
   std::optional<std::string_view> required(std::string_view field) const;
-  // `lookup` gives a field's value as text, "" when it is absent.
+  // `lookup` gives a field's value as text, "" when it is absent. It is asked once for each field, however many terms there are.
   bool matches(const std::function<std::string(std::string_view field)>& lookup) const;
 
  private:
+  struct Wanted {  // of one field
+    std::set<std::string, std::less<>> equal, unequal;
+  };
   std::vector<Term> terms_;
+  std::map<std::string, Wanted, std::less<>> by_field_;
 };
 
 }  // namespace coracle

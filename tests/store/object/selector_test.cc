@@ -87,15 +87,28 @@ TEST(FieldSelector, matches_through_the_lookup) {
     const char* selector;
     bool want;
   };
-  for (const Row& row :
-       {Row{"", true}, Row{"metadata.name=web", true}, Row{"metadata.name==web", true}, Row{"metadata.name!=web", false},
-        Row{"spec.nodeName=", true}, Row{"spec.nodeName!=", false}, Row{"metadata.name=web,spec.nodeName=n", false}})
+  for (const Row& row : {Row{"", true}, Row{"metadata.name=web", true}, Row{"metadata.name==web", true},
+                         Row{"metadata.name!=web", false}, Row{"spec.nodeName=", true}, Row{"spec.nodeName!=", false},
+                         Row{"metadata.name=web,spec.nodeName=n", false}, Row{"metadata.name=web,metadata.name=web", true},
+                         Row{"metadata.name=web,metadata.name=db", false}, Row{"metadata.name!=db,metadata.name!=x", true},
+                         Row{"metadata.name!=db,metadata.name!=web", false}, Row{"metadata.name=web,metadata.name!=web", false}})
     EXPECT_EQ(FieldSelector::parse(row.selector)->matches(lookup), row.want) << row.selector;
   FieldSelector escaped = MUST(FieldSelector::parse(R"(a=b\,c\=d\\)"));
   EXPECT_EQ(escaped.required("a"), R"(b,c=d\)");
   EXPECT_EQ(escaped.required("b"), std::nullopt);
   for (const char* bad : {"a", "=b", "a=b=c", "a=\\x", "a=\\", "a,b=c"})
     EXPECT_EQ(FieldSelector::parse(bad).error().code(), Code::bad_request) << bad;
+}
+
+TEST(FieldSelector, asks_for_each_field_once) {
+  std::string text;
+  for (int i = 0; i < 400; i++)
+    text += "metadata.name!=n" + std::to_string(i) + ",spec.nodeName!=m" + std::to_string(i % 90) + ",";
+  text.pop_back();
+  text = text.substr(0, text.rfind(',', 20'000));
+  size_t asked = 0;
+  EXPECT_TRUE(MUST(FieldSelector::parse(text)).matches([&](std::string_view) { return asked++, std::string("x"); }));
+  EXPECT_EQ(asked, 2u);
 }
 
 }  // namespace
