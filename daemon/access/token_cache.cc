@@ -2,18 +2,7 @@
 // See token_cache.h.
 #include "daemon/access/token_cache.h"
 
-#include <openssl/evp.h>
-
 namespace coracle::access {
-
-TokenDigest digest_of(std::string_view token) {
-  // Looked up once: OpenSSL would search its providers at every call.
-  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  TokenDigest digest{};
-  if (EVP_Digest(token.data(), token.size(), digest.data(), nullptr, sha256, nullptr) != 1)
-    bug("digest_of", "OpenSSL has no SHA-256", std::source_location::current());  // equal digests would be equal users
-  return digest;
-}
 
 FindingPtr TokenCache::find(const TokenDigest& token, SteadyTime now) {
   return entries_.with([&](Entries& entries) -> FindingPtr {

@@ -8,7 +8,6 @@
 // Source: Kubernetes apiserver authentication/token/cache (ten seconds, good answers only).
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <list>
 #include <map>
@@ -17,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/access/sha256.h"
 #include "daemon/admission/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
@@ -27,8 +27,7 @@ namespace coracle::access {
 constexpr size_t kTokensRememberedMax = 1024;  // beyond, the one that was not used for the longest goes
 constexpr std::chrono::seconds kTokenRemembered{10};
 
-using TokenDigest = std::array<unsigned char, 32>;
-TokenDigest digest_of(std::string_view token);
+using TokenDigest = Sha256;
 
 struct Finding {  // of a token that was believed
   User user;

@@ -134,13 +134,13 @@ std::vector<std::string> those_in_both(const std::vector<std::string>& wanted, c
 
 Tokens::Tokens(TokenSigner signer, TokenSettings settings, registry::Registry& registry)
     : signer_(std::move(signer)), settings_(std::move(settings)), registry_(registry) {
-  for (auto& [token, user] : settings_.static_tokens) static_tokens_.emplace(digest_of(token), std::move(user));
+  for (auto& [token, user] : settings_.static_tokens) static_tokens_.emplace(sha256_of(token), std::move(user));
   settings_.static_tokens.clear();
 }
 
 Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vector<std::string>& audiences) const {
   if (token.size() > kTokenBytesMax) return unauthorized();
-  TokenDigest digest = digest_of(token);
+  TokenDigest digest = sha256_of(token);
   std::optional<User> known;  // by tokens that are for nobody in particular: for the API, then
   if (auto found = static_tokens_.find(digest); found != static_tokens_.end()) known = found->second;
   else known = bootstrap_user(registry_, token);

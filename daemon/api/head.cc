@@ -18,8 +18,9 @@ bool is_token_char(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char); }
-bool is_control_char(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
-bool is_target_char(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
+// Values, not functions: the loops over a head's every byte call no pointer.
+constexpr auto is_control_char = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
+constexpr auto is_target_char = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
 
 Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed request: " + std::string(what)); }
 

@@ -2,11 +2,11 @@
 // See shuffle.h.
 #include "daemon/fairness/shuffle.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
+
+#include "daemon/access/sha256.h"
 
 namespace coracle::fairness {
 
@@ -28,10 +28,9 @@ uint64_t hash_flow(std::string_view schema, std::string_view distinguisher) {
   std::string text(schema);
   text += '\0';  // no name holds it
   text += distinguisher;
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  const access::Sha256 digest = access::sha256_of(text);
   uint64_t out;
-  std::memcpy(&out, digest, sizeof out);
+  std::memcpy(&out, digest.data(), sizeof out);
   return out;
 }
 

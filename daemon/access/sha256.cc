@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// See sha256.h.
+#include "daemon/access/sha256.h"
+
+#include <openssl/evp.h>
+
+#include "runtime/base/result.h"
+
+namespace coracle::access {
+
+Sha256 sha256_of(std::string_view text) {
+  // Looked up once: OpenSSL would search its providers at every call.
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  Sha256 digest{};
+  if (EVP_Digest(text.data(), text.size(), digest.data(), nullptr, sha256, nullptr) != 1)
+    bug("sha256_of", "OpenSSL has no SHA-256", std::source_location::current());  // equal digests would be equal users
+  return digest;
+}
+
+}  // namespace coracle::access

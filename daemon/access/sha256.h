@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHA-256. Source: FIPS 180-4.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace coracle::access {
+
+using Sha256 = std::array<unsigned char, 32>;
+// Ends the process where OpenSSL has no SHA-256.
+Sha256 sha256_of(std::string_view text);
+
+}  // namespace coracle::access
