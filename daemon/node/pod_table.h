@@ -23,7 +23,7 @@ struct DesiredPod {
   bool gone = false;          // from the API, or from the manifests
   bool stale_volumes = true;  // what its volumes show may have changed
   bool admitted = false;
-  bool lost_network = false;  // its link is gone; it is to be attached again
+  bool lost_network = false;                     // its link is gone; it is to be attached again
   std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
   std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
 
@@ -70,12 +70,14 @@ class PodTable {
       return found;
     });
   }
-  // The pods that hold resources beside `uid`.
+  // The pods that hold resources beside `uid`. One that the API has forgotten holds none, though it may not have ended yet: the
+  // scheduler has given away its place already.
   std::vector<ObjectPtr> admitted_beside(const std::string& uid) const {
     return pods_.with([&](const auto& pods) {
       std::vector<ObjectPtr> list;
       for (const auto& [other, pod] : pods)
-        if (other != uid && pod.admitted && pod.object && !ends_by_itself(pod.api() ? pod.api()->json() : pod.object->json()))
+        if (other != uid && pod.admitted && !pod.gone && pod.object &&
+            !ends_by_itself(pod.api() ? pod.api()->json() : pod.object->json()))
           list.push_back(pod.object);
       return list;
     });

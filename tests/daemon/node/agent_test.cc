@@ -229,6 +229,18 @@ TEST_F(AgentTest, a_pod_gone_from_the_api_is_stopped) {
   EXPECT_FALSE(runtime_.sandbox_spec(id));
 }
 
+TEST_F(AgentTest, what_the_api_has_forgotten_takes_nobodys_place) {
+  config_.pods_max = 1;
+  runtime_.script("a", {.ignores_signals = true});
+  boot();
+  put_pod(kOne);
+  std::string id = uid();
+  client_.erase(kPod, {"default", "web"});  // as by a deletion by force
+  put_pod(kOne, "next");
+  EXPECT_TRUE(runtime_.sandbox_spec(id)) << "it has not ended yet";
+  EXPECT_EQ(phase("next"), "Running") << pod("next");
+}
+
 TEST_F(AgentTest, what_is_deleted_by_force_does_not_take_its_time) {
   runtime_.script("a", {.ignores_signals = true});
   boot();
