@@ -186,6 +186,21 @@ Result<const schema::KindInfo*> kind_named(std::string_view word) {
                                       (close.empty() ? "" : "; did you mean " + coracle::quoted(close) + "?"));
 }
 
+// What all objects have has the shape that all commands rely on. An empty "annotations:", as charts leave behind, is none.
+Result<void> settle_metadata(json::value& object, const std::string& source) {
+  auto settle = [&](json::value& parent, const char* field, const std::string& path) -> Result<void> {
+    json::value* found = parent.get_object().if_contains(field);
+    if (found && found->is_null()) parent.get_object().erase(field);
+    else if (found && !found->is_object()) return Error(Code::invalid, source + ": " + path + ": must be an object");
+    return {};
+  };
+  TRY(settle(object, "metadata", "metadata"));
+  json::value* metadata = object.get_object().if_contains("metadata");
+  if (!metadata) return {};
+  TRY(settle(*metadata, "labels", "metadata.labels"));
+  return settle(*metadata, "annotations", "metadata.annotations");
+}
+
 // The objects of a document: its own, or a List's. Errors: invalid.
 Result<void> read_document(json::value parsed, const std::string& source, std::vector<Document>& documents,
                            std::vector<Error>* wrong) {
@@ -203,6 +218,7 @@ Result<void> read_document(json::value parsed, const std::string& source, std::v
           return Error(Code::invalid, source + ": Object '" +
                                           std::string(field == std::string_view("kind") ? "Kind" : "apiVersion") +
                                           "' is missing: every object names its apiVersion and kind");
+      TRY(settle_metadata(object, source));
       if (const schema::KindInfo* kind = kind_of(object)) return kind;
       return Error(Code::invalid, source + ": no matches for kind " + coracle::quoted(get_string(object, "kind")) +
                                       " in version " + coracle::quoted(get_string(object, "apiVersion")));

@@ -76,9 +76,11 @@ std::string source_text(const json::value& from) {
 }  // namespace
 
 json::value* pod_spec_of(json::value& object) {
-  if (json::value* spec = step_into(&object, {"spec", "jobTemplate", "spec", "template", "spec"})) return spec;
-  if (json::value* spec = step_into(&object, {"spec", "template", "spec"})) return spec;
-  json::value* spec = step_into(&object, {"spec"});
+  json::value* spec = step_into(&object, {"spec", "jobTemplate", "spec", "template", "spec"});
+  if (spec && spec->is_object()) return spec;
+  spec = step_into(&object, {"spec", "template", "spec"});
+  if (spec && spec->is_object()) return spec;
+  spec = step_into(&object, {"spec"});
   return step_into(spec, {"containers"}) ? spec : nullptr;
 }
 

@@ -172,6 +172,9 @@ TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
   for (const Row& row :
        {Row{"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", "line 4"}, Row{"a: b\n", ":1: Object 'apiVersion' is missing"},
         Row{"apiVersion: v1\n", ":1: Object 'Kind' is missing"}, Row{"- x\n", ":1: expected an object"},
+        Row{"apiVersion: v1\nkind: Pod\nmetadata: [a]\n", ":1: metadata: must be an object"},
+        Row{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: x}\n", ":1: metadata.labels: must be an object"},
+        Row{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: [b]}\n", ":1: metadata.annotations: must be an object"},
         Row{"apiVersion: v1\nkind: Pod\n---\napiVersion: v9\nkind: Pod\n",
             ":4: no matches for kind \"Pod\" in version \"v9\""}}) {
     std::string path = write("bad.yaml", row.text);
@@ -183,6 +186,17 @@ TEST_F(SessionTest, says_which_file_and_line_is_wrong) {
   EXPECT_EQ(read_documents({"/no/such.yaml"}, false).error().text(), "the path \"/no/such.yaml\" does not exist");
   fs::create_directories(place_ + "/empty");
   EXPECT_NE(read_documents({place_ + "/empty"}, false).error().text().find("no .yaml, .yml or .json files"), std::string::npos);
+}
+
+TEST_F(SessionTest, takes_an_empty_field_of_metadata_for_none) {
+  std::string path = write("empty.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels:\n  annotations:\n");
+  auto documents = read_documents({path}, false);
+  ASSERT_TRUE(documents) << documents.error().text();
+  EXPECT_EQ(to_text(documents->front().object), R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}})");
+  path = write("empty.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n");
+  documents = read_documents({path}, false);
+  ASSERT_TRUE(documents) << documents.error().text();
+  EXPECT_EQ(to_text(documents->front().object), R"({"apiVersion":"v1","kind":"Pod"})");
 }
 
 TEST_F(SessionTest, gives_what_can_be_read_beside_what_cannot) {
