@@ -564,6 +564,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   request.charges = &charges;
   auto counting = admits ? admission_.turn(request) : std::unique_lock<std::mutex>();
   if (admits) TRY(admission_.validate(request));
+  schema::keep_times_of_unchanged(old.json(), object);
 
   if (writer.dry_run) {
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));

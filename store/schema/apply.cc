@@ -394,4 +394,41 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   write_entries(object, std::move(entries));
 }
 
+namespace {
+
+json::value without_times(const json::value& entries) {
+  json::value out = entries;
+  if (json::array* list = out.if_array())
+    for (json::value& entry : *list)
+      if (json::object* fields = entry.if_object()) fields->erase("time");
+  return out;
+}
+
+bool equal_but_for(std::initializer_list<std::string_view> left_out, const json::object& a, const json::object& b) {
+  auto is_left_out = [&](std::string_view name) { return std::find(left_out.begin(), left_out.end(), name) != left_out.end(); };
+  auto counted = [&](const json::object& object) {
+    return std::count_if(object.begin(), object.end(), [&](const auto& field) { return !is_left_out(field.key()); });
+  };
+  return counted(a) == counted(b) && std::all_of(a.begin(), a.end(), [&](const auto& field) {
+           const json::value* other = is_left_out(field.key()) ? &field.value() : b.if_contains(field.key());
+           return other && *other == field.value();
+         });
+}
+
+}  // namespace
+
+void keep_times_of_unchanged(const json::value& old, json::value& object) {
+  const json::value* shown_before = find(old, "metadata");
+  const json::object* metadata_before = shown_before ? shown_before->if_object() : nullptr;
+  json::object* metadata = object.is_object() ? make(object, "metadata").if_object() : nullptr;
+  if (!metadata || !metadata_before) return;
+  const json::value* entries_before = metadata_before->if_contains("managedFields");
+  json::value* entries = metadata->if_contains("managedFields");
+  if (!entries || !entries_before || *entries == *entries_before) return;
+  if (without_times(*entries) == without_times(*entries_before) &&
+      equal_but_for({"managedFields", "resourceVersion"}, *metadata, *metadata_before) &&
+      equal_but_for({"metadata"}, object.get_object(), old.get_object()))
+    *entries = *entries_before;
+}
+
 }  // namespace coracle::schema

@@ -43,4 +43,8 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
 // The same, with all that changed as written.
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now);
 
+// What was written changed nothing but the times at which managers wrote: those are the old ones again, so that it is no write.
+// Source: kube-apiserver, fieldmanager, IgnoreManagedFieldsTimestampsTransformer.
+void keep_times_of_unchanged(const json::value& old, json::value& object);
+
 }  // namespace coracle::schema

@@ -155,6 +155,31 @@ TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
   EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
 }
 
+TEST_F(ManagedFields, what_changes_nothing_is_no_write) {
+  const Kind& policy = schema::catalog().by_kind("networking.k8s.io/v1", "NetworkPolicy")->kind;
+  struct Row {
+    const Kind& kind;
+    const char* manifest;
+  };
+  for (const Row& row :
+       {Row{kSecret,
+            R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"},"stringData":{"a":"b"}})"},
+        Row{policy, R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"n","namespace":"default"},
+             "spec":{"podSelector":{},"ingress":[{"ports":[{"port":80}]}]}})"}}) {
+    const json::value manifest = World::parse(row.manifest);
+    MUST(create(row.kind, manifest, kClientSide));
+    world.clock.advance(std::chrono::seconds(5));
+    ObjectPtr once = MUST(patch(row.kind, key_of(manifest), PatchType::strategic, manifest, kClientSide));
+    world.clock.advance(std::chrono::seconds(5));
+    ObjectPtr twice = MUST(patch(row.kind, key_of(manifest), PatchType::strategic, manifest, kClientSide));
+    EXPECT_EQ(twice->revision(), once->revision()) << to_text(once->json()) << to_text(twice->json());
+    json::value changed = World::parse(R"({"metadata":{"labels":{"x":"y"}}})");
+    ObjectPtr labelled = MUST(patch(row.kind, key_of(manifest), PatchType::merge, changed, kClientSide));
+    EXPECT_GT(labelled->revision(), twice->revision());
+    EXPECT_EQ(get_string(get_array(labelled->json(), "metadata.managedFields")[0], "time"), format_time(world.clock.now()));
+  }
+}
+
 TEST_F(ManagedFields, another_version_holds_what_was_sent_in_it) {
   const schema::KindInfo& v1 = *schema::catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
   json::value manifest = World::parse(
