@@ -80,12 +80,14 @@ class FrontTest : public testing::Test {
     return what.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), holds, holds);
   }
   // So many requests wait for their bodies, at last.
-  bool await_bodies(int count) {
+  // A thread of its own counts, before or after the client hears of it.
+  bool await(int Front::Counts::*what, int count) {
     auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (front->counts().bodies != count && std::chrono::steady_clock::now() < patience)
+    while (front->counts().*what != count && std::chrono::steady_clock::now() < patience)
       std::this_thread::sleep_for(milliseconds(1));
-    return front->counts().bodies == count;
+    return front->counts().*what == count;
   }
+  bool await_bodies(int count) { return await(&Front::Counts::bodies, count); }
   void release() {
     released.with([](bool& r) { r = true; });
     released.notify();
@@ -391,7 +393,7 @@ TEST_F(FrontTest, slow_bodies_take_no_place_of_others) {
     slow.back()->send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc");
     ASSERT_TRUE(await_bodies(i + 1));
   }
-  EXPECT_EQ(front->counts().requests, 0);
+  EXPECT_TRUE(await(&Front::Counts::requests, 0));
   RawClient other(port), one_more(port);
   EXPECT_EQ(other.ask("POST", "/x", "whole").body, "POST /x whole");
   one_more.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc");
@@ -560,13 +562,10 @@ TEST_F(FrontTest, long_heads_are_few_at_a_time) {
   start();
   std::string half = "GET /x HTTP/1.1\r\nHost: x\r\nA: " + std::string(100'000, 'a');
   std::vector<std::unique_ptr<RawClient>> long_ones;
-  auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (int i = 0; i < 16; i++) {
     long_ones.push_back(std::make_unique<RawClient>(port));
     long_ones.back()->send(half);
-    while (front->counts().long_heads != i + 1 && std::chrono::steady_clock::now() < patience)
-      std::this_thread::sleep_for(milliseconds(1));
-    ASSERT_EQ(front->counts().long_heads, i + 1);
+    ASSERT_TRUE(await(&Front::Counts::long_heads, i + 1));
   }
   RawClient one_more(port), usual(port);
   one_more.send(half);
@@ -577,7 +576,7 @@ TEST_F(FrontTest, long_heads_are_few_at_a_time) {
     EXPECT_EQ(client->receive().status, 200);
   }
   EXPECT_EQ(usual.get("/x", "A: " + std::string(900'000, 'a') + "\r\n").status, 200);
-  EXPECT_EQ(front->counts().long_heads, 0);
+  EXPECT_TRUE(await(&Front::Counts::long_heads, 0));
 }
 
 TEST_F(FrontTest, stops_with_everything_still_open) {
