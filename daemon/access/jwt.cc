@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include "daemon/access/sha256.h"
 #include "runtime/base/text.h"
 
 namespace coracle::access {
@@ -50,13 +51,6 @@ std::string to_der(std::string_view jose) {
   return out;
 }
 
-std::string sha256(std::string_view text) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
-  return {reinterpret_cast<char*>(digest), size};
-}
-
 using Context = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
 }  // namespace
@@ -73,7 +67,8 @@ Result<TokenSigner> TokenSigner::make(std::string_view private_key) {
   signer.y_ = coordinate(key, OSSL_PKEY_PARAM_EC_PUB_Y);
   if (std::string_view(group) != "prime256v1" || signer.x_.empty())
     return ERR_clear_error(), Error(Code::invalid, "the token signing key must be an ECDSA P-256 key");
-  signer.key_id_ = base64url_encode(sha256(R"({"crv":"P-256","kty":"EC","x":")" + signer.x_ + R"(","y":")" + signer.y_ + "\"}"));
+  signer.key_id_ =
+      base64url_encode(as_text(sha256_of(R"({"crv":"P-256","kty":"EC","x":")" + signer.x_ + R"(","y":")" + signer.y_ + "\"}")));
   return signer;
 }
 

@@ -10,5 +10,7 @@ namespace coracle::access {
 using Sha256 = std::array<unsigned char, 32>;
 // Ends the process where OpenSSL has no SHA-256.
 Sha256 sha256_of(std::string_view text);
+// Its bytes, for as long as it lives.
+inline std::string_view as_text(const Sha256& digest) { return {reinterpret_cast<const char*>(digest.data()), digest.size()}; }
 
 }  // namespace coracle::access

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discovery: what is served here, from the schema's catalog; the legacy documents and the aggregated one.
 // Source: Kubernetes API concepts ("API discovery"); apiserver endpoints/discovery, discovery/aggregated.
-#include <openssl/evp.h>
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <array>
 
+#include "daemon/access/sha256.h"
 #include "daemon/api/handlers.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
@@ -89,9 +87,7 @@ std::vector<const KindInfo*> kinds_of(const Version& version) {  // by name
 
 std::string storage_hash(const Kind& kind) {
   std::string text = std::string(kind.group) + "/" + std::string(kind.version) + "/" + std::string(kind.kind);
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-  return base64_encode({reinterpret_cast<char*>(digest), 8});
+  return base64_encode(access::as_text(access::sha256_of(text)).substr(0, 8));
 }
 
 bool of_other_group(const KindInfo& info, const Subresource& sub) {
