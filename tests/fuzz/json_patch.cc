@@ -6,23 +6,9 @@
 #include <string_view>
 
 #include "store/object/patch.h"
+#include "tests/fuzz/nulls.h"
 
 using namespace coracle;
-
-namespace {
-
-bool holds_null(const json::value& value) {
-  if (value.is_null()) return true;
-  if (const auto* object = value.if_object())
-    for (const auto& [key, child] : *object)
-      if (holds_null(child)) return true;
-  if (const auto* array = value.if_array())
-    for (const auto& child : *array)
-      if (holds_null(child)) return true;
-  return false;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto input = parse_json(std::string_view(reinterpret_cast<const char*>(data), size));

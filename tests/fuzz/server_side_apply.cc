@@ -8,6 +8,7 @@
 #include "runtime/base/clock.h"
 #include "store/schema/apply.h"
 #include "store/schema/decode.h"
+#include "tests/fuzz/kind_said.h"
 
 using namespace coracle;
 
@@ -15,8 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto input = parse_json(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!input || !input->is_array() || input->get_array().size() < 2) return 0;
   const json::array& parts = input->get_array();
-  const schema::KindInfo* named = schema::catalog().by_kind(get_string(parts[0], "apiVersion"), get_string(parts[0], "kind"));
-  const schema::KindInfo& kind = named ? *named : schema::catalog().of(kPod);
+  const schema::KindInfo& kind = kind_said(parts[0]);
   auto live = schema::decode(kind.type(), parts[0]);
   if (!live) return 0;  // what is stored is of its kind
   (void)schema::server_side_apply(kind, live->value, parts[1], {"fuzz", "", true, {}}, WallTime());

@@ -7,33 +7,19 @@
 
 #include "store/schema/decode.h"
 #include "store/schema/merge.h"
+#include "tests/fuzz/kind_said.h"
+#include "tests/fuzz/nulls.h"
 
 using namespace coracle;
-
-namespace {
-
-bool holds_null(const json::value& value) {
-  if (value.is_null()) return true;
-  if (const auto* object = value.if_object())
-    for (const auto& [key, child] : *object)
-      if (key.starts_with("$") || holds_null(child)) return true;
-  if (const auto* array = value.if_array())
-    for (const auto& child : *array)
-      if (holds_null(child)) return true;
-  return false;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto input = parse_json(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!input || !input->is_array() || input->get_array().size() < 2) return 0;
   const json::array& parts = input->get_array();
-  const schema::KindInfo* named = schema::catalog().by_kind(get_string(parts[0], "apiVersion"), get_string(parts[0], "kind"));
-  const schema::KindInfo& kind = named ? *named : schema::catalog().of(kPod);
+  const schema::KindInfo& kind = kind_said(parts[0]);
   auto merged = schema::strategic_merge(kind, parts[0], parts[1]);
   if (merged && deeper_than(*merged, kJsonDepthMax)) __builtin_trap();
-  if (parts.size() < 3 || holds_null(parts[2])) return 0;
+  if (parts.size() < 3 || holds_null(parts[2], true)) return 0;
   auto live = schema::decode(kind.type(), parts[0]), file = schema::decode(kind.type(), parts[2]);
   if (!live || !file) return 0;  // what is stored is of its kind, and so is what gets so far
   static const json::value none;
