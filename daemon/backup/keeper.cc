@@ -205,12 +205,9 @@ Result<void> adopt(const std::string& state_dir) {
 Result<json::value> Keeper::state() {
   engine::FileSize size = TRY(engine_.file_size());
   engine::Usage usage = engine_.usage();
-  json::object out{{"bytes", size.bytes},
-                   {"unusedBytes", size.unused},
-                   {"objects", engine_.snapshot().objects.size()},
-                   {"objectsBytes", usage.bytes},
-                   {"objectsBytesMax", usage.bytes_max},
-                   {"revision", engine_.revision()}};
+  json::object out{
+      {"bytes", size.bytes},         {"unusedBytes", size.unused},         {"objects", engine_.snapshot().objects.size()},
+      {"objectsBytes", usage.bytes}, {"objectsBytesMax", usage.bytes_max}, {"revision", engine_.revision()}};
   checked_.with([&](const auto& checked) {
     if (checked) out["check"] = checked_json(checked->at, checked->findings);
   });

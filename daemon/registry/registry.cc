@@ -570,13 +570,13 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
-    auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
-                                                                    : durability_of(stored.kind, target.subresource, writer);
-    auto done =
-        may_go(object, target.strategy.deletion)
-            ? engine_.remove(stored.kind, target.key, old.revision(), durability)
-            : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored.kind, false, writer)},
-                     std::move(charges), durability);
+  auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
+                                                                  : durability_of(stored.kind, target.subresource, writer);
+  auto done =
+      may_go(object, target.strategy.deletion)
+          ? engine_.remove(stored.kind, target.key, old.revision(), durability)
+          : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored.kind, false, writer)},
+                   std::move(charges), durability);
   if (!done && wants_recount(done.error(), stored.kind)) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};

@@ -47,7 +47,8 @@ TEST(Config, names_the_field_that_is_wrong) {
             "imagePullCredentialsVerificationPolicy: must be one of NeverVerify,"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/b:1\"]", "preloadedImagesVerificationAllowlist: \"a/b:1\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/*/b\"]", "preloadedImagesVerificationAllowlist: \"a/*/b\" must be"},
-        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"}, Row{"storeMaxSize: 1Gi", "storeMaxSize: must be a number"}, Row{"a: [", "line"}}) {
+        Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"},
+        Row{"storeMaxSize: 1Gi", "storeMaxSize: must be a number"}, Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;

@@ -252,7 +252,8 @@ TEST_F(WatchTest, an_owner_with_a_stand_in_wakes_for_a_stop_and_for_the_end) {
     }
     seen += event->has_value();
     if (event->has_value() && begun.with([](int count) { return count; }) == 0) {  // the owner was up already: once more
-      first = std::jthread([&, turn] { put("b", "x" + std::to_string(turn), Durability::soft); });  // the same again were no event
+      first =
+          std::jthread([&, turn] { put("b", "x" + std::to_string(turn), Durability::soft); });  // the same again were no event
       seen = 0;
     }
   }
