@@ -90,7 +90,7 @@ streams() {
   expect "$who: exec -i brings them back meanwhile" "$(sha256sum < "$T/five")" eval "k -n talk exec -i $pod -c main -- cat < $T/five | sha256sum"
   tty="nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk exec -it $pod -c main -- sh -c \"tty; stty size\""
   expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec '$tty' /dev/null </dev/null"
-  expect_match "$who: attach -i" '^said$' eval "(echo said; read -t 2 <> <(:)) | timeout 5 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk attach -i $pod -c reader"
+  expect_match "$who: attach -i" '^said$' eval "(echo said; read -t 2 <> <(:)) | timeout 15 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n talk attach -i $pod -c reader"
   check "$who: cp into a pod" k cp "$T/five" "talk/$pod:/tmp/$who" -c main
   check "$who: cp out of it" k cp "talk/$pod:/tmp/$who" "$T/back" -c main
   check "$who: … the same bytes" cmp "$T/five" "$T/back"

@@ -56,7 +56,7 @@ Y
   expect "$who: logs" $'one\ntwo\nthree' k -n "$n" logs "$pod"
   expect "$who: logs --tail" "three" k -n "$n" logs "$pod" --tail=1 -c main
   expect "$who: logs --since" $'one\ntwo\nthree' k -n "$n" logs "$pod" --since=1h
-  expect "$who: logs -f" $'one\ntwo\nthree' eval "timeout 3 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n logs -f $pod"
+  expect "$who: logs -f" $'one\ntwo\nthree' eval "timeout 6 nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n logs -f $pod"
   expect "$who: exec" "main" k -n "$n" exec "$pod" -- sh -c 'echo main'
   expect "$who: exec passes the exit code" "5" eval "k -n $n exec $pod -- sh -c 'exit 5' >/dev/null 2>&1; echo \$?"
   expect_match "$who: exec -it has a terminal" '/dev/pts/' eval "script -qec 'nsenter --net=/run/netns/$ns ${KUBECTL:-$coraclectl} --kubeconfig $T/etc/admin.kubeconfig -n $n exec -it $pod -- tty' /dev/null </dev/null"
