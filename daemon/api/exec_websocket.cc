@@ -80,8 +80,11 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
   TlsConnection& connection = call.exchange.connection;
   connection.set_write_patience(kStreamPatience);
   ExecChannels channels(socket, protocol);
-  for (uint8_t channel : {kStdout, kStderr, kError})  // so that a client sees at once that it is connected
-    if (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)) channels.write(channel, {});
+  // An empty message on each channel tells a client that it is connected. One of version 5 does without: client-go's may come
+  // upon it before it knows its own channels, and then complains to the user.
+  for (uint8_t channel : {kStdout, kStderr, kError})
+    if (protocol.version < 5 && (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)))
+      channels.write(channel, {});
   Stdin input;
   auto read_stdin = request.use_stdin ? std::function<std::optional<std::string>()>([&] { return input.read(); }) : nullptr;
   ExecRun run(call.house.streams, request,

@@ -148,6 +148,20 @@ TEST_F(Streams, exec_in_each_protocol) {
   EXPECT_EQ(collect(*text)['1'], "aGVsbG8K");
 }
 
+TEST_F(Streams, exec_greets_only_who_expects_it) {
+  world.streams.echoes = true;  // ends with its input
+  for (auto [protocol, greeted] : {std::pair("v5.channel.k8s.io", 0), std::pair("v4.channel.k8s.io", 3)}) {
+    auto socket = upgrade(std::string(kExec) + "&stdin=true", protocol);
+    int empty = 0;
+    socket->send(masked_frame(kBinary, std::string("\0hi", 3)));
+    for (std::string payload; payload != "\x01hi"; empty += payload.size() == 1) {
+      payload = receive(*socket).second;
+      ASSERT_FALSE(payload.empty()) << protocol;
+    }
+    EXPECT_EQ(empty, greeted) << protocol;
+  }
+}
+
 TEST_F(Streams, exec_takes_a_long_script) {
   std::string script(300'000, 'x');
   auto socket = upgrade("/api/v1/namespaces/default/pods/p/exec?command=sh&command=-c&command=" + script + "&stdout=true",
