@@ -18,9 +18,7 @@ double guessed_work(const Request& request) { return request.seats * kServiceGue
 void QueueSet::pass_time(SteadyTime now) {
   double passed = std::chrono::duration<double>(now - now_).count();
   now_ = now;
-  int active = 0, wanted = 0;
-  for (const Queue& queue : queues_) active += queue.active(), wanted += queue.seats_in_use + queue.seats_waiting;
-  if (active > 0) virtual_now_ += passed * double(std::min(wanted, limit_)) / active;
+  if (active_ > 0) virtual_now_ += passed * double(std::min(seats_of_queues_, limit_)) / active_;
 }
 
 // Queues that are too many go from the end, where requests do not have to be told another number.
@@ -28,7 +26,7 @@ void QueueSet::resize() {
   size_t wanted = size_t(std::max(settings_.queues, 0));
   if (queues_.size() < wanted) queues_.resize(wanted);
   while (queues_.size() > wanted && !queues_.back().active()) queues_.pop_back();
-  if (robin_ >= queues_.size()) robin_ = 0;
+  if (robin_ >= int(queues_.size())) robin_ = 0;
 }
 
 void QueueSet::configure(const QueueSettings& settings, SteadyTime now) {
@@ -69,51 +67,65 @@ Arrival QueueSet::arrive(Request& request, uint64_t flow, SteadyTime now) {
     return Arrival::runs;
   }
   int at = choose_queue(flow);
+  if (seats_in_use_ >= limit_ && queues_[size_t(at)].length >= settings_.length_limit) return Arrival::queue_full;
+  put_in_line(request, at);
+  return Arrival::waits;
+}
+
+void QueueSet::put_in_line(Request& request, int at) {
   Queue& queue = queues_[size_t(at)];
-  if (seats_in_use_ >= limit_ && int(queue.waiting.size()) >= settings_.length_limit) return Arrival::queue_full;
-  if (!queue.active()) queue.next_begin = virtual_now_;
-  request.queue = at, request.arrived = virtual_now_;
-  queue.waiting.push_back(&request);
-  queue.seats_waiting += request.seats;
+  if (!queue.active()) active_++, queue.next_begin = virtual_now_;
+  request.queue = at, request.next = nullptr, request.arrived = virtual_now_;
+  (queue.last ? queue.last->next : queue.first) = &request;
+  queue.last = &request;
+  if (queue.length++ == 0) lines_.insert(std::lower_bound(lines_.begin(), lines_.end(), at), at);
+  queue.seats_waiting += request.seats, seats_of_queues_ += request.seats;
   waiting_++, seats_waiting_ += request.seats;
   hold_to_arrival(queue);
-  return Arrival::waits;
+}
+
+// It neither waits nor runs afterwards; whether its queue is active is its caller's to say.
+void QueueSet::take_from_line(Request& request) {
+  Queue& queue = queues_[size_t(request.queue)];
+  Request* before = nullptr;
+  for (Request* one = queue.first; one != &request; one = one->next) before = one;
+  (before ? before->next : queue.first) = request.next;
+  if (queue.last == &request) queue.last = before;
+  if (--queue.length == 0) lines_.erase(std::lower_bound(lines_.begin(), lines_.end(), request.queue));
+  queue.seats_waiting -= request.seats, seats_of_queues_ -= request.seats;
+  waiting_--, seats_waiting_ -= request.seats;
 }
 
 // A queue that could not use what it was due has no claim to it later.
 void QueueSet::hold_to_arrival(Queue& queue) {
-  if (!queue.waiting.empty()) queue.next_begin = std::max(queue.next_begin, queue.waiting.front()->arrived);
+  if (queue.first) queue.next_begin = std::max(queue.next_begin, queue.first->arrived);
 }
 
-// The queue whose oldest request would be through first, beginning after the one that had the last turn.
-QueueSet::Queue* QueueSet::next_queue() {
-  Queue* best = nullptr;
-  size_t chosen = robin_;
+// The oldest of the queue whose oldest would be through first, beginning after the queue that had the last turn.
+Request* QueueSet::next_request() {
+  Request* best = nullptr;
   double earliest = std::numeric_limits<double>::infinity();
-  for (size_t i = 1; i <= queues_.size(); i++) {
-    size_t at = (robin_ + i) % queues_.size();
-    Queue& queue = queues_[at];
-    if (queue.waiting.empty()) continue;
-    double through = queue.next_begin + guessed_work(*queue.waiting.front());
-    if (through < earliest) best = &queue, earliest = through, chosen = at;
+  auto after = std::upper_bound(lines_.begin(), lines_.end(), robin_) - lines_.begin();
+  for (size_t i = 0; i < lines_.size(); i++) {
+    Queue& queue = queues_[size_t(lines_[(size_t(after) + i) % lines_.size()])];
+    double through = queue.next_begin + guessed_work(*queue.first);
+    if (through < earliest) best = queue.first, earliest = through;
   }
-  if (!best || !can_seat(best->waiting.front()->seats)) return nullptr;  // a wide one is waited for, lest it never comes
-  robin_ = chosen;
+  if (!best || !can_seat(best->seats)) return nullptr;  // a wide one is waited for, lest it never comes
+  robin_ = best->queue;
   return best;
 }
 
 std::vector<Request*> QueueSet::dispatch(SteadyTime now) {
   pass_time(now);
   std::vector<Request*> seated;
-  for (Queue* queue; waiting_ > 0 && (queue = next_queue());) {
-    Request* next = queue->waiting.front();
-    queue->waiting.pop_front();
-    queue->seats_waiting -= next->seats, queue->seats_in_use += next->seats;
-    queue->executing++;
-    waiting_--, seats_waiting_ -= next->seats;
+  for (Request* next; (next = next_request());) {
+    take_from_line(*next);
+    Queue& queue = queues_[size_t(next->queue)];
+    queue.executing++, queue.seats_in_use += next->seats, seats_of_queues_ += next->seats;
     executing_++, seats_in_use_ += next->seats;
-    queue->next_begin += guessed_work(*next);
-    hold_to_arrival(*queue);
+    queue.next_begin += guessed_work(*next);
+    hold_to_arrival(queue);
     next->running = true, next->began = now;
     seated.push_back(next);
   }
@@ -126,19 +138,19 @@ void QueueSet::finish(Request& request, SteadyTime now) {
   request.running = false;
   if (request.queue < 0) return;
   Queue& queue = queues_[size_t(request.queue)];
-  queue.executing--, queue.seats_in_use -= request.seats;
+  queue.executing--, queue.seats_in_use -= request.seats, seats_of_queues_ -= request.seats;
   queue.next_begin -= request.seats * (kServiceGuess - std::chrono::duration<double>(now - request.began)).count();
   hold_to_arrival(queue);
+  if (!queue.active()) active_--;
   resize();
 }
 
 void QueueSet::give_up(Request& request, SteadyTime now) {
   pass_time(now);
+  take_from_line(request);
   Queue& queue = queues_[size_t(request.queue)];
-  std::erase(queue.waiting, &request);
-  queue.seats_waiting -= request.seats;
-  waiting_--, seats_waiting_ -= request.seats;
   hold_to_arrival(queue);
+  if (!queue.active()) active_--;
   resize();
 }
 

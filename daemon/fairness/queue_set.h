@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "runtime/base/clock.h"
@@ -35,7 +34,8 @@ struct Request {
 
   // The queue set's own.
   int queue = -1;
-  double arrived = 0;  // virtual time
+  Request* next = nullptr;  // behind it in its queue
+  double arrived = 0;       // virtual time
   SteadyTime began{};
 };
 
@@ -63,17 +63,20 @@ class QueueSet {
 
  private:
   struct Queue {
-    std::deque<Request*> waiting;
-    double next_begin = 0;  // virtual time
+    Request *first = nullptr, *last = nullptr;  // who waits
+    int length = 0;
     int executing = 0, seats_in_use = 0, seats_waiting = 0;
-    bool active() const { return executing > 0 || !waiting.empty(); }
+    double next_begin = 0;  // virtual time
+    bool active() const { return executing > 0 || length > 0; }
   };
 
   void pass_time(SteadyTime now);
   void resize();
   int choose_queue(uint64_t flow);
   bool can_seat(int seats) const;
-  Queue* next_queue();
+  Request* next_request();
+  void put_in_line(Request& request, int at);
+  void take_from_line(Request& request);
   static void hold_to_arrival(Queue& queue);
 
   QueueSettings settings_;
@@ -81,7 +84,12 @@ class QueueSet {
   SteadyTime now_;
   double virtual_now_ = 0;  // seat-seconds that each active queue has had
   std::vector<Queue> queues_;
-  size_t robin_ = 0, arrivals_ = 0;
+  // Of the queues, so that no request has to look at all of them: how many are active, the seats that their requests use or want,
+  // and those in which somebody waits, ascending.
+  int active_ = 0, seats_of_queues_ = 0;
+  std::vector<int> lines_;
+  int robin_ = 0;
+  size_t arrivals_ = 0;
   int executing_ = 0, waiting_ = 0, seats_in_use_ = 0, seats_waiting_ = 0;
 };
 

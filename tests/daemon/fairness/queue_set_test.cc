@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "daemon/fairness/shuffle.h"
 
@@ -163,6 +166,55 @@ TEST(QueueSet, settings_change_under_those_who_wait) {
   for (const char* name : {"b", "c", "d", "e", "f"}) EXPECT_TRUE(level.runs(name)) << name;
   for (const char* name : {"b", "c", "d", "e", "f"}) level.finish(name);
   EXPECT_TRUE(level.set.idle());
+}
+
+TEST(QueueSet, any_order_of_comings_and_goings_adds_up) {
+  std::mt19937 random(7);
+  auto below = [&](int bound) { return int(random() % unsigned(bound)); };
+  Level level(queues(16, 3, 4), 5);
+  int number = 0;
+  for (int step = 0; step < 5000; step++) {
+    level.clock.advance(milliseconds(below(4)));
+    std::vector<std::string> running, waiting;
+    for (const auto& [name, request] : level.all) (request->running ? running : waiting).push_back(name);
+    int what = below(20);
+    if (what < 10) {
+      std::string name = std::to_string(number++);
+      if (level.arrive(name, random(), 1 + below(4)) == Arrival::queue_full) level.all.erase(name);
+    } else if (what < 16 && !running.empty()) {
+      level.finish(running[size_t(below(int(running.size())))]);
+    } else if (what < 18 && !waiting.empty()) {
+      const std::string& name = waiting[size_t(below(int(waiting.size())))];
+      level.set.give_up(*level.all[name], level.clock.steady());
+      level.all.erase(name);
+      level.dispatch();
+    } else if (what == 18) {
+      level.set.set_limit(1 + below(8), level.clock.steady());
+      level.dispatch();
+    } else if (what == 19) {
+      int count = 1 + below(16);
+      level.set.configure(queues(count, std::min(count, 3), 4), level.clock.steady());
+    }
+    int runs = 0, waits = 0, used = 0, wanted = 0;
+    for (const auto& [name, request] : level.all) {
+      (request->running ? runs : waits) += 1;
+      (request->running ? used : wanted) += request->seats;
+    }
+    ASSERT_EQ(level.set.executing(), runs) << step;
+    ASSERT_EQ(level.set.waiting(), waits) << step;
+    ASSERT_EQ(level.set.seats_in_use(), used) << step;
+    ASSERT_EQ(level.set.seats_waiting(), wanted) << step;
+    ASSERT_TRUE(runs > 0 || waits == 0) << step << ": somebody waits for nobody";
+  }
+  for (bool any = true; any;) {
+    any = false;
+    for (const auto& [name, request] : level.all)
+      if (request->running && (any = true)) {
+        level.finish(std::string(name));
+        break;
+      }
+  }
+  EXPECT_TRUE(level.set.idle() && level.all.empty());
 }
 
 TEST(QueueSet, more_seats_let_in_who_waits) {
