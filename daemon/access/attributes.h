@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace coracle::access {
 
@@ -12,7 +13,13 @@ struct Attributes {
   bool is_resource = true;
   std::string field_selector;  // of list, watch and deletecollection: nodes may list their own pods only
 
+  // "pods", or "pods/status" of a subresource.
   std::string combined() const { return subresource.empty() ? resource : resource + "/" + subresource; }
+  bool is_combined(std::string_view name) const {
+    if (subresource.empty()) return name == resource;
+    return name.size() == resource.size() + 1 + subresource.size() && name.starts_with(resource) &&
+           name[resource.size()] == '/' && name.ends_with(subresource);
+  }
 };
 
 }  // namespace coracle::access

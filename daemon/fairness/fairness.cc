@@ -27,7 +27,7 @@ struct Fairness::Level {
 
 struct Fairness::Waiter : Request {
   std::shared_ptr<Level> level;
-  std::string schema;
+  FlowCount* flow = nullptr;  // of the level's
   std::condition_variable turn;
 };
 
@@ -145,7 +145,6 @@ Error Fairness::turn_away(Level& level, FlowCount& flow, const char* reason, Ste
 Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
   auto waiter = std::make_unique<Waiter>();
   waiter->seats = seats;
-  waiter->schema = who.schema;
   uint64_t hash = who.exempt ? 0 : hash_flow(who.schema, who.distinguisher);
   std::unique_lock lock(mutex_);
   SteadyTime began = clock_.steady();
@@ -154,6 +153,7 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
   if (found == levels_.end()) return Seat();  // it went since this was classified
   std::shared_ptr<Level> level = waiter->level = *found;
   FlowCount& flow = level->schemas[who.schema];
+  waiter->flow = &flow;
 
   Arrival arrival = level->queues.arrive(*waiter, hash, began);
   if (arrival == Arrival::no_seats) return turn_away(*level, flow, "concurrency-limit", began);
@@ -196,8 +196,7 @@ void Fairness::leave(Waiter& request) {
   std::lock_guard lock(mutex_);
   SteadyTime now = clock_.steady();
   Level& level = *request.level;
-  FlowCount& flow = level.schemas[request.schema];
-  flow.executing--, flow.executing_seats -= request.seats;
+  request.flow->executing--, request.flow->executing_seats -= request.seats;
   level.queues.finish(request, now);
   seat_those_who_wait(level, now);
   level.note_demand(now);

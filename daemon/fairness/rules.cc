@@ -67,12 +67,7 @@ SchemaRule::SchemaRule(const json::value& object)
       method_(get_string(object, "spec.distinguisherMethod.type")) {
   for (const json::value& entry : get_array(object, "spec.rules")) {
     Rule rule;
-    for (const json::value& subject : get_array(entry, "subjects")) {
-      std::string kind(get_string(subject, "kind"));
-      std::string of = kind == "User" ? "user" : kind == "Group" ? "group" : "serviceAccount";
-      rule.subjects.push_back(
-          {kind, std::string(get_string(subject, of + ".name")), std::string(get_string(subject, of + ".namespace"))});
-    }
+    for (const json::value& subject : get_array(entry, "subjects")) rule.subjects.push_back(read_subject(subject));
     for (const json::value& one : get_array(entry, "resourceRules")) {
       rule.resources.push_back({words(one, "verbs"), words(one, "apiGroups"), words(one, "resources"), words(one, "namespaces"),
                                 get_bool(one, "clusterScope")});
@@ -87,12 +82,29 @@ bool SchemaRule::operator<(const SchemaRule& other) const {
   return std::tie(precedence_, name) < std::tie(other.precedence_, other.name);
 }
 
+SchemaRule::Subject SchemaRule::read_subject(const json::value& from) {
+  using Of = Subject::Of;
+  std::string_view kind = get_string(from, "kind");
+  if (kind == "User" || kind == "Group") {
+    std::string name(get_string(from, kind == "User" ? "user.name" : "group.name"));
+    return {name == "*" ? Of::everybody : kind == "User" ? Of::user : Of::group, name};
+  }
+  if (kind != "ServiceAccount") return {};
+  std::string accounts = "system:serviceaccount:" + std::string(get_string(from, "serviceAccount.namespace")) + ":";
+  std::string_view name = get_string(from, "serviceAccount.name");
+  if (name == "*") return {Of::accounts, accounts};
+  return {Of::user, accounts + std::string(name)};
+}
+
 bool SchemaRule::Subject::is(const User& user) const {
-  if (kind == "User") return name == "*" || user.name == name;
-  if (kind == "Group") return name == "*" || user.in(name);
-  if (kind != "ServiceAccount") return false;
-  std::string prefix = "system:serviceaccount:" + ns + ":";
-  return name == "*" ? user.name.starts_with(prefix) : user.name == prefix + name;
+  switch (of) {
+    case Of::nobody: return false;
+    case Of::everybody: return true;
+    case Of::user: return user.name == name;
+    case Of::group: return user.in(name);
+    case Of::accounts: return user.name.starts_with(name);
+  }
+  return false;
 }
 
 bool SchemaRule::Rule::covers(const access::Attributes& asked) const {
@@ -100,11 +112,11 @@ bool SchemaRule::Rule::covers(const access::Attributes& asked) const {
     return std::any_of(paths.begin(), paths.end(),
                        [&](const Paths& one) { return covers_word(one.verbs, asked.verb) && covers_path(one.urls, asked.path); });
   }
-  std::string resource = asked.combined();
+  auto named = [&](const std::string& resource) { return resource == "*" || asked.is_combined(resource); };
   return std::any_of(resources.begin(), resources.end(), [&](const Resources& one) {
     bool here = asked.ns.empty() ? one.cluster_scope : covers_word(one.namespaces, asked.ns);
     return here && covers_word(one.verbs, asked.verb) && covers_word(one.groups, asked.group) &&
-           covers_word(one.resources, resource);
+           std::any_of(one.resources.begin(), one.resources.end(), named);
   });
 }
 

@@ -5,6 +5,7 @@
 // Source: Kubernetes "API Priority and Fairness"; apiserver util/flowcontrol/rule.go.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,9 +44,11 @@ class SchemaRule {
 
  private:
   struct Subject {
-    std::string kind, name, ns;
+    enum class Of : uint8_t { nobody, everybody, user, group, accounts } of = Of::nobody;
+    std::string name;  // of the user or group; how the names of a namespace's accounts begin
     bool is(const User& user) const;
   };
+  static Subject read_subject(const json::value& from);
   struct Resources {
     std::vector<std::string> verbs, groups, resources, namespaces;
     bool cluster_scope = false;

@@ -25,13 +25,18 @@ std::vector<int> deal(uint64_t hash, int deck_size, int hand_size) {
 }
 
 uint64_t hash_flow(std::string_view schema, std::string_view distinguisher) {
-  std::string text(schema);
-  text += '\0';  // no name holds it
-  text += distinguisher;
-  const access::Sha256 digest = access::sha256_of(text);
-  uint64_t out;
-  std::memcpy(&out, digest.data(), sizeof out);
-  return out;
+  thread_local struct {
+    std::string text;
+    uint64_t hash = 0;
+  } last;  // a thread serves one connection for long, and that is mostly of one user
+  if (last.text.size() != schema.size() + 1 + distinguisher.size() || !last.text.starts_with(schema) ||
+      last.text[schema.size()] != '\0' || !last.text.ends_with(distinguisher)) {
+    last.text.assign(schema).push_back('\0');  // no name holds it
+    last.text.append(distinguisher);
+    const access::Sha256 digest = access::sha256_of(last.text);
+    std::memcpy(&last.hash, digest.data(), sizeof last.hash);
+  }
+  return last.hash;
 }
 
 }  // namespace coracle::fairness
