@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -18,7 +19,8 @@ namespace {
 constexpr const Kind* kKinds[] = {&kRole, &kClusterRole, &kRoleBinding, &kClusterRoleBinding};
 
 struct Subject {
-  std::string key;   // what a user is looked up by: "u:jane", "g:ops"
+  bool group = false;
+  std::string name;  // of the user, as authentication knows him, or of the group
   std::string text;  // User "jane"
 };
 
@@ -31,10 +33,10 @@ struct Binding {
 
 Subject read_subject(const json::value& from, const std::string& ns) {
   std::string kind(get_string(from, "kind")), name(get_string(from, "name")), where(get_string(from, "namespace"));
-  if (kind == "Group") return {"g:" + name, "Group " + coracle::quoted(std::string_view(name))};
-  if (kind == "User") return {"u:" + name, "User " + coracle::quoted(std::string_view(name))};
+  if (kind == "Group") return {true, name, "Group " + coracle::quoted(std::string_view(name))};
+  if (kind == "User") return {false, name, "User " + coracle::quoted(std::string_view(name))};
   if (where.empty()) where = ns;
-  return {"u:system:serviceaccount:" + where + ":" + name,
+  return {false, "system:serviceaccount:" + where + ":" + name,
           "ServiceAccount " + coracle::quoted(std::string_view(name + "/" + where))};
 }
 
@@ -56,43 +58,62 @@ std::string Grant::text() const {
 }
 
 struct RoleIndex::State {
+  template <typename T>
+  using Named = std::map<std::string, T, std::less<>>;  // looked up without a copy of the name
+  using Bindings = Named<std::shared_ptr<const Binding>>;
+
   std::array<std::unique_ptr<engine::Watcher>, std::size(kKinds)> watchers;
   Revision seen = 0;
   bool broken = true;
-  std::map<Key, Rules> roles;  // ClusterRoles have no namespace
   std::map<Key, std::shared_ptr<const Binding>> bindings;
-  // namespace ("" the cluster's) and subject → bindings, each once, in the order of their names
-  std::map<std::pair<std::string, std::string>, std::map<std::string, std::shared_ptr<const Binding>>> by_subject;
+  struct Scope {  // what is in one namespace, or in none
+    Named<Rules> roles;
+    Named<Bindings> of_users, of_groups;
+    Named<Bindings>& of(const Subject& subject) { return subject.group ? of_groups : of_users; }
+    bool empty() const { return roles.empty() && of_users.empty() && of_groups.empty(); }
+  };
+  Named<Scope> scopes;  // by namespace, "" the cluster's
 
   void put(const Object& object, bool gone);
   void unlink(const Key& key);
   void refresh(engine::Engine& engine);
   bool drain(engine::Watcher& watcher);
-  const Rules* find(const RoleRef& role, const std::string& ns) const;
+  const Rules* find(const RoleRef& role, std::string_view ns) const;
 };
 
 void RoleIndex::State::unlink(const Key& key) {
   auto found = bindings.find(key);
   if (found == bindings.end()) return;
+  auto scope = scopes.find(key.ns);
   for (const Subject& subject : found->second->subjects) {
-    auto of = by_subject.find({key.ns, subject.key});
-    if (of == by_subject.end()) continue;
+    Named<Bindings>& of_all = scope->second.of(subject);
+    auto of = of_all.find(subject.name);
+    if (of == of_all.end()) continue;  // named twice
     of->second.erase(key.name);
-    if (of->second.empty()) by_subject.erase(of);
+    if (of->second.empty()) of_all.erase(of);
   }
+  if (scope != scopes.end() && scope->second.empty()) scopes.erase(scope);
   bindings.erase(found);
 }
 
 void RoleIndex::State::put(const Object& object, bool gone) {
   bool is_role = object.kind() == kRole || object.kind() == kClusterRole;
-  if (is_role && gone) roles.erase(object.key());
-  else if (is_role) roles[object.key()] = read_rules(object.json());
-  if (is_role) return;
-  unlink(object.key());
-  if (gone) return;
+  if (!is_role) unlink(object.key());
+  if (gone) {
+    auto scope = scopes.find(object.ns());
+    if (!is_role || scope == scopes.end()) return;
+    scope->second.roles.erase(object.name());
+    if (scope->second.empty()) scopes.erase(scope);
+    return;
+  }
+  Scope& scope = scopes[object.ns()];
+  if (is_role) {
+    scope.roles[object.name()] = read_rules(object.json());
+    return;
+  }
   auto binding = read_binding(object);
   bindings[object.key()] = binding;
-  for (const Subject& subject : binding->subjects) by_subject[{object.ns(), subject.key}][object.name()] = binding;
+  for (const Subject& subject : binding->subjects) scope.of(subject)[subject.name][object.name()] = binding;
 }
 
 // False: the watch has ended.
@@ -110,7 +131,7 @@ void RoleIndex::State::refresh(engine::Engine& engine) {
   for (bool again = true; again;) {
     again = false;
     if (broken) {
-      roles.clear(), bindings.clear(), by_subject.clear();
+      bindings.clear(), scopes.clear();
       for (size_t i = 0; i < std::size(kKinds); ++i) {
         auto watcher = engine.watch(*kKinds[i], "", 0);
         if (!watcher) return log_error("access", "roles cannot be watched: " + watcher.error().text());
@@ -125,31 +146,39 @@ void RoleIndex::State::refresh(engine::Engine& engine) {
   for (auto& watcher : watchers) seen = std::min(seen, watcher->progress());
 }
 
-const Rules* RoleIndex::State::find(const RoleRef& role, const std::string& ns) const {
-  auto found = roles.find({role.kind == "Role" ? ns : std::string(), role.name});
-  return found == roles.end() ? nullptr : &found->second;
+const Rules* RoleIndex::State::find(const RoleRef& role, std::string_view ns) const {
+  auto scope = scopes.find(role.kind == "Role" ? ns : std::string_view());
+  if (scope == scopes.end()) return nullptr;
+  auto found = scope->second.roles.find(role.name);
+  return found == scope->second.roles.end() ? nullptr : &found->second;
 }
 
 RoleIndex::RoleIndex(engine::Engine& engine) : state_(std::make_unique<State>()), engine_(engine) {}
 RoleIndex::~RoleIndex() = default;
 
 void RoleIndex::visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const {
-  std::vector<std::string> keys{"u:" + user.name};
-  for (const std::string& group : user.groups) keys.push_back("g:" + group);
   state_.with([&](std::unique_ptr<State>& state) {
     state->refresh(engine_);
-    for (const std::string& where : ns.empty() ? std::vector<std::string>{""} : std::vector<std::string>{"", ns}) {
-      for (const std::string& key : keys) {
-        auto of = state->by_subject.find({where, key});
-        if (of == state->by_subject.end()) continue;
-        for (const auto& [name, binding] : of->second) {
-          auto subject =
-              std::find_if(binding->subjects.begin(), binding->subjects.end(), [&](const Subject& s) { return s.key == key; });
-          if (!visitor({binding->name, binding->of_cluster, binding->role, subject->text, state->find(binding->role, where)}))
-            return;
-        }
-      }
-    }
+    // False: the visitor has seen enough.
+    auto visit_all = [&](std::string_view where, const State::Named<State::Bindings>& of_all, bool group,
+                         const std::string& who) {
+      auto of = of_all.find(who);
+      if (of == of_all.end()) return true;
+      return std::ranges::all_of(of->second, [&](const auto& named) {
+        const Binding& binding = *named.second;
+        auto subject =
+            std::ranges::find_if(binding.subjects, [&](const Subject& s) { return s.group == group && s.name == who; });
+        return visitor({binding.name, binding.of_cluster, binding.role, subject->text, state->find(binding.role, where)});
+      });
+    };
+    auto visit_scope = [&](std::string_view where) {
+      auto scope = state->scopes.find(where);
+      if (scope == state->scopes.end()) return true;
+      if (!visit_all(where, scope->second.of_users, false, user.name)) return false;
+      return std::ranges::all_of(
+          user.groups, [&](const std::string& group) { return visit_all(where, scope->second.of_groups, true, group); });
+    };
+    if (visit_scope("") && !ns.empty()) visit_scope(ns);
   });
 }
 
