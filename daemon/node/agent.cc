@@ -176,7 +176,8 @@ void Agent::on_pod(const Informer::Change& change) {
   } else {
     table_.change(uid, [&](DesiredPod& pod) {
       if (pod.object) {
-        const auto &before = pod.object->json(), &after = change.after->json();
+        ObjectPtr known = pod.object->awake();
+        const auto &before = known->json(), &after = change.after->json();
         pod.stale_volumes |= get_object(before, "metadata.labels") != get_object(after, "metadata.labels") ||
                              get_object(before, "metadata.annotations") != get_object(after, "metadata.annotations");
       }

@@ -445,7 +445,7 @@ Result<void> PodSync::write_status() {
   auto written = seams_.client.patch(kPod, known->key(), PatchType::strategic, *patch,
                                      {.subresource = "status", .field_manager = "coracled"});
   if (written) {
-    entry_.written = *std::move(written);
+    entry_.written = (*written)->at_rest();
     return {};
   }
   // Deleted, or made anew under its name: the informer will tell.

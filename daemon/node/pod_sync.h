@@ -114,7 +114,7 @@ class PodSync {
     bool newer =
         known && entry_.written && entry_.written->uid() == known->uid() && entry_.written->revision() > known->revision();
     if (!newer) entry_.written.reset();
-    return newer ? entry_.written : known;
+    return newer ? entry_.written->awake() : known;
   }
   bool deleting() const { return desired_.gone || desired_.object->deleting(); }
   PodIdentity identity() const { return {seams_.config.node_name, seams_.config.node_ips, record_.ips, seams_.allocatable()}; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pods this node is to run, by uid: those the API binds to it and those its manifests name. Two pods of one name can
 // be here at once (one ending, one new); their uids tell them apart. Informers and the manifest reader write it, the
-// workers read it.
+// workers read it. The objects in it are at rest; get() and the lists hand them out awake.
 #pragma once
 
 #include <map>
@@ -37,18 +37,18 @@ class PodTable {
     return pods_.with([&](const auto& pods) -> std::optional<DesiredPod> {
       auto found = pods.find(uid);
       if (found == pods.end()) return std::nullopt;
-      return found->second;
+      return awake(found->second);
     });
   }
-  // Changes an entry, made when it is not there.
+  // Changes an entry, made when it is not there. `f` gets what is in it, and may put in what it has, at rest or not.
   template <typename F>
   void change(const std::string& uid, F&& f) {
-    pods_.with([&](auto& pods) { f(pods[uid]); });
+    pods_.with([&](auto& pods) { change(pods[uid], f); });
   }
   template <typename F>
   void change_existing(const std::string& uid, F&& f) {
     pods_.with([&](auto& pods) {
-      if (auto found = pods.find(uid); found != pods.end()) f(found->second);
+      if (auto found = pods.find(uid); found != pods.end()) change(found->second, f);
     });
   }
   void erase(const std::string& uid) {
@@ -66,7 +66,7 @@ class PodTable {
     return pods_.with([&](const auto& pods) {
       std::map<std::string, DesiredPod> found;
       for (const auto& [uid, pod] : pods)
-        if (pod.is_static && pod.object->key() == key) found.emplace(uid, pod);
+        if (pod.is_static && pod.object->key() == key) found.emplace(uid, awake(pod));
       return found;
     });
   }
@@ -75,10 +75,11 @@ class PodTable {
   std::vector<ObjectPtr> admitted_beside(const std::string& uid) const {
     return pods_.with([&](const auto& pods) {
       std::vector<ObjectPtr> list;
-      for (const auto& [other, pod] : pods)
-        if (other != uid && pod.admitted && !pod.gone && pod.object &&
-            !ends_by_itself(pod.api() ? pod.api()->json() : pod.object->json()))
-          list.push_back(pod.object);
+      for (const auto& [other, resting] : pods) {
+        if (other == uid || !resting.admitted || resting.gone || !resting.object) continue;
+        DesiredPod pod = awake(resting);
+        if (!ends_by_itself(pod.api() ? pod.api()->json() : pod.object->json())) list.push_back(std::move(pod.object));
+      }
       return list;
     });
   }
@@ -88,7 +89,7 @@ class PodTable {
       std::vector<std::string> list;
       for (auto& [uid, pod] : pods) {
         if (!pod.object || pod.object->ns() != key.ns) continue;
-        if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->json()));
+        if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->awake()->json()));
         const auto& names = kind == kConfigMap ? pod.references->config_maps : pod.references->secrets;
         bool shown = names.count(key.name) > 0;
         pod.stale_volumes |= shown;
@@ -100,6 +101,17 @@ class PodTable {
   }
 
  private:
+  static DesiredPod awake(DesiredPod pod) {
+    if (pod.object) pod.object = pod.object->awake();
+    if (pod.mirror) pod.mirror = pod.mirror->awake();
+    return pod;
+  }
+  template <typename F>
+  static void change(DesiredPod& pod, F& f) {
+    f(pod);
+    if (pod.object) pod.object = pod.object->at_rest();
+    if (pod.mirror) pod.mirror = pod.mirror->at_rest();
+  }
   Guarded<std::map<std::string, DesiredPod>> pods_;
 };
 

@@ -137,10 +137,11 @@ StorageLimits::StorageLimits(const AgentConfig& config, PodTable& table, runtime
       evict_(std::move(evict)) {}
 
 bool StorageLimits::is_limited(const std::string& uid, const DesiredPod& pod) {
+  if (pod.storage_limited == false) return false;  // of most, and told without looking inside
   bool is_critical = pod.is_static || (pod.object && get_int(pod.object->json(), "spec.priority") >= kSystemCritical);
   if (!pod.object || !pod.admitted || pod.gone || is_critical || pod.object->deleting() || ends_by_itself(pod.object->json()))
     return false;
-  if (pod.storage_limited) return *pod.storage_limited;
+  if (pod.storage_limited) return true;
   bool limited = has_storage_limits(pod.object->json());
   table_.change_existing(uid, [&](DesiredPod& known) { known.storage_limited = limited; });
   return limited;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the table of the node's pods keeps in memory, and what it hands out.
+#include "daemon/node/pod_table.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::node {
+namespace {
+
+ObjectPtr pod(const std::string& name, const std::string& phase = "Running") {
+  return MUST(Object::make(kPod, MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                                                 R"(","namespace":"default","uid":"u-)" + name +
+                                                 R"("},"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[)"
+                                                 R"({"name":"v","configMap":{"name":"settings"}}]},"status":{"phase":")" +
+                                                 phase + R"("}})"))));
+}
+
+class Table : public testing::Test {
+ protected:
+  // Puts it in, looks inside as a worker does, and says who was looked into.
+  std::weak_ptr<const Object> put(const ObjectPtr& object, bool admitted = false) {
+    table.change(object->uid(), [&](DesiredPod& desired) { desired.object = object, desired.admitted = admitted; });
+    std::optional<DesiredPod> got = table.get(object->uid());
+    EXPECT_EQ(get_string(got->object->json(), "metadata.name"), object->name());
+    return got->object;
+  }
+  PodTable table;
+};
+
+TEST_F(Table, keeps_no_parsed_form_of_a_pod) {
+  std::weak_ptr<const Object> seen = put(pod("a"));
+  forget_parsed();
+  EXPECT_TRUE(seen.expired());
+  table.change_existing("u-a", [](DesiredPod& desired) { desired.mirror = pod("a"); });
+  seen = table.get("u-a")->mirror;
+  forget_parsed();
+  EXPECT_TRUE(seen.expired());
+  EXPECT_EQ(get_string(table.get("u-a")->object->json(), "metadata.name"), "a");
+}
+
+TEST_F(Table, looking_over_all_pods_keeps_none_parsed) {
+  std::weak_ptr<const Object> seen = put(pod("a"), true);
+  put(pod("ended", "Succeeded"), true);
+  put(pod("not-admitted"));
+  std::vector<ObjectPtr> beside = table.admitted_beside("u-other");
+  ASSERT_EQ(beside.size(), 1u);
+  EXPECT_EQ(get_string(beside[0]->json(), "metadata.name"), "a");
+  EXPECT_TRUE(table.admitted_beside("u-a").empty());
+  beside.clear();
+  EXPECT_EQ(table.mark_stale(kConfigMap, {"default", "settings"}),
+            (std::vector<std::string>{"u-a", "u-ended", "u-not-admitted"}));
+  EXPECT_TRUE(table.mark_stale(kConfigMap, {"default", "others"}).empty());
+  forget_parsed();
+  EXPECT_TRUE(seen.expired());
+}
+
+}  // namespace
+}  // namespace coracle::node
