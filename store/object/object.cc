@@ -300,7 +300,9 @@ ObjectPtr Object::at_rest() const {
   if (resting_) return shared_from_this();
   std::lock_guard lock(awake_mutex(facts_.get()));
   if (facts_->awake.expired()) facts_->awake = weak_from_this();
-  return std::make_shared<const Object>(Private(), facts_, true);
+  ObjectPtr found = facts_->resting.lock();
+  if (!found) facts_->resting = found = std::make_shared<const Object>(Private(), facts_, true);
+  return found;
 }
 
 ObjectPtr Object::awake() const {
@@ -364,9 +366,16 @@ const json::value& Object::json() const {
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
-    if (!resting_) KeptParsed::of_process().add(shared_from_this());
+    if (can_be_found()) KeptParsed::of_process().add(shared_from_this());
   });
   return json_;
+}
+
+// Whether somebody who holds the same object at rest would come upon this one.
+bool Object::can_be_found() const {
+  if (resting_) return false;
+  std::lock_guard lock(awake_mutex(facts_.get()));
+  return facts_->awake.lock().get() == this && !facts_->resting.expired();
 }
 
 bool Object::mentions(std::string_view word) const {

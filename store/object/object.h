@@ -55,7 +55,7 @@ class Object : public std::enable_shared_from_this<Object> {
   // The same object with another revision in metadata.resourceVersion (which the text must have a place for). `body`: what this
   // one was made from, if nobody needs it any more: it becomes the new one's parsed form.
   ObjectPtr with_revision(Revision revision, json::value body = {}) const;
-  // The same, for keeping: whoever wants to look inside asks it for awake() and holds on to that.
+  // The same, for keeping, one for all who keep it: whoever wants to look inside asks it for awake() and holds on to that.
   ObjectPtr at_rest() const;
   // The same, for looking inside. Thread-safe.
   ObjectPtr awake() const;
@@ -93,12 +93,14 @@ class Object : public std::enable_shared_from_this<Object> {
     std::string text;
     size_t revision_at = 0;  // where in the text the revision's digits stand; 0 = not known
     size_t revision_size = 0;
-    mutable std::weak_ptr<const Object> awake;  // guarded, see object.cc
+    mutable std::weak_ptr<const Object> awake, resting;  // guarded, see object.cc
   };
+  // Not make_shared: facts remember who is awake, and would keep its memory for as long as they live.
   static ObjectPtr wrap(std::shared_ptr<const Facts> facts) {
-    return std::make_shared<const Object>(Private(), std::move(facts), false);
+    return std::shared_ptr<const Object>(new Object(Private(), std::move(facts), false));
   }
   void take_over(json::value parsed) const;
+  bool can_be_found() const;
 
   std::shared_ptr<const Facts> facts_;
   const bool resting_;

@@ -140,9 +140,9 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   ObjectPtr held = resting->awake();
   size_t parsed = 0;
   for (int i = 0; parsed < kKeptParsedBytes; ++i) {
-    ObjectPtr other = MUST(made(kWeb));
+    ObjectPtr other = MUST(made(kWeb))->at_rest();
     parsed += other->text().size();
-    (void)other->json();
+    (void)other->awake()->json();
   }
   EXPECT_FALSE(seen.expired());
   EXPECT_EQ(get_string(held->json(), "metadata.name"), "web");
@@ -167,6 +167,24 @@ TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
   EXPECT_EQ(other->awake(), held);
   EXPECT_EQ(get_string(held->json(), "metadata.name"), "web");
   EXPECT_EQ(get_string(resting->awake()->json(), "metadata.name"), "web");
+}
+
+TEST(Object, all_who_keep_it_keep_one) {
+  ObjectPtr object = MUST(made(kWeb)), resting = object->at_rest();
+  EXPECT_EQ(object->at_rest(), resting);
+  EXPECT_EQ(resting->awake()->at_rest(), resting);
+  object.reset();
+  EXPECT_EQ(resting->awake()->at_rest(), resting);
+}
+
+TEST(Object, what_nobody_keeps_is_not_kept_parsed) {
+  std::weak_ptr<const Object> seen;
+  {
+    ObjectPtr object = MUST(made(kWeb));
+    EXPECT_EQ(get_string(object->json(), "metadata.name"), "web");
+    seen = object;
+  }
+  EXPECT_TRUE(seen.expired());
 }
 
 TEST(Object, many_threads_wake_one) {
