@@ -3,6 +3,7 @@
 #include "daemon/event/recorder.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "runtime/base/log.h"
 
@@ -21,6 +22,8 @@ std::string identity(const EventRecord& record, bool with_message) {
   text += record.warning ? 'W' : 'N';
   return with_message ? text + record.message : text;
 }
+
+uint64_t hash_of(const std::string& text) { return std::hash<std::string>()(text); }
 
 std::string event_name(const std::string& about, WallTime now) {
   char stamp[17];
@@ -79,22 +82,17 @@ void EventRecorder::post(bool warning, const Object& about, std::string_view rea
 }
 
 template <typename Entry>
-Entry& EventAggregator::Recent<Entry>::use(const std::string& text) {
-  if (auto found = by_text.find(text); found != by_text.end()) {
-    entries.splice(entries.begin(), entries, found->second);
-    return entries.front();
-  }
-  entries.push_front(Entry{text});
-  by_text.emplace(entries.front().text, entries.begin());
-  if (entries.size() > kEventsRememberedMax) {
-    by_text.erase(entries.back().text);
-    entries.pop_back();
-  }
-  return entries.front();
+Entry& EventAggregator::Recent<Entry>::use(Hash of) {
+  auto found = std::ranges::find(entries, of, &Entry::of);
+  if (found == entries.end() && entries.size() < kEventsRememberedMax) found = entries.insert(entries.end(), Entry{of});
+  else if (found == entries.end()) *(found = std::ranges::min_element(entries, {}, &Entry::used)) = Entry{of};
+  found->used = ++uses;
+  return *found;
 }
 
 bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
-  Bucket& bucket = buckets_.use(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name);
+  Bucket& bucket =
+      buckets_.use(hash_of(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name));
   if (bucket.last != WallTime{}) {
     double refilled = std::chrono::duration<double>(now - bucket.last) / std::chrono::duration<double>(kEventsRefill);
     bucket.tokens = std::min(bucket.tokens + std::max(refilled, 0.0), kEventsBurst);  // a clock set back takes nothing away
@@ -106,13 +104,14 @@ bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
 }
 
 bool EventAggregator::combined(const EventRecord& record, WallTime now) {
-  Similar& similar = similar_.use(identity(record, false));
-  if (std::chrono::abs(now - similar.last) > kEventsSimilarSpan) similar.messages.clear();
+  Similar& similar = similar_.use(hash_of(identity(record, false)));
+  if (std::chrono::abs(now - similar.last) > kEventsSimilarSpan) similar.count = 0;
   similar.last = now;
-  auto& messages = similar.messages;
-  if (std::find(messages.begin(), messages.end(), record.message) != messages.end()) return false;
-  if (messages.size() >= kEventsSimilarMax) return true;
-  messages.push_back(record.message);
+  auto end = similar.messages.begin() + similar.count,
+       found = std::find(similar.messages.begin(), end, uint32_t(hash_of(record.message)));
+  if (found != end) return false;
+  if (similar.count == kEventsSimilarMax) return true;
+  similar.messages[size_t(similar.count++)] = uint32_t(hash_of(record.message));
   return false;
 }
 
@@ -120,18 +119,18 @@ std::optional<EventAggregator::Write> EventAggregator::write(const EventRecord& 
   if (!allowed(record, now)) return std::nullopt;
   bool combine = combined(record, now);
   std::string message = (combine ? "(combined from similar events): " : "") + record.message;
-  Known& known = known_.use(identity(record, !combine));
-  if (known.count++ == 0) {
-    known.event = {record.about.ns.empty() ? "default" : record.about.ns, event_name(record.about.name, now)};
-    return Write{known.event, event_json(record, known.event, message, now), true};
-  }
-  json::value patch = {{"count", known.count}, {"lastTimestamp", format_time(now)}, {"message", message}};
-  return Write{known.event, std::move(patch), false};
+  Known& known = known_.use(hash_of(identity(record, !combine)));
+  bool create = known.count++ == 0;
+  if (create) known.named = now;
+  Key event{record.about.ns.empty() ? "default" : record.about.ns, event_name(record.about.name, known.named)};
+  json::value body = create ? event_json(record, event, message, now)
+                            : json::value{{"count", known.count}, {"lastTimestamp", format_time(now)}, {"message", message}};
+  return Write{std::move(event), std::move(body), create, known.of};
 }
 
-void EventAggregator::forget(const Key& event) {
+void EventAggregator::forget(const Write& write) {
   for (Known& known : known_.entries)
-    if (known.event == event) known.count = 0;
+    if (known.of == write.of) known.count = 0;
 }
 
 EventWriter::EventWriter(Client& client, const Clock& clock)
@@ -166,7 +165,7 @@ void EventWriter::write(std::stop_token stop, const EventRecord& record) {
     auto done =
         write->create ? client_.create(kEvent, write->body) : client_.patch(kEvent, write->key, PatchType::merge, write->body);
     if (done) return;
-    aggregator_.forget(write->key);
+    aggregator_.forget(*write);
     Code code = done.error().code();
     if (!write->create && code == Code::not_found) continue;  // expired: a new one
     if (code != Code::unavailable && code != Code::timeout && code != Code::too_many_requests) {

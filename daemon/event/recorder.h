@@ -6,13 +6,15 @@
 // object that cannot stop talking is limited. Source: Kubernetes Event v1; client-go tools/record (semantics).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
@@ -68,33 +70,41 @@ class EventAggregator {
     Key key;
     json::value body;  // a whole Event when `create`, else the merge patch for it
     bool create = false;
+    uint64_t of = 0;  // the aggregator's own
   };
   // Nothing when the source talks too much.
   std::optional<Write> write(const EventRecord& record, WallTime now);
   // The event that was to be patched is gone (its hour is over): the next repetition is a new one.
-  void forget(const Key& event);
+  void forget(const Write& write);
 
  private:
+  // What is remembered of an event is a few numbers in one place: texts by the hundred would lie between all else in memory.
+  // Texts are known by their hashes; that two of them have one is as good as never.
+  using Hash = uint64_t;
   struct Known {
-    std::string text;  // identity of what is counted
-    Key event;
+    Hash of = 0;  // what is counted
+    uint64_t used = 0;
+    WallTime named{};  // when its event was
     int64_t count = 0;
   };
   struct Similar {
-    std::string text;
+    Hash of = 0;  // the same without its message
+    uint64_t used = 0;
     WallTime last{};
-    std::vector<std::string> messages;
+    std::array<uint32_t, kEventsSimilarMax> messages{};
+    int count = 0;
   };
   struct Bucket {
-    std::string text;
+    Hash of = 0;  // source and object
+    uint64_t used = 0;
     double tokens = kEventsBurst;
     WallTime last{};
   };
   template <typename Entry>
-  struct Recent {  // the last kEventsRememberedMax entries used, by their text
-    std::list<Entry> entries;
-    std::map<std::string_view, typename std::list<Entry>::iterator> by_text;  // views into `entries`
-    Entry& use(const std::string& text);
+  struct Recent {  // the last kEventsRememberedMax entries used
+    std::vector<Entry> entries;
+    uint64_t uses = 0;
+    Entry& use(Hash of);
   };
   bool allowed(const EventRecord& record, WallTime now);
   bool combined(const EventRecord& record, WallTime now);

@@ -48,7 +48,7 @@ TEST(EventAggregator, a_repetition_is_counted_until_its_event_is_gone) {
   EXPECT_EQ(get_int(again->body, "count"), 2);
   EXPECT_EQ(get_string(again->body, "lastTimestamp"), format_time(clock.now()));
   EXPECT_TRUE(aggregator.write(record("no image", "other"), clock.now())->create);
-  aggregator.forget(first);
+  aggregator.forget(*again);
   clock.advance(1s);
   auto fresh = aggregator.write(record("no image"), clock.now());
   EXPECT_TRUE(fresh->create);
