@@ -2,6 +2,8 @@
 // Memory. See memory.h.
 #include "store/engine/memory.h"
 
+#include <iterator>
+
 #include "store/engine/engine.h"
 
 namespace coracle::engine {
@@ -15,7 +17,7 @@ const Memory::Entry* Memory::find(const Kind& kind, const Key& key) const {
   const Table* objects = table(kind);
   if (!objects) return nullptr;
   auto found = objects->find(key);
-  return found == objects->end() ? nullptr : &found->second;
+  return found == objects->end() ? nullptr : &*found;
 }
 
 size_t Memory::count(const Kind& kind) const {
@@ -29,8 +31,8 @@ std::vector<ObjectPtr> Memory::objects(const Kind& kind, const std::string& ns) 
   if (!all) return found;
   if (ns.empty()) found.reserve(all->size());
   for (auto at = ns.empty() ? all->begin() : all->lower_bound(Key{ns, ""}); at != all->end(); ++at) {
-    if (!ns.empty() && at->first.ns != ns) break;
-    found.push_back(at->second.object);
+    if (!ns.empty() && at->object->ns() != ns) break;
+    found.push_back(at->object);
   }
   return found;
 }
@@ -38,22 +40,30 @@ std::vector<ObjectPtr> Memory::objects(const Kind& kind, const std::string& ns) 
 std::vector<ObjectPtr> Memory::all() const {
   std::vector<ObjectPtr> found;
   for (const auto& [name, objects] : tables_)
-    for (const auto& [key, entry] : objects) found.push_back(entry.object);
+    for (const Entry& entry : objects) found.push_back(entry.object);
   return found;
 }
 
 std::map<int64_t, ObjectPtr> Memory::rows() const {
   std::map<int64_t, ObjectPtr> found;
   for (const auto& [name, objects] : tables_)
-    for (const auto& [key, entry] : objects) found.emplace(entry.row, entry.object);
+    for (const Entry& entry : objects) found.emplace(entry.row, entry.object);
   return found;
 }
 
 void Memory::put(Table& table, Entry entry) {
-  Entry& place = table[entry.object->key()];
-  if (place.object) bytes_ -= place.object->text().size() + kObjectOverhead;
   bytes_ += entry.object->text().size() + kObjectOverhead;
-  place = {entry.object->at_rest(), entry.row};
+  Entry kept{entry.object->at_rest(), entry.row};
+  auto place = table.lower_bound(kept);
+  if (place == table.end() || place->object->key() != kept.object->key()) {
+    table.insert(place, std::move(kept));
+    return;
+  }
+  bytes_ -= place->object->text().size() + kObjectOverhead;
+  auto next = std::next(place);
+  auto node = table.extract(place);  // takes the new one, which has its key
+  node.value() = std::move(kept);
+  table.insert(next, std::move(node));
 }
 
 void Memory::load(Entry entry) {
@@ -67,7 +77,7 @@ void Memory::apply(const Change& change) {
   if (change.event.type != EventType::deleted) {
     put(objects, {change.event.object, change.row});
   } else if (auto gone = objects.find(object.key()); gone != objects.end()) {
-    bytes_ -= gone->second.object->text().size() + kObjectOverhead;
+    bytes_ -= gone->object->text().size() + kObjectOverhead;
     objects.erase(gone);
   }
   revision = change.event.revision;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,7 +43,13 @@ class Memory {
   Revision revision = 0;
 
  private:
-  using Table = std::map<Key, Entry>;
+  struct ByKey {
+    using is_transparent = void;
+    static const Key& key(const Entry& entry) { return entry.object->key(); }
+    static const Key& key(const Key& key) { return key; }
+    bool operator()(const auto& a, const auto& b) const { return key(a) < key(b); }
+  };
+  using Table = std::set<Entry, ByKey>;                        // the key is in the object: no second copy of it
   using Name = std::pair<std::string_view, std::string_view>;  // group and resource, of a Kind
   const Table* table(const Kind& kind) const;
   void put(Table& table, Entry entry);
