@@ -8,6 +8,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "store/object/quantity.h"
 #include "store/object/yaml.h"
 
 namespace coracle {
@@ -67,6 +68,23 @@ Result<int64_t> number_of(const json::value& value, int64_t first, int64_t last)
   if (!number || *number < first || *number > last)
     return wrong("a number from " + std::to_string(first) + " to " + std::to_string(last), value);
   return *number;
+}
+
+// "100", or a quantity: "100Mi".
+Result<int> megabytes_of(const json::value& value, int64_t first, int64_t last) {
+  constexpr int64_t kMegabyte = 1 << 20;
+  std::optional<int64_t> megabytes;
+  if (value.is_int64()) megabytes = value.get_int64();
+  if (value.is_string()) {
+    std::string_view text(value.get_string());
+    megabytes = parse_number<int64_t>(text);
+    if (auto quantity = Quantity::parse(text); quantity && !megabytes)
+      megabytes = quantity->value() / kMegabyte + (quantity->value() % kMegabyte > 0);
+  }
+  if (!megabytes || *megabytes < first || *megabytes > last)
+    return wrong("megabytes from " + std::to_string(first) + " to " + std::to_string(last) + ", or as much like \"256Mi\"",
+                 value);
+  return int(*megabytes);
 }
 
 Result<void> read_node_ports(Config& config, const json::value& value) {
@@ -145,8 +163,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"auditLogPath", path(&Config::audit_log_path)},
       {"auditLogMaxSize",
        [](Config& config, const json::value& value) -> Result<void> {
-         int64_t megabytes = TRY(number_of(value, 1, 1024));
-         config.audit_log_max_size = int(megabytes);
+         config.audit_log_max_size = TRY(megabytes_of(value, 1, 1024));
          return {};
        }},
       {"auditLogMaxBackup",
@@ -190,8 +207,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"eventsOnDisk", flag(&Config::events_on_disk)},
       {"storeMaxSize",
        [](Config& config, const json::value& value) -> Result<void> {
-         int64_t megabytes = TRY(number_of(value, 0, 1 << 20));
-         config.store_max_size = int(megabytes);
+         config.store_max_size = TRY(megabytes_of(value, 0, 1 << 20));
          return {};
        }},
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},

@@ -25,7 +25,7 @@ struct Config {
   std::string token_auth_file;       // tokenAuthFile: lines of token,user,uid,"group,..."; "" = none
   std::string audit_policy_file;  // auditPolicyFile: an audit.k8s.io/v1 Policy; "" = nothing is written down, to spare the card
   std::string audit_log_path = "/var/log/coracle/audit.log";  // auditLogPath
-  int audit_log_max_size = 10;                                // auditLogMaxSize: megabytes of one file
+  int audit_log_max_size = 10;                                // auditLogMaxSize: megabytes of one file, or "10Mi"
   int audit_log_max_backup = 2;                               // auditLogMaxBackup: full files that are kept
 
   // Where things are.
@@ -50,8 +50,8 @@ struct Config {
   bool deny_service_external_ips = false;  // denyServiceExternalIPs: true = no Service may name externalIPs that it has not yet
   std::string scheduler_config_file;       // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
 
-  // storeMaxSize: megabytes that all objects may take together, as etcd's quota-backend-bytes; 0 = an eighth of the machine's
-  // memory, no less than 64 and no more than 2048
+  // storeMaxSize: megabytes, or "256Mi", that all objects may take together, as etcd's quota-backend-bytes; 0 = an eighth of the
+  // machine's memory, no less than 64 and no more than 2048
   int store_max_size = 0;
   bool events_on_disk = false;  // eventsOnDisk: false = events go with the daemon, and the card is spared
 

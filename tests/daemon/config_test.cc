@@ -32,23 +32,48 @@ TEST(Config, lies_over_the_defaults) {
   EXPECT_TRUE(apply_config(config, "# nothing but a comment\n"));
 }
 
+TEST(Config, takes_sizes_as_megabytes_and_as_quantities) {
+  for (auto [text, want] : {std::pair("100", 100), std::pair("\"100\"", 100), std::pair("256Mi", 256), std::pair("1Gi", 1024),
+                            std::pair("1.5Gi", 1536), std::pair("100M", 96), std::pair("1Ki", 1), std::pair("0", 0)}) {
+    Config config;
+    ASSERT_TRUE(apply_config(config, "storeMaxSize: " + std::string(text))) << text;
+    EXPECT_EQ(config.store_max_size, want) << text;
+  }
+  Config config;
+  ASSERT_TRUE(apply_config(config, "auditLogMaxSize: 20Mi"));
+  EXPECT_EQ(config.audit_log_max_size, 20);
+}
+
 TEST(Config, names_the_field_that_is_wrong) {
   struct Row {
     const char* text;
     const char* want;
   };
   for (const Row& row :
-       {Row{"prot: 1", "unknown field \"prot\""}, Row{"port: high", "port: must be a number"}, Row{"port: 70000", "port:"},
-        Row{"stateDir: here", "stateDir: must be an absolute path"}, Row{"listen: x", "listen: must be a list"},
-        Row{"nodePortRange: 5-1", "nodePortRange"}, Row{"logLevel: loud", "logLevel: must be one of"},
-        Row{"- a", "expected fields"}, Row{"mirrors: {x: y}", "mirrors: x:"}, Row{"podPidsLimit: -1", "podPidsLimit:"},
-        Row{"schedulerConfigFile: here", "schedulerConfigFile:"}, Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"},
+       {Row{"prot: 1", "unknown field \"prot\""},
+        Row{"port: high", "port: must be a number"},
+        Row{"port: 70000", "port:"},
+        Row{"stateDir: here", "stateDir: must be an absolute path"},
+        Row{"listen: x", "listen: must be a list"},
+        Row{"nodePortRange: 5-1", "nodePortRange"},
+        Row{"logLevel: loud", "logLevel: must be one of"},
+        Row{"- a", "expected fields"},
+        Row{"mirrors: {x: y}", "mirrors: x:"},
+        Row{"podPidsLimit: -1", "podPidsLimit:"},
+        Row{"schedulerConfigFile: here", "schedulerConfigFile:"},
+        Row{"eventsOnDisk: 1", "eventsOnDisk: must be true or false"},
         Row{"imagePullCredentialsVerificationPolicy: Never",
             "imagePullCredentialsVerificationPolicy: must be one of NeverVerify,"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/b:1\"]", "preloadedImagesVerificationAllowlist: \"a/b:1\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/*/b\"]", "preloadedImagesVerificationAllowlist: \"a/*/b\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"},
-        Row{"storeMaxSize: 1Gi", "storeMaxSize: must be a number"}, Row{"a: [", "line"}}) {
+        Row{"storeMaxSize: 1Gx", "storeMaxSize: must be megabytes from 0 to 1048576, or as much like \"256Mi\""},
+        Row{"storeMaxSize: -1", "storeMaxSize: must be megabytes"},
+        Row{"storeMaxSize: -1Mi", "storeMaxSize: must be megabytes"},
+        Row{"storeMaxSize: 2Ti", "storeMaxSize: must be megabytes"},
+        Row{"storeMaxSize: [1]", "storeMaxSize: must be megabytes"},
+        Row{"auditLogMaxSize: 0", "auditLogMaxSize: must be megabytes from 1 to 1024"},
+        Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
     ASSERT_FALSE(applied) << row.text;
