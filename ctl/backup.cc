@@ -121,9 +121,13 @@ Result<int> run_store(Commands& commands, const std::string& action, const std::
   const json::array& findings = get_array(state, "check.findings");
   int status = findings.empty() ? 0 : 1;
   if (output == "json") return out(to_pretty(state) + "\n"), status;
-  if (action != "check")
-    out(std::to_string(get_int(state, "objects")) + " objects in " + size_text(uint64_t(get_int(state, "bytes"))) +
-        ", of which " + size_text(uint64_t(get_int(state, "unusedBytes"))) + " are unused\n");
+  if (action != "check") {
+    auto size = [&](std::string_view member) { return size_text(uint64_t(get_int(state, member))); };
+    out(std::to_string(get_int(state, "objects")) + " objects in " + size("bytes") + ", of which " + size("unusedBytes") +
+        " are unused\n");
+    if (get_int(state, "objectsBytesMax") > 0)
+      out("they take " + size("objectsBytes") + " of the " + size("objectsBytesMax") + " that storeMaxSize lets them\n");
+  }
   std::string checked(get_string(state, "check.time"));
   if (checked.empty()) out("not checked since the daemon's start\n");
   else if (findings.empty()) out("whole, as of " + checked + "\n");

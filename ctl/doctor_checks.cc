@@ -458,7 +458,7 @@ void check_store(const Facts& facts, Findings& findings) {
     say(findings, store.used.count >= store.most.count / 100 * 99 ? Level::fail : Level::warn, "store",
         "objects take " + human(store.used) + " of the " + human(store.most) +
             " that they may: beyond that, what is new is refused",
-        "delete what is not needed: coraclectl get --raw /coracle/v1/store tells how much is used; or raise storeMaxSize in " +
+        "delete what is not needed: coraclectl store status tells how much is used; or raise storeMaxSize in " +
             facts.settings.file + " and restart coracled");
   }
   if (store.findings.empty())

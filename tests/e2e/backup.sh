@@ -134,6 +134,7 @@ until_true 20 c get --raw /readyz
 
 soon expect_match "a whole store is told so" '^whole, as of ' c store check
 expect_match "its size is told" '^[0-9]+ objects in ' c store status
+expect_match "… and what objects may take" '^they take [0-9]+ (bytes|kB|MB) of the [0-9]+ MB that storeMaxSize lets them$' c store status
 c delete configmaps --all >/dev/null
 check "compaction gives back what is unused" eval 'c store compact && [ "$(c get --raw /coracle/v1/store | sed "s/.*\"unusedBytes\":\([0-9]*\).*/\1/")" = 0 ]'
 c create configmap marked --from-literal=v=treasuretreasure >/dev/null
