@@ -65,54 +65,6 @@ std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
   return headers;
 }
 
-// The items of a list carry neither apiVersion nor kind: stored text begins with them.
-class WithoutType {
- public:
-  explicit WithoutType(const Kind& kind) {
-    std::string api_version = "\"apiVersion\":\"" + kind.api_version() + "\",",
-                name = "\"kind\":\"" + std::string(kind.kind) + "\",";
-    heads_ = {"{" + api_version + name, "{" + name + api_version};
-  }
-  std::string_view operator()(const Object& object) const {
-    std::string_view text = object.text();
-    for (const std::string& head : heads_)
-      if (text.starts_with(head)) return text.substr(head.size());
-    return text.substr(1);
-  }
-
- private:
-  std::array<std::string, 2> heads_;
-};
-
-json::object list_metadata(const engine::ListPage& page) {
-  json::object out{{"resourceVersion", std::to_string(page.revision)}};
-  if (!page.continue_token.empty()) out["continue"] = page.continue_token;
-  if (page.remaining && *page.remaining > 0) out["remainingItemCount"] = int64_t(*page.remaining);
-  return out;
-}
-
-// A list out of the texts that its objects are stored as. They are not copied: a long list costs no memory.
-struct ListText {
-  std::string head;
-  std::vector<ObjectPtr> items;
-};
-
-void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::ListPage& page) {
-  auto text = std::make_shared<ListText>();
-  text->items = page.items;
-  text->head = "{\"kind\":\"" + std::string(info.list_kind) + "\",\"apiVersion\":\"" + info.kind.api_version() +
-               "\",\"metadata\":" + to_text(list_metadata(page)) + ",\"items\":[";
-  answer.pieces.reserve(2 + 2 * text->items.size());
-  WithoutType without_type(info.kind);
-  answer.pieces.push_back(text->head);
-  for (const ObjectPtr& object : text->items) {
-    answer.pieces.push_back(answer.pieces.size() > 1 ? ",{" : "{");
-    answer.pieces.push_back(without_type(*object));
-  }
-  answer.pieces.push_back("]}\n");
-  answer.holds = std::move(text);
-}
-
 void set_object_text(Answer& answer, const ObjectPtr& object) {
   answer.pieces = {object->text(), "\n"};
   answer.holds = object;
@@ -137,12 +89,15 @@ void compress(Call& call) {
   Answer& answer = call.answer();
   bool wanted = names_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
   if (!wanted || size_of(answer) <= kGzipFrom) return;
-  join_pieces(answer);
   Packer packer(Coding::gzip);
   if (!packer.works()) return;
   std::string smaller;
-  packer.end(smaller, answer.body);
+  packer.add(answer.body, smaller);
+  for (std::string_view piece : answer.pieces) packer.add(piece, smaller);
+  packer.end(smaller);
   answer.body = std::move(smaller);
+  answer.pieces.clear();
+  answer.holds.reset();
   answer.headers.emplace_back("Content-Encoding", "gzip");
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
@@ -159,7 +114,12 @@ void record_response(Call& call) {
   if (value) call.audit->response = *std::move(value);
 }
 
-// Everything but the body, which is there already.
+void set_version(json::value& representation, const Wanted& wanted) {
+  if (wanted.version != "v1") representation.get_object()["apiVersion"] = "meta.k8s.io/" + wanted.version;
+}
+
+}  // namespace
+
 void finish_answer(Call& call, int status, std::string_view type) {
   Answer& answer = call.answer();
   answer.status = status;
@@ -174,41 +134,10 @@ void set_answer(Call& call, int status, std::string_view type, std::string body)
   finish_answer(call, status, type);
 }
 
-json::value list_value(const schema::KindInfo& info, const engine::ListPage& page) {
-  json::array items;
-  items.reserve(page.items.size());
-  for (const ObjectPtr& object : page.items) {
-    json::value item = object->json();
-    item.get_object().erase("apiVersion");
-    item.get_object().erase("kind");
-    items.push_back(std::move(item));
-  }
-  return json::object{{"kind", info.list_kind},
-                      {"apiVersion", info.kind.api_version()},
-                      {"metadata", list_metadata(page)},
-                      {"items", std::move(items)}};
-}
-
-json::value partial_list(const engine::ListPage& page) {
-  json::array items;
-  for (const ObjectPtr& object : page.items) items.push_back(schema::partial_metadata(object->json()));
-  return json::object{{"kind", "PartialObjectMetadataList"},
-                      {"apiVersion", "meta.k8s.io/v1"},
-                      {"metadata", list_metadata(page)},
-                      {"items", std::move(items)}};
-}
-
-// "*core.PodList": how the answer of a Kubernetes server calls what it has.
 std::string go_type(const schema::KindInfo& info, std::string_view suffix) {
   std::string_view group = info.kind.group.substr(0, info.kind.group.find('.'));
   return "*" + std::string(group.empty() ? "core" : group) + "." + std::string(info.kind.kind) + std::string(suffix);
 }
-
-void set_version(json::value& representation, const Wanted& wanted) {
-  if (wanted.version != "v1") representation.get_object()["apiVersion"] = "meta.k8s.io/" + wanted.version;
-}
-
-}  // namespace
 
 bool is_plain(const Wanted& wanted) { return wanted.as == As::itself && wanted.encoding == Encoding::json && !wanted.pretty; }
 
@@ -319,32 +248,6 @@ void answer_object(Call& call, const ObjectPtr& object, int status) {
   auto text = represent(*call.info, object, *wanted, table, call.house.clock.now());
   if (!text) return answer_error(call, text.error());
   set_answer(call, status, wanted->media_type(), *std::move(text));
-}
-
-void answer_list(Call& call, const engine::ListPage& page) {
-  auto wanted = negotiate(call.head(), Offer::object);
-  if (!wanted) return answer_error(call, wanted.error());
-  auto include = include_object(call.query(), *wanted);
-  if (!include) return answer_error(call, include.error());
-  if (is_plain(*wanted)) return set_list_text(call.answer(), *call.info, page), finish_answer(call, 200, wanted->media_type());
-  json::value value;
-  if (wanted->as == As::table) {
-    schema::TableOptions table{*include, true, std::to_string(page.revision), page.continue_token};
-    value = schema::to_table(*call.info, page.items, table, call.house.clock.now());
-    if (page.remaining && *page.remaining > 0) make(value, "metadata.remainingItemCount") = int64_t(*page.remaining);
-  } else if (wanted->as == As::itself) {
-    value = list_value(*call.info, page);
-  } else if (wanted->as == As::partial_list) {
-    value = partial_list(page);
-  } else {
-    return answer_error(call,
-                        Error(Code::not_acceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
-                                                        go_type(*call.info, "List") + ")"));
-  }
-  if (wanted->as != As::itself) set_version(value, *wanted);
-  auto text = encode(value, *wanted);
-  if (!text) return answer_error(call, text.error());
-  set_answer(call, 200, wanted->media_type(), *std::move(text));
 }
 
 namespace {

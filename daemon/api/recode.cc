@@ -91,6 +91,7 @@ Packer::~Packer() {
 
 bool Packer::works() const { return state_->works || state_->coding == Coding::none; }
 void Packer::feed(std::string_view bytes, std::string& out) { state_->run(bytes, Z_SYNC_FLUSH, out); }
+void Packer::add(std::string_view bytes, std::string& out) { state_->run(bytes, Z_NO_FLUSH, out); }
 void Packer::end(std::string& out, std::string_view last) { state_->run(last, Z_FINISH, out); }
 
 }  // namespace coracle::api

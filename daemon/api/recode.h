@@ -33,6 +33,7 @@ class Packer {
   ~Packer();
   bool works() const;                                   // false: there is no memory for it
   void feed(std::string_view bytes, std::string& out);  // all of it is in `out` afterwards: a reader need not wait
+  void add(std::string_view bytes, std::string& out);   // some of it may be in `out` with what follows
   void end(std::string& out, std::string_view last = {});
 
  private:

@@ -48,7 +48,7 @@ Result<registry::ListRequest> list_request(Call& call) {
 
 Result<void> list(Call& call) {
   registry::ListRequest request = TRY(list_request(call));
-  request.texts_only = is_plain(*negotiate(call.head(), Offer::object));
+  request.at_rest = true;
   engine::ListPage page = TRY(call.house.registry.list(call.kind(), request));
   answer_list(call, page);
   return {};

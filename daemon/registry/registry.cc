@@ -263,10 +263,10 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
     return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
   }
   const schema::KindInfo& info = schema::catalog().of(kind);
-  options.at_rest = request.texts_only && is_stored(info);
+  options.at_rest = request.at_rest || !is_stored(info);
   engine::ListPage page = TRY(engine_.list(info.stored().kind, options));
   if (is_stored(info)) return page;
-  for (ObjectPtr& object : page.items) object = schema::shown_as(info, std::move(object));
+  for (ObjectPtr& object : page.items) object = schema::shown_as(info, object->awake());
   return page;
 }
 

@@ -59,7 +59,7 @@ struct ListRequest {
   ListOptions options;
   Revision at_least = 0;  // timeout when it is yet to come
   Revision exactly = 0;
-  bool texts_only = false;  // nobody is going to look inside the objects
+  bool at_rest = false;  // engine::ListOptions::at_rest; what is not stored as it is shown comes awake
 };
 
 // Issues tokens for service accounts; implemented where the signing key is.

@@ -125,6 +125,7 @@ ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::o
   for (; next != objects.end(); ++next) {
     ObjectPtr object = options.at_rest && !options.matches ? std::move(*next) : (*next)->awake();
     if (options.matches && !options.matches(*object)) continue;
+    if (options.at_rest) object = object->at_rest();
     if (options.limit && page.items.size() == options.limit) {
       page.continue_token = ContinueToken{int64_t(revision), page.items.back()->key()}.text();
       break;

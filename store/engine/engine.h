@@ -86,7 +86,7 @@ struct ListOptions {
   size_t limit = 0;                            // 0 = no limit
   std::string continue_token;                  // of an earlier page: same snapshot, next items
   Revision at = 0;                             // exactly this snapshot; 0 = the latest
-  bool at_rest = false;                        // for who wants texts only: nobody is going to look inside (Object::at_rest)
+  bool at_rest = false;  // items as they rest (Object::at_rest): for who wants texts, or wakes one after the other
 };
 
 struct ListPage {

@@ -466,24 +466,65 @@ Result<std::string> message_to_protobuf(const Type& type, const json::value& val
   return writer.take();
 }
 
-Result<std::string> to_protobuf(const json::value& object) {
+namespace {
+
+// Errors: not_acceptable.
+Result<const Type*> enveloped_type(const json::value& object) {
   std::string_view api_version = get_string(object, "apiVersion"), kind = get_string(object, "kind");
   const Type* type = catalog().root(api_version, kind);
-  if (!type || !has_protobuf(*type)) {
+  if (!type || !has_protobuf(*type))
     return Error(Code::not_acceptable, "there is no protobuf form of " + quoted(kind) + " in version " + quoted(api_version));
-  }
-  std::string raw = TRY(message_to_protobuf(*type, object));
-  WireWriter wire;
+  return type;
+}
+
+// Where the object begins.
+size_t begin_envelope(WireWriter& wire, const json::value& object) {
   wire.append(kMagic);
   size_t type_meta = wire.begin(1);
-  wire.bytes(1, api_version);
-  wire.bytes(2, kind);
+  wire.bytes(1, get_string(object, "apiVersion"));
+  wire.bytes(2, get_string(object, "kind"));
   wire.end(type_meta);
-  wire.bytes(2, raw);
+  return wire.begin(2);
+}
+
+std::string end_envelope(WireWriter& wire, size_t begun) {
+  wire.end(begun);
   wire.bytes(3, "");
   wire.bytes(4, "");
   return wire.take();
 }
+
+}  // namespace
+
+Result<std::string> to_protobuf(const json::value& object) {
+  const Type* type = TRY(enveloped_type(object));
+  std::string raw = TRY(message_to_protobuf(*type, object));
+  WireWriter wire;
+  size_t begun = begin_envelope(wire, object);
+  wire.append(raw);
+  return end_envelope(wire, begun);
+}
+
+Result<ProtobufList> ProtobufList::begin(const json::object& head, std::string_view member) {
+  const json::value object(head);
+  const Type* type = TRY(enveloped_type(object));
+  ProtobufList out;
+  for (const Field& field : type->fields())
+    if (field.name() == member && field.shape == Shape::list && field.number) out.items_ = &field;
+  if (!out.items_) return Error(Code::internal, "a list without " + std::string(member));
+  std::string rest = TRY(message_to_protobuf(*type, object));
+  out.raw_ = begin_envelope(out.wire_, object);
+  out.wire_.append(rest);
+  return out;
+}
+
+Result<void> ProtobufList::add(const json::value& item) {
+  std::string message = TRY(message_to_protobuf(items_->type(), item));
+  wire_.bytes(items_->number, message);
+  return {};
+}
+
+std::string ProtobufList::end() { return end_envelope(wire_, raw_); }
 
 std::string watch_frame(std::string_view type, std::string_view object) {
   WireWriter event;

@@ -11,6 +11,7 @@
 
 #include "runtime/base/json.h"
 #include "store/schema/catalog.h"
+#include "store/schema/wire.h"
 
 namespace coracle::schema {
 
@@ -26,6 +27,21 @@ Result<json::value> from_protobuf(std::string_view bytes, const Type* expected =
 // Enveloped. Reads apiVersion and kind of `object`; lists, Status, DeleteOptions, PartialObjectMetadata(List) too.
 // Errors: not_acceptable when the schema has no protobuf for it (Table); internal when a value contradicts the schema.
 Result<std::string> to_protobuf(const json::value& object);
+
+// The same of a list, whose items come one after the other and need not be there together.
+class ProtobufList {
+ public:
+  // `head`: the list without its items, which are in `member`. Errors: as to_protobuf.
+  static Result<ProtobufList> begin(const json::object& head, std::string_view member);
+  Result<void> add(const json::value& item);
+  std::string end();  // nothing may follow
+
+ private:
+  ProtobufList() = default;
+  WireWriter wire_;
+  const Field* items_ = nullptr;
+  size_t raw_ = 0;
+};
 
 // One frame of a watch: length, then WatchEvent{1 type, 2 RawExtension{1 raw}}. `type`: "ADDED"; `object` is enveloped bytes.
 std::string watch_frame(std::string_view type, std::string_view object);

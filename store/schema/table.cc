@@ -19,16 +19,6 @@ json::value definition(const Column& column) {
   return out;
 }
 
-json::value row_of(const KindInfo& kind, const json::value& object, IncludeObject include, WallTime now) {
-  json::object row;
-  row["cells"] = cells_of(kind, object, now);
-  if (json::array conditions = row_conditions(kind, object); !conditions.empty()) row["conditions"] = std::move(conditions);
-  if (include == IncludeObject::metadata) row["object"] = partial_metadata(object);
-  if (include == IncludeObject::object) row["object"] = object;
-  if (include == IncludeObject::none) row["object"] = nullptr;
-  return row;
-}
-
 json::object begin_table(const KindInfo& kind, const TableOptions& options) {
   json::object table;
   table["kind"] = "Table";
@@ -67,10 +57,20 @@ json::array cells_of(const KindInfo& kind, const json::value& object, WallTime n
   return cells;
 }
 
+json::value table_row(const KindInfo& kind, const json::value& object, IncludeObject include, WallTime now) {
+  json::object row;
+  row["cells"] = cells_of(kind, object, now);
+  if (json::array conditions = row_conditions(kind, object); !conditions.empty()) row["conditions"] = std::move(conditions);
+  if (include == IncludeObject::metadata) row["object"] = partial_metadata(object);
+  if (include == IncludeObject::object) row["object"] = object;
+  if (include == IncludeObject::none) row["object"] = nullptr;
+  return row;
+}
+
 json::value to_table(const KindInfo& kind, std::span<const json::value* const> objects, const TableOptions& options,
                      WallTime now) {
   json::object table = begin_table(kind, options);
-  for (const json::value* object : objects) table["rows"].get_array().push_back(row_of(kind, *object, options.include, now));
+  for (const json::value* object : objects) table["rows"].get_array().push_back(table_row(kind, *object, options.include, now));
   return table;
 }
 

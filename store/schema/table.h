@@ -26,6 +26,8 @@ struct TableOptions {
 json::value to_table(const KindInfo& kind, std::span<const json::value* const> objects, const TableOptions& options,
                      WallTime now);
 json::value to_table(const KindInfo& kind, std::span<const ObjectPtr> objects, const TableOptions& options, WallTime now);
+// One of its rows.
+json::value table_row(const KindInfo& kind, const json::value& object, IncludeObject include, WallTime now);
 
 // The object as PartialObjectMetadata (metadata, apiVersion and kind of meta.k8s.io/v1).
 json::value partial_metadata(const json::value& object);
