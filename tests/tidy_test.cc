@@ -94,7 +94,7 @@ const std::vector<Layer>& layers() {
         "runtime/runtime.h"}},
       {"runtime/cli/", {"runtime/"}},
       {"runtime/runtime.h", {"runtime/base/", "runtime/oci/spec.h"}},
-      {"store/object/", {"runtime/base/"}},
+      {"store/object/", {"runtime/base/", "runtime/sys/page_pool.h"}},
       {"store/schema/", {"runtime/base/", "store/object/"}},
       {"store/engine/", {"runtime/base/", "runtime/sys/file.h", "store/object/", "store/schema/"}},
       {"store/client/client.h", {"runtime/base/", "store/object/"}},

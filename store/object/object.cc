@@ -17,11 +17,18 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/json_walk.h"
 #include "runtime/base/text.h"
+#include "runtime/sys/page_pool.h"
 #include "store/object/markup.h"
 #include "store/object/status.h"
 
 namespace coracle {
 namespace {
+
+// Parsed forms come and go by the megabyte, and between them lie texts that stay. Apart from these, what they took goes back.
+sys::PagePool& parsed_pages() {
+  static sys::PagePool& pool = *new sys::PagePool;  // never destroyed: threads may outlive statics
+  return pool;
+}
 
 // What the parsed form of one snapshot lies in: blocks, each taken at once, all freed at once; and the heap when these are full.
 // A copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once: here
@@ -38,8 +45,13 @@ class SnapshotMemory : public json::memory_resource {
 
   class alignas(kAlignment) Block {
    public:
-    static Block* make(size_t size) { return new (::operator new(sizeof(Block) + size)) Block(size); }
-    static void free(Block* block) { ::operator delete(block); }  // there is nothing to destroy in it
+    static Block* make(size_t size) {  // with its head
+      void* pages = parsed_pages().take(size);
+      return new (pages) Block(size - sizeof(Block));
+    }
+    static void free(Block* block) {  // there is nothing to destroy in it
+      if (block) parsed_pages().give(block, sizeof(Block) + block->size);
+    }
     void* take(size_t wanted) {
       if (wanted > size - std::min(used_.load(std::memory_order_relaxed), size)) return nullptr;
       size_t at = used_.fetch_add(wanted, std::memory_order_relaxed);
@@ -66,7 +78,7 @@ class SnapshotMemory : public json::memory_resource {
   // Whoever is first adds it.
   Block* add_block(size_t i) {
     Block* none = nullptr;
-    Block* fresh = Block::make(blocks_[0].load(std::memory_order_relaxed)->size);
+    Block* fresh = Block::make(sizeof(Block) + blocks_[0].load(std::memory_order_relaxed)->size);
     if (blocks_[i].compare_exchange_strong(none, fresh, std::memory_order_acq_rel)) return fresh;
     Block::free(fresh);
     return none;
@@ -121,7 +133,7 @@ class KeptParsed {
     std::deque<ObjectPtr> objects;
     size_t bytes = 0;
   };
-  static size_t weight(const Object& object) { return 3 * object.text().size() + 512; }
+  static size_t weight(const Object& object) { return std::max(3 * object.text().size(), sys::PagePool::kPage) + 512; }
   Guarded<Kept> kept_;
 };
 
@@ -248,7 +260,10 @@ std::string_view member(const json::object& map, std::string_view name) {
 
 }  // namespace
 
-void forget_parsed() { KeptParsed::of_process().clear(); }
+void forget_parsed() {
+  KeptParsed::of_process().clear();
+  parsed_pages().give_pages_back();
+}
 
 json::storage_ptr body_memory(std::string_view text) {
   return json::make_shared_resource<SnapshotMemory>(std::max<size_t>(8 << 10, 2 * text.size()), 4);
