@@ -168,6 +168,7 @@ Result<void> remove(Call& call) {
 
 Result<void> remove_all(Call& call) {
   registry::ListRequest which = TRY(list_request(call));
+  which.at_rest = true;  // what is removed lives until the answer is read
   DeleteParameters parameters = TRY(read_delete_parameters(call));
   engine::ListPage page = TRY(call.house.registry.remove_all(call.kind(), which, parameters.options, deleter(call, parameters)));
   answer_list(call, page);
