@@ -125,7 +125,8 @@ make_network() {
 }
 
 # A subshell, as `check` runs its command in, would lose the daemon's process id: another daemon would be stopped later, or none.
-in_main_shell() { [ "$BASHPID" = $$ ] || { kill -USR1 $$; exit 1; }; }
+main_shell=$BASHPID  # which reads this file
+in_main_shell() { [ "$BASHPID" = "$main_shell" ] || { kill -USR1 "$main_shell"; exit 1; }; }
 trap 'echo "Bail out! the daemon was started or stopped in a subshell, after test $test_number"; exit 1' USR1
 
 launch() {  # starts the daemon over the present state, in the background
