@@ -114,10 +114,6 @@ void record_response(Call& call) {
   if (value) call.audit->response = *std::move(value);
 }
 
-void set_version(json::value& representation, const Wanted& wanted) {
-  if (wanted.version != "v1") representation.get_object()["apiVersion"] = "meta.k8s.io/" + wanted.version;
-}
-
 }  // namespace
 
 void finish_answer(Call& call, int status, std::string_view type) {
@@ -132,6 +128,10 @@ void finish_answer(Call& call, int status, std::string_view type) {
 void set_answer(Call& call, int status, std::string_view type, std::string body) {
   call.answer().body = std::move(body);
   finish_answer(call, status, type);
+}
+
+void set_version(json::object& representation, const Wanted& wanted) {
+  if (wanted.version != "v1") representation["apiVersion"] = "meta.k8s.io/" + wanted.version;
 }
 
 std::string go_type(const schema::KindInfo& info, std::string_view suffix) {
@@ -224,12 +224,12 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
       return encode(object->json(), wanted);
     case As::table: {
       json::value value = schema::to_table(info, std::span(&object, 1), table, now);
-      set_version(value, wanted);
+      set_version(value.get_object(), wanted);
       return encode(value, wanted);
     }
     case As::partial: {
       json::value value = schema::partial_metadata(object->json());
-      set_version(value, wanted);
+      set_version(value.get_object(), wanted);
       return encode(value, wanted);
     }
     case As::partial_list: break;

@@ -81,6 +81,8 @@ void answer_with(Call& call, Result<void> outcome);
 
 // "*core.PodList": how the answer of a Kubernetes server calls what it has.
 std::string go_type(const schema::KindInfo& info, std::string_view suffix);
+// Of a Table or a partial form, in the version of meta.k8s.io that was asked for.
+void set_version(json::object& representation, const Wanted& wanted);
 
 // ?includeObject=, which counts for Tables only. Errors: bad_request.
 Result<schema::IncludeObject> include_object(const Query& query, const Wanted& wanted);

@@ -169,7 +169,7 @@ void answer_list(Call& call, const engine::ListPage& page) {
   if (is_plain(*wanted)) return set_list_text(call.answer(), *call.info, page), finish_answer(call, 200, wanted->media_type());
   auto form = form_of(call, page, *wanted, *include);
   if (!form) return answer_error(call, form.error());
-  if (wanted->as != As::itself && wanted->version != "v1") form->head["apiVersion"] = "meta.k8s.io/" + wanted->version;
+  if (wanted->as != As::itself) set_version(form->head, *wanted);
   auto text = written(*form, page.items, *wanted);
   if (!text) return answer_error(call, text.error());
   set_answer(call, 200, wanted->media_type(), *std::move(text));
