@@ -107,11 +107,11 @@ bool EventAggregator::combined(const EventRecord& record, WallTime now) {
   Similar& similar = similar_.use(hash_of(identity(record, false)));
   if (std::chrono::abs(now - similar.last) > kEventsSimilarSpan) similar.count = 0;
   similar.last = now;
-  auto end = similar.messages.begin() + similar.count,
-       found = std::find(similar.messages.begin(), end, uint32_t(hash_of(record.message)));
-  if (found != end) return false;
+  const auto message = uint32_t(hash_of(record.message));
+  auto end = similar.messages.begin() + similar.count;
+  if (std::find(similar.messages.begin(), end, message) != end) return false;
   if (similar.count == kEventsSimilarMax) return true;
-  similar.messages[size_t(similar.count++)] = uint32_t(hash_of(record.message));
+  similar.messages[size_t(similar.count++)] = message;
   return false;
 }
 
