@@ -423,5 +423,27 @@ TEST_F(ListTest, refuses_bad_tokens_and_future_revisions) {
   EXPECT_EQ(engine().list(kConfigMap, options).error().code(), Code::timeout);
 }
 
+// Whoever wants the owner back gets nothing more before he has come: what he keeps for him would be passed by.
+TEST_F(WatchTest, a_stand_in_who_calls_the_owner_is_not_asked_again) {
+  put("a", "0");
+  for (int round = 0; round < 100; round++) {
+    auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
+    std::atomic<int> asked = 0, asked_in_vain = 0;
+    std::atomic<bool> asleep = true;
+    StandIn calls{[&](const Event&) {
+                    asked_in_vain += asked++ > 0;
+                    return false;
+                  },
+                  [] { return true; }};
+    std::jthread owner([&] {
+      (void)watcher->take({}, std::chrono::steady_clock::now() + std::chrono::seconds(5), &calls);
+      asleep = false;
+    });
+    for (int i = 0; asleep; i++) put("a", std::to_string(round) + "-" + std::to_string(i), Durability::soft);
+    owner.join();
+    ASSERT_EQ(asked_in_vain, 0) << round;
+  }
+}
+
 }  // namespace
 }  // namespace coracle::engine
