@@ -94,7 +94,7 @@ Inbox::Tell Inbox::push(Event event, SupersededPtr superseded, bool awake) {
     }
     if (!contents.begun) return Tell::nobody;
     if (!contents.stand_in || contents.end) return Tell::owner;
-    if (contents.called) return Tell::nobody;  // on his way: what follows is his
+    if (contents.called) return Tell::nobody;  // the owner is on his way, and takes what follows
     return std::exchange(contents.queued, true) ? Tell::nobody : Tell::stand_in;
   });
   if (tell == Tell::owner) contents_.notify();
@@ -105,15 +105,15 @@ void Inbox::stand_in() {
   bool all_well = true, awaited = false;
   const StandIn* stand_in = nullptr;
   auto next = [&](Contents& contents) -> std::optional<Event> {
-    if (!all_well || !contents.stand_in || contents.called || contents.events.empty()) return std::nullopt;
+    if (!all_well || !contents.stand_in || contents.events.empty()) return std::nullopt;
     stand_in = contents.stand_in;
     contents.standing_in = true;
     contents.stood_in_upto = contents.events.front().event.revision;
     return take_first(contents);
   };
   auto leave = [&](Contents& contents) {  // unless more has come
-    if (all_well && contents.stand_in && !contents.called && !contents.events.empty()) return false;
-    contents.called = contents.stand_in && (contents.called || !all_well);
+    if (all_well && contents.stand_in && !contents.events.empty()) return false;
+    contents.called = contents.stand_in && !all_well;
     contents.queued = contents.standing_in = false;
     awaited = contents.called || !contents.stand_in;  // the owner, back already, waits for this to be over
     return true;
