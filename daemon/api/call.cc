@@ -165,7 +165,7 @@ Result<std::string> encode(const json::value& value, const Wanted& wanted) {
 void answer_error(Call& call, const Error& error) {
   auto wanted = negotiate(call.head(), Offer::object);
   json::value status = to_status(error);
-  int code = http_status(error.code());
+  int code = http_status(error);
   if (error.code() == Code::timeout && call.exchange.body_was_late())
     status.get_object()["code"] = code = 408;  // it is the client who was slow
   if (error.details() && error.details()->retry_after_seconds > 0)
@@ -178,7 +178,7 @@ void answer_error(Call& call, const Error& error) {
 }
 
 void answer_error(Exchange& exchange, const Error& error) {
-  exchange.answer.status = http_status(error.code());
+  exchange.answer.status = http_status(error);
   exchange.answer.content_type = "application/json";
   if (error.details() && error.details()->retry_after_seconds > 0)
     exchange.answer.headers.emplace_back("Retry-After", std::to_string(error.details()->retry_after_seconds));

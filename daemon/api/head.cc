@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/object/status.h"
 
 namespace coracle::api {
 namespace {
@@ -21,6 +22,14 @@ bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.
 // Values, not functions: the loops over a head's every byte call no pointer.
 constexpr auto is_control_char = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
 constexpr auto is_target_char = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
+
+// What HTTP has a status for, and Kubernetes has none.
+Error not_spoken(int status, std::string text) {
+  ErrorDetails details;
+  details.http_status = status;
+  details.reason = kReasonUnknown;
+  return Error(Code::unsupported, std::move(text)).with(std::move(details));
+}
 
 Error malformed(std::string_view what) { return Error(Code::bad_request, "malformed request: " + std::string(what)); }
 
@@ -45,6 +54,15 @@ std::string_view without_host(std::string_view target) {
   return target;
 }
 
+// Of HTTP/1: who speaks a later one is answered as by 1.1. Source: RFC 9110 section 2.5, RFC 9112 section 2.3
+Result<int> minor_version(std::string_view version) {
+  auto is_digit = [&](size_t at) { return version[at] >= '0' && version[at] <= '9'; };
+  bool well_formed = version.size() == 8 && version.starts_with("HTTP/") && is_digit(5) && version[6] == '.' && is_digit(7);
+  if (!well_formed) return malformed("HTTP version");
+  if (version[5] != '1') return not_spoken(505, "only HTTP/1.1 is spoken here");
+  return version[7] - '0';
+}
+
 Result<void> read_request_line(std::string_view line, Head& head) {
   size_t first = line.find(' '), last = line.rfind(' ');
   if (first == last || !is_token(line.substr(0, first))) return malformed("request line");
@@ -52,8 +70,7 @@ Result<void> read_request_line(std::string_view line, Head& head) {
   if (std::find(std::begin(kMethods), std::end(kMethods), head.method) == std::end(kMethods))
     return Error(Code::method_not_allowed, "no such method here");
   std::string_view target = line.substr(first + 1, last - first - 1), version = line.substr(last + 1);
-  if (version != "HTTP/1.1" && version != "HTTP/1.0") return Error(Code::unsupported, "only HTTP/1.1 is spoken here");
-  head.keep_alive = head.knows_chunks = version == "HTTP/1.1";
+  head.keep_alive = head.knows_chunks = TRY(minor_version(version)) > 0;
   if (!std::all_of(target.begin(), target.end(), is_target_char)) return malformed("request target");
   if (target == "*" && head.method == "OPTIONS") return head.path = target, Result<void>();
   target = without_host(target);
@@ -79,7 +96,7 @@ Result<bool> is_chunked(const Headers& headers) {
   auto codings = headers.all("Transfer-Encoding");
   if (codings.empty()) return false;
   if (codings.size() == 1 && equal_fold(codings[0], "chunked")) return true;
-  return Error(Code::unsupported, "only the chunked transfer encoding is understood");
+  return not_spoken(501, "only the chunked transfer encoding is understood");
 }
 
 Result<std::optional<uint64_t>> length_of(const Headers& headers) {
@@ -103,7 +120,7 @@ Result<void> check_host(const Head& head) {
 Result<void> read_expectation(Head& head) {
   std::string_view expected = head.headers.get("Expect");
   if (expected.empty() || !head.knows_chunks) return {};
-  if (!equal_fold(expected, "100-continue")) return Error(Code::unsupported, "the only expectation that is met is 100-continue");
+  if (!equal_fold(expected, "100-continue")) return not_spoken(417, "the only expectation that is met is 100-continue");
   head.awaits_continue = head.has_body();
   return {};
 }

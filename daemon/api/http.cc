@@ -88,12 +88,14 @@ std::string_view status_text(int status) {
                                                                 {410, "Gone"},
                                                                 {413, "Request Entity Too Large"},
                                                                 {415, "Unsupported Media Type"},
+                                                                {417, "Expectation Failed"},
                                                                 {422, "Unprocessable Entity"},
                                                                 {429, "Too Many Requests"},
                                                                 {500, "Internal Server Error"},
                                                                 {501, "Not Implemented"},
                                                                 {503, "Service Unavailable"},
-                                                                {504, "Gateway Timeout"}};
+                                                                {504, "Gateway Timeout"},
+                                                                {505, "HTTP Version Not Supported"}};
   auto found = std::find_if(std::begin(kTexts), std::end(kTexts), [&](const auto& row) { return row.first == status; });
   return found == std::end(kTexts) ? "Unknown" : found->second;
 }

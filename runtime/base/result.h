@@ -58,6 +58,7 @@ struct ErrorDetails {
   int retry_after_seconds = 0;
   std::string reason;          // overrides the reason that follows from the code, for example "Expired"
   std::string continue_token;  // for an expired list: where an inconsistent continuation may go on
+  int http_status = 0;         // overrides the one that follows from the code
 };
 
 class [[nodiscard]] Error {
@@ -101,8 +102,8 @@ class [[nodiscard]] Error {
 
 [[noreturn]] void wrong_side_of_result();  // a bug: ends the process
 
-// A union and a flag rather than a std::variant: there are hundreds of T, and what a variant brings for each of them took 5 % of the
-// time to compile.
+// A union and a flag rather than a std::variant: there are hundreds of T, and what a variant brings for each of them took 5 % of
+// the time to compile.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -144,7 +145,8 @@ class [[nodiscard]] Result {
 
  private:
   void need(bool has_value) const {
-    if (ok_ != has_value) [[unlikely]] wrong_side_of_result();
+    if (ok_ != has_value) [[unlikely]]
+      wrong_side_of_result();
   }
   void take(Result&& other) {
     if (ok_) std::construct_at(&value_, std::move(other.value_));

@@ -118,7 +118,10 @@ ErrorDetails details_from(const json::value& status) {
 
 }  // namespace
 
-int http_status(Code code) { return row_of(code).http; }
+int http_status(const Error& error) {
+  bool has_own = error.details() && error.details()->http_status;
+  return has_own ? error.details()->http_status : row_of(error.code()).http;
+}
 
 std::string_view reason_of(const Error& error) {
   if (error.details() && !error.details()->reason.empty()) return error.details()->reason;
@@ -140,7 +143,7 @@ json::value to_status(const Error& error) {
         error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as go-restful's answers have it
     if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
   }
-  status["code"] = http_status(error.code());
+  status["code"] = http_status(error);
   return status;
 }
 

@@ -15,7 +15,7 @@
 
 namespace coracle {
 
-int http_status(Code code);
+int http_status(const Error& error);
 std::string_view reason_of(const Error& error);  // "NotFound"; details().reason wins
 // As details().reason: the Status tells none, as where Kubernetes answers with an error of its storage.
 constexpr std::string_view kReasonUnknown = "Unknown";

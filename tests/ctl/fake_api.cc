@@ -159,7 +159,7 @@ void FakeApi::State::handle(const httplib::Request& request, httplib::Response& 
     all.writes.push_back(sent);
     return write(all, sent, place);
   });
-  if (!answer) response.status = http_status(answer.error().code());
+  if (!answer) response.status = http_status(answer.error());
   response.set_content(to_text(answer ? *answer : to_status(answer.error())), "application/json");
 }
 

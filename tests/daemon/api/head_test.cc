@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/api/negotiate.h"
+#include "store/object/status.h"
 
 namespace coracle::api {
 namespace {
@@ -46,6 +47,7 @@ TEST(Head, refuses_what_is_malformed_or_ambiguous) {
            {"four words", "GET / x HTTP/1.1\r\n", Code::bad_request},
            {"old version", "GET / HTTP/0.9\r\n", Code::unsupported},
            {"next version", "PRI * HTTP/2.0\r\n", Code::method_not_allowed},
+           {"no version", "GET / HTTP/1\r\n", Code::bad_request},
            {"unknown method", "BREW / HTTP/1.1\r\n", Code::method_not_allowed},
            {"absolute target without a host", "GET http:///api HTTP/1.1\r\n", Code::bad_request},
            {"other scheme", "GET ftp://x/ HTTP/1.1\r\n", Code::bad_request},
@@ -79,6 +81,20 @@ TEST(Head, refuses_what_is_malformed_or_ambiguous) {
   }
   EXPECT_FALSE(vet_head("GET / HTTP/1.1\r\n"));
   EXPECT_EQ(vet_head(std::string(kHeadBytesMax, 'a') + "\r\n\r\n").error().code(), Code::too_large);
+}
+
+// Source: RFC 9110 sections 15.5.18, 15.6.2, 15.6.6; as Go's net/http answers
+TEST(Head, has_a_status_of_its_own_for_what_is_not_spoken) {
+  for (auto [head, status] : {std::pair("GET / HTTP/2.0\r\n", 505), std::pair("GET / HTTP/0.9\r\n", 505),
+                              std::pair("POST / HTTP/1.1\r\nExpect: x\r\nContent-Length: 1\r\n", 417),
+                              std::pair("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n", 501)}) {
+    auto got = vet(head);
+    ASSERT_FALSE(got) << head;
+    EXPECT_EQ(http_status(got.error()), status) << head;
+    EXPECT_EQ(get_int(to_status(got.error()), "code"), status);
+    EXPECT_EQ(find(to_status(got.error()), "reason"), nullptr);
+  }
+  EXPECT_TRUE(MUST(vet("GET / HTTP/1.2\r\n")).knows_chunks);
 }
 
 TEST(Head, demands_a_host_of_http_1_1_alone) {

@@ -93,7 +93,7 @@ struct FakeServer::State {
   std::jthread thread;
 
   void answer(httplib::Response& response, const Error& error) {
-    response.status = http_status(error.code());
+    response.status = http_status(error);
     response.set_content(to_text(to_status(error)), "application/json");
   }
   void answer(httplib::Response& response, const Result<ObjectPtr>& result) {

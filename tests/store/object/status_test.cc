@@ -54,7 +54,7 @@ TEST(Status, survives_the_way_there_and_back) {
     details.retry_after_seconds = 3;
     details.continue_token = "token";
     Error sent = Error(Code(code), "text").with(details);
-    Error got = error_from_status(http_status(Code(code)), to_text(to_status(sent)));
+    Error got = error_from_status(http_status(sent), to_text(to_status(sent)));
     EXPECT_EQ(got.code(), sent.code()) << code_name(Code(code));
     EXPECT_EQ(got.text(), "text");
     EXPECT_EQ(got.details()->causes, details.causes);

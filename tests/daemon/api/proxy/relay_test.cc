@@ -34,7 +34,7 @@ TlsSettings& serving() {
 }
 
 void refuse(Exchange& exchange, const Error& why) {
-  exchange.answer.status = http_status(why.code());
+  exchange.answer.status = http_status(why);
   exchange.answer.body = why.text();
 }
 

@@ -85,7 +85,7 @@ class ProxyTarget : public testing::Test {
   // "http 10.1.0.7:8080 (10.1.0.7:8080)", or "503 why".
   std::string found(const Kind& kind, const std::string& id) {
     auto target = find_target(*world.registry, kind, kind.namespaced ? "default" : "", id);
-    if (!target) return std::to_string(http_status(target.error().code())) + " " + target.error().text();
+    if (!target) return std::to_string(http_status(target.error())) + " " + target.error().text();
     return std::string(target->secure ? "https " : "http ") + target->to.text() + " (" + target->host + ")";
   }
 
