@@ -3,6 +3,7 @@
 # What dry_run.sh runs: requests and commands that would write, each as a dry run, and after each of them a comparison of every object
 # that the API lists, revisions included. Nothing may have changed. Prints TAP.
 import argparse, copy, http.client, json, os, re, ssl, subprocess, sys, time
+from tap import leave, told
 
 parser = argparse.ArgumentParser()
 for name in ("ca", "cert", "key", "kubeconfig", "directory"):
@@ -21,17 +22,6 @@ RESTLESS = {"events", "leases", "componentstatuses"}
 context = ssl.create_default_context(cafile=args.ca)
 context.load_cert_chain(args.cert, args.key)
 connection = None
-count = failures = 0
-
-
-def told(good, name, *why):
-    global count, failures
-    count += 1
-    failures += not good
-    print(("ok" if good else "not ok"), count, "-", name, flush=True)
-    if not good:
-        for line in why:
-            print("  |", str(line)[:600], flush=True)
 
 
 def ask(method, path, body=None, content_type="application/json"):
@@ -407,5 +397,4 @@ for client in args.client:
     by_client(*client.rsplit("=", 1))
 # The rows above are worth something only if the same requests do change something.
 told(ask("PATCH", CORE + "configmaps/it", LABEL, MERGE)[0] == 200 and difference(known, everything()), "and what is no dry run is seen")
-print("1..%d" % count)
-sys.exit(failures > 0)
+leave()

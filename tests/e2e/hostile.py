@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What hostile.sh runs: each attack gets the right error or no answer at all, the daemon's memory stays within bounds, and a
 # well-behaved client, the witness, is served all the while. Prints TAP.
-import argparse, base64, gzip, json, os, resource, socket, ssl, struct, subprocess, sys, threading, time
+import argparse, base64, gzip, json, os, resource, socket, ssl, struct, subprocess, threading, time
+from tap import leave, told
 
 parser = argparse.ArgumentParser()
 for name in ("pid", "ca", "cert", "key"):
@@ -35,18 +36,6 @@ REQUEST_MAX = 5.0              # seconds for one request that asks for much work
 context = ssl.create_default_context(cafile=args.ca)
 context.load_cert_chain(args.cert, args.key)
 stranger = ssl.create_default_context(cafile=args.ca)  # without a certificate
-
-count = failures = 0
-
-
-def told(good, name, *why):
-    global count, failures
-    count += 1
-    failures += not good
-    print(("ok" if good else "not ok"), count, "-", name, flush=True)
-    if not good:
-        for line in why:
-            print("  |", str(line)[:400], flush=True)
 
 
 def connect(with_context=context, timeout=20):
@@ -227,10 +216,10 @@ def attack_heads():
         "a space before the colon": "Content-Length : 2\r\n", "a folded header": "X: a\r\n b\r\n", "a NUL": "X: a\0b\r\n", "a bare newline": "X: a\nY: b\r\n",
     }.items():
         expect("contradictory or malformed: " + name, {400}, raw("POST %s HTTP/1.1\r\nHost: x\r\n%s\r\n{}" % (MAPS, text)))
-    expect("an unknown transfer coding", {400, 415, 501}, raw("POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" % MAPS))
+    expect("an unknown transfer coding", {501}, raw("POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" % MAPS))
     expect("chunks of nonsense", {400}, raw("POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n0\r\n\r\n" % MAPS))
     expect("an unknown method", {400, 405}, raw("BREW %s HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS))
-    expect("another version", {400, 415, 505}, raw("GET %s HTTP/9.9\r\n\r\n" % MAPS))
+    expect("another version", {505}, raw("GET %s HTTP/9.9\r\n\r\n" % MAPS))
     expect("no host", {400}, raw("GET %s HTTP/1.1\r\n\r\n" % MAPS))
     expect("a proxy's request", {200}, raw("GET http://x/api HTTP/1.1\r\nHost: x\r\n\r\n"))
     expect("bytes that are no request", {0, 400}, raw(bytes(range(128, 256)) * 100 + b"\r\n\r\n"))
@@ -687,8 +676,7 @@ def main():
     told(not witness.wrong, "the witness was always served", *witness.wrong[:5])
     told(waits[-1] < WITNESS_WAITS_MAX and waits[len(waits) // 2] < 0.25, "and never waited", waits[-1], waits[len(waits) // 2])
     told(lives(), "the daemon is the same as before, and lives")
-    print("1..%d" % count)
-    return failures > 0
+    leave()
 
 
 def attack_all(witness, seconds_max, growth_max, attacks):
@@ -708,4 +696,4 @@ def attack_all(witness, seconds_max, growth_max, attacks):
     told(time.monotonic() - began < seconds_max, "all of that in under %d seconds" % seconds_max, time.monotonic() - began)
 
 
-sys.exit(main())
+main()
