@@ -82,7 +82,8 @@ Result<int> megabytes_of(const json::value& value, int64_t first, int64_t last) 
       megabytes = quantity->value() / kMegabyte + (quantity->value() % kMegabyte > 0);
   }
   if (!megabytes || *megabytes < first || *megabytes > last)
-    return wrong("megabytes from " + std::to_string(first) + " to " + std::to_string(last) + ", or as much like \"256Mi\"",
+    return wrong("a number of megabytes from " + std::to_string(first) + " to " + std::to_string(last) +
+                     ", or a quantity of bytes such as \"256Mi\"",
                  value);
   return int(*megabytes);
 }

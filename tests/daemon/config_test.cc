@@ -67,12 +67,13 @@ TEST(Config, names_the_field_that_is_wrong) {
         Row{"preloadedImagesVerificationAllowlist: [\"a/b:1\"]", "preloadedImagesVerificationAllowlist: \"a/b:1\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a/*/b\"]", "preloadedImagesVerificationAllowlist: \"a/*/b\" must be"},
         Row{"preloadedImagesVerificationAllowlist: [\"a*\"]", "preloadedImagesVerificationAllowlist:"},
-        Row{"storeMaxSize: 1Gx", "storeMaxSize: must be megabytes from 0 to 1048576, or as much like \"256Mi\""},
-        Row{"storeMaxSize: -1", "storeMaxSize: must be megabytes"},
-        Row{"storeMaxSize: -1Mi", "storeMaxSize: must be megabytes"},
-        Row{"storeMaxSize: 2Ti", "storeMaxSize: must be megabytes"},
-        Row{"storeMaxSize: [1]", "storeMaxSize: must be megabytes"},
-        Row{"auditLogMaxSize: 0", "auditLogMaxSize: must be megabytes from 1 to 1024"},
+        Row{"storeMaxSize: 1Gx",
+            "storeMaxSize: must be a number of megabytes from 0 to 1048576, or a quantity of bytes such as \"256Mi\""},
+        Row{"storeMaxSize: -1", "storeMaxSize: must be a number of megabytes"},
+        Row{"storeMaxSize: -1Mi", "storeMaxSize: must be a number of megabytes"},
+        Row{"storeMaxSize: 2Ti", "storeMaxSize: must be a number of megabytes"},
+        Row{"storeMaxSize: [1]", "storeMaxSize: must be a number of megabytes"},
+        Row{"auditLogMaxSize: 0", "auditLogMaxSize: must be a number of megabytes from 1 to 1024"},
         Row{"a: [", "line"}}) {
     Config config;
     auto applied = apply_config(config, row.text);
