@@ -132,6 +132,13 @@ std::vector<Request*> QueueSet::dispatch(SteadyTime now) {
   return seated;
 }
 
+// A request has left it.
+void QueueSet::settle(Queue& queue) {
+  hold_to_arrival(queue);
+  if (!queue.active()) active_--;
+  resize();
+}
+
 void QueueSet::finish(Request& request, SteadyTime now) {
   pass_time(now);
   executing_--, seats_in_use_ -= request.seats;
@@ -140,18 +147,14 @@ void QueueSet::finish(Request& request, SteadyTime now) {
   Queue& queue = queues_[size_t(request.queue)];
   queue.executing--, queue.seats_in_use -= request.seats, seats_of_queues_ -= request.seats;
   queue.next_begin -= request.seats * (kServiceGuess - std::chrono::duration<double>(now - request.began)).count();
-  hold_to_arrival(queue);
-  if (!queue.active()) active_--;
-  resize();
+  settle(queue);
 }
 
 void QueueSet::give_up(Request& request, SteadyTime now) {
   pass_time(now);
   take_from_line(request);
   Queue& queue = queues_[size_t(request.queue)];
-  hold_to_arrival(queue);
-  if (!queue.active()) active_--;
-  resize();
+  settle(queue);
 }
 
 }  // namespace coracle::fairness

@@ -77,6 +77,7 @@ class QueueSet {
   Request* next_request();
   void put_in_line(Request& request, int at);
   void take_from_line(Request& request);
+  void settle(Queue& queue);
   static void hold_to_arrival(Queue& queue);
 
   QueueSettings settings_;
