@@ -89,10 +89,9 @@ ListForm partial_objects(const engine::ListPage& page) {
 ListForm table(const Call& call, const engine::ListPage& page, schema::IncludeObject include) {
   schema::TableOptions options{include, true, std::to_string(page.revision), page.continue_token};
   WallTime now = call.house.clock.now();
-  json::value empty = schema::to_table(*call.info, std::span<const ObjectPtr>(), options, now);
-  if (page.remaining && *page.remaining > 0) make(empty, "metadata.remainingItemCount") = int64_t(*page.remaining);
-  empty.get_object().erase("rows");
-  return {std::move(empty.get_object()), "rows", [&info = *call.info, include, now](const Object& object) {
+  json::object head = schema::table_head(*call.info, options);
+  if (page.remaining && *page.remaining > 0) head["metadata"].get_object()["remainingItemCount"] = int64_t(*page.remaining);
+  return {std::move(head), "rows", [&info = *call.info, include, now](const Object& object) {
             return schema::table_row(info, object.json(), include, now);
           }};
 }

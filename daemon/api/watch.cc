@@ -144,14 +144,11 @@ class Stream {  // turns events into frames
         json::object{{"kind", call_.kind().kind}, {"apiVersion", call_.kind().api_version()}, {"metadata", std::move(metadata)}};
     if (request_.wanted.as != As::itself) {
       if (request_.wanted.as == As::table) {
-        auto made = schema::to_table(*call_.info, std::span<const ObjectPtr>(),
-                                     {schema::IncludeObject::none, !columns_sent_, std::to_string(revision), {}},
-                                     call_.house.clock.now());
-        if (ends_initial) {
-          // Tables carry the mark in a row's object.
-          json::value row = json::object{{"cells", json::array()}, {"object", schema::partial_metadata(object)}};
-          make(made, "rows") = json::array{std::move(row)};
-        }
+        json::object made =
+            schema::table_head(*call_.info, {schema::IncludeObject::none, !columns_sent_, std::to_string(revision), {}});
+        json::array& rows = made["rows"].emplace_array();
+        if (ends_initial)  // Tables carry the mark in a row's object
+          rows.push_back(json::object{{"cells", json::array()}, {"object", schema::partial_metadata(object)}});
         columns_sent_ = true;
         object = std::move(made);
       } else {

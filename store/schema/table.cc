@@ -19,7 +19,9 @@ json::value definition(const Column& column) {
   return out;
 }
 
-json::object begin_table(const KindInfo& kind, const TableOptions& options) {
+}  // namespace
+
+json::object table_head(const KindInfo& kind, const TableOptions& options) {
   json::object table;
   table["kind"] = "Table";
   table["apiVersion"] = "meta.k8s.io/v1";
@@ -30,11 +32,8 @@ json::object begin_table(const KindInfo& kind, const TableOptions& options) {
   if (options.columns) {
     for (const Column& column : kind.columns()) columns.push_back(definition(column));
   }
-  table["rows"].emplace_array();
   return table;
 }
-
-}  // namespace
 
 json::value partial_metadata(const json::value& object) {
   json::object out;
@@ -69,8 +68,9 @@ json::value table_row(const KindInfo& kind, const json::value& object, IncludeOb
 
 json::value to_table(const KindInfo& kind, std::span<const json::value* const> objects, const TableOptions& options,
                      WallTime now) {
-  json::object table = begin_table(kind, options);
-  for (const json::value* object : objects) table["rows"].get_array().push_back(table_row(kind, *object, options.include, now));
+  json::object table = table_head(kind, options);
+  json::array& rows = table["rows"].emplace_array();
+  for (const json::value* object : objects) rows.push_back(table_row(kind, *object, options.include, now));
   return table;
 }
 

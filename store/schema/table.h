@@ -26,6 +26,8 @@ struct TableOptions {
 json::value to_table(const KindInfo& kind, std::span<const json::value* const> objects, const TableOptions& options,
                      WallTime now);
 json::value to_table(const KindInfo& kind, std::span<const ObjectPtr> objects, const TableOptions& options, WallTime now);
+// All of it but its rows.
+json::object table_head(const KindInfo& kind, const TableOptions& options);
 // One of its rows.
 json::value table_row(const KindInfo& kind, const json::value& object, IncludeObject include, WallTime now);
 
