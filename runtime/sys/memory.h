@@ -8,9 +8,9 @@ namespace coracle::sys {
 // free at the end of one goes back. Before the first thread.
 void prefer_small_memory();
 
-// Gives back what the allocator holds free between what is used; and lets go of the pages of code and constants, our own and the
-// libraries': those of a start or of a rare request are not needed soon. They stay in the kernel's page cache for as long as it
-// has room, so what is needed again is mapped again in microseconds. Takes some milliseconds. Thread-safe.
+// Gives back what the allocator and the SlabPool hold free between what is used; and lets go of the pages of code and constants,
+// our own and the libraries': those of a start or of a rare request are not needed soon. They stay in the kernel's page cache for
+// as long as it has room, so what is needed again is mapped again in microseconds. Takes some milliseconds. Thread-safe.
 void give_memory_back();
 
 }  // namespace coracle::sys

@@ -10,9 +10,7 @@
 #include <memory_resource>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#endif
+#include "runtime/sys/poison.h"
 
 namespace coracle::sys {
 namespace {
@@ -20,14 +18,6 @@ namespace {
 void* map(size_t size) {
   void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return at != MAP_FAILED ? at : std::pmr::null_memory_resource()->allocate(size);  // which throws std::bad_alloc
-}
-
-// The sanitizer is to see whoever uses a block that is free.
-void mark([[maybe_unused]] void* block, [[maybe_unused]] size_t size, [[maybe_unused]] bool free) {
-#if defined(__SANITIZE_ADDRESS__)
-  if (free) __asan_poison_memory_region(block, size);
-  else __asan_unpoison_memory_region(block, size);
-#endif
 }
 
 }  // namespace
@@ -40,7 +30,7 @@ void* PagePool::take(size_t& size) {
   if (free.empty()) return carve(size);
   void* block = free.back();
   free.pop_back();
-  mark(block, size, false);
+  unpoison(block, size);
   return block;
 }
 
@@ -62,7 +52,7 @@ void PagePool::give(void* block, size_t size) {
     return;
   }
   std::lock_guard lock(mutex_);
-  mark(block, size, true);
+  poison(block, size);
   free_[size / kPage - 1].push_back(block);
 }
 

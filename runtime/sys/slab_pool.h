@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SlabPool: blocks of any size that stay for long, apart from the allocator's memory: there each of them would pin a page, when
+// what lay around it has gone. Blocks of about one size lie together in slabs. A free place is used again first where most are in
+// use, so that a slab from which most has gone loses the rest, too. Thread-safe. Of a pool that is destroyed the memory stays
+// taken.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace coracle::sys {
+
+class SlabPool {
+ public:
+  static constexpr size_t kSlabbedMax = 8 << 10;  // bytes; larger blocks are whole pages
+  static constexpr size_t kSmallest = 48;         // smaller ones take so much
+
+  SlabPool();
+  ~SlabPool();
+  static SlabPool& of_process();
+
+  // A block of at least `size` bytes, aligned for everything. Its contents are undefined. Throws std::bad_alloc.
+  void* take(size_t size);
+  // `size`: as it was asked for.
+  void give(void* block, size_t size);
+  // Gives the pages in which nothing is in use back to the system: microseconds for each stretch of them. Others wait for a
+  // slab's at the most.
+  void give_pages_back();
+
+ private:
+  struct Slab;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// For containers whose entries stay: their memory is the process's SlabPool's.
+template <typename T>
+struct SlabAllocator {
+  using value_type = T;
+  SlabAllocator() = default;
+  template <typename Other>
+  SlabAllocator(const SlabAllocator<Other>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(SlabPool::of_process().take(count * sizeof(T))); }
+  void deallocate(T* at, size_t count) { SlabPool::of_process().give(at, count * sizeof(T)); }
+  template <typename Other>
+  bool operator==(const SlabAllocator<Other>&) const {
+    return true;
+  }
+};
+
+}  // namespace coracle::sys
