@@ -220,7 +220,7 @@ Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& obj
                               const schema::TableOptions& table, WallTime now) {
   switch (wanted.as) {
     case As::itself:
-      if (is_plain(wanted)) return object->text() + "\n";
+      if (is_plain(wanted)) return std::string(object->text()) + "\n";
       return encode(object->json(), wanted);
     case As::table: {
       json::value value = schema::to_table(info, std::span(&object, 1), table, now);

@@ -72,8 +72,8 @@ void answer_page_not_found(Call& call);  // 404, as text: no path of the API
 void answer_value(Call& call, const json::value& value, int status = 200);
 bool is_plain(const Wanted& wanted);  // the stored text as it is
 void answer_object(Call& call, const ObjectPtr& object, int status = 200);
-// In the representation that was asked for (lists.cc). Looks into one object after the other: they may be at rest.
-void answer_list(Call& call, const engine::ListPage& page);
+// In the representation that was asked for (lists.cc). Looks into one object after the other.
+void answer_list(Call& call, const engine::RestingPage& page);
 void set_answer(Call& call, int status, std::string_view type, std::string body);
 void finish_answer(Call& call, int status, std::string_view type);  // the body, or its pieces, are there already
 // Runs a handler that may fail, and answers for it.

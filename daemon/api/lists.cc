@@ -5,6 +5,7 @@
 //   Tables, partial and indented forms, protobuf ──▶ head ▸ item ▸ item ▸ … ▸ end
 // Only YAML is made of the whole.
 #include <array>
+#include <deque>
 #include <functional>
 #include <utility>
 
@@ -23,8 +24,7 @@ class WithoutType {
                 name = "\"kind\":\"" + std::string(kind.kind) + "\",";
     heads_ = {"{" + api_version + name, "{" + name + api_version};
   }
-  std::string_view operator()(const Object& object) const {
-    std::string_view text = object.text();
+  std::string_view operator()(std::string_view text) const {
     for (const std::string& head : heads_)
       if (text.starts_with(head)) return text.substr(head.size());
     return text.substr(1);
@@ -34,20 +34,22 @@ class WithoutType {
   std::array<std::string, 2> heads_;
 };
 
-json::object list_metadata(const engine::ListPage& page) {
+json::object list_metadata(const engine::RestingPage& page) {
   json::object out{{"resourceVersion", std::to_string(page.revision)}};
   if (!page.continue_token.empty()) out["continue"] = page.continue_token;
   if (page.remaining && *page.remaining > 0) out["remainingItemCount"] = int64_t(*page.remaining);
   return out;
 }
 
-// A list out of the texts that its objects are stored as. They are not copied: a long list costs no memory.
+// A list out of the texts that its objects are stored as. They are not copied: a long list costs no memory, but of what is
+// packed.
 struct ListText {
   std::string head;
-  std::vector<ObjectPtr> items;
+  std::vector<RestingPtr> items;
+  std::deque<std::string> unpacked;
 };
 
-void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::ListPage& page) {
+void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::RestingPage& page) {
   auto text = std::make_shared<ListText>();
   text->items = page.items;
   text->head = "{\"kind\":\"" + std::string(info.list_kind) + "\",\"apiVersion\":\"" + info.kind.api_version() +
@@ -55,9 +57,10 @@ void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::L
   answer.pieces.reserve(2 + 2 * text->items.size());
   WithoutType without_type(info.kind);
   answer.pieces.push_back(text->head);
-  for (const ObjectPtr& object : text->items) {
+  for (const RestingPtr& object : text->items) {
     answer.pieces.push_back(answer.pieces.size() > 1 ? ",{" : "{");
-    answer.pieces.push_back(without_type(*object));
+    answer.pieces.push_back(without_type(object->text(text->unpacked.emplace_back())));
+    if (text->unpacked.back().empty()) text->unpacked.pop_back();
   }
   answer.pieces.push_back("]}\n");
   answer.holds = std::move(text);
@@ -70,7 +73,7 @@ struct ListForm {
   std::function<json::value(const Object&)> item;
 };
 
-ListForm whole_objects(const Call& call, const engine::ListPage& page) {
+ListForm whole_objects(const Call& call, const engine::RestingPage& page) {
   json::object head{
       {"kind", call.info->list_kind}, {"apiVersion", call.info->kind.api_version()}, {"metadata", list_metadata(page)}};
   return {std::move(head), "items", [](const Object& object) {
@@ -81,12 +84,12 @@ ListForm whole_objects(const Call& call, const engine::ListPage& page) {
           }};
 }
 
-ListForm partial_objects(const engine::ListPage& page) {
+ListForm partial_objects(const engine::RestingPage& page) {
   json::object head{{"kind", "PartialObjectMetadataList"}, {"apiVersion", "meta.k8s.io/v1"}, {"metadata", list_metadata(page)}};
   return {std::move(head), "items", [](const Object& object) { return schema::partial_metadata(object.json()); }};
 }
 
-ListForm table(const Call& call, const engine::ListPage& page, schema::IncludeObject include) {
+ListForm table(const Call& call, const engine::RestingPage& page, schema::IncludeObject include) {
   schema::TableOptions options{include, true, std::to_string(page.revision), page.continue_token};
   WallTime now = call.house.clock.now();
   json::object head = schema::table_head(*call.info, options);
@@ -97,7 +100,7 @@ ListForm table(const Call& call, const engine::ListPage& page, schema::IncludeOb
 }
 
 // Errors: not_acceptable.
-Result<ListForm> form_of(const Call& call, const engine::ListPage& page, const Wanted& wanted, schema::IncludeObject include) {
+Result<ListForm> form_of(const Call& call, const engine::RestingPage& page, const Wanted& wanted, schema::IncludeObject include) {
   switch (wanted.as) {
     case As::itself: return whole_objects(call, page);
     case As::table: return table(call, page, include);
@@ -108,11 +111,11 @@ Result<ListForm> form_of(const Call& call, const engine::ListPage& page, const W
                "you requested PartialObjectMetadata, but the requested object is a list (" + go_type(*call.info, "List") + ")");
 }
 
-std::string compact(const ListForm& form, const std::vector<ObjectPtr>& items) {
+std::string compact(const ListForm& form, const std::vector<RestingPtr>& items) {
   std::string out = to_text(form.head);
   out.back() = ',';
   out += quoted(form.member) + ":[";
-  for (const ObjectPtr& object : items) {
+  for (const RestingPtr& object : items) {
     if (object != items.front()) out += ',';
     out += to_text(form.item(*object->awake()));
   }
@@ -120,13 +123,13 @@ std::string compact(const ListForm& form, const std::vector<ObjectPtr>& items) {
 }
 
 // As to_pretty() writes the whole.
-std::string indented(const ListForm& form, const std::vector<ObjectPtr>& items) {
+std::string indented(const ListForm& form, const std::vector<RestingPtr>& items) {
   constexpr int kIndent = 2;
   const std::string line = "\n" + std::string(kIndent, ' '), item_line = line + std::string(kIndent, ' ');
   std::string out = to_pretty(form.head, kIndent);
   out.resize(out.size() - std::string_view("\n}").size());
   out += "," + line + quoted(form.member) + ": [";
-  for (const ObjectPtr& object : items) {
+  for (const RestingPtr& object : items) {
     if (object != items.front()) out += ',';
     std::string text = to_pretty(form.item(*object->awake()), kIndent);
     out += item_line;
@@ -136,20 +139,20 @@ std::string indented(const ListForm& form, const std::vector<ObjectPtr>& items) 
   return out + "]\n}\n";
 }
 
-Result<std::string> protobuf(const ListForm& form, const std::vector<ObjectPtr>& items) {
+Result<std::string> protobuf(const ListForm& form, const std::vector<RestingPtr>& items) {
   schema::ProtobufList list = TRY(schema::ProtobufList::begin(form.head, form.member));
-  for (const ObjectPtr& object : items) TRY(list.add(form.item(*object->awake())));
+  for (const RestingPtr& object : items) TRY(list.add(form.item(*object->awake())));
   return list.end();
 }
 
-Result<std::string> whole(const ListForm& form, const std::vector<ObjectPtr>& items, const Wanted& wanted) {
+Result<std::string> whole(const ListForm& form, const std::vector<RestingPtr>& items, const Wanted& wanted) {
   json::object list = form.head;
   json::array& all = list[form.member].emplace_array();
-  for (const ObjectPtr& object : items) all.push_back(form.item(*object->awake()));
+  for (const RestingPtr& object : items) all.push_back(form.item(*object->awake()));
   return encode(std::move(list), wanted);
 }
 
-Result<std::string> written(const ListForm& form, const std::vector<ObjectPtr>& items, const Wanted& wanted) {
+Result<std::string> written(const ListForm& form, const std::vector<RestingPtr>& items, const Wanted& wanted) {
   switch (wanted.encoding) {
     case Encoding::json: return wanted.pretty ? indented(form, items) : compact(form, items);
     case Encoding::protobuf: return protobuf(form, items);
@@ -160,7 +163,7 @@ Result<std::string> written(const ListForm& form, const std::vector<ObjectPtr>& 
 
 }  // namespace
 
-void answer_list(Call& call, const engine::ListPage& page) {
+void answer_list(Call& call, const engine::RestingPage& page) {
   auto wanted = negotiate(call.head(), Offer::object);
   if (!wanted) return answer_error(call, wanted.error());
   auto include = include_object(call.query(), *wanted);

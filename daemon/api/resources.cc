@@ -48,8 +48,7 @@ Result<registry::ListRequest> list_request(Call& call) {
 
 Result<void> list(Call& call) {
   registry::ListRequest request = TRY(list_request(call));
-  request.at_rest = true;
-  engine::ListPage page = TRY(call.house.registry.list(call.kind(), request));
+  engine::RestingPage page = TRY(call.house.registry.list_at_rest(call.kind(), request));
   answer_list(call, page);
   return {};
 }
@@ -168,9 +167,9 @@ Result<void> remove(Call& call) {
 
 Result<void> remove_all(Call& call) {
   registry::ListRequest which = TRY(list_request(call));
-  which.at_rest = true;  // what is removed lives until the answer is read
   DeleteParameters parameters = TRY(read_delete_parameters(call));
-  engine::ListPage page = TRY(call.house.registry.remove_all(call.kind(), which, parameters.options, deleter(call, parameters)));
+  engine::RestingPage page =
+      TRY(call.house.registry.remove_all(call.kind(), which, parameters.options, deleter(call, parameters)));
   answer_list(call, page);
   return {};
 }

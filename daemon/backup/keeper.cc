@@ -48,9 +48,10 @@ Result<std::vector<engine::KeptFile>> read_keys(const std::string& directory) {
 }
 
 // Every object is one that this version can serve. Returns what a newer version would know better.
-Result<std::vector<std::string>> check_objects(const std::vector<ObjectPtr>& objects) {
+Result<std::vector<std::string>> check_objects(const std::vector<RestingPtr>& objects) {
   std::vector<std::string> warnings;
-  for (const ObjectPtr& object : objects) {
+  for (const RestingPtr& resting : objects) {
+    ObjectPtr object = resting->awake();
     std::string name = object->kind().qualified_resource() + " " + object->key().text();
     const schema::KindInfo* info =
         schema::catalog().by_kind(get_string(object->json(), "apiVersion"), get_string(object->json(), "kind"));

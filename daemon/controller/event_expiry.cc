@@ -3,7 +3,7 @@
 // Config::events_max, in number or in bytes, the oldest go at once, a tenth of them, so that not each new one has to look. One
 // timer for all: it is set to the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
@@ -42,7 +42,7 @@ class EventExpiry : public Controller {
         if (change.before) written.erase(change.before->key());
         if (change.after) {
           SteadyTime now = clock_.steady();
-          written.put(change.after->key(), {events_.synced() ? now : now - age(*change.after), change.after->text().size()});
+          written.put(change.after->at_rest(), events_.synced() ? now : now - age(*change.after));
         }
         return written.there.exceeds(most_);
       });
@@ -57,23 +57,21 @@ class EventExpiry : public Controller {
   Result<Outcome> reconcile(const Key&) override {
     struct Candidate {
       SteadyTime when;
-      Key key;
-      size_t bytes;
-      auto operator<=>(const Candidate&) const = default;
+      RestingPtr event;
     };
     std::vector<Candidate> oldest_first;
     Amount left = written_.with([&](const Written& written) {
-      for (const auto& [key, one] : written.all) oldest_first.push_back({one.when, key, one.bytes});
+      for (const auto& [event, when] : written.all) oldest_first.push_back({when, event});
       return written.there;
     });
-    std::sort(oldest_first.begin(), oldest_first.end());
+    std::ranges::stable_sort(oldest_first, {}, &Candidate::when);
     const Amount enough = left.exceeds(most_) ? Amount{most_.count - most_.count / 10, most_.bytes - most_.bytes / 10} : most_;
-    for (const auto& [when, key, bytes] : oldest_first) {
+    for (const auto& [when, event] : oldest_first) {
       std::chrono::nanoseconds until = when + ttl_ - clock_.steady();
       if (until > kTogether && !left.exceeds(enough)) return Outcome{until};
-      auto removed = client_.remove(kEvent, key);
+      auto removed = client_.remove(kEvent, Key(event->key()));
       if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("expire event");
-      left.count -= 1, left.bytes -= bytes;
+      left.count -= 1, left.bytes -= event->text_size();
     }
     return Outcome{};
   }
@@ -83,22 +81,18 @@ class EventExpiry : public Controller {
     size_t count = 0, bytes = 0;
     bool exceeds(const Amount& most) const { return count > most.count || bytes > most.bytes; }
   };
-  struct One {
-    SteadyTime when;  // it was written last
-    size_t bytes;
-  };
   struct Written {
-    std::map<Key, One> all;
+    RestingMap<SteadyTime> all;  // when it was written last
     Amount there;
-    void put(const Key& key, One one) {
-      erase(key);
-      all.emplace(key, one);
-      there.count += 1, there.bytes += one.bytes;
+    void put(const RestingPtr& event, SteadyTime when) {
+      erase(event->key());
+      all.emplace(event, when);
+      there.count += 1, there.bytes += event->text_size();
     }
-    void erase(const Key& key) {
+    void erase(KeyView key) {
       auto found = all.find(key);
       if (found == all.end()) return;
-      there.count -= 1, there.bytes -= found->second.bytes;
+      there.count -= 1, there.bytes -= found->first->text_size();
       all.erase(found);
     }
   };

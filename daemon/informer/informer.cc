@@ -21,35 +21,25 @@ constexpr std::chrono::milliseconds kRetryFirst{50};
 constexpr std::chrono::seconds kRetryLongest{30};
 constexpr std::chrono::seconds kHealthyAfter{10};  // a watch that lived this long resets the back-off
 
-struct ByKey {
-  using is_transparent = void;
-  using View = std::pair<std::string_view, std::string_view>;
-  static View view(const ObjectPtr& object) { return {object->ns(), object->name()}; }
-  static View view(const Key& key) { return {key.ns, key.name}; }
-  static View view(const View& view) { return view; }
-  bool operator()(const auto& a, const auto& b) const { return view(a) < view(b); }
-};
-using Objects = std::set<ObjectPtr, ByKey>;  // the key is in the object: no second copy of it
-
 struct Index {
   Informer::Indexer values;
-  std::map<std::string, Objects, std::less<>> entries;
+  std::map<std::string, RestingSet, std::less<>> entries;
 
   void remove(const ObjectPtr& object) {
-    for (const std::string& value : values(*object->awake())) {
+    for (const std::string& value : values(*object)) {
       auto entry = entries.find(value);
       if (entry == entries.end()) continue;
-      entry->second.erase(object);
+      entry->second.erase(object->at_rest());
       if (entry->second.empty()) entries.erase(entry);
     }
   }
-  void add(const ObjectPtr& object, const ObjectPtr& resting) {
-    for (std::string& value : values(*object)) entries[std::move(value)].insert(resting);
+  void add(const ObjectPtr& object) {
+    for (std::string& value : values(*object)) entries[std::move(value)].insert(object->at_rest());
   }
 };
 
-struct Cache {  // of objects at rest
-  Objects objects;
+struct Cache {
+  RestingSet objects;
   std::map<std::string, Index, std::less<>> indexes;
   bool synced = false;
   Revision revision = 0;
@@ -60,19 +50,20 @@ struct Cache {  // of objects at rest
   }
   void remove(const ObjectPtr& object) {
     for (auto& [name, index] : indexes) index.remove(object);
-    objects.erase(object);
+    objects.erase(object->at_rest());
   }
   void put(const ObjectPtr& before, const ObjectPtr& after) {
     if (before) remove(before);
-    ObjectPtr resting = after->at_rest();
-    for (auto& [name, index] : indexes) index.add(after, resting);
-    objects.insert(std::move(resting));
+    for (auto& [name, index] : indexes) index.add(after);
+    objects.insert(after->at_rest());
   }
 };
 
-std::vector<ObjectPtr> awake(std::vector<ObjectPtr> objects) {
-  for (ObjectPtr& object : objects) object = object->awake();
-  return objects;
+std::vector<ObjectPtr> awake(const std::vector<RestingPtr>& objects) {
+  std::vector<ObjectPtr> all;
+  all.reserve(objects.size());
+  for (const RestingPtr& object : objects) all.push_back(object->awake());
+  return all;
 }
 
 struct Connection {
@@ -94,9 +85,9 @@ struct Informer::State : WatchSink {
   Guarded<Cache> cache;
   Guarded<Connection> connection;
   std::stop_source stopping;
-  bool resyncing = true;                               // watch thread only
-  std::set<std::pair<std::string, std::string>> seen;  // watch thread only: what the initial events of a new watch named
-  std::unique_ptr<Watch> watch;                        // start(), then the reconnect thread
+  bool resyncing = true;            // watch thread only
+  std::set<Key, std::less<>> seen;  // watch thread only: what the initial events of a new watch named
+  std::unique_ptr<Watch> watch;     // start(), then the reconnect thread
   std::jthread reconnect_thread;
 
   void tell(const Change& change) {
@@ -120,7 +111,7 @@ struct Informer::State : WatchSink {
   }
 
   void put(const ObjectPtr& object) {
-    if (resyncing) seen.emplace(object->ns(), object->name());
+    if (resyncing) seen.insert(object->key());
     Change change = cache.with([&](Cache& cache) -> Change {
       if (!resyncing) cache.revision = std::max(cache.revision, object->revision());
       ObjectPtr before = cache.find(object->key());
@@ -144,15 +135,15 @@ struct Informer::State : WatchSink {
       if (before) cache.remove(before);
       return before != nullptr;
     });
-    if (resyncing) seen.erase({object->ns(), object->name()});
+    if (resyncing) seen.erase(object->key());
     if (held) tell({object, nullptr});
   }
 
   void finish_resync(Revision revision) {
     std::vector<ObjectPtr> gone = cache.with([&](Cache& cache) {
       std::vector<ObjectPtr> gone;
-      for (const ObjectPtr& object : cache.objects)
-        if (!seen.contains({object->ns(), object->name()})) gone.push_back(object->awake());
+      for (const RestingPtr& object : cache.objects)
+        if (!seen.contains(object->key())) gone.push_back(object->awake());
       for (const ObjectPtr& object : gone) cache.remove(object);
       cache.synced = true;
       cache.revision = std::max(cache.revision, revision);
@@ -266,15 +257,15 @@ ObjectPtr Informer::get(const Key& key) const {
 
 std::vector<ObjectPtr> Informer::list(std::string_view ns) const {
   return awake(state_->cache.with([&](const Cache& cache) {
-    if (ns.empty()) return std::vector<ObjectPtr>(cache.objects.begin(), cache.objects.end());
-    auto first = cache.objects.lower_bound(ByKey::View{ns, ""});
-    auto last = std::find_if(first, cache.objects.end(), [&](const ObjectPtr& object) { return object->ns() != ns; });
-    return std::vector<ObjectPtr>(first, last);
+    if (ns.empty()) return std::vector<RestingPtr>(cache.objects.begin(), cache.objects.end());
+    auto first = cache.objects.lower_bound(KeyView(ns, ""));
+    auto last = std::find_if(first, cache.objects.end(), [&](const RestingPtr& object) { return object->ns() != ns; });
+    return std::vector<RestingPtr>(first, last);
   }));
 }
 
 std::vector<ObjectPtr> Informer::by_index(std::string_view name, std::string_view value) const {
-  return awake(state_->cache.with([&](const Cache& cache) -> std::vector<ObjectPtr> {
+  return awake(state_->cache.with([&](const Cache& cache) -> std::vector<RestingPtr> {
     auto index = cache.indexes.find(name);
     if (index == cache.indexes.end()) return {};
     auto entry = index->second.entries.find(value);

@@ -112,7 +112,7 @@ void Agent::stop() {
 Result<void> Agent::adopt() {
   auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));
   worker_.find_ids(sandboxes);
-  for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](DesiredPod&) {});
+  for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](RestingPod&) {});
   return {};
 }
 
@@ -143,7 +143,7 @@ void Agent::run(std::stop_token stop) {
 
 void Agent::sweep() {
   for (const auto& uid : table_.uids()) {
-    table_.change_existing(uid, [](DesiredPod& pod) { pod.gone |= pod.object == nullptr; });
+    table_.change_existing(uid, [](RestingPod& pod) { pod.gone |= pod.object == nullptr; });
     queue_.add(queue_key(uid));
   }
 }
@@ -167,21 +167,21 @@ void Agent::on_pod(const Informer::Change& change) {
   std::string uid = change.any().uid();
   if (change.before && change.after && change.before->uid() != change.after->uid()) {  // made anew under its name
     std::string old = change.before->uid();
-    table_.change_existing(old, [](DesiredPod& pod) { pod.gone = true; });
+    table_.change_existing(old, [](RestingPod& pod) { pod.gone = true; });
     queue_.add(queue_key(old));
     uid = change.after->uid();
   }
   if (!change.after) {
-    table_.change_existing(uid, [](DesiredPod& pod) { pod.gone = true; });
+    table_.change_existing(uid, [](RestingPod& pod) { pod.gone = true; });
   } else {
-    table_.change(uid, [&](DesiredPod& pod) {
+    table_.change(uid, [&](RestingPod& pod) {
       if (pod.object) {
         ObjectPtr known = pod.object->awake();
         const auto &before = known->json(), &after = change.after->json();
         pod.stale_volumes |= get_object(before, "metadata.labels") != get_object(after, "metadata.labels") ||
                              get_object(before, "metadata.annotations") != get_object(after, "metadata.annotations");
       }
-      pod.object = change.after;
+      pod.object = change.after->at_rest();
     });
   }
   queue_.add(queue_key(uid));
@@ -209,7 +209,7 @@ void Agent::look_at_draining() {
 }
 
 void Agent::look_at_network(const std::string& uid) {
-  table_.change_existing(uid, [](DesiredPod& pod) { pod.lost_network = true; });
+  table_.change_existing(uid, [](RestingPod& pod) { pod.lost_network = true; });
   queue_.add(queue_key(uid));
 }
 

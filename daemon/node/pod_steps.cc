@@ -111,7 +111,7 @@ Result<void> PodSync::attach_network() {
 
 Result<void> PodSync::prepare_volumes() {
   TRY(sys::make_directories(paths_.state, 0750));
-  auto set_stale = [&](bool stale) { seams_.table.change_existing(uid_, [&](DesiredPod& pod) { pod.stale_volumes = stale; }); };
+  auto set_stale = [&](bool stale) { seams_.table.change_existing(uid_, [&](RestingPod& pod) { pod.stale_volumes = stale; }); };
   set_stale(false);  // before its sources are read: what changes meanwhile makes it stale again
   auto first = TRY(first_id());
   auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), first.value_or(0));

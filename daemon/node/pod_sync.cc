@@ -164,7 +164,7 @@ Result<void> PodSync::look() {
     look_at(container, there == attempts.end() ? none : there->second);
   }
   if (desired_.lost_network) {
-    seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.lost_network = false; });
+    seams_.table.change_existing(uid_, [](RestingPod& pod) { pod.lost_network = false; });
     record_.network_known = false;
   }
   if (record_.sandbox == SandboxFact::alive && !record_.network_known) TRY(attach_network());
@@ -340,7 +340,7 @@ void PodSync::admit() {
   }
   if (record_.verdict == Verdict::none) {
     desired_.admitted = true;
-    seams_.table.change_existing(uid_, [](DesiredPod& pod) { pod.admitted = true; });
+    seams_.table.change_existing(uid_, [](RestingPod& pod) { pod.admitted = true; });
   }
 }
 

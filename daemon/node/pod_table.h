@@ -16,9 +16,7 @@
 
 namespace coracle::node {
 
-struct DesiredPod {
-  ObjectPtr object;  // what is to run; null: only a sandbox is known of it
-  ObjectPtr mirror;  // of a static pod: how the API shows it; null while it does not
+struct PodState {
   bool is_static = false;
   bool gone = false;          // from the API, or from the manifests
   bool stale_volumes = true;  // what its volumes show may have changed
@@ -26,10 +24,18 @@ struct DesiredPod {
   bool lost_network = false;                     // its link is gone; it is to be attached again
   std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
   std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
+};
+
+template <typename Pointer>
+struct DesiredPodOf : PodState {
+  Pointer object;  // what is to run; null: only a sandbox is known of it
+  Pointer mirror;  // of a static pod: how the API shows it; null while it does not
 
   // The object in the API, where status and events go. Null: there is none.
-  const ObjectPtr& api() const { return is_static ? mirror : object; }
+  const Pointer& api() const { return is_static ? mirror : object; }
 };
+using DesiredPod = DesiredPodOf<ObjectPtr>;
+using RestingPod = DesiredPodOf<RestingPtr>;
 
 class PodTable {
  public:
@@ -40,15 +46,15 @@ class PodTable {
       return awake(found->second);
     });
   }
-  // Changes an entry, made when it is not there. `f` gets what is in it, and may put in what it has, at rest or not.
+  // Changes an entry, made when it is not there. `f` gets the RestingPod.
   template <typename F>
   void change(const std::string& uid, F&& f) {
-    pods_.with([&](auto& pods) { change(pods[uid], f); });
+    pods_.with([&](auto& pods) { f(pods[uid]); });
   }
   template <typename F>
   void change_existing(const std::string& uid, F&& f) {
     pods_.with([&](auto& pods) {
-      if (auto found = pods.find(uid); found != pods.end()) change(found->second, f);
+      if (auto found = pods.find(uid); found != pods.end()) f(found->second);
     });
   }
   void erase(const std::string& uid) {
@@ -66,7 +72,7 @@ class PodTable {
     return pods_.with([&](const auto& pods) {
       std::map<std::string, DesiredPod> found;
       for (const auto& [uid, pod] : pods)
-        if (pod.is_static && pod.object->key() == key) found.emplace(uid, awake(pod));
+        if (pod.is_static && pod.object->key() == KeyView(key)) found.emplace(uid, awake(pod));
       return found;
     });
   }
@@ -101,18 +107,11 @@ class PodTable {
   }
 
  private:
-  static DesiredPod awake(DesiredPod pod) {
-    if (pod.object) pod.object = pod.object->awake();
-    if (pod.mirror) pod.mirror = pod.mirror->awake();
-    return pod;
+  static DesiredPod awake(const RestingPod& pod) {
+    auto wake = [](const RestingPtr& object) { return object ? object->awake() : nullptr; };
+    return {pod, wake(pod.object), wake(pod.mirror)};
   }
-  template <typename F>
-  static void change(DesiredPod& pod, F& f) {
-    f(pod);
-    if (pod.object) pod.object = pod.object->at_rest();
-    if (pod.mirror) pod.mirror = pod.mirror->at_rest();
-  }
-  Guarded<std::map<std::string, DesiredPod>> pods_;
+  Guarded<std::map<std::string, RestingPod>> pods_;
 };
 
 }  // namespace coracle::node

@@ -108,8 +108,8 @@ void StaticPods::read() {
   std::set<std::string> wanted;
   for (const auto& [name, pod] : by_file_) {
     wanted.insert(pod->uid());
-    table_.change(pod->uid(), [&](DesiredPod& desired) {
-      desired.object = pod;
+    table_.change(pod->uid(), [&](RestingPod& desired) {
+      desired.object = pod->at_rest();
       desired.is_static = true;
       desired.gone = false;
     });
@@ -118,7 +118,7 @@ void StaticPods::read() {
   for (const auto& uid : table_.uids()) {
     if (wanted.count(uid)) continue;
     bool ends = false;
-    table_.change_existing(uid, [&](DesiredPod& desired) {
+    table_.change_existing(uid, [&](RestingPod& desired) {
       ends = desired.is_static && !desired.gone;
       desired.gone |= ends;
     });
@@ -157,8 +157,8 @@ Result<void> StaticPods::reflect() {
 bool StaticPods::on_mirror(const Informer::Change& change) {
   std::string uid(change.any().annotation(kMirrorAnnotation));
   if (uid.empty()) return false;
-  table_.change_existing(uid, [&](DesiredPod& desired) {
-    if (desired.is_static) desired.mirror = change.after;
+  table_.change_existing(uid, [&](RestingPod& desired) {
+    if (desired.is_static) desired.mirror = change.after ? change.after->at_rest() : nullptr;
   });
   look_again_(uid);
   if (!change.after || change.after->deleting() || !change.before) touch();

@@ -143,7 +143,7 @@ bool StorageLimits::is_limited(const std::string& uid, const DesiredPod& pod) {
     return false;
   if (pod.storage_limited) return true;
   bool limited = has_storage_limits(pod.object->json());
-  table_.change_existing(uid, [&](DesiredPod& known) { known.storage_limited = limited; });
+  table_.change_existing(uid, [&](RestingPod& known) { known.storage_limited = limited; });
   return limited;
 }
 

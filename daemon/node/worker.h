@@ -94,7 +94,7 @@ class PodWorker {
   friend class PodSync;
   struct Entry {
     PodRecord record;
-    ObjectPtr written;                                     // at rest: our newest status, until the informer has it too
+    RestingPtr written;                                    // our newest status, until the informer has it too
     std::map<std::string, Pull, std::less<>> pulls;        // by container
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;

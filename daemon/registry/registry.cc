@@ -247,7 +247,7 @@ Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
   return found;
 }
 
-Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {
+Result<engine::ListOptions> Registry::list_options(const Kind& kind, const ListRequest& request) const {
   engine::ListOptions options;
   options.matches = TRY(make_filter(kind, request.options.label_selector, request.options.field_selector));
   if (const std::vector<Key>& only = request.options.only; !only.empty())
@@ -257,16 +257,38 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
   options.limit = size_t(std::max<int64_t>(request.options.limit, 0));
   options.continue_token = request.options.continue_token;
   options.at = request.exactly;
+  return options;
+}
+
+Result<engine::ListPage> Registry::measured(const Measure& measure, const engine::ListOptions& options) const {
+  std::vector<ObjectPtr> items = TRY(measure(options.ns, {}, options.matches));
+  if (options.matches) std::erase_if(items, [&](const ObjectPtr& item) { return !options.matches(*item); });
+  return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
+}
+
+Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {
+  engine::ListOptions options = TRY(list_options(kind, request));
+  if (const Measure* measure = measure_of(kind)) return measured(*measure, options);
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  if (is_stored(info)) return engine_.list(kind, options);
+  engine::RestingPage stored = TRY(engine_.list_at_rest(info.stored().kind, options));
+  engine::ListPage page{{}, stored.revision, std::move(stored.continue_token), stored.remaining};
+  for (const RestingPtr& object : stored.items) page.items.push_back(schema::shown_as(info, object->awake()));
+  return page;
+}
+
+Result<engine::RestingPage> Registry::list_at_rest(const Kind& kind, const ListRequest& request) const {
+  engine::ListOptions options = TRY(list_options(kind, request));
   if (const Measure* measure = measure_of(kind)) {
-    std::vector<ObjectPtr> items = TRY((*measure)(options.ns, {}, options.matches));
-    if (options.matches) std::erase_if(items, [&](const ObjectPtr& item) { return !options.matches(*item); });
-    return engine::ListPage{std::move(items), engine_.revision(), {}, {}};
+    engine::ListPage now = TRY(measured(*measure, options));
+    engine::RestingPage page{{}, now.revision, {}, {}};
+    for (const ObjectPtr& object : now.items) page.items.push_back(object->at_rest());
+    return page;
   }
   const schema::KindInfo& info = schema::catalog().of(kind);
-  options.at_rest = request.at_rest || !is_stored(info);
-  engine::ListPage page = TRY(engine_.list(info.stored().kind, options));
+  engine::RestingPage page = TRY(engine_.list_at_rest(info.stored().kind, options));
   if (is_stored(info)) return page;
-  for (ObjectPtr& object : page.items) object = schema::shown_as(info, object->awake());
+  for (RestingPtr& object : page.items) object = schema::shown_as(info, object->awake())->at_rest();
   return page;
 }
 
@@ -621,13 +643,13 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
   }
 }
 
-Result<engine::ListPage> Registry::remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
-                                              const Writer& writer) {
-  engine::ListPage page = TRY(list(kind, which));
-  for (const ObjectPtr& object : page.items) {
+Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
+                                                 const Writer& writer) {
+  engine::RestingPage page = TRY(list_at_rest(kind, which));
+  for (const RestingPtr& object : page.items) {
     DeleteOptions exactly = options;
     if (exactly.uid.empty()) exactly.uid = object->uid();
-    auto removed = remove(kind, object->key(), exactly, writer);
+    auto removed = remove(kind, Key(object->key()), exactly, writer);
     if (removed || removed.error().code() == Code::not_found) continue;
     bool another = removed.error().code() == Code::conflict && options.uid.empty() && options.revision == 0;  // of the same name
     if (!another) return removed.take_error();

@@ -59,7 +59,6 @@ struct ListRequest {
   ListOptions options;
   Revision at_least = 0;  // timeout when it is yet to come
   Revision exactly = 0;
-  bool at_rest = false;  // engine::ListOptions::at_rest; what is not stored as it is shown comes awake
 };
 
 // Issues tokens for service accounts; implemented where the signing key is.
@@ -94,7 +93,9 @@ class Registry {
   // ---- reads ----
   Result<ObjectPtr> get(const Kind& kind, const Key& key) const;
   Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
-  Result<json::value> scale(const Kind& kind, const Key& key) const;  // of a workload. Errors: not_found
+  Result<engine::RestingPage> list_at_rest(const Kind& kind,
+                                           const ListRequest& request) const;  // for who wakes one after the other
+  Result<json::value> scale(const Kind& kind, const Key& key) const;           // of a workload. Errors: not_found
 
   // ---- writes. `body` need not be canonical. Errors carry Kubernetes' words and details. ----
   Result<Written> create(const Kind& kind, const Key& place, json::value body, const Writer& writer);
@@ -104,8 +105,8 @@ class Registry {
                         bool force, const Writer& writer);
   Result<Removed> remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer);
   // Returns what was there, as it was listed: a page of it where `which` has a limit.
-  Result<engine::ListPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
-                                      const Writer& writer);
+  Result<engine::RestingPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
+                                         const Writer& writer);
 
   // ---- actions: binding, eviction (eviction.cc), token. Return the body of the answer. ----
   Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
@@ -138,6 +139,8 @@ class Registry {
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
   std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
   const Measure* measure_of(const Kind& kind) const;
+  Result<engine::ListPage> measured(const Measure& measure, const engine::ListOptions& options) const;
+  Result<engine::ListOptions> list_options(const Kind& kind, const ListRequest& request) const;
 
   engine::Engine& engine_;
   Ranges ranges_;

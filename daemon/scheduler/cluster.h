@@ -37,7 +37,7 @@ struct NodeInfo {
   uint64_t room_since = 0, labels_since = 0;  // which change of the cluster made them what they are; never 0
 
   std::string name;
-  ObjectPtr node;  // at rest. null: pods are bound to it, but it is not there (yet)
+  RestingPtr node;  // null: pods are bound to it, but it is not there (yet)
   json::object labels;
   std::vector<std::pair<std::string, int64_t>> images;  // name → bytes, sorted
 };

@@ -56,7 +56,7 @@ struct Disk {
 };
 
 struct PodInfo {
-  ObjectPtr object;  // at rest: hold object->awake() to look inside
+  RestingPtr object;  // hold object->awake() to look inside
   std::string uid;
   Key key;
   int64_t priority = 0;

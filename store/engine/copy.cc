@@ -26,12 +26,12 @@ class Digest {
     for (char c : text) step(static_cast<unsigned char>(c));
     step(0);
   }
-  void add(const Object& object, Revision revision) {
-    for (std::string_view part : {object.kind().group, object.kind().resource}) add(part);
-    for (std::string_view part : {std::string_view(object.ns()), std::string_view(object.name()), std::string_view(object.uid())})
+  void add(const RestingObject& object, Revision revision) {
+    for (std::string_view part : {object.kind().group, object.kind().resource, object.ns(), object.name(), object.uid()})
       add(part);
     add(std::to_string(revision));
-    add(object.text());
+    std::string room;
+    add(object.text(room));
   }
   int64_t value() const { return int64_t(hash_); }
 
@@ -44,11 +44,12 @@ Result<void> write_rows(Database& database, const Copy& copy) {
   Digest digest;
   Statement put = TRY(database.prepare("INSERT INTO objects VALUES(?,?,?,?,?,?,?,?)"));
   int64_t id = 0;
-  for (const ObjectPtr& each : copy.objects) {
-    const Object& object = *each;
+  for (const RestingPtr& each : copy.objects) {
+    const RestingObject& object = *each;
+    std::string room;
     digest.add(object, object.revision());
     put.bind(++id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
-    put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text());
+    put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(room));
     TRY(put.run());
   }
   Statement keep = TRY(database.prepare("INSERT INTO files VALUES(?,?)"));
@@ -91,9 +92,8 @@ Result<void> read_objects(Database& database, Copy& copy, Digest& digest) {
     const Kind* kind = copy.kinds->of(all.text(0), all.text(1), !key.ns.empty(), all.text(6));
     std::string name = kind->qualified_resource() + " " + key.text();
     if (!seen.insert({kind, key}).second) return Error(Code::invalid, "holds " + name + " twice");
-    auto object =
-        TRY(Object::from_text(*kind, key, Revision(all.integer(5)), std::string(all.text(4)), std::string(all.text(6))));
-    auto body = Object::make(*kind, object->json());
+    auto object = TRY(RestingObject::from_text(*kind, key, Revision(all.integer(5)), all.text(4), all.text(6)));
+    auto body = Object::make(*kind, object->awake()->json());
     if (!body || (*body)->key() != key || (*body)->uid() != object->uid())
       return Error(Code::invalid, "holds " + name + ", whose text is not that object");
     copy.reserved = std::max(copy.reserved, object->revision());
@@ -166,17 +166,17 @@ Result<Copy> read_copy(const std::string& path, FindKind find_kind) {
   return std::move(why).as(Code::invalid);
 }
 
-Result<void> write_store(const std::string& path, const std::vector<ObjectPtr>& objects, Revision above) {
-  std::vector<ObjectPtr> ordered = objects;
+Result<void> write_store(const std::string& path, const std::vector<RestingPtr>& objects, Revision above) {
+  std::vector<RestingPtr> ordered = objects;
   std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const ObjectPtr& a, const ObjectPtr& b) { return a->revision() < b->revision(); });
+                   [](const RestingPtr& a, const RestingPtr& b) { return a->revision() < b->revision(); });
   auto disk = TRY(Disk::open(path, nullptr));
   std::vector<Row> rows;
   int64_t id = 0;
   TRY(disk->commit({}, above + ordered.size()));
-  for (const ObjectPtr& object : ordered) {
+  for (const RestingPtr& object : ordered) {
     ++id;
-    rows.push_back({id, object->with_revision(above + Revision(id))});
+    rows.push_back({id, object->awake()->with_revision(above + Revision(id))->at_rest()});
     if (rows.size() < kRowsAtOnce) continue;
     TRY(disk->commit(rows, std::nullopt));
     rows.clear();

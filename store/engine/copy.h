@@ -30,7 +30,7 @@ struct CopyLabel {
 
 struct Copy {
   CopyLabel label;  // `taken` is "" for a store's own file: it bears no label
-  std::vector<ObjectPtr> objects;
+  std::vector<RestingPtr> objects;
   std::vector<KeptFile> files;
   Revision reserved = 0;               // no revision up to this one may be used again
   std::shared_ptr<StoredKinds> kinds;  // what the objects' kinds live in, when read
@@ -43,6 +43,6 @@ Result<void> write_copy(const std::string& path, const Copy& copy);
 Result<Copy> read_copy(const std::string& path, FindKind find_kind);
 // Makes a store of these objects, which get the revisions above `above`, in the order of those they had; on the disk when it
 // returns. `path` must not exist. Errors: the disk's.
-Result<void> write_store(const std::string& path, const std::vector<ObjectPtr>& objects, Revision above);
+Result<void> write_store(const std::string& path, const std::vector<RestingPtr>& objects, Revision above);
 
 }  // namespace coracle::engine

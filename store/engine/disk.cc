@@ -80,7 +80,7 @@ Result<std::vector<Row>> Disk::load(StoredKinds& kinds) {
     Key key{std::string(all.text(3)), std::string(all.text(4))};
     const Kind* kind = kinds.of(all.text(1), all.text(2), !key.ns.empty(), all.text(7));
     if (!seen.insert({kind, key}).second) return damaged(kind->qualified_resource() + " " + key.text() + " is there twice");
-    auto object = Object::from_text(*kind, key, Revision(all.integer(6)), std::string(all.text(5)), std::string(all.text(7)));
+    auto object = RestingObject::from_text(*kind, key, Revision(all.integer(6)), all.text(5), all.text(7));
     if (!object) return damaged(object.error().text());
     reserved_ = std::max(reserved_, (*object)->revision());
     rows.push_back({all.integer(0), *std::move(object)});
@@ -91,9 +91,10 @@ Result<void> Disk::write_rows(const std::vector<Row>& rows, std::optional<Revisi
   TRY(do_.begin.run());
   for (const Row& row : rows) {
     if (row.object) {
-      const Object& object = *row.object;
+      const RestingObject& object = *row.object;
+      std::string room;
       do_.put.bind(row.id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
-      do_.put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text());
+      do_.put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(room));
       TRY(do_.put.run());
     } else {
       TRY(do_.drop.bind(row.id).run());

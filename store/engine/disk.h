@@ -23,7 +23,7 @@ constexpr size_t kFindingsMax = 20;  // of one check
 
 struct Row {
   int64_t id = 0;
-  ObjectPtr object;  // null: the row is deleted
+  RestingPtr object;  // null: the row is deleted
 };
 
 class Disk {

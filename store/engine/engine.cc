@@ -75,7 +75,7 @@ struct Line {
   }
 };
 
-std::string name_of(const Object& object) { return object.kind().qualified_resource() + " " + object.key().text(); }
+std::string name_of(const RestingObject& object) { return object.kind().qualified_resource() + " " + Key(object.key()).text(); }
 
 Error too_old(Revision asked, Revision floor) {
   return expired("too old resource version: " + std::to_string(asked) + " (" + std::to_string(floor) + ")");
@@ -94,45 +94,56 @@ Error expired_token(const ContinueToken& token) {
 }
 
 // The state as it was: the latest, with what has changed since put back.
-std::vector<ObjectPtr> rewound(std::vector<ObjectPtr> latest, const std::map<Key, ObjectPtr>& differences) {
-  std::vector<ObjectPtr> then;
+std::vector<RestingPtr> rewound(std::vector<RestingPtr> latest, const std::map<Key, RestingPtr>& differences) {
+  std::vector<RestingPtr> then;
   auto old = differences.begin();
-  auto put_back_before = [&](const Key* key) {
-    for (; old != differences.end() && (!key || old->first < *key); ++old)
+  auto put_back_before = [&](std::optional<KeyView> key) {
+    for (; old != differences.end() && (!key || KeyView(old->first) < *key); ++old)
       if (old->second) then.push_back(old->second);
   };
-  for (ObjectPtr& object : latest) {
-    put_back_before(&object->key());
-    if (old != differences.end() && old->first == object->key()) {
+  for (RestingPtr& object : latest) {
+    put_back_before(object->key());
+    if (old != differences.end() && KeyView(old->first) == object->key()) {
       if (old->second) then.push_back(old->second);
       ++old;
     } else {
       then.push_back(std::move(object));
     }
   }
-  put_back_before(nullptr);
+  put_back_before(std::nullopt);
   return then;
 }
 
-ListPage page_of(std::vector<ObjectPtr> objects, Revision revision, const std::optional<ContinueToken>& token,
-                 const ListOptions& options) {
-  ListPage page;
-  page.revision = revision;
-  auto next = objects.begin();
-  if (token) next = std::ranges::upper_bound(objects, token->after, {}, [](const ObjectPtr& object) { return object->key(); });
-  size_t left = size_t(objects.end() - next);
+// What a list is made of.
+struct Listing {
+  std::vector<RestingPtr> objects;
+  Revision revision = 0;
+  std::optional<ContinueToken> token;
+};
+
+template <typename Pointer>
+PageOf<Pointer> page_of(Listing listing, const ListOptions& options) {
+  PageOf<Pointer> page;
+  page.revision = listing.revision;
+  auto next = listing.objects.begin(), end = listing.objects.end();
+  if (listing.token) {
+    KeyView after(listing.token->after);
+    next = std::ranges::upper_bound(next, end, after, {}, [](const RestingPtr& object) { return object->key(); });
+  }
+  size_t left = size_t(end - next);
   page.items.reserve(options.limit ? std::min(left, options.limit) : left);
-  for (; next != objects.end(); ++next) {
-    ObjectPtr object = options.at_rest && !options.matches ? std::move(*next) : (*next)->awake();
-    if (options.matches && !options.matches(*object)) continue;
-    if (options.at_rest) object = object->at_rest();
+  constexpr bool kRest = std::is_same_v<Pointer, RestingPtr>;
+  for (; next != end; ++next) {
+    ObjectPtr awake = kRest && !options.matches ? nullptr : (*next)->awake();
+    if (options.matches && !options.matches(*awake)) continue;
     if (options.limit && page.items.size() == options.limit) {
-      page.continue_token = ContinueToken{int64_t(revision), page.items.back()->key()}.text();
+      page.continue_token = ContinueToken{int64_t(listing.revision), Key(page.items.back()->key())}.text();
       break;
     }
-    page.items.push_back(std::move(object));
+    if constexpr (kRest) page.items.push_back(std::move(*next));
+    else page.items.push_back(std::move(awake));
   }
-  if (!options.matches) page.remaining = size_t(objects.end() - next);
+  if (!options.matches) page.remaining = size_t(end - next);
   return page;
 }
 
@@ -160,6 +171,7 @@ struct Engine::State {
     return memory_only(kind) ? std::max(memory.window.floor(), forgotten_at) : memory.window.floor();
   }
 
+  Result<Listing> read(const Kind& kind, const ListOptions& options) const;
   Result<std::vector<ObjectPtr>> stand_in_line(Ticket& ticket);
   void lead(const std::vector<Ticket*>& all);
   Result<void> lead_together(const std::vector<Ticket*>& led);
@@ -171,7 +183,7 @@ struct Engine::State {
   void keep_flushing(std::stop_token stop);
 
   struct Start {
-    std::vector<Event> events;
+    std::vector<RestingEvent> events;
     Revision upto = 0;
   };
   Result<Start> start_of_watch(const Kind& kind, const std::string& ns, Revision after) const;
@@ -187,7 +199,7 @@ struct Engine::State {
   Revision last = 0;          // revision handed out
   Revision forgotten_at = 0;  // when what is in memory only began anew; constant after load()
   int64_t next_row = 1;
-  std::map<int64_t, ObjectPtr> unwritten;   // soft changes by row, the latest of each; null: deleted
+  std::map<int64_t, RestingPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
   std::optional<Error> sealed;              // why nothing may be written
   bool full = false;                        // a write was refused, and little has gone since
   std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
@@ -255,7 +267,7 @@ Result<void> Engine::State::load() {
 // Reads.
 
 Result<ObjectPtr> Engine::get(const Kind& kind, const Key& key) const {
-  ObjectPtr object = state_->memory.with([&](const Memory& memory) {
+  RestingPtr object = state_->memory.with([&](const Memory& memory) {
     const Memory::Entry* found = memory.find(kind, key);
     return found ? found->object : nullptr;
   });
@@ -272,27 +284,37 @@ bool Engine::unchanged(const std::vector<Seen>& all) const {
   });
 }
 
-Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) const {
-  std::optional<ContinueToken> token;
-  if (!options.continue_token.empty()) {
-    token = TRY(ContinueToken::parse(options.continue_token, kind.namespaced));
-  }
+// Errors: see Engine::list.
+Result<Listing> Engine::State::read(const Kind& kind, const ListOptions& options) const {
+  Listing listing;
+  if (!options.continue_token.empty()) listing.token = TRY(ContinueToken::parse(options.continue_token, kind.namespaced));
+  const auto& token = listing.token;
   Revision at = token ? Revision(std::max<int64_t>(token->revision, 0)) : options.at;
 
-  std::vector<ObjectPtr> latest;
-  std::map<Key, ObjectPtr> differences;
+  std::map<Key, RestingPtr> differences;
   Revision revision = 0, floor = 0;
-  state_->memory.with([&](const Memory& memory) {
+  memory.with([&](const Memory& memory) {
     revision = memory.revision;
-    floor = state_->floor_of(kind, memory);
+    floor = floor_of(kind, memory);
     if (at > revision || (at && at < floor)) return;
-    latest = memory.objects(kind, options.ns);
+    listing.objects = memory.objects(kind, options.ns);
     if (at && at < revision) differences = memory.window.differences(at, kind, options.ns);
   });
   if (at > revision) return revision_too_large(at, revision);
   if (at && at < floor) return token ? expired_token(*token) : expired("The resourceVersion for the provided list is too old.");
-  if (!differences.empty()) latest = rewound(std::move(latest), differences);
-  return page_of(std::move(latest), at ? at : revision, token, options);
+  if (!differences.empty()) listing.objects = rewound(std::move(listing.objects), differences);
+  listing.revision = at ? at : revision;
+  return listing;
+}
+
+Result<ListPage> Engine::list(const Kind& kind, const ListOptions& options) const {
+  Listing listing = TRY(state_->read(kind, options));
+  return page_of<ObjectPtr>(std::move(listing), options);
+}
+
+Result<RestingPage> Engine::list_at_rest(const Kind& kind, const ListOptions& options) const {
+  Listing listing = TRY(state_->read(kind, options));
+  return page_of<RestingPtr>(std::move(listing), options);
 }
 
 size_t Engine::count(const Kind& kind) const {
@@ -360,7 +382,7 @@ void Engine::in_turn(std::function<void()> what) {
 
 Snapshot Engine::snapshot() const {
   Snapshot now = state_->memory.with([](const Memory& memory) { return Snapshot{memory.all(), memory.revision}; });
-  std::erase_if(now.objects, [this](const ObjectPtr& object) { return state_->memory_only(object->kind()); });
+  std::erase_if(now.objects, [this](const RestingPtr& object) { return state_->memory_only(object->kind()); });
   return now;
 }
 
@@ -380,14 +402,14 @@ void Engine::unseal() {
 std::vector<std::string> Engine::check() {
   std::vector<std::string> findings;
   in_turn([&] {
-    std::map<int64_t, ObjectPtr> expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
+    std::map<int64_t, RestingPtr> expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
     std::erase_if(expected, [this](const auto& row) { return state_->memory_only(row.second->kind()); });
     for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // the disk may still say something else
     std::vector<std::string> differences;
     auto found = state_->disk->check([&](int64_t id, std::string_view text) {
       auto known = expected.extract(id);
       if (!known) differences.push_back("row " + std::to_string(id) + " is there, and should not be");
-      else if (known.mapped() && known.mapped()->text() != text)
+      else if (std::string room; known.mapped() && known.mapped()->text(room) != text)
         differences.push_back(name_of(*known.mapped()) + " is not what was written");
     });
     if (found.empty())
@@ -486,7 +508,7 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   auto find = [this](const Kind& kind, const Key& key) {
     return memory.with([&](const Memory& memory) {
       const Memory::Entry* found = memory.find(kind, key);
-      return found ? Memory::Entry{found->object->awake(), found->row} : Memory::Entry();
+      return found ? Plan::Entry{found->object->awake(), found->row} : Plan::Entry();
     });
   };
   Usage usage{memory.with([](const Memory& memory) { return memory.bytes(); }), options.objects_bytes_max};
@@ -525,7 +547,7 @@ void Engine::State::note_space(const Space& space) {
 
 // Everything that is not on the disk yet, and the plan.
 Result<void> Engine::State::write_down(const Plan& plan) {
-  std::map<int64_t, ObjectPtr> latest = unwritten;
+  std::map<int64_t, RestingPtr> latest = unwritten;
   for (const Change& change : plan.changes())
     if (!memory_only(change.event.object->kind())) latest[change.row] = change.kept();
   std::optional<Revision> reserve;
@@ -592,7 +614,7 @@ void Engine::State::keep_flushing(std::stop_token stop) {
 Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, const std::string& ns, Revision after) const {
   Start start;
   Revision floor = 0;
-  std::vector<ObjectPtr> objects;
+  std::vector<RestingPtr> objects;
   memory.with([&](const Memory& memory) {
     start.upto = memory.revision;
     floor = floor_of(kind, memory);
@@ -601,13 +623,12 @@ Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, con
   });
   if (after > start.upto) return revision_too_large(after, start.upto);
   if (after && after < floor) return too_old(after, floor);
-  for (Event& event : start.events) {
-    event.object = event.object->awake();
-    if (event.before) event.before = event.before->awake();
-  }
   if (after) return start;
-  for (const ObjectPtr& object : objects)
-    start.events.push_back({EventType::added, object->revision(), object->awake(), nullptr});
+  start.events.reserve(objects.size() + 1);
+  for (RestingPtr& object : objects) {
+    Revision revision = object->revision();
+    start.events.push_back({EventType::added, revision, std::move(object), nullptr});
+  }
   start.events.push_back({EventType::synced, start.upto, nullptr, nullptr});
   return start;
 }

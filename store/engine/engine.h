@@ -86,15 +86,17 @@ struct ListOptions {
   size_t limit = 0;                            // 0 = no limit
   std::string continue_token;                  // of an earlier page: same snapshot, next items
   Revision at = 0;                             // exactly this snapshot; 0 = the latest
-  bool at_rest = false;  // items as they rest (Object::at_rest): for who wants texts, or wakes one after the other
 };
 
-struct ListPage {
-  std::vector<ObjectPtr> items;     // sorted by namespace, then name
+template <typename Pointer>
+struct PageOf {
+  std::vector<Pointer> items;       // sorted by namespace, then name
   Revision revision = 0;            // of the snapshot
   std::string continue_token;       // "" on the last page
   std::optional<size_t> remaining;  // items after this page; only known without `matches`
 };
+using ListPage = PageOf<ObjectPtr>;
+using RestingPage = PageOf<RestingPtr>;
 
 // What somebody once looked at: an object as it was at a revision.
 struct Seen {
@@ -104,7 +106,7 @@ struct Seen {
 };
 
 struct Snapshot {
-  std::vector<ObjectPtr> objects;  // of every kind
+  std::vector<RestingPtr> objects;  // of every kind
   Revision revision = 0;
 };
 
@@ -164,6 +166,7 @@ class Engine {
   // Errors: gone with reason Expired (and, for an expired token, details().continue_token); bad_request for a token that is
   // none; timeout for a revision that is yet to come.
   Result<ListPage> list(const Kind& kind, const ListOptions& options) const;
+  Result<RestingPage> list_at_rest(const Kind& kind, const ListOptions& options) const;  // for who wakes one after the other
   size_t count(const Kind& kind) const;
   Usage usage() const;
   Revision revision() const;  // of the latest change that is visible

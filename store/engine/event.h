@@ -22,4 +22,15 @@ struct Event {
   ObjectPtr before;
 };
 
+// The same, for keeping.
+struct RestingEvent {
+  EventType type;
+  Revision revision = 0;
+  RestingPtr object;
+  RestingPtr before;
+};
+
+RestingEvent at_rest(const Event& event);
+Event awake(const RestingEvent& event);
+
 }  // namespace coracle::engine

@@ -22,38 +22,32 @@ size_t text_bytes_of(const Event& event) {
   return event.object->text().size() + (event.before ? event.before->text().size() : 0);
 }
 
-Event at_rest(Event event) {
-  event.object = event.object->at_rest();
-  if (event.before) event.before = event.before->at_rest();
-  return event;
+Event awake(Told told) {
+  if (auto* event = std::get_if<Event>(&told)) return std::move(*event);
+  return awake(std::get<RestingEvent>(told));
 }
 
-Event awake(Event event) {
-  if (event.object) event.object = event.object->awake();
-  if (event.before) event.before = event.before->awake();
-  return event;
-}
-
-std::optional<Result<Event>> awake(std::optional<Result<Event>> taken) {
-  if (taken && *taken) return Result<Event>(awake(**std::move(taken)));
-  return taken;
+std::optional<Result<Event>> awake(std::optional<Result<Told>> taken) {
+  if (!taken) return std::nullopt;
+  if (!*taken) return Result<Event>(taken->take_error());
+  return Result<Event>(awake(**std::move(taken)));
 }
 
 }  // namespace
 
-Event Inbox::take_first(Contents& contents) {
+Told Inbox::take_first(Contents& contents) {
   Waiting& first = contents.events.front();
   contents.superseded_bytes -= first.superseded ? first.superseded->bytes() : 0;
   awake_bytes_ -= first.awake_bytes;
-  Event event = std::move(first.event);
+  Told told = std::move(first.told);
   contents.events.pop_front();
-  return event;
+  return told;
 }
 
-std::optional<Result<Event>> Inbox::take_next(Contents& contents) {
+std::optional<Result<Told>> Inbox::take_next(Contents& contents) {
   if (!contents.begun || contents.closed) return std::nullopt;
-  if (!contents.events.empty()) return Result<Event>(take_first(contents));
-  if (contents.end) return Result<Event>(*std::exchange(contents.end, std::nullopt));
+  if (!contents.events.empty()) return Result<Told>(take_first(contents));
+  if (contents.end) return Result<Told>(*std::exchange(contents.end, std::nullopt));
   return std::nullopt;
 }
 
@@ -79,15 +73,15 @@ void Inbox::overflow(Error why) {
   contents_.notify();
 }
 
-Inbox::Tell Inbox::push(Event event, SupersededPtr superseded, bool awake) {
+Inbox::Tell Inbox::push(Told told, SupersededPtr superseded, size_t awake_bytes) {
+  Waiting waiting{std::move(told), std::move(superseded), awake_bytes};
   Tell tell = contents_.with([&](Contents& contents) {
-    if (contents.ended || contents.closed || event.revision <= contents.upto) return Tell::nobody;
+    if (contents.ended || contents.closed || waiting.revision() <= contents.upto) return Tell::nobody;
     size_t most = std::max(contents.behind_max, behind_max_);
     if (contents.events.size() < most) {
-      size_t awake_bytes = awake ? text_bytes_of(event) : 0;
       awake_bytes_ += awake_bytes;
-      contents.superseded_bytes += superseded ? superseded->bytes() : 0;
-      contents.events.push_back({std::move(event), std::move(superseded), awake_bytes});
+      contents.superseded_bytes += waiting.superseded ? waiting.superseded->bytes() : 0;
+      contents.events.push_back(std::move(waiting));
     } else {
       contents.ended = true;
       contents.end = Error(Code::gone, "the watch is too slow: more than " + std::to_string(most) + " events behind");
@@ -104,11 +98,11 @@ Inbox::Tell Inbox::push(Event event, SupersededPtr superseded, bool awake) {
 void Inbox::stand_in() {
   bool all_well = true, awaited = false;
   const StandIn* stand_in = nullptr;
-  auto next = [&](Contents& contents) -> std::optional<Event> {
+  auto next = [&](Contents& contents) -> std::optional<Told> {
     if (!all_well || !contents.stand_in || contents.events.empty()) return std::nullopt;
     stand_in = contents.stand_in;
     contents.standing_in = true;
-    contents.stood_in_upto = contents.events.front().event.revision;
+    contents.stood_in_upto = contents.events.front().revision();
     return take_first(contents);
   };
   auto leave = [&](Contents& contents) {  // unless more has come
@@ -119,15 +113,15 @@ void Inbox::stand_in() {
     return true;
   };
   do {
-    while (auto event = contents_.with(next)) all_well = stand_in->event(awake(*std::move(event)));
+    while (auto told = contents_.with(next)) all_well = stand_in->event(awake(*std::move(told)));
     if (stand_in) all_well = stand_in->rest() && all_well;
   } while (!contents_.with(leave));
   if (awaited) contents_.notify();
 }
 
-bool Inbox::begin(std::vector<Event> events, Revision upto) {
+bool Inbox::begin(std::vector<RestingEvent> events, Revision upto) {
   bool ready = contents_.with([&](Contents& contents) {
-    while (!contents.events.empty() && contents.events.front().event.revision <= upto) (void)take_first(contents);
+    while (!contents.events.empty() && contents.events.front().revision() <= upto) (void)take_first(contents);
     for (auto event = events.rbegin(); event != events.rend(); ++event)
       contents.events.push_front({std::move(*event), nullptr, 0});
     contents.behind_max = contents.events.size() + behind_max_;  // what was there at the start is nobody's delay
@@ -353,13 +347,13 @@ std::shared_ptr<Inbox> Hub::join(const Kind& kind, const std::string& ns, size_t
 
 void Hub::leave(const std::shared_ptr<Inbox>& inbox) { shared_->remove(inbox); }
 
-std::unique_ptr<Watcher> Hub::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto) {
+std::unique_ptr<Watcher> Hub::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto) {
   inbox->begin(std::move(events), upto);
   return std::make_unique<HubWatcher>(shared_, std::move(inbox), upto);
 }
 
-std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto,
-                                                      Callbacks callbacks) {
+std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events,
+                                                      Revision upto, Callbacks callbacks) {
   auto push = std::make_shared<Shared::Push>();
   push->inbox = inbox;
   inbox->subscribed = true;
@@ -374,7 +368,6 @@ void Hub::publish(const std::vector<Event>& events) {
   auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
   Shared::Inboxes asleep;
   std::vector<SupersededPtr> superseded(events.size());
-  std::vector<std::optional<Event>> resting(events.size());
   for (const auto& inbox : *inboxes) {
     bool owner = false;
     for (size_t i = 0; i < events.size(); i++) {
@@ -382,9 +375,10 @@ void Hub::publish(const std::vector<Event>& events) {
       if (!inbox->concerns(event)) continue;
       size_t bytes = inbox->subscribed || superseded[i] ? 0 : superseded_bytes_of(event);
       if (bytes > 0) superseded[i] = std::make_shared<Superseded>(shared_->superseded_bytes, bytes);
-      bool rests = inbox->awake_bytes() + text_bytes_of(event) > kAwakeBytesMax;  // it is behind
-      if (rests && !resting[i]) resting[i] = at_rest(event);
-      Inbox::Tell tell = inbox->push(rests ? *resting[i] : event, inbox->subscribed ? nullptr : superseded[i], !rests);
+      size_t text_bytes = text_bytes_of(event);
+      bool rests = inbox->awake_bytes() + text_bytes > kAwakeBytesMax;  // it is behind
+      Inbox::Tell tell = inbox->push(rests ? Told(at_rest(event)) : Told(event), inbox->subscribed ? nullptr : superseded[i],
+                                     rests ? 0 : text_bytes);
       owner |= tell == Inbox::Tell::owner;
       if (tell == Inbox::Tell::stand_in) asleep.push_back(inbox);
     }

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "runtime/base/guarded.h"
@@ -39,6 +40,9 @@ class Superseded {
 };
 using SupersededPtr = std::shared_ptr<const Superseded>;
 
+// An event as it was published, whose objects may be at hand in parsed form; or at rest, for who is behind.
+using Told = std::variant<Event, RestingEvent>;
+
 class Inbox {
  public:
   Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
@@ -46,13 +50,13 @@ class Inbox {
   // For the hub. Who is to be told that there is something to take: the owner has been.
   enum class Tell { nobody, owner, stand_in };
   bool concerns(const Event& event) const;
-  Tell push(Event event, SupersededPtr superseded, bool awake);  // of one that concerns it
-  size_t awake_bytes() const { return awake_bytes_; }            // of the events that were pushed awake
-  size_t superseded_bytes() const;                               // that it keeps alive, with others or alone
+  Tell push(Told told, SupersededPtr superseded, size_t awake_bytes);  // of one that concerns it
+  size_t awake_bytes() const { return awake_bytes_; }                  // of the events that were pushed awake
+  size_t superseded_bytes() const;                                     // that it keeps alive, with others or alone
   // Ends it, and drops what was not taken.
   void overflow(Error why);
   std::atomic<bool> subscribed = false;  // emptied by the hub thread; set before it is begun
-  bool begin(std::vector<Event> events, Revision upto);
+  bool begin(std::vector<RestingEvent> events, Revision upto);
   bool end(Error why);
   void close();     // its owner is gone: nothing is taken any more
   void stand_in();  // what there is goes to the owner's stand-in, if it still sleeps
@@ -65,9 +69,12 @@ class Inbox {
 
  private:
   struct Waiting {
-    Event event;
+    Told told;
     SupersededPtr superseded;
-    size_t awake_bytes = 0;  // of an event whose objects may be at hand in parsed form
+    size_t awake_bytes = 0;  // of an event that is not at rest
+    Revision revision() const {
+      return std::visit([](const auto& event) { return event.revision; }, told);
+    }
   };
   struct Contents {
     bool begun = false, ended = false, closed = false;
@@ -86,8 +93,8 @@ class Inbox {
   const Kind& kind_;
   const std::string ns_;
   // Under the lock of the contents.
-  Event take_first(Contents& contents);
-  std::optional<Result<Event>> take_next(Contents& contents);
+  Told take_first(Contents& contents);
+  std::optional<Result<Told>> take_next(Contents& contents);
   std::deque<Waiting> clear(Contents& contents);
 
   const size_t behind_max_;
@@ -101,8 +108,8 @@ class Hub {
   ~Hub();  // stops delivering
 
   std::shared_ptr<Inbox> join(const Kind& kind, const std::string& ns, size_t behind_max);
-  std::unique_ptr<Watcher> begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto);
-  std::unique_ptr<Subscription> begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<Event> events, Revision upto,
+  std::unique_ptr<Watcher> begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto);
+  std::unique_ptr<Subscription> begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto,
                                                    Callbacks callbacks);
   void leave(const std::shared_ptr<Inbox>& inbox);
 

@@ -13,7 +13,7 @@ const Memory::Table* Memory::table(const Kind& kind) const {
   return found == tables_.end() ? nullptr : &found->second;
 }
 
-const Memory::Entry* Memory::find(const Kind& kind, const Key& key) const {
+const Memory::Entry* Memory::find(const Kind& kind, KeyView key) const {
   const Table* objects = table(kind);
   if (!objects) return nullptr;
   auto found = objects->find(key);
@@ -25,44 +25,43 @@ size_t Memory::count(const Kind& kind) const {
   return objects ? objects->size() : 0;
 }
 
-std::vector<ObjectPtr> Memory::objects(const Kind& kind, const std::string& ns) const {
-  std::vector<ObjectPtr> found;
+std::vector<RestingPtr> Memory::objects(const Kind& kind, std::string_view ns) const {
+  std::vector<RestingPtr> found;
   const Table* all = table(kind);
   if (!all) return found;
   if (ns.empty()) found.reserve(all->size());
-  for (auto at = ns.empty() ? all->begin() : all->lower_bound(Key{ns, ""}); at != all->end(); ++at) {
+  for (auto at = ns.empty() ? all->begin() : all->lower_bound(KeyView(ns, "")); at != all->end(); ++at) {
     if (!ns.empty() && at->object->ns() != ns) break;
     found.push_back(at->object);
   }
   return found;
 }
 
-std::vector<ObjectPtr> Memory::all() const {
-  std::vector<ObjectPtr> found;
+std::vector<RestingPtr> Memory::all() const {
+  std::vector<RestingPtr> found;
   for (const auto& [name, objects] : tables_)
     for (const Entry& entry : objects) found.push_back(entry.object);
   return found;
 }
 
-std::map<int64_t, ObjectPtr> Memory::rows() const {
-  std::map<int64_t, ObjectPtr> found;
+std::map<int64_t, RestingPtr> Memory::rows() const {
+  std::map<int64_t, RestingPtr> found;
   for (const auto& [name, objects] : tables_)
     for (const Entry& entry : objects) found.emplace(entry.row, entry.object);
   return found;
 }
 
 void Memory::put(Table& table, Entry entry) {
-  bytes_ += entry.object->text().size() + kObjectOverhead;
-  Entry kept{entry.object->at_rest(), entry.row};
-  auto place = table.lower_bound(kept);
-  if (place == table.end() || place->object->key() != kept.object->key()) {
-    table.insert(place, std::move(kept));
+  bytes_ += entry.object->text_size() + kObjectOverhead;
+  auto place = table.lower_bound(entry);
+  if (place == table.end() || place->object->key() != entry.object->key()) {
+    table.insert(place, std::move(entry));
     return;
   }
-  bytes_ -= place->object->text().size() + kObjectOverhead;
+  bytes_ -= place->object->text_size() + kObjectOverhead;
   auto next = std::next(place);
   auto node = table.extract(place);  // takes the new one, which has its key
-  node.value() = std::move(kept);
+  node.value() = std::move(entry);
   table.insert(next, std::move(node));
 }
 
@@ -75,9 +74,9 @@ void Memory::apply(const Change& change) {
   const Object& object = *change.event.object;
   Table& objects = tables_[{object.kind().group, object.kind().resource}];
   if (change.event.type != EventType::deleted) {
-    put(objects, {change.event.object, change.row});
+    put(objects, {change.event.object->at_rest(), change.row});
   } else if (auto gone = objects.find(object.key()); gone != objects.end()) {
-    bytes_ -= gone->object->text().size() + kObjectOverhead;
+    bytes_ -= gone->object->text_size() + kObjectOverhead;
     objects.erase(gone);
   }
   revision = change.event.revision;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: the latest state of everything and the recent past, as the engine's lock guards it. Objects in it are at rest; reads
-// copy pointers out.
+// Memory: the latest state of everything and the recent past, as the engine's lock guards it. Reads copy pointers out.
 #pragma once
 
 #include <map>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/sys/slab_pool.h"
 #include "store/engine/window.h"
 
 namespace coracle::engine {
@@ -17,23 +17,23 @@ namespace coracle::engine {
 struct Change {
   Event event;
   int64_t row = 0;
-  ObjectPtr kept() const { return event.type == EventType::deleted ? nullptr : event.object; }  // in its row
+  RestingPtr kept() const { return event.type == EventType::deleted ? nullptr : event.object->at_rest(); }  // in its row
 };
 
 class Memory {
  public:
   struct Entry {
-    ObjectPtr object;
+    RestingPtr object;
     int64_t row = 0;  // on the disk
   };
   Memory(size_t events_max, size_t bytes_max) : window(events_max, bytes_max) {}
 
-  const Entry* find(const Kind& kind, const Key& key) const;
+  const Entry* find(const Kind& kind, KeyView key) const;
   size_t count(const Kind& kind) const;
-  std::vector<ObjectPtr> objects(const Kind& kind, const std::string& ns) const;  // "" = all; sorted
+  std::vector<RestingPtr> objects(const Kind& kind, std::string_view ns) const;  // "" = all; sorted
 
-  std::vector<ObjectPtr> all() const;
-  std::map<int64_t, ObjectPtr> rows() const;
+  std::vector<RestingPtr> all() const;
+  std::map<int64_t, RestingPtr> rows() const;
   size_t bytes() const { return bytes_; }  // of all objects: texts, and kObjectOverhead each
 
   void load(Entry entry);
@@ -45,12 +45,12 @@ class Memory {
  private:
   struct ByKey {
     using is_transparent = void;
-    static const Key& key(const Entry& entry) { return entry.object->key(); }
-    static const Key& key(const Key& key) { return key; }
+    static KeyView key(const Entry& entry) { return entry.object->key(); }
+    static KeyView key(KeyView key) { return key; }
     bool operator()(const auto& a, const auto& b) const { return key(a) < key(b); }
   };
-  using Table = std::set<Entry, ByKey>;                        // the key is in the object: no second copy of it
-  using Name = std::pair<std::string_view, std::string_view>;  // group and resource, of a Kind
+  using Table = std::set<Entry, ByKey, sys::SlabAllocator<Entry>>;  // the key is in the object: no second copy of it
+  using Name = std::pair<std::string_view, std::string_view>;       // group and resource, of a Kind
   const Table* table(const Kind& kind) const;
   void put(Table& table, Entry entry);
   std::map<Name, Table> tables_;

@@ -19,7 +19,7 @@ Result<Prepared> Prepared::make(Write write) {
   return prepared;
 }
 
-Memory::Entry Plan::latest(const Kind& kind, const Key& key) const {
+Plan::Entry Plan::latest(const Kind& kind, const Key& key) const {
   auto found = planned_.find({kind.group, kind.resource, key});
   return found != planned_.end() ? found->second : find_(kind, key);
 }
@@ -47,7 +47,7 @@ Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
 }
 
 // etcd's words, which people look up, and what to do about it here. Source: etcd rpctypes, ErrGRPCNoSpace.
-Result<void> Plan::take_space(const Prepared& write, const Memory::Entry& now) {
+Result<void> Plan::take_space(const Prepared& write, const Entry& now) {
   auto size_of = [](const ObjectPtr& object) { return object ? object->text().size() + kObjectOverhead : 0; };
   Usage& usage = space_.usage;
   size_t before = size_of(now.object), after = size_of(write.body);
@@ -63,7 +63,7 @@ Result<void> Plan::take_space(const Prepared& write, const Memory::Entry& now) {
 }
 
 Result<ObjectPtr> Plan::decide(Prepared& write) {
-  Memory::Entry now = latest(*write.kind, write.key);
+  Entry now = latest(*write.kind, write.key);
   if (!now.object && (!write.body || write.expected.value_or(0) != 0)) return not_found(*write.kind, write.key.name);
   if (now.object && write.expected == Revision(0)) return already_exists(*write.kind, write.key.name);
   if (now.object && write.expected && *write.expected != now.object->revision())
@@ -72,7 +72,7 @@ Result<ObjectPtr> Plan::decide(Prepared& write) {
 
   TRY(take_space(write, now));
   Revision revision = ++last_;
-  Memory::Entry next;
+  Entry next;
   Event event{EventType::deleted, revision, nullptr, now.object};
   if (write.body) {
     next.object = write.body->with_revision(revision, std::move(write.parsed));

@@ -36,7 +36,11 @@ struct Space {
 
 class Plan {
  public:
-  using Find = std::function<Memory::Entry(const Kind& kind, const Key& key)>;  // object null: there is none
+  struct Entry {
+    ObjectPtr object;  // null: there is none
+    int64_t row = 0;
+  };
+  using Find = std::function<Entry(const Kind& kind, const Key& key)>;
 
   Plan(Find find, Revision last, int64_t next_row, Usage usage = {})
       : find_(std::move(find)), last_(last), next_row_(next_row), space_{usage} {}
@@ -51,16 +55,16 @@ class Plan {
 
  private:
   using Name = std::tuple<std::string_view, std::string_view, Key>;
-  Memory::Entry latest(const Kind& kind, const Key& key) const;
+  Entry latest(const Kind& kind, const Key& key) const;
   Result<ObjectPtr> decide(Prepared& write);
-  Result<void> take_space(const Prepared& write, const Memory::Entry& now);
+  Result<void> take_space(const Prepared& write, const Entry& now);
 
   Find find_;
   Revision last_;
   int64_t next_row_;
   Space space_;
   std::vector<Change> changes_;
-  std::map<Name, Memory::Entry> planned_;  // what changes_ makes of the state
+  std::map<Name, Entry> planned_;  // what changes_ makes of the state
 };
 
 }  // namespace coracle::engine

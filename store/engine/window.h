@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Window: the recent events, oldest first, within limits. From it a watch goes on from an older revision, and a list shows
-// the state as it was. Objects in it are at rest. Not thread-safe: it lies under the engine's lock.
+// the state as it was. Not thread-safe: it lies under the engine's lock.
 #pragma once
 
 #include <deque>
@@ -23,13 +23,13 @@ class Window {
 
   Revision floor() const { return floor_; }  // every event after this revision is here
   // The events after `revision` (>= floor) of one kind and namespace ("" = all).
-  std::vector<Event> after(Revision revision, const Kind& kind, const std::string& ns) const;
+  std::vector<RestingEvent> after(Revision revision, const Kind& kind, const std::string& ns) const;
   // How the state at `revision` (>= floor) differs from the latest: the objects as they were, null where there was none.
-  std::map<Key, ObjectPtr> differences(Revision revision, const Kind& kind, const std::string& ns) const;
+  std::map<Key, RestingPtr> differences(Revision revision, const Kind& kind, const std::string& ns) const;
 
  private:
   void drop_oldest();
-  std::deque<Event> events_;
+  std::deque<RestingEvent> events_;
   size_t bytes_ = 0;  // of what only the window keeps
   size_t events_max_, bytes_max_;
   Revision floor_ = 0;

@@ -76,4 +76,12 @@ struct Key {       // of an object within its kind
   std::string text() const { return ns.empty() ? name : ns + "/" + name; }
 };
 
+struct KeyView {  // of a Key, or of what an object keeps of its own
+  std::string_view ns, name;
+  KeyView(std::string_view ns, std::string_view name) : ns(ns), name(name) {}
+  KeyView(const Key& key) : ns(key.ns), name(key.name) {}
+  explicit operator Key() const { return {std::string(ns), std::string(name)}; }
+  auto operator<=>(const KeyView&) const = default;
+};
+
 }  // namespace coracle

@@ -3,6 +3,9 @@
 //
 // The body handed to make() is not kept: most objects rest unread for most of their life, and the text is a quarter of
 // the parsed form. What json() makes lies in a block of its own.
+//
+// An object at rest knows who is awake of it by a bare pointer: that one takes itself out before it is gone, and whoever finds it
+// holds on to it (weak_from_this) or, when nobody does any more, makes another.
 #include "store/object/object.h"
 
 #include <algorithm>
@@ -18,7 +21,9 @@
 #include "runtime/base/json_walk.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/page_pool.h"
+#include "runtime/sys/slab_pool.h"
 #include "store/object/markup.h"
+#include "store/object/packed_text.h"
 #include "store/object/status.h"
 
 namespace coracle {
@@ -99,9 +104,9 @@ class SnapshotMemory : public json::memory_resource {
 };
 
 // Who is awake is looked up and noted under one of these; an object has no lock of its own, for there are many.
-std::mutex& awake_mutex(const void* facts) {
+std::mutex& awake_mutex(const RestingObject* object) {
   static std::array<std::mutex, 32> all;
-  return all[(reinterpret_cast<uintptr_t>(facts) >> 6) % all.size()];
+  return all[(reinterpret_cast<uintptr_t>(object) >> 6) % all.size()];
 }
 
 // What was parsed lately, so that who looks again soon does not parse again. The oldest goes first.
@@ -258,6 +263,15 @@ std::string_view member(const json::object& map, std::string_view name) {
   return text ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
+size_t size_of(const std::string_view (&pieces)[3]) { return pieces[0].size() + pieces[1].size() + pieces[2].size(); }
+
+bool rests_packed(const Kind& kind) { return kind == kEvent; }
+
+bool holds(std::string_view text, std::string_view word) {
+  std::string needle = quoted(word);
+  return ::memmem(text.data(), text.size(), needle.data(), needle.size()) != nullptr;
+}
+
 }  // namespace
 
 void forget_parsed() {
@@ -275,16 +289,14 @@ Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
   if (!found || !found->is_object()) return invalid_field("metadata", "Required value", "FieldValueRequired");
   const json::object& metadata = found->get_object();
 
-  auto facts = std::make_shared<Facts>();
-  facts->kind = &kind;
-  facts->key.name = TRY(string_field(metadata, "name"));
-  facts->key.ns = TRY(string_field(metadata, "namespace"));
-  facts->uid = TRY(string_field(metadata, "uid"));
-  facts->revision = TRY(revision_field(metadata));
-  if (facts->key.name.empty()) return invalid_field("metadata.name", "Required value", "FieldValueRequired");
-  if (kind.namespaced && facts->key.ns.empty())
-    return invalid_field("metadata.namespace", "Required value", "FieldValueRequired");
-  if (!kind.namespaced && !facts->key.ns.empty())
+  Key key;
+  key.name = TRY(string_field(metadata, "name"));
+  key.ns = TRY(string_field(metadata, "namespace"));
+  std::string uid = TRY(string_field(metadata, "uid"));
+  Revision revision = TRY(revision_field(metadata));
+  if (key.name.empty()) return invalid_field("metadata.name", "Required value", "FieldValueRequired");
+  if (kind.namespaced && key.ns.empty()) return invalid_field("metadata.namespace", "Required value", "FieldValueRequired");
+  if (!kind.namespaced && !key.ns.empty())
     return invalid_field("metadata.namespace", "Forbidden: not allowed on this type", "FieldValueForbidden");
   TRY(check_string_map(metadata, "labels"));
   TRY(check_string_map(metadata, "annotations"));
@@ -293,39 +305,95 @@ Result<ObjectPtr> Object::make(const Kind& kind, const json::value& body) {
 
   Canonical canonical = CanonicalWriter(kind == kControllerRevision).write(body.get_object());
   if (!is_json_object(canonical.text)) return invalid_field(std::string(kind.kind), "nested too deeply, or not UTF-8");
-  facts->revision_at = canonical.revision_at;
-  facts->revision_size = canonical.revision_size;
-  facts->text = std::move(canonical.text);
-  return wrap(std::move(facts));
+  return std::make_shared<const Object>(
+      Private(),
+      RestingObject::make({&kind, key, uid, revision, {canonical.text}, canonical.revision_at, canonical.revision_size}),
+      std::string());
 }
 
-Result<ObjectPtr> Object::from_text(const Kind& kind, Key key, Revision revision, std::string uid, std::string text) {
+// ---- at rest ----
+
+RestingObject::RestingObject(Private, const Parts& parts)
+    : ns_size_(uint32_t(parts.key.ns.size())),
+      name_size_(uint32_t(parts.key.name.size())),
+      uid_size_(uint32_t(parts.uid.size())),
+      text_size_(uint32_t(parts.text_size ? parts.text_size : size_of(parts.text))),
+      packed_size_(uint32_t(parts.text_size ? size_of(parts.text) : 0)),
+      revision_at_(uint32_t(parts.revision_at)),
+      revision_size_(uint32_t(parts.revision_size)),
+      kind_(parts.kind),
+      revision_(parts.revision) {
+  auto* to = reinterpret_cast<char*>(this + 1);
+  for (std::string_view each : {parts.key.ns, parts.key.name, parts.uid, parts.text[0], parts.text[1], parts.text[2]})
+    to = std::copy(each.begin(), each.end(), to);
+}
+
+size_t RestingObject::memory_size(const Parts& parts) {
+  return sizeof(RestingObject) + parts.key.ns.size() + parts.key.name.size() + parts.uid.size() + size_of(parts.text);
+}
+
+RestingPtr RestingObject::make(const Parts& parts) {
+  return RestingPtr(new (sys::SlabPool::of_process().take(memory_size(parts))) RestingObject(Private(), parts));
+}
+
+RestingPtr RestingObject::make_packed(const Parts& parts, std::string_view whole_text) {
+  std::string packed = pack_text(whole_text);
+  if (packed.empty()) return make(parts);
+  return make(
+      {parts.kind, parts.key, parts.uid, parts.revision, {packed}, parts.revision_at, parts.revision_size, whole_text.size()});
+}
+
+Result<RestingPtr> RestingObject::from_text(const Kind& kind, KeyView key, Revision revision, std::string_view uid,
+                                            std::string_view text) {
   if (!is_json_object(text))
-    return Error(Code::internal, kind.qualified_resource() + " " + quoted(key.text()) + ": stored text is damaged");
-  auto facts = std::make_shared<Facts>();
-  facts->kind = &kind;
-  facts->key = std::move(key);
-  facts->revision = revision;
-  facts->uid = std::move(uid);
-  facts->text = std::move(text);
-  return wrap(std::move(facts));
+    return Error(Code::internal, kind.qualified_resource() + " " + quoted(Key(key).text()) + ": stored text is damaged");
+  Parts parts{&kind, key, uid, revision, {text}};
+  return rests_packed(kind) ? make_packed(parts, text) : make(parts);
 }
 
-ObjectPtr Object::at_rest() const {
-  if (resting_) return shared_from_this();
-  std::lock_guard lock(awake_mutex(facts_.get()));
-  if (facts_->awake.expired()) facts_->awake = weak_from_this();
-  ObjectPtr found = facts_->resting.lock();
-  if (!found) facts_->resting = found = std::make_shared<const Object>(Private(), facts_, true);
-  return found;
+std::string_view RestingObject::text(std::string& room) const {
+  room.clear();
+  if (!is_packed()) return kept();
+  return room = unpack_text(kept(), text_size_);
 }
 
-ObjectPtr Object::awake() const {
-  if (!resting_) return shared_from_this();
-  std::lock_guard lock(awake_mutex(facts_.get()));
-  ObjectPtr found = facts_->awake.lock();
-  if (!found) facts_->awake = found = wrap(facts_);
-  return found;
+void intrusive_ptr_add_ref(const RestingObject* object) noexcept { object->holders_.fetch_add(1, std::memory_order_relaxed); }
+
+void intrusive_ptr_release(const RestingObject* object) noexcept {
+  if (object->holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  size_t size = object->memory_size();
+  object->~RestingObject();
+  sys::SlabPool::of_process().give(const_cast<RestingObject*>(object), size);
+}
+
+ObjectPtr RestingObject::awake() const {
+  std::string unpacked;
+  for (bool ready = !is_packed();; ready = true) {
+    std::unique_lock lock(awake_mutex(this));
+    if (awake_)
+      if (ObjectPtr found = awake_->weak_from_this().lock()) return found;
+    if (ready) return std::make_shared<const Object>(Object::Private(), RestingPtr(this), std::move(unpacked));
+    lock.unlock();
+    unpacked = unpack_text(kept(), text_size_);
+  }
+}
+
+bool RestingObject::mentions(std::string_view word) const {
+  std::string room;
+  return holds(text(room), word);
+}
+
+// ---- awake ----
+
+// Either nobody else knows of `resting` yet, or its lock is held.
+Object::Object(Private, RestingPtr resting, std::string text)
+    : resting_(std::move(resting)), key_(resting_->key()), uid_(resting_->uid()), text_(std::move(text)) {
+  resting_->awake_ = this;
+}
+
+Object::~Object() {
+  std::lock_guard lock(awake_mutex(resting_.get()));
+  if (resting_->awake_ == this) resting_->awake_ = nullptr;
 }
 
 void Object::take_over(json::value parsed) const {
@@ -337,22 +405,18 @@ void Object::take_over(json::value parsed) const {
 
 ObjectPtr Object::with_revision(Revision revision, json::value body) const {
   std::string digits = std::to_string(revision);
-  const Facts& old = *facts_;
-  if (!old.revision_at) {  // the text came from elsewhere: read it once to find the place
-    json::value read = MUST(parse_json(old.text));
+  const RestingObject& old = *resting_;
+  if (!old.revision_at_) {  // the text came from elsewhere: read it once to find the place
+    json::value read = MUST(parse_json(text()));
     coracle::make(read, "metadata.resourceVersion") = digits;
-    return MUST(make(*old.kind, read));
+    return MUST(make(kind(), read));
   }
-  auto facts = std::make_shared<Facts>();
-  facts->kind = old.kind;
-  facts->key = old.key;
-  facts->uid = old.uid;
-  facts->revision = revision;
-  facts->revision_at = old.revision_at;
-  facts->revision_size = digits.size();
-  facts->text.reserve(old.text.size() + digits.size());
-  facts->text.append(old.text, 0, old.revision_at).append(digits).append(old.text, old.revision_at + old.revision_size);
-  ObjectPtr out = wrap(std::move(facts));
+  std::string_view before = text().substr(0, old.revision_at_), after = text().substr(old.revision_at_ + old.revision_size_);
+  RestingObject::Parts parts{&kind(), key_, uid_, revision, {before, digits, after}, before.size(), digits.size()};
+  std::string whole;
+  if (rests_packed(kind())) whole.reserve(size_of(parts.text)), whole.append(before).append(digits).append(after);
+  RestingPtr resting = whole.empty() ? RestingObject::make(parts) : RestingObject::make_packed(parts, whole);
+  auto out = std::make_shared<const Object>(Private(), std::move(resting), std::move(whole));
   out->take_over(std::move(body));
   return out;
 }
@@ -360,7 +424,7 @@ ObjectPtr Object::with_revision(Revision revision, json::value body) const {
 bool Object::same_as(const Object& stored) const {
   std::string digits = std::to_string(stored.revision());
   std::string_view mine = text(), other = stored.text();
-  size_t at = facts_->revision_at, size = facts_->revision_size;
+  size_t at = resting_->revision_at_, size = resting_->revision_size_;
   if (!at || other.size() + size != mine.size() + digits.size()) return false;
   return other.substr(0, at) == mine.substr(0, at) && other.substr(at, digits.size()) == digits &&
          other.substr(at + digits.size()) == mine.substr(at + size);
@@ -386,17 +450,10 @@ const json::value& Object::json() const {
   return json_;
 }
 
-// Whether somebody who holds the same object at rest would come upon this one.
-bool Object::can_be_found() const {
-  if (resting_) return false;
-  std::lock_guard lock(awake_mutex(facts_.get()));
-  return facts_->awake.lock().get() == this && !facts_->resting.expired();
-}
+bool Object::mentions(std::string_view word) const { return holds(text(), word); }
 
-bool Object::mentions(std::string_view word) const {
-  std::string needle = quoted(word);
-  return ::memmem(text().data(), text().size(), needle.data(), needle.size()) != nullptr;
-}
+// Whether somebody else holds it at rest, and would come upon this one.
+bool Object::can_be_found() const { return resting_->holders_.load(std::memory_order_relaxed) > 1; }
 
 const json::object& Object::labels() const { return get_object(json(), "metadata.labels"); }
 std::string_view Object::label(std::string_view name) const { return member(labels(), name); }

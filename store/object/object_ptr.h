@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ObjectPtr for those who hand objects on and do not look at more than their parsed form. object.h has the rest.
+// ObjectPtr and RestingPtr for those who hand objects on and do not look at more than their parsed form. object.h has the rest.
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <memory>
 
 #include "runtime/base/json.h"
@@ -10,6 +11,11 @@ namespace coracle {
 
 class Object;
 using ObjectPtr = std::shared_ptr<const Object>;
+
+class RestingObject;
+using RestingPtr = boost::intrusive_ptr<const RestingObject>;
+void intrusive_ptr_add_ref(const RestingObject* object) noexcept;
+void intrusive_ptr_release(const RestingObject* object) noexcept;
 
 // object.json(): thread-safe, parsed on first use, good as long as the object is held.
 const json::value& json_of(const Object& object);

@@ -68,8 +68,7 @@ void Cluster::tell(Actor actor) {
   for (Page& page : pages_) {
     while (auto event = MUST(page.watcher->take(stopped.get_token(), {}))) {
       bool gone = event->type == engine::EventType::deleted;
-      ObjectPtr before = event->before ? event->before->awake() : nullptr;
-      changes.push_back({page.kind, before, gone ? nullptr : event->object->awake(), event->revision});
+      changes.push_back({page.kind, event->before, gone ? nullptr : event->object, event->revision});
     }
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.revision < b.revision; });

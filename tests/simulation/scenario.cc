@@ -158,7 +158,8 @@ class Scenario {
 
   void hear(Actor actor, const Change& change) {
     outcome_.calls++;
-    for (uint64_t part : {uint64_t(actor), uint64_t(change.revision), uint64_t(std::hash<std::string>()(change.any().text()))})
+    for (uint64_t part :
+         {uint64_t(actor), uint64_t(change.revision), uint64_t(std::hash<std::string_view>()(change.any().text()))})
       outcome_.print = (outcome_.print ^ part) * 0x100000001b3;
     if (daemon_) daemon_->client.hear(change);
     world_.hear(actor, change);

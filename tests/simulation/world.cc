@@ -11,7 +11,7 @@ World::World(Cluster& cluster, const Clock& clock) : clock(clock), cluster_(clus
 
 void World::look_anew() {
   tables_.clear();
-  for (const ObjectPtr& object : cluster_.engine().snapshot().objects) {
+  for (const RestingPtr& object : cluster_.engine().snapshot().objects) {
     ObjectPtr awake = object->awake();
     tables_[{awake->kind().group, awake->kind().resource}][awake->key()].now = awake;
   }

@@ -27,7 +27,7 @@ void answer_pods(Call& call) {
   options.matches = [node = call.house.config.node_name](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == node;
   };
-  auto page = call.house.registry.engine().list(kPod, options);
+  auto page = call.house.registry.engine().list_at_rest(kPod, options);
   if (!page) return answer_error(call, page.error());
   const schema::KindInfo* asked = std::exchange(call.info, schema::catalog().by_resource("", "v1", "pods"));
   answer_list(call, *page);

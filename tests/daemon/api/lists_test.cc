@@ -98,16 +98,5 @@ TEST_F(Lists, of_another_version_than_the_stored_one_are_converted) {
   EXPECT_EQ(get_array(get_array(table, "rows")[0], "cells").at(0).as_string(), "a");
 }
 
-TEST_F(Lists, look_into_one_object_after_the_other) {
-  for (const char* name : {"a", "b", "c"}) create(name);
-  forget_parsed();
-  registry::ListRequest request;
-  request.at_rest = true;
-  request.options.label_selector = "l=y";
-  engine::ListPage page = MUST(world.registry->list(kConfigMap, request));
-  ASSERT_EQ(page.items.size(), 2u);
-  for (const ObjectPtr& object : page.items) EXPECT_NE(object->awake(), object);
-}
-
 }  // namespace
 }  // namespace coracle::api

@@ -19,7 +19,7 @@ class Table : public testing::Test {
  protected:
   // Puts it in, looks inside as a worker does, and says who was looked into.
   std::weak_ptr<const Object> put(const ObjectPtr& object, bool admitted = false) {
-    table.change(object->uid(), [&](DesiredPod& desired) { desired.object = object, desired.admitted = admitted; });
+    table.change(object->uid(), [&](RestingPod& desired) { desired.object = object->at_rest(), desired.admitted = admitted; });
     std::optional<DesiredPod> got = table.get(object->uid());
     EXPECT_EQ(get_string(got->object->json(), "metadata.name"), object->name());
     return got->object;
@@ -31,7 +31,7 @@ TEST_F(Table, keeps_no_parsed_form_of_a_pod) {
   std::weak_ptr<const Object> seen = put(pod("a"));
   forget_parsed();
   EXPECT_TRUE(seen.expired());
-  table.change_existing("u-a", [](DesiredPod& desired) { desired.mirror = pod("a"); });
+  table.change_existing("u-a", [](RestingPod& desired) { desired.mirror = pod("a")->at_rest(); });
   seen = table.get("u-a")->mirror;
   forget_parsed();
   EXPECT_TRUE(seen.expired());

@@ -44,7 +44,8 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
   void on_event(const WatchEvent& event) override {
     static constexpr const char* kNames[] = {"ADDED", "MODIFIED", "DELETED"};
     if (event.object)
-      push(R"({"type":")" + std::string(kNames[size_t(event.type)]) + R"(","object":)" + event.object->text() + "}\n");
+      push(R"({"type":")" + std::string(kNames[size_t(event.type)]) + R"(","object":)" + std::string(event.object->text()) +
+           "}\n");
   }
   void on_end(const Error& why) override {
     push(R"({"type":"ERROR","object":)" + to_text(to_status(why)) + "}\n");
@@ -97,7 +98,7 @@ struct FakeServer::State {
     response.set_content(to_text(to_status(error)), "application/json");
   }
   void answer(httplib::Response& response, const Result<ObjectPtr>& result) {
-    if (result) response.set_content((*result)->text(), "application/json");
+    if (result) response.set_content(std::string((*result)->text()), "application/json");
     else answer(response, result.error());
   }
   void handle(const httplib::Request& request, httplib::Response& response);

@@ -61,7 +61,7 @@ TEST_F(CopyTest, holds_everything_soft_writes_too) {
   write_copy_of_now();
   Copy copy = MUST(read());
   ASSERT_EQ(copy.objects.size(), 2u);
-  EXPECT_EQ(copy.objects[1]->text(), MUST(engine().get(kConfigMap, key("b")))->text());
+  EXPECT_EQ(copy.objects[1]->awake()->text(), MUST(engine().get(kConfigMap, key("b")))->text());
   EXPECT_EQ(copy.label.taken, "2026-01-02T03:04:05Z");
   EXPECT_EQ(copy.label.node, "edge");
   EXPECT_EQ(copy.label.revision, engine().revision());
@@ -135,7 +135,7 @@ TEST_F(CopyTest, finds_a_byte_that_turned_over) {
 
 TEST_F(CopyTest, a_store_made_of_it_goes_on_above_both) {
   put("b", "1"), put("a", "1"), put("b", "2");
-  std::vector<ObjectPtr> objects = engine().snapshot().objects;
+  std::vector<RestingPtr> objects = engine().snapshot().objects;
   ASSERT_TRUE(write_store(directory_ / "new.db", objects, 5000));
   close();
   for (const char* suffix : {"", "-wal"}) std::filesystem::remove(path() + suffix);

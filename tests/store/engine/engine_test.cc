@@ -154,7 +154,7 @@ TEST_F(EngineTest, holds_everything_after_a_clean_stop) {
   (void)MUST(engine().remove(kConfigMap, key("d"), std::nullopt, Durability::soft));
   ObjectPtr pod = MUST(engine().write({&kPod, key("a"), body("a", "pod"), Revision(0)}, Durability::durable));
   Revision before = engine().revision();
-  std::string text = MUST(engine().get(kConfigMap, key("b")))->text();
+  std::string text(MUST(engine().get(kConfigMap, key("b")))->text());
   reopen();
   EXPECT_EQ(engine().revision(), before);
   EXPECT_EQ(names(), (std::vector<std::string>{"a", "b", "c"}));
@@ -264,6 +264,30 @@ TEST_F(ForgetfulTest, what_the_disk_has_of_it_from_before_goes) {
   EXPECT_EQ(engine().check(), std::vector<std::string>());
   put("c", "1");
   EXPECT_EQ(rows_of_a_copy(), 2u) << "b and c";
+}
+
+TEST_F(EngineTest, a_list_at_rest_is_the_list) {
+  for (const char* name : {"a", "b", "c"}) put(name, name);
+  ListOptions options{.matches = [](const Object& object) { return object.name() != "b"; }};
+  ListPage awake = MUST(engine().list(kConfigMap, options));
+  RestingPage resting = MUST(engine().list_at_rest(kConfigMap, options));
+  ASSERT_EQ(resting.items.size(), 2u);
+  EXPECT_EQ(resting.revision, awake.revision);
+  for (size_t i = 0; i < 2; i++) EXPECT_EQ(resting.items[i], awake.items[i]->at_rest());
+  RestingPage first = MUST(engine().list_at_rest(kConfigMap, {.limit = 1}));
+  EXPECT_EQ(first.remaining, 2u);
+  RestingPage rest = MUST(engine().list_at_rest(kConfigMap, {.continue_token = first.continue_token}));
+  EXPECT_EQ(rest.items.size(), 2u);
+}
+
+TEST_F(EngineTest, what_rests_packed_is_on_the_disk_as_it_is) {
+  json::value event = body("e", "text that comes again and again: text that comes again and again");
+  event.as_object()["kind"] = "Event";
+  std::string text(MUST(engine().write({&kEvent, key("e"), event, Revision(0)}, Durability::durable))->text());
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
+  reopen();
+  EXPECT_EQ(MUST(engine().get(kEvent, key("e")))->text(), text);
+  EXPECT_EQ(engine().check(), std::vector<std::string>());
 }
 
 TEST_F(EngineTest, goes_on_above_every_revision_after_a_crash) {

@@ -17,6 +17,11 @@ constexpr const char* kWeb = R"({"apiVersion":"v1","kind":"Pod","metadata":{"nam
 
 Result<ObjectPtr> made(const char* text, const Kind& kind = kPod) { return Object::make(kind, *parse_json(text)); }
 
+std::string text_of(const RestingPtr& object) {
+  std::string room;
+  return std::string(object->text(room));
+}
+
 TEST(Object, reads_metadata) {
   ObjectPtr pod = MUST(made(kWeb));
   EXPECT_EQ(pod->key(), (Key{"default", "web"}));
@@ -65,12 +70,14 @@ TEST(Object, refuses_malformed_metadata_by_field) {
   EXPECT_FALSE(made(R"({"metadata":{"name":"a","namespace":"b"}})", kNode));
 }
 
-TEST(Object, from_text_refuses_damage) {
+TEST(Object, at_rest_from_text_refuses_damage) {
   for (const char* text : {"", "[]", "{", "{} x", "nonsense"})
-    EXPECT_EQ(Object::from_text(kPod, {"a", "b"}, 1, "u", text).error().code(), Code::internal) << text;
-  ObjectPtr node = MUST(Object::from_text(kNode, {"", "n"}, 3, "u", R"({"metadata":{"name":"n"}})"));
+    EXPECT_EQ(RestingObject::from_text(kPod, {"a", "b"}, 1, "u", text).error().code(), Code::internal) << text;
+  RestingPtr node = MUST(RestingObject::from_text(kNode, {"", "n"}, 3, "u", R"({"metadata":{"name":"n"}})"));
   EXPECT_EQ(node->revision(), 3u);
-  EXPECT_EQ(get_string(node->json(), "metadata.name"), "n");
+  EXPECT_EQ(node->key(), KeyView("", "n"));
+  EXPECT_EQ(node->uid(), "u");
+  EXPECT_EQ(get_string(node->awake()->json(), "metadata.name"), "n");
 }
 
 TEST(Object, takes_another_revision_without_being_parsed) {
@@ -80,10 +87,10 @@ TEST(Object, takes_another_revision_without_being_parsed) {
   EXPECT_EQ(get_string(later->json(), "metadata.resourceVersion"), "12345");
   EXPECT_EQ(later->with_revision(7)->text(), pod->text());
   EXPECT_TRUE(pod->same_as(*later));
-  ObjectPtr loaded = MUST(Object::from_text(kPod, pod->key(), 12345, "u1", later->text()));
+  ObjectPtr loaded = MUST(RestingObject::from_text(kPod, pod->key(), 12345, "u1", later->text()))->awake();
   EXPECT_TRUE(pod->same_as(*loaded));
   EXPECT_EQ(loaded->with_revision(7)->text(), pod->text());
-  EXPECT_EQ(loaded->at_rest()->text(), loaded->text());
+  EXPECT_EQ(text_of(loaded->at_rest()), loaded->text());
   json::value other = pod->json();
   make(other, "metadata.uid") = "u2";
   EXPECT_FALSE(MUST(Object::make(kPod, other))->same_as(*loaded));
@@ -120,18 +127,30 @@ TEST(Object, what_it_took_over_is_copied_by_many_at_once) {
 
 TEST(Object, at_rest_is_the_same_and_awake_is_one_for_all) {
   ObjectPtr pod = MUST(made(kWeb));
-  ObjectPtr resting = pod->at_rest();
-  EXPECT_EQ(resting->text(), pod->text());
+  RestingPtr resting = pod->at_rest();
+  EXPECT_EQ(text_of(resting), pod->text());
+  EXPECT_EQ(resting->text_size(), pod->text().size());
+  EXPECT_EQ(resting->kind(), pod->kind());
   EXPECT_EQ(resting->key(), pod->key());
   EXPECT_EQ(resting->uid(), pod->uid());
-  EXPECT_EQ(resting->at_rest(), resting);
+  EXPECT_EQ(resting->revision(), pod->revision());
+  EXPECT_TRUE(resting->mentions("ReplicaSet"));
+  EXPECT_FALSE(resting->mentions("Replica"));
   EXPECT_EQ(resting->awake(), pod);  // who holds it looks at the same
-  EXPECT_EQ(pod->awake(), pod);
   EXPECT_EQ(&resting->awake()->json(), &pod->json());
 }
 
+TEST(Object, many_wake_one_and_let_go_of_it) {
+  RestingPtr resting = MUST(made(kWeb))->at_rest();
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int n = 0; n < 20000; ++n) EXPECT_EQ(resting->awake()->name(), "web");
+    });
+}
+
 TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
-  ObjectPtr resting = MUST(made(kWeb))->at_rest();
+  RestingPtr resting = MUST(made(kWeb))->at_rest();
   ObjectPtr looked = resting->awake();
   std::weak_ptr<const Object> seen = looked;
   EXPECT_EQ(get_string(looked->json(), "metadata.name"), "web");
@@ -140,8 +159,8 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   ObjectPtr held = resting->awake();
   size_t parsed = 0;
   for (int i = 0; parsed < kKeptParsedBytes; ++i) {
-    ObjectPtr other = MUST(made(kWeb))->at_rest();
-    parsed += other->text().size();
+    RestingPtr other = MUST(made(kWeb))->at_rest();
+    parsed += other->text_size();
     (void)other->awake()->json();
   }
   EXPECT_FALSE(seen.expired());
@@ -152,7 +171,7 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
 }
 
 TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
-  ObjectPtr resting = MUST(made(kWeb))->at_rest(), other = MUST(made(kWeb))->at_rest();
+  RestingPtr resting = MUST(made(kWeb))->at_rest(), other = MUST(made(kWeb))->at_rest();
   ObjectPtr held = other->awake();
   std::weak_ptr<const Object> seen;
   {
@@ -170,7 +189,8 @@ TEST(Object, what_was_parsed_is_forgotten_when_told_but_what_is_held) {
 }
 
 TEST(Object, all_who_keep_it_keep_one) {
-  ObjectPtr object = MUST(made(kWeb)), resting = object->at_rest();
+  ObjectPtr object = MUST(made(kWeb));
+  RestingPtr resting = object->at_rest();
   EXPECT_EQ(object->at_rest(), resting);
   EXPECT_EQ(resting->awake()->at_rest(), resting);
   object.reset();
@@ -188,7 +208,7 @@ TEST(Object, what_nobody_keeps_is_not_kept_parsed) {
 }
 
 TEST(Object, many_threads_wake_one) {
-  ObjectPtr resting = MUST(made(kWeb))->at_rest();
+  RestingPtr resting = MUST(made(kWeb))->at_rest();
   std::vector<std::jthread> threads;
   std::atomic<int> right = 0;
   for (int i = 0; i < 4; ++i)
@@ -197,6 +217,44 @@ TEST(Object, many_threads_wake_one) {
     });
   threads.clear();
   EXPECT_EQ(right, 8000);
+}
+
+constexpr const char* kStarted = R"({"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1","namespace":"default","uid":"u1",
+  "resourceVersion":"7"},"involvedObject":{"kind":"Pod","namespace":"default","name":"web"},"reason":"Started",
+  "message":"Started container web","source":{"component":"kubelet","host":"edge"},"count":1,"type":"Normal"})";
+
+TEST(Object, an_event_is_the_same_when_it_has_rested) {
+  ObjectPtr event = MUST(made(kStarted, kEvent))->with_revision(1234567);
+  RestingPtr resting = event->at_rest();
+  EXPECT_EQ(resting->awake(), event);
+  std::string room;
+  EXPECT_EQ(resting->text(room), event->text());
+  EXPECT_FALSE(room.empty()) << "it is packed";
+  EXPECT_EQ(resting->text_size(), event->text().size());
+  EXPECT_TRUE(resting->mentions("Started"));
+  EXPECT_FALSE(resting->mentions("Killing"));
+  std::string text(event->text());
+  event.reset();
+  ObjectPtr again = resting->awake();
+  EXPECT_EQ(again->text(), text);
+  EXPECT_TRUE(again->mentions("kubelet"));
+  EXPECT_EQ(get_string(again->json(), "metadata.resourceVersion"), "1234567");
+  EXPECT_EQ(again->with_revision(8)->text(), MUST(made(kStarted, kEvent))->with_revision(8)->text());
+  EXPECT_TRUE(MUST(made(kStarted, kEvent))->same_as(*again));
+  RestingPtr loaded = MUST(RestingObject::from_text(kEvent, again->key(), 1234567, "u1", text));
+  EXPECT_EQ(loaded->awake()->text(), text);
+}
+
+TEST(Object, many_threads_wake_an_event) {
+  RestingPtr resting = MUST(made(kStarted, kEvent))->with_revision(7)->at_rest();
+  std::vector<std::jthread> threads;
+  std::atomic<int> right = 0;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < 1000; ++j) right += get_string(resting->awake()->json(), "metadata.name") == "web.1";
+    });
+  threads.clear();
+  EXPECT_EQ(right, 4000);
 }
 
 TEST(Object, refuses_what_could_not_be_read_again) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed texts: what went in comes out, and events become short.
+#include "store/object/packed_text.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace coracle {
+namespace {
+
+TEST(PackedText, what_was_packed_comes_out_again) {
+  std::mt19937 random(1);
+  for (size_t size : {100, 700, 5000, 100'000, 1'500'000}) {
+    std::string text;
+    while (text.size() < size) text += "word" + std::to_string(random() % 50) + "\",";
+    std::string packed = pack_text(text);
+    ASSERT_FALSE(packed.empty()) << size;
+    EXPECT_LT(packed.size(), text.size() / 2);
+    EXPECT_EQ(unpack_text(packed, text.size()), text);
+  }
+}
+
+TEST(PackedText, what_cannot_be_packed_stays_as_it_is) {
+  std::mt19937 random(2);
+  std::string noise;
+  for (int i = 0; i < 1000; ++i) noise += char(random());
+  EXPECT_EQ(pack_text(noise), "");
+  EXPECT_EQ(pack_text(""), "");
+  EXPECT_EQ(pack_text("x"), "");
+}
+
+TEST(PackedText, an_event_takes_a_third_of_its_length) {
+  const std::string event =
+      R"({"apiVersion":"v1","kind":"Event","metadata":{"name":"shop-7c9d8b6f5d-x2x9q.187c3f4e8a0b1c2d","namespace":"shop",)"
+      R"("uid":"3f2a1b0c-9d8e-4f7a-8b6c-5d4e3f2a1b0c","resourceVersion":"184213","creationTimestamp":"2026-03-04T10:11:12Z"},)"
+      R"("involvedObject":{"kind":"Pod","namespace":"shop","name":"shop-7c9d8b6f5d-x2x9q",)"
+      R"("uid":"0a9b8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d","apiVersion":"v1","resourceVersion":"184201",)"
+      R"("fieldPath":"spec.containers{shop}"},"reason":"Pulled","message":"Container image \"registry.example/shop:3.2.1\" )"
+      R"(already present on machine","source":{"component":"kubelet","host":"till-3"},"firstTimestamp":"2026-03-04T10:11:12Z",)"
+      R"("lastTimestamp":"2026-03-04T10:11:12Z","count":1,"type":"Normal","eventTime":null,"reportingComponent":"kubelet",)"
+      R"("reportingInstance":"till-3"})";
+  std::string packed = pack_text(event);
+  EXPECT_LT(packed.size(), event.size() / 3 + 20);
+  EXPECT_EQ(unpack_text(packed, event.size()), event);
+}
+
+}  // namespace
+}  // namespace coracle
