@@ -28,6 +28,10 @@ Patience patience_for(std::chrono::seconds timeout, const std::stop_token& stop)
   return {std::chrono::steady_clock::now() + timeout, stop};
 }
 
+bool is_redirect(int status) {
+  return (status >= 301 && status <= 303) || status == 307 || status == 308;
+}
+
 ActionResult http_probe(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
                         std::stop_token stop) {
   static const json::value nothing;
@@ -50,14 +54,15 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, s
   for (int redirects = 0; redirects <= kRedirectsMax; ++redirects) {
     auto reply = http_get(url, headers, patience);
     if (!reply) return {false, "Get \"" + url.text() + "\": " + reply.error().text()};
+    const ActionResult odd{true, "Probe terminated redirects, Response body: " + as_utf8(reply->body)};
     if (reply->status < 200 || reply->status >= 400)
       return {false, "HTTP probe failed with statuscode: " + std::to_string(reply->status)};
-    bool redirect = reply->status >= 300 && reply->status != 304 && !reply->location.empty();
-    if (!redirect) return {true, ""};
+    if (reply->status < 300) return {true, ""};
+    if (!is_redirect(reply->status) || reply->location.empty()) return odd;
     auto next = resolve(url, reply->location);
     if (!next) return {false, "Get \"" + url.text() + "\": malformed Location " + coracle::quoted(reply->location)};
     // Another host's answer says nothing about this container, and is not asked for.
-    if (next->host != url.host) return {true, ""};
+    if (next->host != url.host) return odd;
     url = *std::move(next);
   }
   return {false, "stopped after " + std::to_string(kRedirectsMax) + " redirects"};
@@ -73,14 +78,14 @@ ActionResult tcp_connect(const json::value& action, const ActionTarget& target, 
   if (host.empty()) host = target.address;
   auto connection = Connection::open(host, *port, patience_for(timeout, stop));
   if (connection) return {true, ""};
-  return {false, "dial tcp " + host_and_port(host, *port) + ": " + connection.error().text()};
+  return {false, connection.error().text()};
 }
 
 ActionResult grpc_check(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
                         std::stop_token stop) {
   uint16_t port = uint16_t(get_int(action, "port"));
   auto serving = is_serving(target.address, port, get_string(action, "service"), patience_for(timeout, stop));
-  if (!serving) return {false, "health check of " + host_and_port(target.address, port) + ": " + serving.error().text()};
+  if (!serving) return {false, serving.error().text()};
   return {*serving, *serving ? "" : "service unhealthy (responded with something other than \"SERVING\")"};
 }
 

@@ -23,7 +23,7 @@ struct ActionTarget {
 
 struct ActionResult {
   bool success = false;
-  std::string text;  // why not, as events show it
+  std::string text;  // why not, as events show it; of a success: what was odd about it
 };
 
 class Actions {

@@ -25,9 +25,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       actions_(seams.runtime),
       probes_(
           actions_, seams.clock, [this](const std::string& uid) { queue_.add(queue_key(uid)); },
-          [this](const std::string& uid, const json::value& container, std::string text) {
-            tell_unhealthy(uid, container, std::move(text));
-          }),
+          [this](const Probes::Warning& warning) { tell(warning); }),
       node_object_(config_, seams.client, seams.runtime, seams.clock),
       worker_({.config = config_,
                .client = seams.client,
@@ -116,13 +114,13 @@ Result<void> Agent::adopt() {
   return {};
 }
 
-void Agent::tell_unhealthy(const std::string& uid, const json::value& container, std::string text) {
-  auto pod = table_.get(uid);
+void Agent::tell(const Probes::Warning& warning) {
+  auto pod = table_.get(warning.uid);
   if (!pod || !pod->object || !pod->api()) return;
-  auto name = get_string(container, "name");
+  auto name = get_string(warning.container, "name");
   auto ref = find_container(pod->object->json(), name);
   const char* list = ref && ref->role != Role::main ? "spec.initContainers{" : "spec.containers{";
-  recorder_.warning(*pod->api(), "Unhealthy", std::move(text), list + std::string(name) + "}");
+  recorder_.warning(*pod->api(), warning.reason, warning.text, list + std::string(name) + "}");
 }
 
 void Agent::run(std::stop_token stop) {

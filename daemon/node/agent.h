@@ -95,7 +95,7 @@ class Agent : public PodStreams, public NodeImages {
   void on_pod(const Informer::Change& change);
   void on_source(const Kind& kind, const Informer::Change& change);
   void on_sandbox(const std::string& uid);
-  void tell_unhealthy(const std::string& uid, const json::value& container, std::string text);
+  void tell(const Probes::Warning& warning);
   void run(std::stop_token stop);
   void wait_for(std::chrono::nanoseconds span);
   json::object allocatable() const;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/scope.h"
+#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::node {
@@ -38,6 +39,12 @@ std::string host_and_port(const std::string& host, uint16_t port) {
 }
 
 Result<Connection> Connection::open(const std::string& host, uint16_t port, Patience patience) {
+  auto connection = dial(host, port, std::move(patience));
+  if (connection || connection.error().code() == Code::cancelled) return connection;
+  return std::move(connection).wrap("dial tcp " + host_and_port(host, port));
+}
+
+Result<Connection> Connection::dial(const std::string& host, uint16_t port, Patience patience) {
   auto addresses = TRY(resolve_host(host, port));
   std::optional<Error> last;
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
@@ -47,12 +54,15 @@ Result<Connection> Connection::open(const std::string& host, uint16_t port, Pati
     if (::connect(connection.socket_.get(), at->ai_addr, at->ai_addrlen) == 0) return connection;
     int err = errno;
     if (err == EINPROGRESS) {
-      TRY(connection.wait(POLLOUT).wrap("connect"));
+      auto waited = connection.wait(POLLOUT);
+      if (!waited && waited.error().code() == Code::timeout) return Error(Code::timeout, "i/o timeout");
+      if (!waited) return waited.take_error();
       socklen_t size = sizeof err;
       (void)::getsockopt(connection.socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);  // of a socket: cannot fail
       if (err == 0) return connection;
     }
-    last = Error::from_errno(err, "connect");
+    Error failed = Error::from_errno(err, "connect");
+    last = Error(failed.code(), to_lower(failed.text()));
   }
   return last ? *std::move(last) : Error(Code::unavailable, "no address");
 }

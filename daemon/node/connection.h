@@ -27,7 +27,8 @@ std::string host_and_port(const std::string& host, uint16_t port);
 
 class Connection {
  public:
-  // `host` is an address or a name. Errors, here and below: timeout, cancelled, unavailable.
+  // `host` is an address or a name. Errors, here and below: timeout, cancelled, unavailable. Those of open() name the address,
+  // as Go does: "dial tcp 10.0.0.1:80: connect: connection refused".
   static Result<Connection> open(const std::string& host, uint16_t port, Patience patience);
   // From here on it is TLS. The certificate is not looked at: a pod's names nobody whom we know.
   Result<void> secure(const std::string& host);
@@ -40,6 +41,7 @@ class Connection {
     void operator()(SSL* tls) const { SSL_free(tls); }
   };
   explicit Connection(Patience patience) : patience_(std::move(patience)) {}
+  static Result<Connection> dial(const std::string& host, uint16_t port, Patience patience);
   Result<void> wait(short events);
   Result<void> after(int outcome, const char* doing);
 

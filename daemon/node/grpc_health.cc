@@ -83,8 +83,9 @@ std::string health_request(const std::string& authority, std::string_view servic
 
 Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const Patience& patience) {
   Connection connection = TRY(Connection::open(host, port, patience));
-  TRY(connection.write(health_request(host_and_port(host, port), service)));
-  std::string answer = TRY(read_answer(connection));
+  std::string authority = host_and_port(host, port), about = "health check of " + authority;
+  TRY(connection.write(health_request(authority, service)).wrap(about));
+  std::string answer = TRY(read_answer(connection).wrap(about));
   if (answer.empty()) return Error(Code::unsupported, "this server does not implement the grpc health protocol");
   static constexpr std::string_view kServing("\0\0\0\0\2\x08\1", 7);
   return answer == kServing;

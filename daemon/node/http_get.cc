@@ -2,6 +2,8 @@
 // See http_get.h. The answer comes from a container: hostile, and read no further than needed.
 #include "daemon/node/http_get.h"
 
+#include <algorithm>
+
 #include "runtime/base/text.h"
 
 namespace coracle::node {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr size_t kHeadMax = 64 << 10;
 constexpr size_t kBodyMax = 10 << 10;  // as the kubelet; a server that is cut off earlier would call it an error of its own
+constexpr size_t kChunkLineMax = 4 << 10;
 
 bool is_header_text(std::string_view text) {
   for (unsigned char c : text)
@@ -56,32 +59,72 @@ Result<Head> parse_head(std::string_view text) {
   return head;
 }
 
-// The body so far is all, or as much of it as we take.
-bool is_enough(const Head& head, std::string_view body) {
-  if (head.reply.status == 204 || head.reply.status == 304 || body.size() >= kBodyMax) return true;
-  if (head.chunked) return body.ends_with("0\r\n\r\n");
-  return head.body_size && body.size() >= *head.body_size;
+Error malformed_chunks() { return Error(Code::invalid, "malformed HTTP response: chunked encoding"); }
+
+// What is in the chunks that have come. Source: RFC 9112 section 7.1.
+Result<bool> unpack_chunks(std::string_view bytes, std::string& body) {
+  body.clear();
+  for (;;) {
+    size_t end = bytes.find("\r\n");
+    if (end == bytes.npos && bytes.size() > kChunkLineMax) return malformed_chunks();
+    if (end == bytes.npos) return false;
+    std::string_view line = bytes.substr(0, end);
+    auto size = parse_number<size_t>(trim(line.substr(0, line.find(';'))), 16);
+    if (!size) return malformed_chunks();
+    if (*size == 0) return true;  // what trails it says nothing about the container
+    bytes.remove_prefix(end + 2);
+    body += bytes.substr(0, *size);
+    if (bytes.size() < *size || bytes.size() - *size < 2) return false;
+    bytes.remove_prefix(*size);
+    if (!bytes.starts_with("\r\n")) return malformed_chunks();
+    bytes.remove_prefix(2);
+  }
+}
+
+// Behind the empty line that ends the head.
+std::optional<size_t> end_of_head(std::string_view text) {
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+    if (std::string_view line = text.substr(begin, end - begin); line.empty() || line == "\r") return end + 1;
+  return std::nullopt;
+}
+
+Result<Head> read_head(Connection& connection, std::string& text) {
+  std::optional<size_t> end;
+  while (!(end = end_of_head(text))) {
+    if (text.size() > kHeadMax) return Error(Code::invalid, "malformed HTTP response: its headers do not end");
+    std::string_view more = TRY(connection.read());
+    if (more.empty()) return Error(Code::unavailable, text.empty() ? "EOF" : "unexpected EOF");
+    text.append(more);
+  }
+  Head head = TRY(parse_head(std::string_view(text).substr(0, *end)));
+  text.erase(0, *end);
+  return head;
+}
+
+// As much of it as we take. `text`: what has come already.
+Result<std::string> read_body(Connection& connection, const Head& head, std::string text) {
+  if (head.reply.status == 204 || head.reply.status == 304) return std::string();
+  std::string unpacked;
+  const size_t wanted = std::min(head.chunked ? kBodyMax : head.body_size.value_or(kBodyMax), kBodyMax);
+  for (;;) {
+    bool complete = false;
+    if (head.chunked) complete = TRY(unpack_chunks(text, unpacked));
+    std::string& body = head.chunked ? unpacked : text;
+    if (complete || body.size() >= wanted) return body.substr(0, wanted);
+    std::string_view more = TRY(connection.read());
+    if (more.empty() && !head.chunked && !head.body_size) return body;
+    if (more.empty()) return Error(Code::unavailable, "unexpected EOF");
+    text.append(more);
+  }
 }
 
 Result<HttpReply> read_reply(Connection& connection) {
   std::string text;
   for (;;) {
-    size_t end;
-    while ((end = text.find("\r\n\r\n")) == text.npos) {
-      if (text.size() > kHeadMax) return Error(Code::invalid, "malformed HTTP response: its headers do not end");
-      std::string_view more = TRY(connection.read());
-      if (more.empty()) return Error(Code::unavailable, "EOF");
-      text.append(more);
-    }
-    Head head = TRY(parse_head(std::string_view(text).substr(0, end)));
-    text.erase(0, end + 4);
+    Head head = TRY(read_head(connection, text));
     if (head.reply.status < 200) continue;  // 100 Continue and its like
-    while (!is_enough(head, text)) {
-      std::string_view more = TRY(connection.read());
-      if (more.empty()) break;
-      text.append(more);
-    }
-    return head.reply;
+    head.reply.body = TRY(read_body(connection, head, std::move(text)));
+    return std::move(head.reply);
   }
 }
 

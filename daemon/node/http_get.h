@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET as a probe asks it: what matters of the answer is its status, and where it points. Source: RFC 9112; kubelet's prober.
+// GET as a probe asks it: what matters of the answer is its status, where it points, and how its body begins. What Go's client
+// takes is taken: header lines may end in a bare line feed. Source: RFC 9112; kubelet's prober.
 #pragma once
 
 #include <optional>
@@ -29,9 +30,11 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 struct HttpReply {
   int status = 0;
   std::string location;
+  std::string body;  // its first 10 KiB
 };
 
-// Errors: timeout, cancelled, unavailable; invalid when the answer is no HTTP, or a header cannot be sent.
+// Errors: timeout, cancelled, unavailable (also when the body is shorter than it was to be); invalid when the answer is no HTTP,
+// or a header cannot be sent.
 Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const Patience& patience);
 
 }  // namespace coracle::node

@@ -69,11 +69,11 @@ struct Probes::Entry {
 };
 
 Probes::Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string&)> changed,
-               std::function<void(const std::string&, const json::value&, std::string)> unhealthy)
+               std::function<void(const Warning&)> warned)
     : actions_(actions),
       clock_(clock),
       changed_(std::move(changed)),
-      unhealthy_(std::move(unhealthy)),
+      warned_(std::move(warned)),
       due_(BackoffPolicy{}, clock),
       running_(kProbesAtOnce, kProbesOfPodAtOnce) {}
 
@@ -195,7 +195,10 @@ void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const A
     period = probe.timing.period;
   });
   if (!still_there) return;
-  if (!result.success) unhealthy_(container.uid, container.spec, capital_name(kind) + " probe failed: " + result.text);
+  if (!result.success)
+    warned_({container.uid, container.spec, "Unhealthy", capital_name(kind) + " probe failed: " + result.text});
+  else if (!result.text.empty())
+    warned_({container.uid, container.spec, "ProbeWarning", capital_name(kind) + " probe warning: " + result.text});
   if (again) due_.add_after({key, probe_field(kind)}, period);
   if (startup_passed)
     for (const auto& [other, probe] : entry->probes)

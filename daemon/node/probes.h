@@ -62,9 +62,16 @@ struct ProbedContainer {
 
 class Probes {
  public:
-  // `changed` names a pod whose verdict may differ; `unhealthy` hears of every failure.
+  struct Warning {
+    const std::string& uid;  // of the pod
+    const json::value& container;
+    std::string_view reason;  // of the event
+    std::string text;
+  };
+  // `changed` names a pod whose verdict may differ; `warned` hears of every failure (Unhealthy) and of what was odd about a
+  // success (ProbeWarning).
   Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string& uid)> changed,
-         std::function<void(const std::string& uid, const json::value& container, std::string text)> unhealthy);
+         std::function<void(const Warning&)> warned);
   ~Probes();
 
   void start();  // threads are made with the first probe
@@ -92,7 +99,7 @@ class Probes {
   const Actions& actions_;
   const Clock& clock_;
   std::function<void(const std::string&)> changed_;
-  std::function<void(const std::string&, const json::value&, std::string)> unhealthy_;
+  std::function<void(const Warning&)> warned_;
   std::stop_source stop_;
   WorkQueue due_;  // keys: {uid/id, kind}
   Guarded<State> state_;

@@ -83,7 +83,9 @@ class ProbesTest : public ::testing::Test {
   std::set<std::string> fails_;
   int changes_ = 0;
   Probes probes_{actions_, clock_, [this](const std::string&) { ++changes_; },
-                 [this](const std::string&, const json::value&, std::string text) { told_.push_back(std::move(text)); }};
+                 [this](const Probes::Warning& warning) {
+                   told_.push_back(std::string(warning.reason) + " " + warning.text);
+                 }};
 };
 
 TEST_F(ProbesTest, startup_comes_first) {
@@ -108,7 +110,7 @@ TEST_F(ProbesTest, a_startup_that_fails_too_often_condemns) {
   clock_.advance(seconds(10));
   run();
   EXPECT_EQ(probes_.verdict("u", "a-0").failed, ProbeKind::startup);
-  EXPECT_EQ(told_.back(), "Startup probe failed: because");
+  EXPECT_EQ(told_.back(), "Unhealthy Startup probe failed: because");
   clock_.advance(seconds(10));
   EXPECT_EQ(run(), "");
 }
@@ -221,8 +223,26 @@ TEST_F(ActionTest, redirects_are_followed_on_the_same_host_only) {
   Listener own({http("302 Found", "Location: /login\r\n"), http("500 Oops")});
   EXPECT_FALSE(run_action(R"({"httpGet":{"port":)" + own.port() + "}}").success);
   EXPECT_NE(own.heard().find("GET /login"), std::string::npos);
-  Listener other({http("302 Found", "Location: http://192.0.2.1/\r\n")});
-  EXPECT_TRUE(run_action(R"({"httpGet":{"port":)" + other.port() + "}}").success);
+}
+
+TEST_F(ActionTest, redirects_that_end_elsewhere_are_a_success_with_a_warning) {
+  struct Row {
+    const char *status, *more, *text;
+  };
+  const char* odd = "Probe terminated redirects, Response body: ";
+  for (const Row& row : {Row{"302 Found", "Location: http://192.0.2.1/\r\n", odd}, Row{"301 Moved", "", odd},
+                         Row{"308 Moved", "Location: //other.example:80/x\r\n", odd}, Row{"304 Same", "", odd},
+                         Row{"300 Many", "Location: /other\r\n", odd}, Row{"201 Made", "Location: /other\r\n", ""}}) {
+    Listener listener({http(row.status, row.more)});
+    auto result = run_action(R"({"httpGet":{"port":)" + listener.port() + "}}");
+    EXPECT_TRUE(result.success) << row.status;
+    EXPECT_EQ(result.text, row.text) << row.status;
+  }
+  Listener away({"HTTP/1.1 302 Found\r\nLocation: https://login.example/\r\nContent-Length: 7\r\n\r\nsign in"});
+  watch(R"("readinessProbe":{"httpGet":{"port":)" + away.port() + "}}");
+  ASSERT_TRUE(probes_.run_one());
+  EXPECT_TRUE(probes_.verdict("u", "a-0").ready);
+  EXPECT_EQ(told_.back(), "ProbeWarning Readiness probe warning: Probe terminated redirects, Response body: sign in");
 }
 
 TEST_F(ActionTest, hostile_answers_end) {
@@ -233,6 +253,18 @@ TEST_F(ActionTest, hostile_answers_end) {
   };
   for (const Row& row :
        {Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, ""},
+        Row{"HTTP/1.1 200 OK\n\nfine\n", true, ""}, Row{"HTTP/1.0 200 OK\nContent-Length: 2\n\r\nab", true, ""},
+        Row{"HTTP/1.1 200 OK\r\nX: y\n\n", true, ""}, Row{"HTTP/1.1 500\n\n", false, "statuscode: 500"},
+        Row{"\nHTTP/1.1 200 OK\n\n", false, "malformed HTTP response"},
+        Row{"HTTP/1.1 200 OK\nX: y\n", false, "unexpected EOF"},
+        Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", false, "unexpected EOF"},
+        Row{"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n" + std::string(20'000, 'x'), true, ""},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", false, "unexpected EOF"},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nab\r\n00\r\nT: u\r\n\r\n", true, ""},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n", false, "chunked encoding"},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nab", false, "unexpected EOF"},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(5'000, '0'), false, "chunked encoding"},
+        Row{"HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", true, ""},
         Row{"HTTP/1.0 200 OK\r\n\r\n" + std::string(50'000, 'x'), true, ""},
         Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false, "statuscode: 503"},
         Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", true, ""}, Row{"", false, "EOF"},
@@ -324,7 +356,11 @@ TEST_F(ActionTest, named_ports_and_tcp) {
     Listener gone({});
     port = gone.port();
   }
-  EXPECT_FALSE(run_action(R"({"tcpSocket":{"port":)" + port + "}}").success);
+  const std::string refused = "dial tcp 127.0.0.1:" + port + ": connect: connection refused";
+  EXPECT_EQ(run_action(R"({"tcpSocket":{"port":)" + port + "}}").text, refused);
+  EXPECT_EQ(run_action(R"({"httpGet":{"path":"/x","port":)" + port + "}}").text,
+            "Get \"http://127.0.0.1:" + port + "/x\": " + refused);
+  EXPECT_EQ(run_action(R"({"grpc":{"port":)" + port + "}}").text, refused);
 }
 
 TEST_F(ActionTest, exec) {
