@@ -48,6 +48,16 @@ void add_config(ResolvConf& conf, const json::value& config) {
   }
 }
 
+// Of a line of resolv.conf. The root as a search domain, which systemd writes where the host's name is fully qualified, would
+// find what is found without it, and keeps musl from finding anything. One that is written with a dot at its end is the same.
+std::vector<std::string> search_domains(const std::vector<std::string>& line) {
+  std::vector<std::string> domains(line.begin() + 1, line.end());
+  for (std::string& domain : domains)
+    if (domain.ends_with('.')) domain.pop_back();
+  std::erase(domains, "");
+  return domains;
+}
+
 void cut(ResolvConf& conf) {
   if (conf.nameservers.size() > kNameserversMax) conf.nameservers.resize(kNameserversMax);
   if (conf.searches.size() > kSearchesMax) conf.searches.resize(kSearchesMax);
@@ -63,7 +73,7 @@ ResolvConf ResolvConf::parse(std::string_view text) {
     auto list = words(line);
     if (list.size() < 2) continue;
     if (list[0] == "nameserver") conf.nameservers.push_back(list[1]);
-    if (list[0] == "search" || list[0] == "domain") conf.searches.assign(list.begin() + 1, list.end());
+    if (list[0] == "search" || list[0] == "domain") conf.searches = search_domains(list);
     if (list[0] == "options") conf.options.insert(conf.options.end(), list.begin() + 1, list.end());
   }
   return conf;

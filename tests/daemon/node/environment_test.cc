@@ -165,6 +165,21 @@ TEST(ResolvConf, follows_the_policy) {
   }
 }
 
+TEST(ResolvConf, the_root_is_no_search_domain) {
+  struct Row {
+    const char* line;
+    std::vector<std::string> want;
+  };
+  using Domains = std::vector<std::string>;
+  for (const Row& row : {Row{"search . lan", {"lan"}}, Row{"search .", {}}, Row{"search lan. example.org.", {"lan", "example.org"}},
+                         Row{"domain .", {}}, Row{"search a b\nsearch .", {}}})
+    EXPECT_EQ(ResolvConf::parse(std::string(row.line) + "\n").searches, Domains(row.want)) << row.line;
+  ResolvConf twice = ResolvConf::parse("search cluster.local. lan\n");
+  json::value pod = parsed(R"({"metadata":{"namespace":"shop"},"spec":{}})");
+  EXPECT_EQ(make_resolv_conf(pod, twice, network()).searches,
+            (Domains{"shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "lan"}));
+}
+
 TEST(HostsFile, names_the_pod_and_its_aliases) {
   json::value pod = parsed(
       R"({"metadata":{"namespace":"shop","name":"web"},"spec":{"subdomain":"pages","hostAliases":[{"ip":"1.2.3.4","hostnames":["a","b.c"]}]}})");
