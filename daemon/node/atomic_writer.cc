@@ -94,7 +94,7 @@ Result<void> replace_link(const std::string& target, const std::string& path) {
 }  // namespace
 
 Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now,
-                           uint32_t first_id) {
+                           uint32_t first_id, const std::set<std::string>& others) {
   for (const auto& [path, file] : payload) TRY(check_path(path));
   Payload wanted = payload;
   if (gid)
@@ -116,7 +116,7 @@ Result<bool> write_payload(const std::string& directory, const Payload& payload,
   for (const auto& [path, file] : wanted) visible.insert(first_part(path));
   for (const auto& name : visible) TRY(replace_link(std::string(kData) + "/" + name, directory + "/" + name));
   for (const auto& name : files::list(directory)) {
-    if (name == kData || name == stamp || visible.count(name)) continue;
+    if (name == kData || name == stamp || visible.count(name) || others.count(name)) continue;
     TRY(sys::remove_tree(directory + "/" + name));  // names that are gone, the old data, remains of a cut-off write
   }
   return true;

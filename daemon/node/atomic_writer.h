@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "runtime/base/clock.h"
@@ -23,10 +24,10 @@ struct PayloadFile {
 using Payload = std::map<std::string, PayloadFile>;  // by path below the volume
 
 // Makes `directory` show exactly `payload`, whose group is `gid`. Returns whether anything had to change. `first_id`: what
-// the host has for the readers' id 0; their ids count from there.
+// the host has for the readers' id 0; their ids count from there. `others`: names in it that are not the payload's and stay.
 // Errors: invalid for a path that would leave the directory or touch our own names.
 Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now,
-                           uint32_t first_id = 0);
+                           uint32_t first_id = 0, const std::set<std::string>& others = {});
 
 // What the directory shows at `path` now. Errors: not_found.
 Result<std::string> shown_file(const std::string& directory, const std::string& path);

@@ -17,6 +17,7 @@ namespace coracle::node {
 
 namespace {
 
+constexpr std::string_view kTerminationPath = "/dev/termination-log";
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 // Every capability of the kernel by name. Source: capabilities(7).
@@ -289,6 +290,21 @@ const json::value* security_field(const json::value& pod, const json::value& con
   if (own && !own->is_null()) return own;
   const auto* shared = get_object(pod, "spec.securityContext").if_contains(field);
   return shared && !shared->is_null() ? shared : nullptr;
+}
+
+std::string container_path(std::string_view path) {
+  std::vector<std::string> parts;
+  for (std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part != "..") parts.emplace_back(part);
+    else if (!parts.empty()) parts.pop_back();
+  }
+  return "/" + join(parts, "/");
+}
+
+std::array<std::string, 4> managed_places(const json::value& container) {
+  auto message = get_string(container, "terminationMessagePath");
+  return {"/etc/hosts", "/etc/resolv.conf", "/etc/hostname", container_path(message.empty() ? kTerminationPath : message)};
 }
 
 bool is_privileged(const json::value& container) { return get_bool(container, "securityContext.privileged"); }

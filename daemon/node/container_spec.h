@@ -5,6 +5,7 @@
 // Source: Kubernetes core/v1 Container, SecurityContext, pod security standards; OCI runtime-spec config.md.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,12 +18,13 @@
 namespace coracle::node {
 
 struct VolumeMount {
-  std::string destination;
+  std::string destination;           // clean, from the container's root
   std::shared_ptr<const Fd> source;  // what is bound, subPath included
   bool read_only = false, recursive_read_only = false;
-  std::string propagation;  // "", "None", "HostToContainer", "Bidirectional"
-  std::string name;         // the volume's
-  bool id_mapped = false;   // shown with its owners as the pod's own users
+  std::string propagation;    // "", "None", "HostToContainer", "Bidirectional"
+  std::string name;           // the volume's
+  bool id_mapped = false;     // shown with its owners as the pod's own users
+  bool made_by_node = false;  // a whole volume whose directory is the node's: places for other mounts may be made in it
 };
 
 struct ManagedFile {  // a file of ours shown in the container unless one of its own mounts is there
@@ -46,6 +48,11 @@ struct ContainerInputs {
   int attempt = 0;
   std::string log_path;
 };
+
+// A path as a container sees it: from its root, without ".", ".." and what is written twice. "data/" → "/data".
+std::string container_path(std::string_view path);
+// Where a container sees the files that the node writes for it: hosts, resolv.conf, hostname and its termination message.
+std::array<std::string, 4> managed_places(const json::value& container);
 
 // The user to be resolved in the image: runAsUser of the container, else of the pod, else the image's own.
 std::string user_of(const json::value& pod, const json::value& container, const runtime::ImageConfig& image);

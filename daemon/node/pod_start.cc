@@ -17,7 +17,6 @@ namespace {
 constexpr int kLogsKept = 2;  // the running attempt's and the one's before
 constexpr Bytes kSharedMemory = 64_MiB;
 constexpr std::chrono::seconds kPostStartTimeout{3600};
-constexpr const char* kTerminationPath = "/dev/termination-log";
 
 std::string seconds_text(std::chrono::milliseconds span) {
   if (span < std::chrono::seconds(1)) return std::to_string(span.count()) + "ms";
@@ -170,6 +169,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   inputs.user = TRY(seams_.runtime.images().resolve_user(image, user_of(pod(), spec, image.config)));
   inputs.volumes = TRY(worker_.volumes_.mounts(pod(), spec, paths_, inputs.environment));
   inputs.files = TRY(managed_files(container, attempt));
+  TRY(make_mount_points(inputs.volumes, inputs.files));
   inputs.enforcement = seams_.runtime.enforcement();
   inputs.machine_memory = worker_.machine_memory_;
   inputs.seccomp_default = seams_.config.seccomp_default;
@@ -237,11 +237,8 @@ Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& cont
   TRY(sys::make_directories(directory, 0755));
   std::string message = directory + "/" + std::to_string(attempt) + "-message";
   TRY(files::rewrite_file(message, "", 0666));  // whatever user the container runs as
-  std::string shown(get_string(*container.spec, "terminationMessagePath"));
-  return std::vector<ManagedFile>{{"/etc/hosts", hosts},
-                                  {"/etc/resolv.conf", resolv},
-                                  {"/etc/hostname", hostname},
-                                  {shown.empty() ? kTerminationPath : shown, message}};
+  auto [hosts_at, resolv_at, hostname_at, message_at] = managed_places(*container.spec);
+  return std::vector<ManagedFile>{{hosts_at, hosts}, {resolv_at, resolv}, {hostname_at, hostname}, {message_at, message}};
 }
 
 // ---- the attempt ----

@@ -237,6 +237,48 @@ std::string_view volume_source(const json::value& volume) {
   return {};
 }
 
+// By volume: the names in it where containers mount something else.
+using NamesByVolume = std::unordered_map<std::string_view, std::set<std::string>>;
+
+NamesByVolume mounted_names(const json::value& pod) {
+  NamesByVolume found;
+  for (const auto& container : containers_of(pod)) {
+    const json::array& mounts = get_array(*container.spec, "volumeMounts");
+    std::set<std::string> places;
+    for (const auto& mount : mounts) places.insert(container_path(get_string(mount, "mountPath")));
+    for (auto& place : managed_places(*container.spec)) places.insert(std::move(place));
+    for (const auto& mount : mounts) {
+      std::string around = container_path(get_string(mount, "mountPath"));
+      if (around != "/") around += '/';
+      std::set<std::string>& names = found[get_string(mount, "name")];
+      for (auto place = places.upper_bound(around); place != places.end() && place->starts_with(around); ++place)
+        names.insert(place->substr(around.size(), place->find('/', around.size()) - around.size()));
+    }
+  }
+  return found;
+}
+
+// The volume that is mounted around `place`, the innermost one.
+const VolumeMount* volume_around(const std::unordered_map<std::string_view, const VolumeMount*>& volumes,
+                                 std::string_view place) {
+  while (place != "/") {
+    place = place.substr(0, std::max<size_t>(place.rfind('/'), 1));
+    if (auto found = volumes.find(place); found != volumes.end()) return found->second;
+  }
+  return nullptr;
+}
+
+Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is_directory) {
+  auto there = sys::open_in(volume, path, O_PATH);
+  if (there || there.error().code() != Code::not_found) return there ? Result<void>() : there.take_error();
+  size_t slash = path.rfind('/');
+  Fd parent = TRY(sys::make_directories_in(volume, slash == path.npos ? "." : path.substr(0, slash), 0755));
+  std::string name = path.substr(slash == path.npos ? 0 : slash + 1);
+  auto made = is_directory ? sys::make_directory_at(parent, name, 0755) : Result<void>();
+  if (!is_directory) TRY(sys::open_at(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  return made;
+}
+
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
 
 }  // namespace
@@ -249,6 +291,20 @@ bool is_payload_volume(const json::value& volume) {
   for (const char* kind : {"configMap", "secret", "downwardAPI", "projected"})
     if (find(volume, kind)) return true;
   return false;
+}
+
+Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const std::vector<ManagedFile>& files) {
+  std::unordered_map<std::string_view, const VolumeMount*> by_place;
+  for (const auto& volume : volumes) by_place.emplace(volume.destination, &volume);
+  auto make = [&](const std::string& place, bool is_directory) -> Result<void> {
+    const VolumeMount* around = volume_around(by_place, place);
+    if (!around || !around->made_by_node) return {};
+    size_t begin = around->destination == "/" ? 1 : around->destination.size() + 1;
+    return make_mount_point(*around->source, place.substr(begin), is_directory).wrap("make the place for " + place);
+  };
+  for (const auto& volume : volumes) TRY(make(volume.destination, S_ISDIR(TRY(sys::stat(*volume.source)).st_mode)));
+  for (const auto& file : files) TRY(make(file.destination, false));
+  return {};
 }
 
 std::optional<WallTime> token_refresh_time(std::string_view token) {
@@ -267,6 +323,7 @@ std::optional<WallTime> token_refresh_time(std::string_view token) {
 Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup,
                                       const PodIdentity& identity, uint32_t first_id) const {
   VolumeResult result;
+  const NamesByVolume mounted = mounted_names(pod);
   for (const auto& volume : get_array(pod, "spec.volumes")) {
     std::string name(get_string(volume, "name"));
     if (find(volume, "emptyDir")) {
@@ -289,7 +346,10 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
       Payload payload = TRY(volume_payload(pod, volume, {lookup, identity, token}).wrap(setup_failed(name)));
       TRY(sys::make_directories(directory, 0755).wrap(setup_failed(name)));
       TRY(files::set_mode(directory, 0755).wrap(setup_failed(name)));
-      TRY(write_payload(directory, payload, fs_group(pod), clock_.now(), first_id).wrap(setup_failed(name)));
+      auto others = mounted.find(name);
+      TRY(write_payload(directory, payload, fs_group(pod), clock_.now(), first_id,
+                        others == mounted.end() ? std::set<std::string>() : others->second)
+              .wrap(setup_failed(name)));
     } else {
       return Error(Code::unsupported,
                    setup_failed(name) + ": this node has no volumes of the kind " + quoted(volume_source(volume)));
@@ -388,9 +448,10 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     }
     bool read_only = get_bool(mount, "readOnly") || payload;  // what the node writes is not for the container to write
     const bool id_mapped = has_own_users(pod) && !payload && !is_in_memory(*volume);  // those belong to its users already
-    mounts.push_back({std::string(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
+    const bool made_by_node = sub_path.empty() && !find(*volume, "hostPath");
+    mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
                       get_string(mount, "recursiveReadOnly") == "Enabled", std::string(get_string(mount, "mountPropagation")),
-                      std::string(name), id_mapped});
+                      std::string(name), id_mapped, made_by_node});
   }
   return mounts;
 }

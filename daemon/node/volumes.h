@@ -34,6 +34,10 @@ struct PayloadSources {
 Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources);
 bool is_payload_volume(const json::value& volume);
 
+// Makes the places of what a container mounts inside volumes that it may not be able to write to. They stay while the volumes'
+// files are replaced. Errors: what opening and making them gives.
+Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const std::vector<ManagedFile>& files);
+
 // When a token should be replaced: after four fifths of its life, and never older than a day. Nothing when it is not one.
 std::optional<WallTime> token_refresh_time(std::string_view token);
 

@@ -129,6 +129,42 @@ TEST_F(VolumesTest, a_config_map_is_shown_and_follows_its_object) {
   }));
 }
 
+// A container cannot make places in what is read-only to it.
+TEST_F(VolumesTest, mounts_inside_data_volumes_find_their_places) {
+  boot();
+  put_map("1");
+  std::ofstream(config_.host_root + "/file") << "one";
+  put_pod(R"("containers":[{"name":"a","image":"web:1","terminationMessagePath":"/v/log/end","volumeMounts":[
+      {"name":"v","mountPath":"v/"},{"name":"e","mountPath":"/v/data"},{"name":"e","mountPath":"/v/deep//er"},
+      {"name":"f","mountPath":"/v/one.conf"},{"name":"f","mountPath":"/v/y"},{"name":"w","mountPath":"/v/deep/er/w"},
+      {"name":"r","mountPath":"/r","readOnly":true},{"name":"e","mountPath":"/r/in"},{"name":"v","mountPath":"/etc"}]}],
+    "volumes":[{"name":"v","configMap":{"name":"settings"}},{"name":"w","configMap":{"name":"settings"}},
+      {"name":"e","emptyDir":{}},{"name":"r","emptyDir":{}},{"name":"f","hostPath":{"path":"/file"}}])");
+  ASSERT_EQ(state(), "Running");
+  const std::string volume = config_.memory_dir + "/" + uid() + "/v", plain = config_.state_dir + "/" + uid() + "/volumes";
+  auto all_are_there = [&] {
+    for (const char* directory : {"/data", "/deep/er"}) EXPECT_TRUE(fs::is_directory(volume + directory)) << directory;
+    for (const char* file : {"/one.conf", "/log/end", "/hosts", "/resolv.conf", "/hostname"})
+      EXPECT_TRUE(fs::is_regular_file(volume + file)) << file;
+    EXPECT_EQ(fs::read_symlink(volume + "/y"), "..data/y") << "what the volume shows is a place already";
+    EXPECT_TRUE(fs::is_directory(plain + "/r/in"));
+    EXPECT_TRUE(fs::is_directory(plain + "/e/w")) << "inside the inner one";
+  };
+  all_are_there();
+  auto inode = [&](const char* name) {
+    struct stat info {};
+    EXPECT_EQ(::stat((volume + name).c_str(), &info), 0) << name;
+    return info.st_ino;
+  };
+  auto data = inode("/data"), hosts = inode("/hosts");
+  put_map("changed");
+  EXPECT_EQ(shown("a-0", "/v", "/x"), "changed");
+  all_are_there();
+  EXPECT_EQ(inode("/data"), data) << "it would lose what is mounted there";
+  EXPECT_EQ(inode("/hosts"), hosts);
+  EXPECT_FALSE(fs::exists(config_.memory_dir + "/" + uid() + "/w/data"));
+}
+
 TEST_F(VolumesTest, what_is_missing_is_told_until_it_is_there) {
   boot();
   put_pod(pod_with(R"("configMap":{"name":"settings"})"));
