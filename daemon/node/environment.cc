@@ -36,6 +36,70 @@ std::string env_name(std::string_view text) {  // redis-master → REDIS_MASTER
   return name;
 }
 
+// The lines of an environment file, with their numbers.
+class EnvFile {
+ public:
+  struct Entry {
+    std::string_view key;
+    std::string value;
+  };
+  explicit EnvFile(std::string_view text) : rest_(text) {}
+
+  Result<std::optional<Entry>> next() {
+    while (next_line()) {
+      std::string_view line = trim(line_);
+      if (line.empty() || line.front() == '#') continue;
+      line = line_.substr(line_.find_first_not_of(" \t"));
+      size_t equals = line.find('=');
+      if (equals == line.npos) return malformed("missing '='");
+      Entry entry{line.substr(0, equals), ""};
+      if (entry.key.empty()) return malformed("empty variable name");
+      if (entry.key.find_first_of(" \t") != entry.key.npos) return malformed("whitespace before '='");
+      entry.value = TRY(value(line.substr(equals + 1)));
+      return std::optional(std::move(entry));
+    }
+    return std::optional<Entry>();
+  }
+
+ private:
+  Result<std::string> value(std::string_view text) {
+    if (text.starts_with('\'')) return quoted_value(text.substr(1));
+    if (text.empty() || text.front() == ' ' || text.front() == '\t') return std::string();  // as a shell has it
+    if (size_t comment = text.find(" #"); comment != text.npos) text = text.substr(0, comment);
+    if (text.find_first_of("'\"`$\\") != text.npos) return malformed("such a value must stand in single quotes");
+    return std::string(trim(text));
+  }
+
+  Result<std::string> quoted_value(std::string_view text) {
+    const size_t begin = number_;
+    std::string value;
+    size_t end;
+    while ((end = text.find('\'')) == text.npos) {
+      value.append(text).append("\n");
+      if (!next_line()) return Error(Code::invalid, "line " + std::to_string(begin) + ": unclosed single quote");
+      text = line_;
+    }
+    std::string_view after = trim(text.substr(end + 1));
+    if (!after.empty() && after.front() != '#') return malformed("unexpected content after closing quote");
+    return value.append(text.substr(0, end));
+  }
+
+  bool next_line() {
+    if (rest_.empty()) return false;
+    size_t end = rest_.find('\n');
+    line_ = rest_.substr(0, end);
+    if (line_.ends_with('\r')) line_.remove_suffix(1);
+    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+    number_++;
+    return true;
+  }
+
+  Error malformed(const char* why) const { return Error(Code::invalid, "line " + std::to_string(number_) + ": " + why); }
+
+  std::string_view rest_, line_;
+  size_t number_ = 0;
+};
+
 std::string string_of(const json::value& value) { return value.is_string() ? std::string(value.get_string()) : to_text(value); }
 
 class Maker {
@@ -92,6 +156,7 @@ class Maker {
     if (const auto* resource = find(*from, "resourceFieldRef")) return resource_of(*resource);
     if (const auto* key = find(*from, "configMapKeyRef")) return config_map_key(*key, absent);
     if (const auto* key = find(*from, "secretKeyRef")) return secret_key(*key, absent);
+    if (const auto* key = find(*from, "fileKeyRef")) return file_key(*key, absent);
     return Error(Code::invalid, "env " + quoted(get_string(entry, "name")) + ": valueFrom names no source that is known here");
   }
 
@@ -138,6 +203,20 @@ class Maker {
     return Error(Code::not_found, "couldn't find key " + std::string(key) + " in Secret " + secret->key().text());
   }
 
+  Result<std::string> file_key(const json::value& reference, bool& absent) {
+    std::string key(get_string(reference, "key")), path(get_string(reference, "path"));
+    auto volume = get_string(reference, "volumeName");
+    const std::string file = "file " + quoted(path) + " of volume " + quoted(volume);
+    absent = get_bool(reference, "optional");
+    auto text = lookup_.file(volume, path);
+    if (!text && text.error().code() == Code::not_found && absent) return std::string();
+    if (!text) return text.take_error().wrap(file);
+    auto value = TRY(value_in_env_file(*text, key).wrap(file));
+    if (value) absent = false;
+    if (value || absent) return value.value_or("");
+    return Error(Code::not_found, "environment variable key " + quoted(key) + " not found in " + file);
+  }
+
   const json::value& pod_;
   const json::value& container_;
   const Lookup& lookup_;
@@ -146,6 +225,15 @@ class Maker {
 };
 
 }  // namespace
+
+Result<std::optional<std::string>> value_in_env_file(std::string_view text, std::string_view key) {
+  EnvFile file(text);
+  for (;;) {
+    auto entry = TRY(file.next());
+    if (!entry) return std::optional<std::string>();
+    if (entry->key == key) return std::optional(std::move(entry->value));
+  }
+}
 
 std::string expand(std::string_view text, const Variables& variables) {
   std::string out;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ std::string expand(std::string_view text, const std::map<std::string, std::strin
 struct Lookup {
   std::function<ObjectPtr(std::string_view name)> config_map, secret;  // of the pod's namespace; null when absent
   std::vector<ObjectPtr> services;                                     // of its namespace, and default/kubernetes
+  // The text of a file in a volume of the pod. Errors: not_found.
+  std::function<Result<std::string>(std::string_view volume, const std::string& path)> file;
 };
 
 struct PodIdentity {  // what the downward API tells beside the pod itself
@@ -38,6 +41,11 @@ Result<std::string> resource_value(const json::value& container, std::string_vie
 
 // "REDIS_SERVICE_HOST" and its kin for every service with a cluster address.
 std::map<std::string, std::string> service_variables(const std::vector<ObjectPtr>& services, bool all, std::string_view ns);
+
+// What an environment file says about `key`; nothing when it does not name it. A value stands in single quotes, as it is, over
+// several lines if need be; one without quotes ends with its line, or before " #". Lines that begin with # say nothing.
+// Errors: invalid, naming the line. Source: Kubernetes, define environment variable values using an init container; KEP-3721.
+Result<std::optional<std::string>> value_in_env_file(std::string_view text, std::string_view key);
 
 // NAME → value, complete. Errors: not_found and invalid, worded for the pod's status.
 Result<std::map<std::string, std::string>> make_environment(const json::value& pod, const json::value& container,

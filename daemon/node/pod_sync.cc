@@ -474,6 +474,9 @@ Lookup PodSync::lookup() const {
   Lookup made;
   made.config_map = [this, ns](std::string_view name) { return seams_.config_maps.get({ns, std::string(name)}); };
   made.secret = [this, ns](std::string_view name) { return seams_.secrets.get({ns, std::string(name)}); };
+  made.file = [this](std::string_view volume, const std::string& path) {
+    return worker_.volumes_.read_file(pod(), paths_, volume, path);
+  };
   made.services = seams_.services.list(ns);
   if (ns != "default")
     if (ObjectPtr api_server = seams_.services.get({"default", "kubernetes"})) made.services.push_back(api_server);

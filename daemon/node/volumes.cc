@@ -21,6 +21,7 @@ namespace coracle::node {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
+constexpr size_t kEnvFileMax = 1 << 20;
 constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
 
@@ -454,6 +455,15 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
                       std::string(name), id_mapped, made_by_node});
   }
   return mounts;
+}
+
+Result<std::string> Volumes::read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,
+                                       const std::string& path) const {
+  const VolumesByName volumes = volumes_of(pod);
+  auto found = volumes.find(volume);
+  if (found == volumes.end() || !find(*found->second, "emptyDir")) return Error(Code::invalid, "the pod has no such emptyDir");
+  Fd directory = TRY(open_path(paths.volume(volume)));
+  return sys::read_file_in(directory, path, kEnvFileMax);
 }
 
 Result<void> Volumes::remove(const PodPaths& paths) const {

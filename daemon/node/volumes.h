@@ -60,6 +60,11 @@ class Volumes {
   Result<std::vector<VolumeMount>> mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
                                           const std::map<std::string, std::string>& environment) const;
 
+  // The text of a file in an emptyDir of the pod, which a container may have put there. Errors: not_found; invalid when it is
+  // no file, or longer than 1 MiB.
+  Result<std::string> read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,
+                                const std::string& path) const;
+
   // Unmounts and removes them all. The rest of the pod's directory stays.
   Result<void> remove(const PodPaths& paths) const;
 

@@ -71,6 +71,10 @@ Lookup lookup() {
     return object(kSecret,
                   R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"keys"},"data":{"k":"c2VjcmV0"}})");
   };
+  made.file = [](std::string_view volume, const std::string& path) -> Result<std::string> {
+    if (volume != "shared" || path != "a.env") return Error(Code::not_found, "no such file");
+    return std::string("# made by init\nA='one'\nEMPTY=\n");
+  };
   made.services = {
       object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"redis-master"},
                        "spec":{"clusterIP":"10.96.0.11","ports":[{"name":"main","port":6379,"protocol":"TCP"},{"port":80,"protocol":"UDP"}]}})"),
@@ -111,6 +115,49 @@ TEST(Environment, is_made_in_order) {
   EXPECT_EQ(v.count("HEADLESS_SERVICE_HOST"), 0u);
 }
 
+TEST(EnvFile, says_what_a_key_is) {
+  struct Row {
+    const char *text, *want;  // of the key A; "-" when it is not there, "line …" when the file is malformed
+  };
+  for (const Row& row : {Row{"A='one'", "one"},
+                         Row{"  A='one'  # why\n", "one"},
+                         Row{"\n# A='no'\nA=''\n", ""},
+                         Row{"A='two\nlines'\n", "two\nlines"},
+                         Row{"A='$x \\n \"'\n", "$x \\n \""},
+                         Row{"B='x'\r\nA='y'\r\n", "y"},
+                         Row{"A=1\n", "1"},
+                         Row{"A=1 2 # note\n", "1 2"},
+                         Row{"A= 'one'\n", ""},
+                         Row{"A='first'\nA='second'\n", "first"},
+                         Row{"AA='x'\nB='A=1'\n", "-"},
+                         Row{"", "-"},
+                         Row{"A=k=v\n", "k=v"},
+                         Row{"B\n", "line 1: missing '='"},
+                         Row{"\nA ='x'\n", "line 2: whitespace before '='"},
+                         Row{"='x'\n", "line 1: empty variable name"},
+                         Row{"B='x\ny\n", "line 1: unclosed single quote"},
+                         Row{"B='x\n'y\nA='z'\n", "line 2: unexpected content after closing quote"},
+                         Row{"A=\"x\"\n", "line 1: such a value must stand in single quotes"},
+                         Row{"A='z'\nthe rest is not read\n", "z"}}) {
+    auto got = value_in_env_file(row.text, "A");
+    EXPECT_EQ(got ? got->value_or("-") : got.error().text(), row.want) << row.text;
+  }
+}
+
+TEST(Environment, takes_values_from_files) {
+  auto made = make_environment(
+      kPodJson, parsed(R"json({"env":[{"name":"X","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"a.env","key":"A"}}},
+        {"name":"Y","value":"$(X) more"},{"name":"E","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"a.env","key":"EMPTY"}}},
+        {"name":"N","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"a.env","key":"B","optional":true}}},
+        {"name":"O","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"none","key":"A","optional":true}}}]})json"),
+      lookup(), kIdentity);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->at("X"), "one");
+  EXPECT_EQ(made->at("Y"), "one more");
+  EXPECT_EQ(made->at("E"), "");
+  EXPECT_EQ(made->count("N") + made->count("O"), 0u);
+}
+
 TEST(Environment, without_service_links_only_the_api_server) {
   json::value pod = kPodJson;
   make(pod, "spec.enableServiceLinks") = false;
@@ -123,12 +170,17 @@ TEST(Environment, names_what_is_missing) {
   struct Row {
     const char *container, *want;
   };
-  for (const Row& row : {Row{R"({"envFrom":[{"configMapRef":{"name":"none"}}]})", "configmap \"none\" not found"},
-                         Row{R"({"envFrom":[{"secretRef":{"name":"none"}}]})", "secret \"none\" not found"},
-                         Row{R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"settings","key":"z"}}}]})",
-                             "couldn't find key z in ConfigMap shop/settings"},
-                         Row{R"({"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"keys","key":"z"}}}]})",
-                             "couldn't find key z in Secret shop/keys"}}) {
+  for (const Row& row :
+       {Row{R"({"envFrom":[{"configMapRef":{"name":"none"}}]})", "configmap \"none\" not found"},
+        Row{R"({"envFrom":[{"secretRef":{"name":"none"}}]})", "secret \"none\" not found"},
+        Row{R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"settings","key":"z"}}}]})",
+            "couldn't find key z in ConfigMap shop/settings"},
+        Row{R"({"env":[{"name":"A","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"a.env","key":"z"}}}]})",
+            "environment variable key \"z\" not found in file \"a.env\" of volume \"shared\""},
+        Row{R"({"env":[{"name":"A","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"no","key":"z"}}}]})",
+            "file \"no\" of volume \"shared\": no such file"},
+        Row{R"({"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"keys","key":"z"}}}]})",
+            "couldn't find key z in Secret shop/keys"}}) {
     auto made = make_environment(kPodJson, parsed(row.container), lookup(), kIdentity);
     ASSERT_FALSE(made) << row.container;
     EXPECT_EQ(made.error().text(), row.want);
@@ -171,8 +223,9 @@ TEST(ResolvConf, the_root_is_no_search_domain) {
     std::vector<std::string> want;
   };
   using Domains = std::vector<std::string>;
-  for (const Row& row : {Row{"search . lan", {"lan"}}, Row{"search .", {}}, Row{"search lan. example.org.", {"lan", "example.org"}},
-                         Row{"domain .", {}}, Row{"search a b\nsearch .", {}}})
+  for (const Row& row :
+       {Row{"search . lan", {"lan"}}, Row{"search .", {}}, Row{"search lan. example.org.", {"lan", "example.org"}},
+        Row{"domain .", {}}, Row{"search a b\nsearch .", {}}})
     EXPECT_EQ(ResolvConf::parse(std::string(row.line) + "\n").searches, Domains(row.want)) << row.line;
   ResolvConf twice = ResolvConf::parse("search cluster.local. lan\n");
   json::value pod = parsed(R"({"metadata":{"namespace":"shop"},"spec":{}})");

@@ -235,6 +235,26 @@ TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
   EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/v/for/web"));
 }
 
+TEST_F(VolumesTest, a_variable_may_stand_in_a_file_that_a_container_wrote) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","env":[{"name":"A","valueFrom":{"fileKeyRef":
+      {"volumeName":"v","path":"deep/a.env","key":"A"}}}]}],"volumes":[{"name":"v","emptyDir":{}}])");
+  EXPECT_EQ(state(), "Waiting CreateContainerConfigError");
+  EXPECT_TRUE(events_.has("file \"deep/a.env\" of volume \"v\": "));
+  const std::string volume = config_.state_dir + "/" + uid() + "/volumes/v";
+  std::ofstream(directory_ + "/host.env") << "A='the host'\n";
+  fs::create_directories(volume + "/deep");
+  fs::create_symlink(directory_ + "/host.env", volume + "/deep/a.env");
+  advance(seconds(10));
+  EXPECT_EQ(state(), "Waiting CreateContainerConfigError") << "a link leads out of the volume";
+  fs::remove(volume + "/deep/a.env");
+  std::ofstream(volume + "/deep/a.env") << "A='one'\n";
+  advance(seconds(10));
+  ASSERT_EQ(state(), "Running");
+  auto environment = spec_of("a-0")->spec.process.env;
+  EXPECT_NE(std::find(environment.begin(), environment.end(), "A=one"), environment.end());
+}
+
 // What a variable holds is not validated before: kubelet refuses it, instead of taking it for something else.
 TEST_F(VolumesTest, an_expanded_sub_path_that_leads_up_is_refused) {
   struct Row {
