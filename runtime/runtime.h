@@ -48,6 +48,7 @@ struct Credentials {
   std::string registry;  // host[:port][/path prefix]; as in a docker config.json
   std::string username, password, identity_token;
   std::string source;  // the caller's own: where it has them from; kept with an image that they brought, and compared
+  bool operator==(const Credentials&) const = default;
 };
 
 // What is known of a right to use an image that is here already. Source: KEP-2535.

@@ -47,9 +47,10 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                    [this] {
                      return seams_.nodes ? seams_.nodes->get({"", config_.node_name}) : nullptr;
                    },
-               .images_changed = [this] { node_object_.touch(); },
+               .images_changed = [this] { images_changed(); },
                .start_order = start_order_,
                .draining = draining_,
+               .wanting_images = wanting_images_,
                .held_back = seams.held_back,
                .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
                .clock = seams.clock}),
@@ -195,6 +196,13 @@ void Agent::on_sandbox(const std::string& uid) {
     auto [begin, end] = followers.by_uid.equal_range(uid);
     for (auto entry = begin; entry != end; ++entry) entry->second->wake();
   });
+}
+
+// The node tells of its images, and who waited for one may have it now.
+void Agent::images_changed() {
+  node_object_.touch();
+  WantingImages wanting = wanting_images_.with([](const auto& now) { return now; });
+  for (const auto& [uid, container] : wanting) queue_.add(queue_key(uid));
 }
 
 void Agent::look_at_held(const std::string& ns) {

@@ -96,6 +96,7 @@ class Agent : public PodStreams, public NodeImages {
   void on_source(const Kind& kind, const Informer::Change& change);
   void on_sandbox(const std::string& uid);
   void tell(const Probes::Warning& warning);
+  void images_changed();
   void run(std::stop_token stop);
   void wait_for(std::chrono::nanoseconds span);
   json::object allocatable() const;
@@ -126,6 +127,7 @@ class Agent : public PodStreams, public NodeImages {
   NodeObject node_object_;
   StartOrder start_order_;
   Guarded<std::set<std::string>> draining_;
+  Guarded<WantingImages> wanting_images_;
   PodWorker worker_;
   StaticPods static_pods_;
   StorageLimits storage_limits_;

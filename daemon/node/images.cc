@@ -84,14 +84,17 @@ std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
   return found;
 }
 
-std::vector<runtime::Credentials> pull_credentials(const json::value& pod, const Lookup& lookup) {
-  std::vector<runtime::Credentials> found;
+PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup) {
+  PullSecrets secrets;
   for (const auto& reference : get_array(pod, "spec.imagePullSecrets")) {
-    ObjectPtr secret = lookup.secret(get_string(reference, "name"));
-    if (!secret) continue;
-    for (auto& credentials : credentials_in(secret->json())) found.push_back(std::move(credentials));
+    auto name = get_string(reference, "name");
+    if (name.empty()) continue;
+    ObjectPtr secret = lookup.secret(name);
+    if (!secret) secrets.missing.emplace_back(name);
+    else
+      for (auto& credentials : credentials_in(secret->json())) secrets.credentials.push_back(std::move(credentials));
   }
-  return found;
+  return secrets;
 }
 
 std::string pull_error_reason(const Error& error) { return error.code() == Code::invalid ? "InvalidImageName" : "ErrImagePull"; }

@@ -26,8 +26,11 @@ bool may_use(const ImageVerification& verification, std::string_view reference, 
 // The credentials in one secret of type kubernetes.io/dockerconfigjson or dockercfg; what cannot be read is left out. Their
 // source is the secret: "namespace/name/uid".
 std::vector<runtime::Credentials> credentials_in(const json::value& secret);
-// Those of all the pod's imagePullSecrets that exist.
-std::vector<runtime::Credentials> pull_credentials(const json::value& pod, const Lookup& lookup);
+struct PullSecrets {
+  std::vector<runtime::Credentials> credentials;  // of all the pod's imagePullSecrets that exist
+  std::vector<std::string> missing;               // the names of the others, as the pod has them
+};
+PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup);
 
 // The reason that a pod shows for a failed pull: "ErrImagePull", "InvalidImageName".
 std::string pull_error_reason(const Error& error);

@@ -64,6 +64,14 @@ Result<void> PodSync::start(const std::string& name) {
 // ---- image ----
 
 std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
+  const std::pair<std::string, std::string> wanting{uid_, record.name};
+  seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });  // before looking: none that comes is missed
+  auto image = find_image(container, record);
+  if (image) seams_.wanting_images.with([&](WantingImages& all) { all.erase(wanting); });
+  return image;
+}
+
+std::optional<runtime::Image> PodSync::find_image(const ContainerRef& container, ContainerRecord& record) {
   std::string reference(get_string(*container.spec, "image")), shown = coracle::quoted(reference);
   Pull& pull = entry_.pulls[record.name];
   int attempt = record.attempt + 1;
@@ -73,7 +81,7 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
     auto found = seams_.runtime.images().find(reference);
     if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just given it to this pod
     if (found && may_use(seams_.config.image_verification, reference,
-                         seams_.runtime.images().access(*found, reference, pull_credentials(pod(), lookup())))) {
+                         seams_.runtime.images().access(*found, reference, pull_credentials()))) {
       if (!pulled)
         event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod",
               &container);
@@ -91,6 +99,8 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
     }
   }
   if (pull.running) return std::nullopt;
+  auto credentials = pull_credentials();
+  if (credentials != pull.credentials) pull.back_off.reset();  // it may be welcome now
   auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
   if (wait && seams_.clock.steady() < *wait) {
     if (seams_.clock.steady() < pull.failed_at + kPullErrorShown) {
@@ -109,14 +119,25 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
   return std::nullopt;
 }
 
+// Those of the pod. Which of them are missing is told when that changes.
+std::vector<runtime::Credentials> PodSync::pull_credentials() {
+  PullSecrets secrets = pull_secrets(pod(), lookup());
+  std::string missing = join(secrets.missing, ", ");
+  if (std::exchange(entry_.missing_pull_secrets, missing) != missing && !missing.empty())
+    event(true, "FailedToRetrieveImagePullSecret",
+          "Unable to retrieve some image pull secrets (" + missing + "); attempting to pull the image may not succeed.");
+  return std::move(secrets.credentials);
+}
+
 void PodSync::begin_pull(const ContainerRef& container, const std::string& reference, int attempt) {
   Pull& pull = entry_.pulls[std::string(container.name)];
   pull.attempt = attempt;
   pull.running = true;
   pull.done = false;
+  pull.credentials = pull_credentials();
   event(false, "Pulling", "Pulling image " + coracle::quoted(reference), &container);
   auto task = [&worker = worker_, uid = uid_, name = std::string(container.name), reference, attempt,
-               credentials = pull_credentials(pod(), lookup())](std::stop_token stop) {
+               credentials = pull.credentials](std::stop_token stop) {
     SteadyTime began = worker.seams_.clock.steady();
     auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
     auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
@@ -140,6 +161,7 @@ void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
     pull.done = true;
     pull.image_id = done.image->id;
     pull.error.clear();
+    pull.credentials.clear();
     pull.back_off.reset();
     record.waiting_reason.clear();
     event(false, "Pulled",

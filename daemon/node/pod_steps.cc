@@ -116,12 +116,28 @@ Result<void> PodSync::prepare_volumes() {
   auto first = TRY(first_id());
   auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), first.value_or(0));
   if (!result) set_stale(true);
-  if (!result) event(true, "FailedMount", result.error().text());
+  if (!result) note_mount_failed(result.error());
   if (!result) return result.take_error();
+  entry_.mount_error.clear();
   entry_.volumes_refresh_at = result->refresh_at;
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
   return {};
+}
+
+// Sources that are objects are heard of; what lies on the host has to be looked for.
+void PodSync::note_mount_failed(const Error& error) {
+  SteadyTime now = seams_.clock.steady();
+  if (entry_.mount_error != error.text() || now >= entry_.mount_error_told + kMountErrorTold) {
+    event(true, "FailedMount", error.text());
+    entry_.mount_error = error.text();
+    entry_.mount_error_told = now;
+  }
+  const json::array& volumes = get_array(pod(), "spec.volumes");
+  bool on_host = std::any_of(volumes.begin(), volumes.end(),
+                             [](const json::value& volume) { return !get_string(volume, "hostPath.type").empty(); });
+  again_at(now + (on_host ? kHostPathRetry : kConfigErrorRetry));
+  waits_ = true;
 }
 
 // Of the pod's range of the host's ids, where it has users of its own.
@@ -138,8 +154,7 @@ void PodSync::refresh_volumes() {
   if (record_.sandbox != SandboxFact::alive || deleting() || record_.verdict != Verdict::none) return;
   bool due = entry_.volumes_refresh_at && *entry_.volumes_refresh_at <= seams_.clock.now();
   if (!due && !desired_.stale_volumes) return;
-  auto prepared = prepare_volumes();
-  if (!prepared) again_at(seams_.clock.steady() + kConfigErrorRetry);
+  (void)prepare_volumes();  // what is wrong was told
 }
 
 // ---- stopping ----

@@ -94,7 +94,7 @@ Result<Outcome> PodSync::run() {
   }
   note_back_offs(plan);
   TRY(write_status().wrap("write status"));
-  if (!applied) return applied.take_error();
+  if (!applied && !waits_) return applied.take_error();
   if (plan.again) again_at(*plan.again);
   if (entry_.volumes_refresh_at && record_.sandbox == SandboxFact::alive)
     again_at(steady_of(*entry_.volumes_refresh_at, seams_.clock));

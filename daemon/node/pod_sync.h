@@ -17,6 +17,8 @@
 namespace coracle::node {
 
 constexpr std::chrono::seconds kConfigErrorRetry{10};  // a container that cannot be carried out as defined is tried again
+constexpr std::chrono::seconds kHostPathRetry{2};      // and one whose path on the host is not there yet
+constexpr std::chrono::minutes kMountErrorTold{2};     // so long a FailedMount that stays the same is not told again
 constexpr std::chrono::seconds kDrainMax{5};           // a pod that is to end waits no longer for the service rules
 constexpr std::chrono::milliseconds kDrainMin{20};     // one that was ready may be on its way into them
 constexpr std::chrono::seconds kRulesDelayMax{1};      // so long a pod that has just become ready may be on that way
@@ -74,10 +76,13 @@ class PodSync {
   Result<void> attach_network();
   Result<void> prepare_volumes();
   void refresh_volumes();
+  void note_mount_failed(const Error& error);
   Result<std::optional<uint32_t>> first_id();
   Result<std::string> shared_memory();
   Result<void> start(const std::string& name);
   std::optional<runtime::Image> image_for(const ContainerRef& container, ContainerRecord& record);
+  std::optional<runtime::Image> find_image(const ContainerRef& container, ContainerRecord& record);
+  std::vector<runtime::Credentials> pull_credentials();
   void begin_pull(const ContainerRef& container, const std::string& reference, int attempt);
   Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record,
                                                 const runtime::Image& image, int attempt);
@@ -131,6 +136,7 @@ class PodSync {
   std::optional<ContainerIndex> containers_;
   PodPaths paths_;
   bool forgotten_ = false, acted_ = false;
+  bool waits_ = false;  // what could not be done was told, and again_ is when it is tried again
   std::optional<SteadyTime> again_;
 };
 

@@ -217,7 +217,7 @@ Result<json::value> Agent::pull(const std::string& reference, const std::functio
     if (progress) progress(progress_json(now));
   };
   runtime::Image image = TRY(seams_.runtime.images().pull(reference, {}, tell, stop_.get_token()));
-  node_object_.touch();
+  images_changed();
   return json::value(image_json(image));
 }
 
@@ -225,7 +225,7 @@ Result<json::value> Agent::import(const Fd& archive, const std::string& name) {
   auto images = TRY(seams_.runtime.images().import(archive, name));
   json::array list;
   for (const auto& image : images) list.push_back(image_json(image));
-  node_object_.touch();
+  images_changed();
   return json::value(std::move(list));
 }
 

@@ -71,6 +71,8 @@ void PodWorker::evict(const std::string& uid, std::string why) {
 void PodWorker::drop(const std::string& uid) {
   seams_.start_order.forget(uid);
   seams_.draining.with([&](auto& draining) { draining.erase(uid); });
+  seams_.wanting_images.with(
+      [&](WantingImages& wanting) { std::erase_if(wanting, [&](const auto& container) { return container.first == uid; }); });
   entries_.with([&](auto& entries) { entries.erase(uid); });
   reports_.with([&](auto& reports) { reports.erase(uid); });
 }

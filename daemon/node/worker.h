@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/event/recorder.h"
@@ -43,7 +44,8 @@ struct Pull {
   std::string image_id;  // what came
   BackOff back_off;
   SteadyTime failed_at;
-  std::string reason, error;  // why it failed last; "" when it did not
+  std::string reason, error;                      // why it failed last; "" when it did not
+  std::vector<runtime::Credentials> credentials;  // that it was asked for with; none once it has come
 };
 
 // What other threads report about a pod until its next look.
@@ -52,6 +54,9 @@ struct Reports {
   std::map<std::string, PullDone> pulls;  // by container name
   std::string evicted;                    // why the pod is to end; "" when it is not
 };
+
+// Containers that wait for an image to come: their pod's uid, and their name.
+using WantingImages = std::set<std::pair<std::string, std::string>>;
 
 struct WorkerSeams {
   const AgentConfig& config;
@@ -72,7 +77,8 @@ struct WorkerSeams {
   std::function<ObjectPtr()> node;  // as the API has it; null: not known yet
   std::function<void()> images_changed;
   StartOrder& start_order;
-  Guarded<std::set<std::string>>& draining;                 // pods that wait for the service rules, by uid
+  Guarded<std::set<std::string>>& draining;  // pods that wait for the service rules, by uid
+  Guarded<WantingImages>& wanting_images;
   std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
   std::function<void(const std::string& ns)> readiness_changed;
   const Clock& clock;
@@ -99,6 +105,9 @@ class PodWorker {
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false;
+    std::string missing_pull_secrets;  // as told
+    std::string mount_error;           // as told
+    SteadyTime mount_error_told;
     std::optional<SteadyTime> ready_since;                 // since this daemon has told so
     std::optional<SteadyTime> drain_from, drain_deadline;  // set once
   };

@@ -401,6 +401,55 @@ TEST_F(AgentTest, pull_secrets_reach_the_registry) {
   EXPECT_EQ(credentials[0].password, "secret");
 }
 
+TEST_F(AgentTest, a_missing_pull_secret_is_told_once_and_its_coming_ends_the_back_off) {
+  runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}, /*present=*/false);
+  runtime_.images_fake().fail_pull(Error(Code::unauthorized, "who are you?"));
+  boot();
+  put_pod(R"("imagePullSecrets":[{"name":"key"},{"name":"other"}],"containers":[{"name":"a","image":"r.example/far:2"}])");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  const char* told =
+      "FailedToRetrieveImagePullSecret Unable to retrieve some image pull secrets (key, other); attempting to pull the image may "
+      "not succeed.";
+  EXPECT_TRUE(events_.has(told));
+  advance(seconds(2));
+  EXPECT_EQ(state(), "Waiting ImagePullBackOff");
+  auto all = events_.all();
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [&](const auto& event) { return event.find(told) != event.npos; }), 1);
+  auto put_secret = [&](const std::string& password) {
+    std::string config = base64_encode(R"({"auths":{"r.example":{"username":"me","password":")" + password + R"("}}})");
+    client_.put(
+        kSecret,
+        R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":"key"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":")" +
+            config + R"("}})");
+    settle();
+  };
+  put_secret("secret");
+  ASSERT_TRUE(pulls_.run_one()) << "without waiting for its time";
+  settle();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_TRUE(events_.has("Unable to retrieve some image pull secrets (other);"));
+}
+
+TEST_F(AgentTest, what_waits_for_an_image_starts_when_it_comes) {
+  runtime_.images_fake().fail_pull(Error(Code::unavailable, "no network"));
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"far:2"}])");
+  put_pod(R"("containers":[{"name":"b","image":"far:2","imagePullPolicy":"Never"},{"name":"a","image":"web:1"}])", "never");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  advance(seconds(2));
+  EXPECT_EQ(state(), "Waiting ImagePullBackOff");
+  EXPECT_EQ(state("b", "never"), "Waiting ErrImageNeverPull");
+  EXPECT_EQ(state("a", "never"), "Running");
+  runtime_.images_fake().add("docker.io/library/far:2", {.cmd = {"/far"}}, /*present=*/false);
+  ASSERT_TRUE(agent_->pull("far:2", nullptr));  // by hand
+  settle();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(state("b", "never"), "Running");
+  EXPECT_FALSE(pulls_.run_one());
+}
+
 TEST_F(AgentTest, an_image_that_came_for_a_secret_is_not_everybody_s) {
   runtime_.images_fake().protect(runtime_.images_fake().add("r.example/far:2", {.cmd = {"/far"}}));
   boot();

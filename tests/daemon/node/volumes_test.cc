@@ -327,6 +327,24 @@ TEST_F(VolumesTest, host_paths_are_checked_by_type) {
   EXPECT_TRUE(fs::is_directory(config_.host_root + "/made"));
 }
 
+TEST_F(VolumesTest, what_comes_to_be_on_the_host_is_found_within_two_seconds_and_told_once) {
+  boot();
+  put_pod(pod_with(R"("hostPath":{"path":"/run/socket","type":"File"})"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  for (int i = 0; i < 5; ++i) advance(seconds(2));
+  auto told = [&] {
+    auto all = events_.all();
+    return std::count_if(all.begin(), all.end(), [](const auto& event) { return event.find("FailedMount") != event.npos; });
+  };
+  EXPECT_EQ(told(), 1);
+  for (int i = 0; i < 60; ++i) advance(seconds(2));
+  EXPECT_EQ(told(), 2) << "it is still so";
+  fs::create_directories(config_.host_root + "/run");
+  std::ofstream(config_.host_root + "/run/socket") << "";
+  advance(seconds(2));
+  EXPECT_EQ(state(), "Running");
+}
+
 TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   int asked = 0;
   int64_t start = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
