@@ -26,9 +26,7 @@ std::string hash_of(std::string_view text) {
   return hex(bytes);
 }
 
-bool is_manifest(const std::string& name) {
-  return !name.starts_with(".") && (name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"));
-}
+bool is_manifest(const std::string& name) { return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"); }
 
 json::object& object_at(json::value& value, std::string_view path) {
   json::value& there = make(value, path);
@@ -90,10 +88,14 @@ StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods
   else log_warning("node", watch.error().text());
 }
 
-void StaticPods::read() {
-  std::map<std::string, ObjectPtr> now;
+StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
+  ByFile now;
   for (const auto& name : files::list(config_.manifests_dir)) {
-    if (!is_manifest(name)) continue;
+    if (name.starts_with(".")) continue;
+    if (!is_manifest(name)) {
+      remarks[name] = "it is not read: its name does not end in .yaml, .yml or .json";
+      continue;
+    }
     std::string path = config_.manifests_dir + "/" + name;
     auto text = sys::read_file(path, kManifestMax);
     auto pod = text ? static_pod(*text, path, config_.node_name) : Result<ObjectPtr>(text.take_error());
@@ -101,20 +103,46 @@ void StaticPods::read() {
       now[name] = *pod;
       continue;
     }
-    log_warning("node", pod.error().text());
+    remarks[name] = pod.error().text();
     if (auto before = by_file_.find(name); before != by_file_.end()) now[name] = before->second;  // perhaps half written
   }
-  by_file_ = std::move(now);
-  std::set<std::string> wanted;
-  for (const auto& [name, pod] : by_file_) {
-    wanted.insert(pod->uid());
-    table_.change(pod->uid(), [&](RestingPod& desired) {
-      desired.object = pod->at_rest();
-      desired.is_static = true;
-      desired.gone = false;
-    });
-    look_again_(pod->uid());
+  return now;
+}
+
+// The files whose pods are to run.
+std::map<Key, std::string> StaticPods::choose(Remarks& remarks) const {
+  std::map<Key, std::string> chosen;
+  for (const auto& [file, pod] : by_file_) {
+    auto runs = [&](const std::string& other) {  // after a restart of ours only the sandbox tells
+      auto before = runs_.find(pod->key());
+      if (before != runs_.end()) return before->second == other;
+      auto known = table_.get(by_file_.at(other)->uid());
+      return known && !known->gone;
+    };
+    auto [there, first] = chosen.try_emplace(pod->key(), file);
+    if (first) continue;
+    std::string waits = file;
+    if (runs(file) && !runs(there->second)) std::swap(waits, there->second);
+    remarks[waits] = "pod " + pod->key().text() + " waits: " + there->second + " defines one of this name, too";
   }
+  return chosen;
+}
+
+void StaticPods::log_new(Remarks remarks) {
+  for (const auto& [file, text] : remarks)
+    if (auto before = remarks_.find(file); before == remarks_.end() || before->second != text)
+      log_warning("node", "static pods: " + text, {{"file", config_.manifests_dir + "/" + file}});
+  remarks_ = std::move(remarks);
+}
+
+void StaticPods::read() {
+  Remarks remarks;
+  by_file_ = read_files(remarks);
+  runs_ = choose(remarks);
+  log_new(std::move(remarks));
+  std::map<std::string, ObjectPtr> wanted;  // by uid
+  for (const auto& [key, file] : runs_) wanted[by_file_.at(file)->uid()] = by_file_.at(file);
+  // Those that go first: who comes after one of them must find it gone, and wait for its end.
   for (const auto& uid : table_.uids()) {
     if (wanted.count(uid)) continue;
     bool ends = false;
@@ -123,6 +151,14 @@ void StaticPods::read() {
       desired.gone |= ends;
     });
     if (ends) look_again_(uid);
+  }
+  for (const auto& [uid, pod] : wanted) {
+    table_.change(uid, [&](RestingPod& desired) {
+      desired.object = pod->at_rest();
+      desired.is_static = true;
+      desired.gone = false;
+    });
+    look_again_(uid);
   }
 }
 

@@ -2,6 +2,8 @@
 // Static pods: pods that the manifests directory names, run by the node itself, and their mirrors in the API, through
 // which everybody else sees them. A manifest that changes is a new pod; one that goes ends its pod; what happens to the
 // mirror in the API only makes it again.   directory ──inotify──▶ read_manifests ──▶ PodTable ;  PodTable ──▶ mirrors
+// Files whose names end in .yaml, .yml or .json are read; hidden ones are passed over, others are named in the log. Of two that
+// define a pod of one name the one that runs goes on, else the first by file name runs, and the other waits for its end.
 // Source: Kubernetes static pods; kubelet's file source and mirror client (names, annotations).
 #pragma once
 
@@ -37,7 +39,8 @@ class StaticPods {
   StaticPods(const AgentConfig& config, Client& client, Informer& pods, PodTable& table,
              std::function<void(const std::string&)> look_again);
 
-  // Reads the directory and brings the table level with it. A file that cannot be used is logged, and keeps what it named.
+  // Reads the directory and brings the table level with it. A file that cannot be used is logged, once as long as it is for the
+  // same reason, and keeps what it named.
   void read();
   // Brings the mirrors in the API level with the table.
   Result<void> reflect();
@@ -48,12 +51,21 @@ class StaticPods {
   bool on_mirror(const Informer::Change& change);
 
  private:
+  using ByFile = std::map<std::string, ObjectPtr>;
+  using Remarks = std::map<std::string, std::string>;  // by file: why it is not what runs
+  ByFile read_files(Remarks& remarks) const;
+  std::map<Key, std::string> choose(Remarks& remarks) const;
+  void log_new(Remarks remarks);
+
   const AgentConfig& config_;
   Client& client_;
   Informer& pods_;
   PodTable& table_;
   std::function<void(const std::string&)> look_again_;
-  std::map<std::string, ObjectPtr> by_file_;  // run() only
+  // Of run() only.
+  ByFile by_file_;
+  std::map<Key, std::string> runs_;  // the file whose pod of this name runs
+  Remarks remarks_;                  // as logged
   std::unique_ptr<files::DirectoryWatch> watch_;
 };
 

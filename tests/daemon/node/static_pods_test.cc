@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the manifests directory makes of the table of pods: which file's pod runs, and what stands there while one is told of.
+#include "daemon/node/static_pods.h"
+
+#include "tests/daemon/node/machine.h"
+
+namespace coracle::node {
+namespace {
+
+struct BootedMachine : Machine {
+  BootedMachine() {
+    std::filesystem::create_directories(config_.manifests_dir);
+    boot();
+  }
+};
+
+class StaticPodsTest : public BootedMachine {
+ protected:
+  void write(const std::string& file, const std::string& name, const std::string& image) {
+    std::ofstream(config_.manifests_dir + "/" + file) << "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+                                                             "}\nspec: {containers: [{name: a, image: \"" + image + "\"}]}\n";
+  }
+  void remove(const std::string& file) { std::filesystem::remove(config_.manifests_dir + "/" + file); }
+  std::string wanted() {  // the images of the pods that are to run, by name
+    static_pods_.read();
+    std::string text;
+    for (const auto& uid : table_.uids()) {
+      auto pod = table_.get(uid);
+      if (!pod->gone)
+        text += pod->object->name() + " " +
+                std::string(get_string(get_array(pod->object->json(), "spec.containers")[0], "image")) + ";";
+    }
+    return text;
+  }
+  PodTable table_;
+  std::function<void(const std::string&)> on_look_;
+  StaticPods static_pods_{config_, client_, *informers_[0], table_, [this](const std::string& uid) {
+                            if (on_look_) on_look_(uid);
+                          }};
+};
+
+TEST_F(StaticPodsTest, a_changed_pod_is_told_of_when_its_predecessor_is_gone) {
+  write("db.yaml", "db", "one:1");
+  static_pods_.read();
+  std::string before = table_.uids().at(0);
+  bool told = false;
+  on_look_ = [&](const std::string& uid) {
+    if (uid == before) return;
+    told = true;
+    EXPECT_TRUE(table_.get(before)->gone) << "the new one would be refused: its ports are taken";
+  };
+  for (const char* image : {"two:1", "three:1", "four:1"}) {  // whatever its uid is, before or behind the other's
+    write("db.yaml", "db", image);
+    static_pods_.read();
+    EXPECT_TRUE(std::exchange(told, false)) << image;
+    for (const auto& uid : table_.uids()) {
+      if (table_.get(uid)->gone) table_.erase(uid);
+      else before = uid;
+    }
+  }
+}
+
+TEST_F(StaticPodsTest, of_two_with_one_name_one_runs) {
+  write("b.yaml", "db", "b:1");
+  EXPECT_EQ(wanted(), "db-node-1 b:1;");
+  write("a.yaml", "db", "a:1");
+  EXPECT_EQ(wanted(), "db-node-1 b:1;") << "what runs goes on";
+  write("b.yaml", "db", "b:2");
+  EXPECT_EQ(wanted(), "db-node-1 b:2;") << "and may change";
+  StaticPods restarted(config_, client_, *informers_[0], table_, [](const std::string&) {});
+  restarted.read();
+  EXPECT_EQ(wanted(), "db-node-1 b:2;") << "a new daemon finds it running";
+  remove("b.yaml");
+  EXPECT_EQ(wanted(), "db-node-1 a:1;");
+  write("b.yaml", "db", "b:2");
+  remove("a.yaml");
+  EXPECT_EQ(wanted(), "db-node-1 b:2;");
+  write("c.yaml", "db", "b:2");
+  EXPECT_EQ(wanted(), "db-node-1 b:2;") << "a copy";
+  remove("b.yaml");
+  EXPECT_EQ(wanted(), "db-node-1 b:2;");
+}
+
+TEST_F(StaticPodsTest, reads_files_by_their_endings) {
+  for (const char* file : {"a.yaml", "b.yml", "c.json", "d.yaml~", "e", ".f.yaml", "g.yaml.bak"})
+    write(file, std::string(1, file[file[0] == '.']), "x:1");
+  std::filesystem::create_directories(config_.manifests_dir + "/h.yaml");
+  ::testing::internal::CaptureStderr();
+  std::string names;
+  static_pods_.read();
+  for (const auto& uid : table_.uids()) names += table_.get(uid)->object->name().substr(0, 1);
+  std::sort(names.begin(), names.end());
+  static_pods_.read();
+  std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(names, "abc");
+  for (const char* file : {"/d.yaml~", "/e", "/g.yaml.bak", "/h.yaml"}) {
+    size_t told = 0;
+    for (size_t at = 0; (at = log.find(std::string(file) + "\n", at)) != log.npos; ++at) ++told;
+    EXPECT_EQ(told, 1u) << file << "\n" << log;
+  }
+  EXPECT_EQ(log.find("/.f.yaml"), log.npos);
+}
+
+}  // namespace
+}  // namespace coracle::node
