@@ -8,7 +8,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr int64_t kGraceAfterHookSeconds = 2;  // what a container gets when its preStop hook has used up the grace period
+constexpr int64_t kLeastGraceSeconds = 2;  // what a container gets when its hook, or those it serves, used up the grace period
 
 class Planner {
  public:
@@ -160,18 +160,18 @@ class Planner {
 
   void stop(const ContainerFacts& container, std::string why, int64_t grace_seconds) {
     if (grace_seconds == 0) return step(StepKind::kill, container.name, std::move(why));
-    bool hook = container.has_pre_stop && container.ailment != Ailment::post_start;
-    step(hook ? StepKind::run_pre_stop : StepKind::terminate, container.name, std::move(why), grace_seconds);
+    step(has_hook(container) ? StepKind::run_pre_stop : StepKind::terminate, container.name, std::move(why), grace_seconds);
   }
 
-  void go_on_stopping(const ContainerFacts& container) {
+  // `turn`: it may be told to end.
+  void go_on_stopping(const ContainerFacts& container, bool turn = true) {
     const Stopping& stopping = *container.stopping;
     if (stopping.killed) return;  // its exit is a matter of the kernel now
     bool over = facts_.now >= stopping.deadline;
     if (!stopping.terminated) {
       if (stopping.hook_running && !over) return wake_at(stopping.deadline);
-      auto left = std::chrono::ceil<std::chrono::seconds>(stopping.deadline - facts_.now).count();
-      return step(StepKind::terminate, container.name, {}, std::max<int64_t>(left, kGraceAfterHookSeconds));
+      if (!turn) return wake_at(*plan_.end_deadline);
+      return step(StepKind::terminate, container.name, {}, left_until(stopping.deadline));
     }
     if (over) return step(StepKind::kill, container.name);
     wake_at(stopping.deadline);
@@ -180,14 +180,15 @@ class Planner {
   void wind_down() {
     plan_.steps.clear();
     plan_.backed_off.clear();
+    plan_.end_deadline = facts_.end_deadline;
     if (facts_.sandbox == SandboxFact::alive) {
       bool others_run = false;
-      for (const auto& container : facts_.main) others_run |= end(container);
+      for (const auto& container : facts_.main) others_run |= end(container, true);
       for (const auto& container : facts_.init)
-        if (container.role == Role::init) others_run |= end(container);
+        if (container.role == Role::init) others_run |= end(container, true);
       // Sidecars serve the others to their end, and each other in reverse.
-      for (auto container = facts_.init.rbegin(); container != facts_.init.rend() && !others_run; ++container)
-        if (container->role == Role::sidecar) others_run = end(*container);
+      for (auto container = facts_.init.rbegin(); container != facts_.init.rend(); ++container)
+        if (container->role == Role::sidecar) others_run |= end(*container, !others_run);
       if (others_run) return;
     }
     plan_.again.reset();
@@ -195,16 +196,32 @@ class Planner {
     if (facts_.deleting) step(StepKind::forget);
   }
 
-  bool end(const ContainerFacts& container) {  // whether it still runs
+  // Whether it still runs. `turn`: nobody whom it serves runs any more.
+  bool end(const ContainerFacts& container, bool turn) {
     if (!container.running) return false;
-    if (container.stopping) {
-      go_on_stopping(container);
-    } else if (facts_.drain_until && facts_.now < *facts_.drain_until) {
+    if (!container.stopping && facts_.drain_until && facts_.now < *facts_.drain_until) {
       wake_at(*facts_.drain_until);
+      return true;
+    }
+    if (!plan_.end_deadline) plan_.end_deadline = facts_.now + bounded_seconds(facts_.grace_seconds);
+    const bool whole = !facts_.end_deadline || facts_.grace_seconds == 0;
+    turn = turn || facts_.grace_seconds == 0 || facts_.now >= *plan_.end_deadline;
+    if (container.stopping) {
+      go_on_stopping(container, turn);
+    } else if (turn || has_hook(container)) {
+      stop(container, "Stopping container " + container.name, whole ? facts_.grace_seconds : left_until(*plan_.end_deadline));
     } else {
-      stop(container, "Stopping container " + container.name, facts_.grace_seconds);
+      wake_at(*plan_.end_deadline);
     }
     return true;
+  }
+
+  static bool has_hook(const ContainerFacts& container) {
+    return container.has_pre_stop && container.ailment != Ailment::post_start;
+  }
+
+  int64_t left_until(SteadyTime when) const {
+    return std::max<int64_t>(std::chrono::ceil<std::chrono::seconds>(when - facts_.now).count(), kLeastGraceSeconds);
   }
 
   const PodFacts& facts_;

@@ -3,6 +3,8 @@
 // of Kubernetes' pod lifecycle (init containers, sidecars, restart policies and back-off, health, graceful termination)
 // and nothing that touches the machine, so that every rule of it is a row in a table of tests.
 //   desired pod + sandbox + what the worker remembers ──observe──▶ PodFacts ──plan──▶ Plan ──worker──▶ runtime
+// The grace period is the pod's: it begins when the first of its containers is told to end, and all of them end within it. Hooks
+// run at once; sidecars are told when those whom they serve have ended, or the period has. Who is told late gets two seconds.
 // Level-based: a plan is made anew from the facts at each look; steps that could not be carried out simply come again.
 // Source: Kubernetes pod lifecycle, init containers, sidecar containers (KEP-753); kubelet's computePodActions (semantics).
 #pragma once
@@ -63,6 +65,7 @@ struct PodFacts {
   bool initialized_before = false;  // main containers have run in this sandbox
   bool held_back = false;           // it waits for other pods: no sandbox is made for it
   int64_t grace_seconds = 30;
+  std::optional<SteadyTime> end_deadline;  // when its grace period is over, once that has begun
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> drain_until;  // Services still send it connections: nothing is told to end before
   std::vector<ContainerFacts> init;       // with the sidecars, in order
@@ -95,7 +98,8 @@ struct Plan {
   bool initialized = false;             // all init containers are done, sidecars started
   std::vector<std::string> backed_off;  // containers that wait out their CrashLoopBackOff
   bool past_deadline = false;
-  std::optional<SteadyTime> again;  // look again then, if nothing happens before
+  std::optional<SteadyTime> end_deadline;  // as in the facts, or it begins now
+  std::optional<SteadyTime> again;         // look again then, if nothing happens before
 };
 
 Plan make_plan(const PodFacts& facts);

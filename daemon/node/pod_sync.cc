@@ -348,11 +348,13 @@ void PodSync::admit() {
 void PodSync::shorten_grace() {
   if (!deleting()) return;
   SteadyTime latest = seams_.clock.steady() + bounded_seconds(std::max<int64_t>(grace_seconds(pod()), 1));
+  if (record_.end_deadline) record_.end_deadline = std::min(*record_.end_deadline, latest);
   for (auto& container : record_.containers)
     if (container.stopping) container.stopping->deadline = std::min(container.stopping->deadline, latest);
 }
 
 void PodSync::take_verdict(const Plan& plan) {
+  record_.end_deadline = plan.end_deadline;
   record_.initialized = plan.initialized || (record_.initialized && (plan.verdict != Verdict::none || deleting()));
   if (record_.verdict != Verdict::none || plan.verdict == Verdict::none) return;
   record_.verdict = plan.verdict;

@@ -150,6 +150,7 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
   // A deletion that spares no time still lets a container hear its signal.
   facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
   if (record.end_grace_seconds) facts.grace_seconds = std::min(facts.grace_seconds, *record.end_grace_seconds);
+  facts.end_deadline = record.end_deadline;
   facts.active_deadline = record.active_deadline;
   facts.held_back = record.held_back;
   facts.drain_until = record.drain_until;

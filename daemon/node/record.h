@@ -81,6 +81,7 @@ struct PodRecord {
   Verdict verdict = Verdict::none;
   std::string verdict_reason, verdict_message;  // of the pod: "DeadlineExceeded", "OutOfcpu", …
   std::optional<int64_t> end_grace_seconds;     // for its end, when that is less than the pod's own
+  std::optional<SteadyTime> end_deadline;       // the plan said so last
   bool held_back = false;                       // it waits for other pods
   bool initialized = false;                     // the plan said so last
   bool released = false;                        // sandbox, network and volumes were given back

@@ -220,6 +220,29 @@ TEST_F(AgentTest, what_ignores_its_signal_is_killed_when_the_grace_is_over) {
   EXPECT_FALSE(client_.find(kPod, {"default", "web"}));
 }
 
+TEST_F(AgentTest, the_grace_period_is_the_pods) {
+  for (const char* name : {"a", "s1", "s2"}) runtime_.script(name, {.ignores_signals = true});
+  boot();
+  put_pod(R"("terminationGracePeriodSeconds":6,"initContainers":[{"name":"s1","image":"web:1","restartPolicy":"Always"},
+      {"name":"s2","image":"web:1","restartPolicy":"Always","lifecycle":{"preStop":{"exec":{"command":["x"]}}}}],
+      "containers":[{"name":"a","image":"web:1"}])");
+  std::string id = uid();
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  using Calls = std::vector<std::string>;
+  EXPECT_EQ(runtime_calls("signal_container"), Calls{"signal_container " + id + " a-0 15"});
+  EXPECT_TRUE(hooks_.run_one()) << "a sidecar's hook runs at the start";
+  settle();
+  advance(seconds(5));
+  EXPECT_EQ(runtime_calls("signal_container").size(), 1u) << "they serve the main container";
+  advance(seconds(1));
+  EXPECT_EQ(runtime_calls("kill_container"), Calls{"kill_container " + id + " a-0"});
+  EXPECT_EQ(runtime_calls("signal_container").size(), 3u) << "both at once: the time is over";
+  advance(seconds(2));
+  EXPECT_EQ(runtime_calls("kill_container").size(), 3u);
+  EXPECT_FALSE(client_.find(kPod, {"default", "web"}));
+}
+
 TEST_F(AgentTest, a_pod_gone_from_the_api_is_stopped) {
   boot();
   put_pod(kOne);

@@ -156,6 +156,26 @@ TEST(Plan, does_what_the_lifecycle_asks) {
        "release forget -> succeeded"},
       {"nothing starts while deleting", with(pod(kAlive, {ended("a", 1), running("b")}), deleted), "terminate:b/30"},
       {"no grace", with(pod(kAlive, {running("a")}), [](auto& f) { f.deleting = true, f.grace_seconds = 0; }), "kill:a"},
+      {"not for sidecars either",
+       with(pod(kAlive, {running("a")}, {running("s", kSidecar)}), [](auto& f) { f.deleting = true, f.grace_seconds = 0; }),
+       "kill:a kill:s"},
+      {"the hooks of sidecars run at the start",
+       with(pod(kAlive, {running("a")},
+                {running("s", kSidecar), with(running("t", kSidecar), [](auto& c) { c.has_pre_stop = true; })}),
+            deleted),
+       "terminate:a/30 run_pre_stop:t/30"},
+      {"a sidecar's turn within what is left",
+       with(pod(kAlive, {ended("a", 0)}, {running("s", kSidecar), running("t", kSidecar)}),
+            [](auto& f) { f.deleting = true, f.end_deadline = kNow + seconds(11); }),
+       "terminate:t/11"},
+      {"the grace is the pod's: when it is over nobody waits for his turn",
+       with(pod(kAlive, {with(running("a"), [](auto& c) { c.stopping = Stopping{.terminated = true, .deadline = kNow}; })},
+                {running("s", kSidecar), with(running("t", kSidecar), [](auto& c) { c.stopping = Stopping{.deadline = kNow}; })}),
+            [](auto& f) { f.deleting = true, f.end_deadline = kNow; }),
+       "kill:a terminate:t/2 terminate:s/2"},
+      {"an end within one second is that of all",
+       with(pod(kAlive, {running("a"), running("b")}), [](auto& f) { f.deleting = true, f.grace_seconds = 1; }),
+       "terminate:a/1 terminate:b/1"},
 
       {"liveness stops gracefully", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::liveness_probe; })}),
        "terminate:a/30"},
@@ -207,6 +227,22 @@ TEST(Plan, stops_in_phases) {
       EXPECT_EQ(plan.again, row.again) << row.name;
     }
   }
+}
+
+TEST(Plan, a_sidecar_waits_for_its_turn_no_longer_than_the_pods_grace) {
+  Stopping hook_done{.deadline = kNow + seconds(30)}, told{.terminated = true, .deadline = kNow + seconds(30)};
+  auto facts = pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = told; })},
+                   {running("s", kSidecar), with(running("t", kSidecar), [&](auto& c) { c.stopping = hook_done; })});
+  facts.deleting = true;
+  facts.end_deadline = kNow + seconds(30);
+  Plan plan = make_plan(facts);
+  EXPECT_EQ(text(plan), "");
+  EXPECT_EQ(plan.again, facts.end_deadline);
+  EXPECT_EQ(plan.end_deadline, facts.end_deadline);
+  facts.end_deadline.reset();
+  EXPECT_EQ(make_plan(facts).end_deadline, kNow + seconds(30)) << "it begins with the first look";
+  facts.deleting = false;
+  EXPECT_FALSE(make_plan(facts).end_deadline);
 }
 
 TEST(Plan, wakes_for_the_earliest_reason) {
