@@ -92,6 +92,11 @@ Error explain_exec(int err, const oci::Spec& spec) {
   return Error::from_errno(err, "exec: " + quoted(program));
 }
 
+const char* mismatch(int err) {
+  return err == launch::kDirectoryOverFile ? "not a directory: a directory is mounted over a file"
+                                           : "is a directory: a file is mounted over a directory";
+}
+
 Error explain_hook(const char* field, const launch::Failure& failure, const std::vector<oci::Hook>& hooks) {
   std::string said = std::string("hooks.") + field;
   if (failure.index >= 0 && size_t(failure.index) < hooks.size())
@@ -111,6 +116,9 @@ Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, con
     case Stage::exec: return explain_exec(err, spec);
     case Stage::create_hook: return explain_hook("createContainer", failure, spec.hooks.create_container);
     case Stage::start_hook: return explain_hook("startContainer", failure, spec.hooks.start_container);
+    case Stage::mount:
+      if (err < 0) return Error(Code::invalid, "mounts: " + which(failure, spec, mounts) + ": " + mismatch(err));
+      break;
     case Stage::slot:
       if (err == EEXIST) return Error(Code::conflict, "the id is in use");
       if (err == EBUSY) return Error(Code::conflict, "still running");

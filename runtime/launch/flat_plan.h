@@ -255,8 +255,11 @@ constexpr const char* kStageNames[] = {
 };
 static_assert(sizeof kStageNames / sizeof *kStageNames == size_t(Stage::count));
 
+// What of Stage::mount the kernel has no word for: an err of Failure.
+enum MountMismatch : int32_t { kDirectoryOverFile = -1, kFileOverDirectory = -2 };
+
 struct Failure {  // what a failing child leaves behind, on a socket that closes when exec succeeds
-  int32_t err;    // of a hook: its exit code, negated; -128 - signal
+  int32_t err;    // of a hook: its exit code, negated; -128 - signal; of a mount also a MountMismatch
   Stage stage;
   int32_t index;
 };

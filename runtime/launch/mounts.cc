@@ -85,24 +85,55 @@ bool split(const char* path, Split& out) noexcept {
   return true;
 }
 
+// An empty file. Where a link to nothing stands in its place, that is made which the link leads to, inside the root.
+int make_file(int root, const char* path, uint64_t resolve) noexcept {
+  char place[kPathMax], link[kPathMax];
+  Split parts;
+  if (length(path) + 1 > sizeof place) return -kE2big;
+  copy_text(place, path, sizeof place);
+  for (int links_left = kLinksMax;; --links_left) {
+    if (!split(place, parts)) return -kE2big;
+    int parent = make_directories(root, parts.parent, resolve);
+    if (parent < 0) return parent;
+    int made = k_openat2(parent, parts.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644, RESOLVE_BENEATH);
+    long n = made == -kEexist ? k_readlinkat(parent, parts.name, link, sizeof link - 1) : 0;
+    k_close(parent);
+    if (made >= 0) k_close(made);
+    if (made >= 0 || (made == -kEexist && n < 0)) return 0;  // or there is something by now that is no link
+    if (made != -kEexist) return made;
+    if (links_left == 0 || resolve & RESOLVE_NO_SYMLINKS) return -kEloop;
+    link[n] = 0;
+    size_t used = link[0] == '/' ? 0 : length(parts.parent);
+    if (used + size_t(n) + 2 > sizeof place) return -kE2big;
+    copy_text(place, used ? parts.parent : "", sizeof place);
+    if (link[0] != '/') place[used++] = '/';
+    copy_text(place + used, link, sizeof place - used);
+  }
+}
+
 // The mount point, made where there is none.
 int open_destination(int root, const char* path, bool on_file, uint64_t resolve) noexcept {
   int fd = k_openat2(root, path, O_PATH, 0, resolve);
   if (fd != -kEnoent) return fd;
   if (!on_file) return make_directories(root, path, resolve);
-  Split parts;
-  if (!split(path, parts)) return -kE2big;
-  int parent = make_directories(root, parts.parent, resolve);
-  if (parent < 0) return parent;
-  int made = k_openat2(parent, parts.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644, RESOLVE_BENEATH);
-  k_close(parent);
-  if (made < 0 && made != -kEexist) return made;
-  if (made >= 0) k_close(made);
-  return k_openat2(root, path, O_PATH, 0, resolve);
+  int made = make_file(root, path, resolve);
+  return made < 0 ? made : k_openat2(root, path, O_PATH, 0, resolve);
 }
 
 int move_to(int tree, int destination) noexcept {
   return k_move_mount(tree, "", destination, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+// A directory and a file do not cover each other, for which the kernel has no word of its own.
+void attach(const Child& child, int tree, int destination, bool is_file, int at) noexcept {
+  int rc = move_to(tree, destination);
+  struct statx about;
+  if (rc == -kEinval && k_statx(destination, "", kAtEmptyPath, &about) >= 0) {
+    bool on_directory = (about.stx_mode & kModeTypeMask) == kModeDirectory;
+    if (on_directory && is_file) fail(child, Stage::mount, kFileOverDirectory, at);
+    if (!on_directory && !is_file) fail(child, Stage::mount, kDirectoryOverFile, at);
+  }
+  must(child, Stage::mount, rc, at);
 }
 
 // A tmpfs that is to be read-only can be written to until all that stands on it is made: mount points, devices, links.
@@ -238,7 +269,7 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
     copy_up(child, step, tree, destination, at);
     act_as_container(child);
   }
-  must(child, Stage::mount, move_to(tree, destination), at);
+  attach(child, tree, destination, step.flags & kMountOnFile, at);
   if (step.kind == MountKind::attach && child.has(kPlanHostTree) && !(step.flags & kMountOnFile))
     tree = make_anew(child, tree, destination, at);
   k_close(destination);

@@ -194,6 +194,43 @@ TEST_F(ConfinementLive, a_link_in_the_image_cannot_lead_a_mount_out) {
   EXPECT_EQ(refused.find("start: start container app-0: mounts: /dev: mount: "), 0u) << refused;
 }
 
+// A distribution's /etc/resolv.conf leads to what only systemd-resolved makes.
+TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
+  MUST(sys::replace_file(house_->path() + "/note", "content\n", 0644));
+  const std::string outside = "/tmp/coracle-evil";
+  struct Row {
+    const char* name;
+    std::string target, made;  // made: in the root
+  };
+  for (const Row& row :
+       {Row{"resolv", "../run/systemd/resolve/stub.conf", "/run/systemd/resolve/stub.conf"},
+        Row{"absolute", "/run/absolute.conf", "/run/absolute.conf"}, Row{"beside", "other.conf", "/etc/other.conf"},
+        Row{"twice", "once", "/etc/end"}, Row{"once", "/etc/end", "/etc/end"}, Row{"out", "../../../../.." + outside, outside}}) {
+    std::string place = std::string("/etc/") + row.name;
+    (void)::symlink(row.target.c_str(), (house_->rootfs() + place).c_str());
+    if (row.name == std::string("twice")) (void)::symlink("/etc/end", (house_->rootfs() + "/etc/once").c_str());
+    ContainerSpec spec = house_->shell("app-0", "cat " + place + " " + row.made);
+    oci::Mount mount;
+    mount.type = "bind";
+    mount.source = house_->path() + "/note";
+    mount.destination = place;
+    spec.spec.mounts.push_back(mount);
+    EXPECT_EQ(run(spec), "content\ncontent\n") << row.name;
+    EXPECT_TRUE(sys::exists(house_->rootfs() + row.made)) << row.name;
+    (void)::unlink((house_->rootfs() + row.made).c_str());
+  }
+  EXPECT_FALSE(sys::exists(outside));
+  for (const char* name : {"around", "round"})
+    ASSERT_EQ(::symlink(name[0] == 'a' ? "round" : "around", (house_->rootfs() + "/etc/" + name).c_str()), 0);
+  ContainerSpec spec = house_->shell("app-0", "true");
+  oci::Mount mount;
+  mount.type = "bind";
+  mount.source = house_->path() + "/note";
+  mount.destination = "/etc/round";
+  spec.spec.mounts.push_back(mount);
+  EXPECT_NE(run(spec).find("mounts: /etc/round: mount: Too many"), std::string::npos);
+}
+
 TEST_F(ConfinementLive, can_have_a_root_that_is_read_only) {
   ContainerSpec spec = house_->shell("app-0", "touch /x; touch /dev/shm/x && echo shm");
   spec.spec.root.readonly = true;
@@ -250,7 +287,8 @@ TEST_F(ConfinementLive, shares_a_process_namespace_when_asked) {
   ASSERT_OK(runtime().create_sandbox(pod));
   ASSERT_OK(runtime().start_container("shared", house_->shell("one-0", "sleep 1000")));
   // A program that was just begun has no command line for a moment: its descriptors are closed before.
-  const char* count = "for i in $(seq 100); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; ps | grep -c 'sleep 100[0]'";
+  const char* count =
+      "for i in $(seq 100); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; ps | grep -c 'sleep 100[0]'";
   EXPECT_EQ(run(house_->shell("two-0", count), 0, "shared"), "1\n");
   EXPECT_NE(run(house_->shell("two-0", "cat /proc/1/comm; grep CapEff /proc/1/status"), 0, "shared")
                 .find("pause\nCapEff:\t0000000000000000"),
@@ -311,6 +349,18 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
     mount.destination = "/data";
     s.spec.mounts.push_back(mount);
   });
+  auto bind = [](auto& s, const char* source, const char* destination) {
+    oci::Mount mount;
+    mount.type = "bind";
+    mount.source = source;
+    mount.destination = destination;
+    s.spec.mounts.push_back(mount);
+  };
+  expect_failure("mounts: /etc/passwd: not a directory: a directory is mounted over a file",
+                 [&](auto& s) { bind(s, "/etc", "/etc/passwd"); });
+  expect_failure("mounts: /etc: is a directory: a file is mounted over a directory",
+                 [&](auto& s) { bind(s, "/etc/passwd", "/etc"); });
+  expect_failure("mounts: /etc/passwd/in: mount: Not a directory", [&](auto& s) { bind(s, "/etc", "/etc/passwd/in"); });
   expect_failure("linux.devices: /bin/sh: mknod: File exists", [](auto& s) {
     oci::Device device;
     device.path = "/bin/sh";

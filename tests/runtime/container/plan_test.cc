@@ -194,6 +194,10 @@ TEST(Plan, explains_failures_as_users_know_them) {
   };
   EXPECT_EQ(text(launch::Stage::exec, ENOENT), "exec: \"nginx\": executable file not found in $PATH");
   EXPECT_EQ(text(launch::Stage::mount, ENODEV, 1), "mounts: /b: mount: No such device");
+  EXPECT_EQ(text(launch::Stage::mount, launch::kDirectoryOverFile, 0),
+            "mounts: /a: not a directory: a directory is mounted over a file");
+  EXPECT_EQ(text(launch::Stage::mount, launch::kFileOverDirectory, 1),
+            "mounts: /b: is a directory: a file is mounted over a directory");
   EXPECT_EQ(text(launch::Stage::slot, EEXIST), "the id is in use");
   spec.hooks.create_container = {{"/bin/first", {}, {}, {}}, {"/bin/second", {}, {}, {}}};
   EXPECT_EQ(text(launch::Stage::create_hook, -3, 1), "hooks.createContainer[1]: /bin/second ended with exit code 3");
