@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /pods/x/log: a container's output, as it is or as it comes; over HTTP, or WebSocket messages.
+// GET /pods/x/log: a container's output, as it is or as it comes; over HTTP, or WebSocket messages, one for each line.
 //   node (PodStreams::logs) ──bytes──▶ chunks or messages ──▶ client
 // Source: Kubernetes API reference, "read log of the specified Pod".
 #include <functional>
@@ -13,6 +13,8 @@
 
 namespace coracle::api {
 namespace {
+
+constexpr size_t kTogetherMax = 16 << 10;  // bytes of lines that are sent at once
 
 Error invalid_log(std::string field, std::string_view value, std::string_view why) {
   return invalid({"", "v1", "PodLogOptions", {}}, "", {invalid_value(std::move(field), value, why)});
@@ -66,19 +68,26 @@ class LogOutput {  // opened by the first byte, so that an error before it can s
  public:
   explicit LogOutput(Call& call) : call_(call), left_(call.exchange.notice_peer()) {}
 
-  bool write(std::string_view bytes) {
+  // A line, or "" when no more is there for now: until then some are sent together.
+  bool write(std::string_view line) {
     if (left_.stop_requested() && !still_there()) return false;
     if (!open()) return false;
-    if (socket_) return bytes.empty() || socket_->send(kBinary, bytes);
-    return chunks_->write(bytes) && chunks_->flush();
+    if (!socket_) waiting_ += line;
+    else if (!line.empty()) waiting_ += encode_frame(kBinary, line);
+    return (!line.empty() && waiting_.size() < kTogetherMax) || flush();
   }
   void end() {
-    if (!open()) return;
+    if (!open() || !flush()) return;
     if (socket_) socket_->close();
     else chunks_->end();
   }
 
  private:
+  bool flush() {
+    std::string bytes = std::exchange(waiting_, {});
+    if (socket_) return bytes.empty() || socket_->send_encoded(bytes);
+    return (bytes.empty() || chunks_->write(bytes)) && chunks_->flush();
+  }
   bool open() {
     if (socket_ || chunks_) return true;
     if (asks_for_websocket(call_.head())) {
@@ -100,6 +109,7 @@ class LogOutput {  // opened by the first byte, so that an error before it can s
   std::stop_token left_;
   std::optional<WebSocket> socket_;
   std::optional<ChunkedAnswer> chunks_;
+  std::string waiting_;
 };
 
 Result<void> send_log(Call& call) {

@@ -135,9 +135,9 @@ Result<std::optional<Message>> WebSocket::receive() {
   }
 }
 
-bool WebSocket::send(uint8_t opcode, std::string_view payload) {
-  return connection_->write(encode_frame(opcode, payload)) && connection_->flush();
-}
+bool WebSocket::send(uint8_t opcode, std::string_view payload) { return send_encoded(encode_frame(opcode, payload)); }
+
+bool WebSocket::send_encoded(std::string_view frames) { return connection_->write(frames) && connection_->flush(); }
 
 void WebSocket::close(uint16_t code, std::string_view reason) { send(kClose, close_payload(code, reason)); }
 

@@ -55,6 +55,7 @@ class WebSocket {
   // Blocks for the next message; nothing: the client said goodbye. Errors: unavailable, bad_request, too_large, timeout.
   Result<std::optional<Message>> receive();
   bool send(uint8_t opcode, std::string_view payload);  // thread-safe; false: the client is gone
+  bool send_encoded(std::string_view frames);           // the same, of any number that encode_frame has made
   void close(uint16_t code = 1000, std::string_view reason = {});
 
  private:

@@ -17,27 +17,53 @@ namespace {
 
 constexpr size_t kBlock = 32 << 10;
 constexpr size_t kLineMax = 1 << 20;  // a raw line beyond that is handed on as it is
-constexpr int kRotatedMax = 100;
+constexpr int kRotatedMax = 100, kOpenTriesMax = 10;
 constexpr std::chrono::seconds kGoneCheck{30};  // how often a silent follower is asked whether anybody still reads
 
 struct OpenLog {
   Fd fd;
+  ino_t inode = 0;
   off_t size = 0, start = 0;  // where reading begins
 };
 
-// Oldest first. A rotation between two opens shows a file twice at worst: it is dropped by its inode.
-std::vector<OpenLog> open_logs(const std::string& path) {
+std::optional<ino_t> inode_of(const Result<Fd>& fd) {
+  auto info = fd ? sys::stat(*fd) : Result<struct stat>(Error(Code::not_found, ""));
+  if (!info) return std::nullopt;
+  return info->st_ino;
+}
+
+Result<Fd> open_log(const std::string& path) { return sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK); }
+
+// Those that are newer than `beyond`, oldest first; all when it is not among them.
+std::vector<OpenLog> open_logs_once(const std::string& path, std::optional<ino_t> beyond) {
   std::vector<OpenLog> logs;
   std::vector<ino_t> seen;
+  int missing = 0;
   for (int n = 0; n < kRotatedMax; ++n) {
-    auto fd = sys::open(n == 0 ? path : path + "." + std::to_string(n), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (!fd) break;
+    auto fd = open_log(n == 0 ? path : path + "." + std::to_string(n));
+    if (!fd && ++missing > 1) break;
+    if (!fd) continue;  // in a rotation one name is missing at a time
+    missing = 0;
     auto info = sys::stat(*fd);
+    if (info && info->st_ino == beyond) break;
+    // A rotation between two opens shows a file twice.
     if (!info || std::find(seen.begin(), seen.end(), info->st_ino) != seen.end()) continue;
     seen.push_back(info->st_ino);
-    logs.push_back({*std::move(fd), info->st_size, 0});
+    logs.push_back({*std::move(fd), info->st_ino, info->st_size, 0});
   }
   std::reverse(logs.begin(), logs.end());
+  return logs;
+}
+
+// Two rotations between two opens would put files in the wrong order: it is tried until the newest is still the newest.
+std::vector<OpenLog> open_logs(const std::string& path, std::optional<ino_t> beyond = std::nullopt) {
+  std::vector<OpenLog> logs;
+  for (int i = 0; i < kOpenTriesMax; ++i) {
+    auto newest = inode_of(open_log(path));
+    if (newest == beyond) return {};
+    logs = open_logs_once(path, beyond);
+    if (newest == inode_of(open_log(path))) break;
+  }
   return logs;
 }
 
@@ -102,7 +128,7 @@ std::optional<LogLine> parse_log_line(std::string_view line) {
   std::string_view tags = line.substr(0, space);
   if (tags.empty()) return std::nullopt;
   parsed.whole = tags.front() != 'P';
-  parsed.content = space == line.npos ? std::string_view() : line.substr(space + 1);
+  parsed.content = line.substr(space == line.npos ? line.size() : space + 1);
   return parsed;
 }
 
@@ -113,8 +139,8 @@ bool LogFilter::take(std::string_view bytes) {
       rest_ += bytes;
       return true;
     }
-    std::string_view line = bytes.substr(0, end);
-    bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
+    std::string_view line = bytes.substr(0, end == bytes.npos ? end : end + 1);
+    bytes.remove_prefix(line.size());
     if (!rest_.empty()) {
       rest_ += line;
       std::string whole = std::exchange(rest_, {});
@@ -127,17 +153,22 @@ bool LogFilter::take(std::string_view bytes) {
 }
 
 bool LogFilter::take_line(std::string_view line) {
-  auto parsed = parse_log_line(line);
+  const bool ended = line.ends_with('\n');
+  auto parsed = parse_log_line(ended ? line.substr(0, line.size() - 1) : line);
   if (!parsed) return true;  // torn by a full disk, or not ours
   if (!options_.stream.empty() && parsed->stream != options_.stream) return true;
   if (options_.since) {
     auto time = parse_time(parsed->time);
     if (time && *time < *options_.since) return true;
   }
-  if (options_.timestamps && at_line_start_ && !write(std::string(parsed->time) + " ")) return false;
+  std::string_view text = parsed->content;
+  if (parsed->whole && ended) text = {text.data(), text.size() + 1};
+  if (options_.timestamps && at_line_start_) {
+    shown_.assign(parsed->time).append(" ").append(text);
+    text = shown_;
+  }
   at_line_start_ = parsed->whole;
-  if (!write(parsed->content)) return false;
-  return !parsed->whole || write("\n");
+  return write(text);
 }
 
 bool LogFilter::write(std::string_view bytes) {
@@ -150,7 +181,7 @@ bool LogFilter::write(std::string_view bytes) {
   return bytes.empty() || out_(bytes);
 }
 
-Result<void> read_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out) {
+Result<void> read_log(const std::string& path, const LogOptions& options, const LogOut& out) {
   auto logs = open_logs(path);
   if (logs.empty()) return Error(Code::not_found, "no log at " + path);
   apply_tail(logs, options.tail_lines);
@@ -160,28 +191,26 @@ Result<void> read_log(const std::string& path, const LogOptions& options, const 
   return {};
 }
 
-Result<void> follow_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out,
-                        files::DirectoryWatch& watch, const std::function<bool()>& running, std::stop_token stop) {
+Result<void> follow_log(const std::string& path, const LogOptions& options, const LogOut& out, files::DirectoryWatch& watch,
+                        const std::function<bool()>& running, std::stop_token stop) {
   auto logs = open_logs(path);
   apply_tail(logs, options.tail_lines);
   LogFilter filter(options, out);
-  for (auto& log : logs)
-    if (!read_on(log.fd, log.start, filter)) return {};
-  OpenLog current;
-  if (!logs.empty()) current = std::move(logs.back());
+  std::optional<OpenLog> current;
   while (!stop.stop_requested()) {
     bool runs = running();  // asked before reading: what is written before the end is read
-    if (current.fd && !read_on(current.fd, current.start, filter)) return {};
-    auto there = sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    auto now = there ? sys::stat(*there) : Result<struct stat>(Error(Code::not_found, ""));
-    auto was = current.fd ? sys::stat(current.fd) : Result<struct stat>(Error(Code::not_found, ""));
-    if (now && (!was || now->st_ino != was->st_ino)) {  // rotated: the old one was read to its end
-      if (current.fd && !read_on(current.fd, current.start, filter)) return {};
-      current = {*std::move(there), now->st_size, 0};
+    if (current && !read_on(current->fd, current->start, filter)) return {};
+    if (logs.empty()) logs = open_logs(path, current ? std::optional(current->inode) : std::nullopt);
+    if (!logs.empty()) {  // it was rotated: what was written to it until then, and then those that came after it
+      if (current && !read_on(current->fd, current->start, filter)) return {};
+      for (OpenLog& log : std::exchange(logs, {})) {
+        current = std::move(log);
+        if (!read_on(current->fd, current->start, filter)) return {};
+      }
       continue;
     }
-    if (!runs) return {};
-    if (!watch.wait(stop, kGoneCheck) && !out({})) return {};
+    if (!runs || !out({})) return {};
+    (void)watch.wait(stop, kGoneCheck);
   }
   return {};
 }

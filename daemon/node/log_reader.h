@@ -30,10 +30,14 @@ struct LogLine {
 };
 std::optional<LogLine> parse_log_line(std::string_view line);
 
+// Where a log goes: a line of it (or a part of a long one) at a time, with its newline. An empty one says that nothing more is
+// there for now. False: nobody reads any more.
+using LogOut = std::function<bool(std::string_view)>;
+
 // Turns raw log bytes into what a person reads. Pure but for its place in a line.
 class LogFilter {
  public:
-  LogFilter(const LogOptions& options, const std::function<bool(std::string_view)>& out) : options_(options), out_(out) {}
+  LogFilter(const LogOptions& options, const LogOut& out) : options_(options), out_(out) {}
   // false: enough was written, or nobody reads.
   bool take(std::string_view bytes);
 
@@ -41,19 +45,21 @@ class LogFilter {
   bool take_line(std::string_view line);
   bool write(std::string_view bytes);
   const LogOptions& options_;
-  const std::function<bool(std::string_view)>& out_;
-  std::string rest_;  // an unfinished raw line
+  const LogOut& out_;
+  std::string rest_;   // an unfinished raw line
+  std::string shown_;  // a line with its time
   bool at_line_start_ = true;
   int64_t written_ = 0;
 };
 
 // Everything that is there. Errors: not_found.
-Result<void> read_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out);
+Result<void> read_log(const std::string& path, const LogOptions& options, const LogOut& out);
 
 // The same, and then what is added, until `running` says no (asked after each change, and each time `watch` is woken),
-// `out` returns false, or stop. `watch` is on the log's directory.
-Result<void> follow_log(const std::string& path, const LogOptions& options, const std::function<bool(std::string_view)>& out,
-                        files::DirectoryWatch& watch, const std::function<bool()>& running, std::stop_token stop);
+// `out` returns false, or stop. `watch` is on the log's directory. Whoever reads more slowly than the log is rotated away loses
+// what is removed before he comes to it, and nothing else.
+Result<void> follow_log(const std::string& path, const LogOptions& options, const LogOut& out, files::DirectoryWatch& watch,
+                        const std::function<bool()>& running, std::stop_token stop);
 
 // The contents of the last lines, at most max_bytes of them, for termination messages. "" when there is no log.
 std::string last_lines(const std::string& path, int64_t lines, size_t max_bytes);

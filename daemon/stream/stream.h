@@ -59,7 +59,8 @@ class ExecSession {
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
-  // Writes log bytes to `out` until done, or with follow until the container has ended or `out` returns false. Blocks.
+  // Gives the log's lines to `out` until done, or with follow until the container has ended or `out` returns false; an empty one
+  // says that nothing more is there for now. Blocks.
   virtual Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) = 0;
   // `out` must outlive the session.
   virtual Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a container writes becomes log lines: "<time> <stdout|stderr> <F|P> <content>". A line ends at its newline (F);
 // one that is longer than kLineMax is written in parts (P, the last one F); what stands without a newline when the
-// stream ends is a line. A full file is renamed to .1, that one to .2, and so on. Whoever is attached gets the same
+// stream ends is a part (P): readers show it without one. A full file is renamed to .1, that one to .2, and so on. Whoever is attached gets the same
 // bytes unformatted; the container waits for somebody attached that reads slowly, and never for one that is gone.
 //   pipe ─▶ read buffer ─▶ lines ─▶ writev ─▶ file
 //                  └─ an unfinished line waits in the stream's own buffer
@@ -188,7 +188,7 @@ void end_line(int index, int which) {
   if (stream.held == 0) return;
   Heads heads;
   make_heads(heads, which);
-  add_line(pod.slots[index], heads, true, line_buffers[index][which], stream.held, nullptr, 0);
+  add_line(pod.slots[index], heads, false, line_buffers[index][which], stream.held, nullptr, 0);
   flush(pod.slots[index]);
   stream.held = 0;
 }

@@ -110,6 +110,72 @@ TEST_F(LogReaderTest, last_lines_are_cut) {
   EXPECT_EQ(last_lines(path_, 80, 4), "ond\n");
 }
 
+TEST_F(LogReaderTest, hands_out_whole_lines) {
+  write(line(1, "one") + line(2, "half", "P") + line(2, " whole") + line(3, "") + line(4, "unended", "P"));
+  auto lines = [&](const LogOptions& options) {
+    std::vector<std::string> all;
+    EXPECT_TRUE(read_log(path_, options, [&](std::string_view bytes) {
+      all.emplace_back(bytes);
+      return true;
+    }));
+    return all;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines({}), (Lines{"one\n", "half", " whole\n", "\n", "unended"}));
+  const std::string at = "2026-01-02T03:04:0";
+  EXPECT_EQ(lines({.timestamps = true}), (Lines{at + "1.000000000Z one\n", at + "2.000000000Z half", " whole\n",
+                                                at + "3.000000000Z \n", at + "4.000000000Z unended"}));
+  EXPECT_EQ(lines({.limit_bytes = 5}), (Lines{"one\n", "h"}));
+}
+
+// A burst rotates the log several times while its reader is busy with what came before.
+TEST_F(LogReaderTest, follows_a_burst_over_many_rotations) {
+  constexpr int kFiles = 40, kLines = 50, kRotatedFiles = 60;
+  std::string want;
+  write(line(1, "0"));
+  auto watch = files::DirectoryWatch::open(directory_);
+  ASSERT_TRUE(watch);
+  std::atomic<bool> running{true};
+  Guarded<bool> busy{false};
+  std::string text;
+  std::jthread reader([&] {
+    EXPECT_TRUE(follow_log(
+        path_, {},
+        [&](std::string_view bytes) {
+          if (text.empty()) {  // until the burst is half over
+            busy.with([](bool& b) { b = true; });
+            busy.notify();
+            busy.wait(
+                {}, [](bool b) { return !b; }, [](bool&) {});
+          }
+          text += bytes;
+          return true;
+        },
+        *watch, [&] { return running.load(); }, {}));
+  });
+  busy.wait(
+      {}, [](bool b) { return b; }, [](bool&) {});
+  want = "0\n";
+  for (int file = 0; file < kFiles; ++file) {
+    for (int i = kRotatedFiles; i > 1; --i)
+      (void)::rename((path_ + "." + std::to_string(i - 1)).c_str(), (path_ + "." + std::to_string(i)).c_str());
+    ASSERT_EQ(::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
+    for (int i = 0; i < kLines; ++i) {
+      std::string content = std::to_string(file) + "-" + std::to_string(i);
+      write(line(2, content));
+      want += content + "\n";
+    }
+    if (file == kFiles / 2) {
+      busy.with([](bool& b) { b = false; });
+      busy.notify();
+    }
+  }
+  running = false;
+  watch->wake();
+  reader.join();
+  EXPECT_EQ(text, want);
+}
+
 TEST_F(LogReaderTest, follows_over_a_rotation_to_the_end) {
   write(line(1, "a"));
   auto watch = files::DirectoryWatch::open(directory_);

@@ -55,7 +55,7 @@ TEST_F(ConfinementLive, sees_only_its_root) {
   EXPECT_EQ(sh("grep -c 'coracle-live' /proc/self/mounts", 1), "0\n");
   // Nothing of the host's or of pause's tree is left to step into.
   EXPECT_EQ(sh("ls /../../.. | head -1"), "bin\n");
-  EXPECT_EQ(sh("ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3 \n");  // 3 is ls reading the directory
+  EXPECT_EQ(sh("ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3 ");  // 3 is ls reading the directory
 }
 
 TEST_F(ConfinementLive, hides_what_the_specification_hides) {
