@@ -178,6 +178,7 @@ const std::map<std::string, Read, std::less<>>& fields() {
       {"configDir", path(&Config::config_dir)},
       {"manifestsDir", path(&Config::manifests_dir)},
       {"logDir", path(&Config::log_dir)},
+      {"logLinksDir", path(&Config::log_links_dir)},
       {"pauseProgram", path(&Config::pause_program)},
       {"imageProgram", path(&Config::image_program)},
       {"cgroupRoot", path(&Config::cgroup_root)},

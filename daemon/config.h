@@ -13,6 +13,8 @@
 
 namespace coracle {
 
+inline constexpr const char *kLogDir = "/var/log/pods", *kLogLinksDir = "/var/log/containers";
+
 struct Config {
   // Who this node is.
   std::string node_name;     // nodeName: "" = the host's name, lower case
@@ -33,7 +35,9 @@ struct Config {
   std::string run_dir = "/run/coracle";                              // runDir
   std::string config_dir = "/etc/coracle";                           // configDir: admin.kubeconfig is written here
   std::string manifests_dir = "/etc/coracle/manifests";              // manifestsDir: static pods
-  std::string log_dir = "/var/log/pods";                             // logDir: the containers' logs
+  std::string log_dir = kLogDir;                                     // logDir: the containers' logs
+  std::string log_links_dir;                                         // logLinksDir: links to them, as log collectors look for
+                                                                     // them; "" = /var/log/containers, if logDir is as above
   std::string pause_program = "/usr/libexec/coracle/coracle-pause";  // pauseProgram
   std::string image_program = "/usr/libexec/coracle/coracle-image";  // imageProgram
   std::string cgroup_root;                                           // cgroupRoot: "" = found

@@ -103,6 +103,7 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.state_dir = config.state_dir + "/pods";
   to.memory_dir = config.run_dir + "/volumes";
   to.log_dir = config.log_dir;
+  to.log_links_dir = config.log_links_dir.empty() && config.log_dir == kLogDir ? kLogLinksDir : config.log_links_dir;
   to.manifests_dir = config.manifests_dir;
   to.seccomp_dir = config.state_dir + "/seccomp";
   to.pods_max = config.max_pods;

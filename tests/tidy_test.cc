@@ -116,7 +116,7 @@ const std::vector<Layer>& layers() {
         "daemon/registry/"}},
       {"daemon/fairness/",
        {"runtime/base/", "store/object/", "store/schema/", "store/engine/", "daemon/admission/user.h",
-        "daemon/access/attributes.h", "daemon/access/sha256.h", "daemon/registry/"}},
+        "daemon/access/attributes.h", "daemon/registry/"}},
       {"daemon/api/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/inet.h", "runtime/sys/socket.h", "store/object/", "store/schema/",
         "daemon/admission/user.h", "daemon/registry/", "daemon/access/", "daemon/fairness/", "daemon/backup/", "daemon/stream/"}},

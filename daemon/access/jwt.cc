@@ -8,7 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
-#include "daemon/access/sha256.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
 namespace coracle::access {

@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/access/sha256.h"
 #include "daemon/admission/user.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
+#include "runtime/base/sha256.h"
 #include "store/engine/engine.h"
 
 namespace coracle::access {

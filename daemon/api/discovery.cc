@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/access/sha256.h"
 #include "daemon/api/handlers.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -87,7 +87,7 @@ std::vector<const KindInfo*> kinds_of(const Version& version) {  // by name
 
 std::string storage_hash(const Kind& kind) {
   std::string text = std::string(kind.group) + "/" + std::string(kind.version) + "/" + std::string(kind.kind);
-  return base64_encode(access::as_text(access::sha256_of(text)).substr(0, 8));
+  return base64_encode(as_text(sha256_of(text)).substr(0, 8));
 }
 
 bool of_other_group(const KindInfo& info, const Subresource& sub) {

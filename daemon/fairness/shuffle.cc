@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/access/sha256.h"
+#include "runtime/base/sha256.h"
 
 namespace coracle::fairness {
 
@@ -33,7 +33,7 @@ uint64_t hash_flow(std::string_view schema, std::string_view distinguisher) {
       last.text[schema.size()] != '\0' || !last.text.ends_with(distinguisher)) {
     last.text.assign(schema).push_back('\0');  // no name holds it
     last.text.append(distinguisher);
-    const access::Sha256 digest = access::sha256_of(last.text);
+    const Sha256 digest = sha256_of(last.text);
     std::memcpy(&last.hash, digest.data(), sizeof last.hash);
   }
   return last.hash;

@@ -2,6 +2,7 @@
 // The node agent's wiring: who names pods for the workers, and the threads. See agent.h.
 #include "daemon/node/agent.h"
 
+#include "daemon/node/log_links.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
 
@@ -88,6 +89,7 @@ Result<void> Agent::start() {
   TRY(sys::make_directories(config_.state_dir, 0700).wrap("node agent"));
   TRY(sys::make_directories(config_.memory_dir, 0700).wrap("node agent"));
   TRY(sys::make_directories(config_.log_dir, 0755).wrap("node agent"));
+  prepare_log_links();
   if (config_.mounts.tmpfs) {
     // A tmpfs of our own: programs in configMaps may be executed, which those of the system do not allow.
     auto mounted = config_.mounts.tmpfs(config_.memory_dir, Bytes(0), 0700);
@@ -97,6 +99,16 @@ Result<void> Agent::start() {
   probes_.start();
   threads_.emplace_back([this] { run(stop_.get_token()); });
   return {};
+}
+
+// What a daemon before this one could not remove goes now.
+void Agent::prepare_log_links() {
+  if (config_.log_links_dir.empty()) return;
+  if (auto made = sys::make_directories(config_.log_links_dir, 0755); !made) {
+    log_warning("node", "log collectors find no links to the pods' logs: " + made.error().text());
+    config_.log_links_dir.clear();
+  }
+  remove_dead_links(config_.log_links_dir, config_.log_dir);
 }
 
 void Agent::stop() {

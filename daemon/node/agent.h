@@ -97,6 +97,7 @@ class Agent : public PodStreams, public NodeImages {
   void on_sandbox(const std::string& uid);
   void tell(const Probes::Warning& warning);
   void images_changed();
+  void prepare_log_links();
   void run(std::stop_token stop);
   void wait_for(std::chrono::nanoseconds span);
   json::object allocatable() const;

@@ -87,6 +87,7 @@ struct AgentConfig {
   std::string state_dir = "/var/lib/coracle/pods";            // <uid>/…: emptyDir, hosts file, termination messages
   std::string memory_dir = "/run/coracle/volumes";            // <uid>/…: configMap, secret, projected, downwardAPI
   std::string log_dir = "/var/log/pods";                      // <namespace>_<name>_<uid>/<container>/<n>.log
+  std::string log_links_dir;                                  // "/var/log/containers": see log_links.h; "" = none
   std::string manifests_dir;                                  // static pods; "" = none
   std::string seccomp_dir = "/var/lib/coracle/seccomp";       // profiles of type Localhost
   std::string host_root = "";  // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests

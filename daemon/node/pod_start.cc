@@ -5,8 +5,11 @@
 #include "daemon/node/environment.h"
 #include "daemon/node/files.h"
 #include "daemon/node/images.h"
+#include "daemon/node/log_links.h"
 #include "daemon/node/network_files.h"
 #include "daemon/node/pod_sync.h"
+#include "daemon/node/status.h"
+#include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
@@ -287,10 +290,19 @@ void PodSync::begin_attempt(ContainerRecord& record, int attempt) {
 
 void PodSync::note_started(const ContainerRef& container, ContainerRecord& record) {
   record.running = record.in_sandbox = true;
+  show_log(record);
   event(false, "Started", "Started container " + record.name, &container);
   if (get_object(*container.spec, "lifecycle.postStart").empty()) return;
   record.post_start = {HookState::running, ""};
   begin_hook(container, record, "postStart", kPostStartTimeout);
+}
+
+void PodSync::show_log(const ContainerRecord& record) const {
+  const std::string& directory = seams_.config.log_links_dir;
+  if (directory.empty()) return;
+  std::string id = container_id(record_, record).substr(kContainerIdScheme.size());
+  auto linked = link_log(directory, record_.key, record.name, id, paths_.log(record.name, record.attempt));
+  if (!linked) log_debug("node", linked.error().text());  // the container runs all the same
 }
 
 // The attempt counts, as one that ended with 128: what cannot be executed comes again with back-off like what crashes.
@@ -330,6 +342,7 @@ void PodSync::remove_old_attempts(const ContainerRecord& record) {
   std::string stem = std::to_string(old) + ".log";
   for (const auto& name : files::list(paths_.logs + "/" + record.name))
     if (name.starts_with(stem)) (void)sys::unlink(paths_.logs + "/" + record.name + "/" + name);
+  if (!seams_.config.log_links_dir.empty()) remove_dead_links(seams_.config.log_links_dir, paths_.logs);
 }
 
 }  // namespace coracle::node

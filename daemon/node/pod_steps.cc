@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carrying out a plan: sandbox, network and volumes, stopping, and the end of a pod. See pod_sync.h.
 #include "daemon/node/files.h"
+#include "daemon/node/log_links.h"
 #include "daemon/node/pod_sync.h"
 #include "daemon/node/status.h"
 #include "runtime/base/log.h"
@@ -259,6 +260,7 @@ Result<void> PodSync::forget() {
   worker_.ids_.give_back(uid_);
   TRY(sys::remove_tree(paths_.state).wrap("remove the pod's directory"));
   TRY(sys::remove_tree(paths_.logs).wrap("remove the pod's logs"));
+  if (!seams_.config.log_links_dir.empty()) remove_dead_links(seams_.config.log_links_dir, paths_.logs);
   seams_.table.erase(uid_);
   worker_.drop(uid_);
   forgotten_ = true;

@@ -89,6 +89,7 @@ class PodSync {
   Result<std::string> apparmor_profile(const json::value& container) const;
   Result<std::vector<ManagedFile>> managed_files(const ContainerRef& container, int attempt);
   void note_started(const ContainerRef& container, ContainerRecord& record);
+  void show_log(const ContainerRecord& record) const;
   void note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error);
   void begin_attempt(ContainerRecord& record, int attempt);
   void wait_with(ContainerRecord& record, std::string reason, std::string message);

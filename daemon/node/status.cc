@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
 namespace coracle::node {
@@ -260,7 +261,7 @@ bool same(const json::value& a, const json::value& b) {
 }  // namespace
 
 std::string container_id(const PodRecord& record, const ContainerRecord& container) {
-  return "coracle://" + record.uid + "/" + container.id();
+  return std::string(kContainerIdScheme) + hex(as_text(sha256_of(record.uid + "/" + container.id())));
 }
 
 json::object make_status(const PodRecord& record, const json::value& pod, const StatusContext& context) {

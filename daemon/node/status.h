@@ -25,7 +25,9 @@ json::object make_status(const PodRecord& record, const json::value& pod, const 
 // uid, so that a pod made anew under the same name is left alone.
 std::optional<json::value> status_patch(const json::value& pod, const json::object& wanted);
 
-// "coracle://<pod uid>/<container>-<attempt>"
+inline constexpr std::string_view kContainerIdScheme = "coracle://";
+// "coracle://" and 64 lower-case hexadecimal digits, as collectors of logs and metrics expect of a container's id. Each attempt
+// has another.
 std::string container_id(const PodRecord& record, const ContainerRecord& container);
 
 }  // namespace coracle::node

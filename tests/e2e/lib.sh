@@ -105,6 +105,7 @@ runDir: $T/run
 configDir: $T/etc
 manifestsDir: $T/etc/manifests
 logDir: $T/log
+logLinksDir: $T/links
 pauseProgram: $pause
 imageProgram: $image_worker
 insecureRegistries: ["127.0.0.1:${REGISTRY_PORT:-5999}", "10.55.0.2:${REGISTRY_PORT:-5999}"]

@@ -44,6 +44,38 @@ TEST_F(AgentTest, leaves_other_nodes_pods_alone) {
   EXPECT_TRUE(runtime_calls("create_sandbox").empty());
 }
 
+// The pattern by which Fluent Bit's kubernetes filter takes names apart.
+TEST_F(AgentTest, log_collectors_find_a_link_to_each_log) {
+  runtime_.script("a", {.log = {"hello"}});
+  boot();
+  put_pod(kOne);
+  auto links = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(config_.log_links_dir)) names.push_back(entry.path().filename());
+    return names;
+  };
+  std::string shown(get_string(get_array(pod(), "status.containerStatuses")[0], "containerID"));
+  ASSERT_TRUE(shown.starts_with("coracle://")) << shown;
+  std::string id = shown.substr(10);
+  EXPECT_EQ(id.size(), 64u);
+  EXPECT_EQ(id.find_first_not_of("0123456789abcdef"), id.npos);
+  ASSERT_EQ(links(), std::vector<std::string>{"web_default_a-" + id + ".log"});
+  const std::string link = config_.log_links_dir + "/" + links()[0];
+  EXPECT_EQ(std::filesystem::read_symlink(link), config_.log_dir + "/default_web_" + uid() + "/a/0.log");
+  EXPECT_NE(read(link).find("stdout F hello"), std::string::npos);
+  for (int i = 0; i < 3; ++i) {
+    runtime_.exit(uid(), "a-" + std::to_string(i), 1);
+    settle();
+    advance(seconds(300));
+  }
+  EXPECT_EQ(links().size(), 2u) << "as many as logs are kept";
+  std::ofstream(config_.log_links_dir + "/other.log") << "not ours";
+  std::filesystem::create_symlink("/nowhere", config_.log_links_dir + "/foreign.log");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  EXPECT_EQ(links().size(), 2u) << "what is not ours stays";
+}
+
 TEST_F(AgentTest, a_crash_restarts_at_once_and_then_backs_off) {
   boot();
   put_pod(kOne);

@@ -62,6 +62,8 @@ class Machine : public ::testing::Test {
     config_.state_dir = directory_ + "/pods";
     config_.memory_dir = directory_ + "/memory";
     config_.log_dir = directory_ + "/logs";
+    config_.log_links_dir = directory_ + "/links";
+    std::filesystem::create_directories(config_.log_links_dir);
     config_.manifests_dir = directory_ + "/manifests";
     config_.host_root = directory_ + "/host";
     std::filesystem::create_directories(config_.host_root + "/etc");

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace coracle::access {
+namespace coracle {
 
 using Sha256 = std::array<unsigned char, 32>;
 // Ends the process where OpenSSL has no SHA-256.
@@ -13,4 +13,4 @@ Sha256 sha256_of(std::string_view text);
 // Its bytes, for as long as it lives.
 inline std::string_view as_text(const Sha256& digest) { return {reinterpret_cast<const char*>(digest.data()), digest.size()}; }
 
-}  // namespace coracle::access
+}  // namespace coracle

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // See sha256.h.
-#include "daemon/access/sha256.h"
+#include "runtime/base/sha256.h"
 
 #include <openssl/evp.h>
 
 #include "runtime/base/result.h"
 
-namespace coracle::access {
+namespace coracle {
 
 Sha256 sha256_of(std::string_view text) {
   // Looked up once: OpenSSL would search its providers at every call.
@@ -17,4 +17,4 @@ Sha256 sha256_of(std::string_view text) {
   return digest;
 }
 
-}  // namespace coracle::access
+}  // namespace coracle
