@@ -52,10 +52,8 @@ class Attached {
     auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
     if (!flags_.quiet && flags_.pod.tty) std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
     bool runs = TRY(wait_started(timeout));
-    std::optional<int> code;
-    if (flags_.pod.use_stdin && runs) code = TRY(attach());
+    if (flags_.pod.use_stdin && runs) TRY(attach());
     else TRY(follow_log());
-    if (code) return *code;
     return exit_code();
   }
 
@@ -95,7 +93,7 @@ class Attached {
     return request;
   }
 
-  Result<std::optional<int>> attach() {
+  Result<void> attach() {
     StreamRequest request{ns_, name_, container_, {}, true, flags_.pod.tty};
     std::string before = session_.text(log_request(false)).value_or("");  // an attach hears only what comes after it
     out(before);
@@ -103,14 +101,13 @@ class Attached {
     if (!socket) {  // it ended meanwhile: the log has all
       std::string whole = session_.text(log_request(false)).value_or("");
       if (whole.size() > before.size()) out(std::string_view(whole).substr(before.size()));
-      return std::optional<int>();
+      return {};
     }
     StreamEnds ends;
     ends.interruptible = flags_.remove;  // to take the pod away; with a terminal ^C is the process'
-    auto code = talk(**socket, request, ends);
-    if (code) return std::optional(*code);
-    if (flags_.pod.restart == "Always") return code.take_error();
-    return std::optional<int>();  // its pod ended under the talk: what became of it stands in the status
+    auto talked = talk(**socket, request, ends);
+    if (!talked && flags_.pod.restart == "Always") return talked.take_error();
+    return {};  // or its pod ended under the talk: what became of it stands in the status
   }
 
   // Follows on a thread of its own while this one hears signals: an interrupt must not leave the pod behind.

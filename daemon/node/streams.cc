@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs and exec of the node's pods, connections to their ports, and its images, for the API: the Agent's other two faces. See
 // daemon/stream/stream.h.
+#include <atomic>
 #include <thread>
 
 #include "daemon/node/agent.h"
@@ -61,6 +62,29 @@ class Session : public ExecSession {
   Fd input_;
   std::stop_source stop_;
   std::vector<std::jthread> pumps_;
+};
+
+// Who is attached to a container's own process: how that ends is for the pod's status to tell, not for the attachment, which ends
+// well with the process, or with the client's input. Only where the first input is to be the only one (stdinOnce) it stays to
+// hear the rest. Source: containerd's and CRI-O's attach; Kubernetes core/v1 Container.stdinOnce.
+class AttachSession : public Session {
+ public:
+  AttachSession(std::unique_ptr<runtime::Exec> process, const json::value& container, bool stdin_wanted, ExecOutput& out)
+      : Session(std::move(process), get_bool(container, "tty") && stdin_wanted, stdin_wanted, out),
+        stays_(get_bool(container, "stdinOnce") && !get_bool(container, "tty")) {}
+  void close_stdin() override {
+    if (stays_) return Session::close_stdin();
+    detached_ = true;
+    hang_up();
+  }
+  Result<int> wait() override {
+    auto code = Session::wait();
+    return code || detached_ ? Result<int>(0) : code;
+  }
+
+ private:
+  const bool stays_;
+  std::atomic<bool> detached_ = false;
 };
 
 std::string names_of(const json::value& pod, const char* list) {
@@ -186,9 +210,8 @@ Result<std::unique_ptr<ExecSession>> Agent::exec(const ExecRequest& request, Exe
   if (request.command.empty()) {
     std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.attach(target.uid, id, request.use_stdin));
     auto ref = find_container(target.pod->json(), container);
-    bool terminal = ref && get_bool(*ref->spec, "tty");
     return std::unique_ptr<ExecSession>(
-        std::make_unique<Session>(std::move(process), terminal && request.use_stdin, request.use_stdin, out));
+        std::make_unique<AttachSession>(std::move(process), ref ? *ref->spec : json::value(), request.use_stdin, out));
   }
   runtime::ExecSpec spec{.args = request.command, .terminal = request.tty, .use_stdin = request.use_stdin};
   std::unique_ptr<runtime::Exec> process = TRY(seams_.runtime.exec(target.uid, id, spec));

@@ -175,10 +175,12 @@ class FakeImageStore : public ImageStore {
 class FakeRuntime : public Runtime {
  public:
   struct Script {
-    std::optional<int> exits_at_once;  // the exit code of a container that ends as soon as it runs
-    bool ignores_signals = false;      // all but SIGKILL
-    std::vector<std::string> log;      // lines it writes to its log as it starts
-    std::optional<Error> start_error;  // start_container fails with it
+    std::optional<int> exits_at_once;                       // the exit code of a container that ends as soon as it runs
+    bool ignores_signals = false;                           // all but SIGKILL
+    std::vector<std::string> log;                           // lines it writes to its log as it starts
+    std::optional<Error> start_error;                       // start_container fails with it
+    std::optional<std::chrono::milliseconds> attached_for;  // an attachment ends with the container so much later
+    int attached_exit_code = 0;
   };
   struct ExecAnswer {
     int exit_code = 0;
@@ -401,7 +403,10 @@ class FakeRuntime : public Runtime {
     Box::Container* container = nullptr;
     TRY(find_container(sandbox_id, id, &container));
     if (!container->state.running) return Error(Code::conflict, "container " + id + " is not running");
-    std::unique_ptr<Exec> out = std::make_unique<FakeExec>(ExecAnswer{}, use_stdin);
+    const Script* script = find_script(id);
+    ExecAnswer answer;
+    if (script) answer.exit_code = script->attached_exit_code, answer.after = script->attached_for.value_or(answer.after);
+    std::unique_ptr<Exec> out = std::make_unique<FakeExec>(std::move(answer), use_stdin);
     return out;
   }
   Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) override {

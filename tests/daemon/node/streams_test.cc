@@ -125,6 +125,41 @@ TEST_F(StreamsTest, a_hung_up_exec_returns) {
   waiter.join();
 }
 
+// kubectl run takes any other end for a failed attachment, and prints the log once more.
+TEST_F(StreamsTest, an_attachment_ends_well_whatever_the_process_ends_with) {
+  runtime_.script("a", {.attached_exit_code = 3});
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","stdin":true}])");
+  Heard heard;
+  auto session = agent_->exec({.pod = {"default", "web"}, .use_stdin = true}, heard);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(*(*session)->wait(), 0);
+}
+
+TEST_F(StreamsTest, an_attachment_ends_with_its_input_unless_that_is_to_be_the_only_one) {
+  struct Row {
+    const char* fields;
+    bool ends;
+  };
+  runtime_.script("a", {.attached_for = std::chrono::hours(1)});
+  boot();
+  for (const Row& row :
+       {Row{R"("stdin":true)", true}, Row{R"("stdin":true,"tty":true)", true},
+        Row{R"("stdin":true,"tty":true,"stdinOnce":true)", true}, Row{R"("stdin":true,"stdinOnce":true)", false}}) {
+    put_pod(std::string(R"("containers":[{"name":"a","image":"web:1",)") + row.fields + "}]", "web");
+    Heard heard;
+    auto session = agent_->exec({.pod = {"default", "web"}, .use_stdin = true}, heard);
+    ASSERT_TRUE(session);
+    (*session)->close_stdin();
+    if (!row.ends) (*session)->hang_up();  // or it would wait for the process
+    auto code = (*session)->wait();
+    EXPECT_EQ(code.ok(), row.ends) << row.fields;
+    session->reset();
+    client_.erase(kPod, {"default", "web"});
+    settle();
+  }
+}
+
 TEST_F(StreamsTest, exec_needs_a_running_container) {
   boot();
   put_pod(R"("restartPolicy":"Never","containers":[{"name":"a","image":"web:1"}])");
