@@ -77,6 +77,11 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change); }); });
   seams_.secrets.on_change(
       [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kSecret, change); }); });
+  if (seams_.nodes)
+    seams_.nodes->on_change([heard, name = config_.node_name](const Informer::Change& change) {
+      if (change.after && change.after->name() == name)
+        heard([&](Agent& agent) { agent.node_object_.node_changed(change.after->json()); });
+    });
   seams_.runtime.on_change([heard](const std::string& uid) { heard([&](Agent& agent) { agent.on_sandbox(uid); }); });
 }
 

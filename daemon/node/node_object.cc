@@ -116,6 +116,15 @@ bool same_but_for_heartbeats(const json::value& before, const json::value& after
   return std::equal(old.begin(), old.end(), now.begin(), [&](const auto& a, const auto& b) { return without(a) == without(b); });
 }
 
+// What a merge patch says to make one of the other, of which members would stay otherwise.
+json::value in_place_of(const json::value* there, json::value wanted) {
+  json::object* members = wanted.if_object();
+  if (there && members && there->is_object())
+    for (const auto& [name, value] : there->get_object())
+      if (!members->contains(name)) (*members)[name] = nullptr;
+  return wanted;
+}
+
 // The kernel's pools, under Kubernetes' names: ".../hugepages-2048kB" is "hugepages-2Mi".
 std::map<std::string, Bytes> read_huge_pages() {
   const std::string root = "/sys/kernel/mm/hugepages";
@@ -183,18 +192,26 @@ Pressure pressure_on(const MachineFacts& facts) {
   return {now.memory || facts.held.memory, now.disk || facts.held.disk, now.processes || facts.held.processes};
 }
 
-json::object node_capacity(const AgentConfig& config, const MachineFacts& machine) {
+json::object extended_resources(const json::value& node) {
+  json::object found;
+  for (const auto& [name, amount] : get_object(node, "status.capacity"))
+    if (name.find('/') != name.npos) found[name] = amount;
+  return found;
+}
+
+json::object node_capacity(const AgentConfig& config, const MachineFacts& machine, const json::object& extended) {
   json::object all{{"cpu", std::to_string(machine.cpus)},
                    {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
                    {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"},
                    {"pods", std::to_string(config.pods_max)},
                    {"hugepages-2Mi", "0"}};
   for (const auto& [name, bytes] : machine.huge_pages) all[name] = Quantity::of(bytes).text();
+  for (const auto& [name, amount] : extended) all[name] = amount;
   return all;
 }
 
-json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine) {
-  json::object left = node_capacity(config, machine);
+json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine, const json::object& extended) {
+  json::object left = node_capacity(config, machine, extended);
   int64_t cpu = std::max<int64_t>(machine.cpus * 1000 - config.system_reserved_cpu.count, 0);
   left["cpu"] = cpu % 1000 == 0 ? std::to_string(cpu / 1000) : std::to_string(cpu) + "m";
   int64_t memory = machine.memory.count - config.system_reserved_memory.count;
@@ -233,8 +250,9 @@ json::object make_node_status(const AgentConfig& config, const MachineFacts& mac
       {"osImage", machine.os_image},     {"containerRuntimeVersion", "coracle://" + std::string(kVersion).substr(1)},
       {"kubeletVersion", kVersion},      {"kubeProxyVersion", ""},
       {"operatingSystem", "linux"},      {"architecture", machine.arch}};
-  return {{"capacity", node_capacity(config, machine)},
-          {"allocatable", node_allocatable(config, machine)},
+  const json::object extended = extended_resources(before);
+  return {{"capacity", node_capacity(config, machine, extended)},
+          {"allocatable", node_allocatable(config, machine, extended)},
           {"conditions", conditions(machine, enforcement, before, now)},
           {"addresses", std::move(addresses)},
           {"nodeInfo", std::move(info)},
@@ -252,7 +270,8 @@ NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runti
       machine_(read_machine(config)) {}
 
 json::object NodeObject::allocatable() const {
-  return machine_.with([&](const MachineFacts& machine) { return node_allocatable(config_, machine); });
+  json::object extended = extended_.with([](const json::object& known) { return known; });
+  return machine_.with([&](const MachineFacts& machine) { return node_allocatable(config_, machine, extended); });
 }
 
 Result<void> NodeObject::refresh() {
@@ -263,6 +282,7 @@ Result<void> NodeObject::refresh() {
   auto found = client_.get(kNode, {"", config_.node_name});
   if (!found && found.error().code() == Code::not_found) found = client_.create(kNode, make_node(config_, machine));
   ObjectPtr node = TRY(std::move(found).wrap("register the node"));
+  extended_.with([&](json::object& known) { known = extended_resources(node->json()); });
   json::object missing;
   for (const auto& [name, value] : labels_of(config_, machine))
     if (node->label(name) != std::string_view(value.get_string())) missing[name] = value;
@@ -277,7 +297,7 @@ Result<void> NodeObject::refresh() {
     const json::value* there = get_object(node->json(), "status").if_contains(name);
     bool both_empty = !there && value.is_array() && value.get_array().empty();
     bool same = there && (name == "conditions" ? same_but_for_heartbeats(*there, value) : *there == value);
-    if (!both_empty && !same) changed[name] = value;
+    if (!both_empty && !same) changed[name] = in_place_of(there, value);
   }
   SteadyTime now = clock_.steady();
   bool beats = !told_at_ || now >= *told_at_ + kHeartbeat;
@@ -355,6 +375,11 @@ void NodeObject::run(std::stop_token stop, const std::function<void()>& beside) 
     (void)news_.wait_until(
         stop, until, [](const News& news) { return news.touched; }, [](const News& news) { return news.touched; });
   }
+}
+
+void NodeObject::node_changed(const json::value& node) {
+  const json::object extended = extended_resources(node);
+  if (extended_.with([&](const json::object& known) { return known != extended; })) touch();
 }
 
 void NodeObject::touch() {

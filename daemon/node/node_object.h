@@ -43,8 +43,11 @@ void read_load(const AgentConfig& config, MachineFacts& facts);         // what 
 Pressure pressure_on(const MachineFacts& facts);                        // now, and what is held
 Bytes memory_field(const std::string& meminfo, std::string_view name);  // of /proc/meminfo: "MemTotal:". 0: it is not there
 
-json::object node_capacity(const AgentConfig& config, const MachineFacts& machine);
-json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine);
+// The extended resources that somebody put into the node's capacity ("example.com/dongle"): they are to be allocated like others.
+// Source: Kubernetes, "Advertise Extended Resources for a Node".
+json::object extended_resources(const json::value& node);
+json::object node_capacity(const AgentConfig& config, const MachineFacts& machine, const json::object& extended = {});
+json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine, const json::object& extended = {});
 // The node as it is to be registered, and the status it is to have; `before` is the object in the API, whose transition
 // times hold where nothing changed.
 json::value make_node(const AgentConfig& config, const MachineFacts& machine);
@@ -65,8 +68,9 @@ class NodeObject {
   Result<void> housekeep();
   // Does so every kHousekeeping, and when asked, until stopped. `beside` is called in each round.
   void run(std::stop_token stop, const std::function<void()>& beside = {});
-  void touch();          // images have changed
-  void clock_was_set();  // the lease is renewed by the new time
+  void touch();                                // images have changed
+  void clock_was_set();                        // the lease is renewed by the new time
+  void node_changed(const json::value& node);  // in the API, whoever did it. Does not block
   json::object allocatable() const;
 
  private:
@@ -75,7 +79,8 @@ class NodeObject {
   runtime::Runtime& runtime_;
   const Clock& clock_;
   const ReadLoad read_load_;
-  Guarded<MachineFacts> machine_;  // as read last
+  Guarded<MachineFacts> machine_;   // as read last
+  Guarded<json::object> extended_;  // resources of the node as it was read last
   struct News {
     bool touched = false, clock_set = false;
   };

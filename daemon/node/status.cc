@@ -107,6 +107,9 @@ class StatusMaker {
                                                                    "containers with unready status: " + listed(unready_));
     list.push_back(ready_condition(containers_ready));
     list.push_back(std::move(containers_ready));
+    // It is here: of those that no scheduler bound (nodeName was given, or it is a static pod's mirror) only the node can say so.
+    const json::value* scheduled = condition_of("PodScheduled");
+    if (!scheduled || get_string(*scheduled, "status") != "True") list.push_back(condition("PodScheduled", true));
     return list;
   }
 

@@ -378,7 +378,8 @@ Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::valu
   auto group = fs_group(pod);
   if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
   else if (group) TRY(files::set_owner(path, std::nullopt, group));
-  return files::set_mode(path, group ? 02777 : 0777);
+  const unsigned sticky = is_tmpfs(volume) ? 01000 : 0;  // as the kernel makes one: what is shared there is its owner's to remove
+  return files::set_mode(path, sticky | (group ? 02777 : 0777));
 }
 
 Result<void> Volumes::mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const {

@@ -19,6 +19,7 @@ TEST_F(AgentTest, a_bound_pod_runs) {
   EXPECT_EQ(condition("Ready"), "True");
   EXPECT_EQ(condition("ContainersReady"), "True");
   EXPECT_EQ(condition("Initialized"), "True");
+  EXPECT_EQ(condition("PodScheduled"), "True") << "no scheduler bound it";
   EXPECT_EQ(get_string(pod(), "status.podIP"), "10.1.0.7");
   EXPECT_EQ(get_string(pod(), "status.hostIP"), "192.0.2.1");
   auto spec = spec_of("a-0");

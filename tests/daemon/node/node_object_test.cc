@@ -232,6 +232,34 @@ TEST_F(NodeObjectTest, the_lease_is_made_and_renewed) {
   EXPECT_EQ(get_string(lease->json(), "spec.renewTime"), format_micro_time(clock_.now()));
 }
 
+TEST_F(HousekeepingTest, what_is_put_into_the_capacity_becomes_allocatable) {
+  look();
+  auto capacity = [&](const std::string& amount) {
+    json::value patch = json::object{{"status", json::object{{"capacity", json::object{{"example.com/dongle", amount}}}}}};
+    if (amount.empty()) make(patch, "status.capacity").as_object()["example.com/dongle"] = nullptr;
+    ASSERT_TRUE(client_.patch(kNode, {"", "node-1"}, PatchType::merge, patch, {.subresource = "status"}));
+    object_.node_changed(node());
+    look();
+  };
+  capacity("4");
+  EXPECT_EQ(get_object(node(), "status.capacity").at("example.com/dongle"), "4");
+  EXPECT_EQ(get_object(node(), "status.allocatable").at("example.com/dongle"), "4");
+  EXPECT_EQ(object_.allocatable().at("example.com/dongle"), "4");
+  clock_.advance(kHeartbeat);
+  look();
+  EXPECT_EQ(get_object(node(), "status.allocatable").at("example.com/dongle"), "4");
+  capacity("2");
+  EXPECT_EQ(get_object(node(), "status.allocatable").at("example.com/dongle"), "2");
+  auto calls = calls_of([&] {
+    object_.node_changed(node());
+    look();
+  });
+  EXPECT_TRUE(calls.empty()) << "that was our own word";
+  capacity("");
+  EXPECT_FALSE(object_.allocatable().if_contains("example.com/dongle"));
+  EXPECT_FALSE(get_object(node(), "status.allocatable").if_contains("example.com/dongle"));
+}
+
 TEST_F(NodeObjectTest, allocatable_keeps_what_is_reserved) {
   MachineFacts machine;
   machine.cpus = 2;

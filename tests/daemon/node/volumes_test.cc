@@ -211,6 +211,22 @@ TEST_F(VolumesTest, empty_dirs_are_the_pods_and_go_with_it) {
   EXPECT_TRUE(fs::exists(directory_ + "/precious/dir"));
 }
 
+TEST_F(VolumesTest, what_is_shared_in_memory_is_its_owner_s_to_remove) {
+  config_.mounts.tmpfs = [](const std::string&, Bytes, unsigned) -> Result<void> { return {}; };
+  boot();
+  auto mode = [&](const std::string& name) {
+    struct stat info {};
+    EXPECT_EQ(::stat((config_.state_dir + "/" + uid(name) + "/volumes/v").c_str(), &info), 0);
+    return info.st_mode & 07777;
+  };
+  put_pod(pod_with(R"("emptyDir":{"medium":"Memory"})"), "shared");
+  EXPECT_EQ(mode("shared"), 01777u);
+  put_pod(pod_with(R"("emptyDir":{"medium":"Memory"})", "", R"("securityContext":{"fsGroup":123},)"), "grouped");
+  EXPECT_EQ(mode("grouped"), 03777u);
+  put_pod(pod_with(R"("emptyDir":{})"), "on-disk");
+  EXPECT_EQ(mode("on-disk"), 0777u);
+}
+
 TEST_F(VolumesTest, a_sub_path_stays_inside_its_volume) {
   boot();
   fs::create_directories(config_.host_root + "/data");
