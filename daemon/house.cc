@@ -131,7 +131,7 @@ node::PodNetworkHooks network_hooks(network::Network& network) {
       wanted.push_back(to);
     }
     std::vector<std::string> addresses = TRY(network.attach(sandbox, netns, wanted));
-    return node::Attachment{std::move(addresses)};
+    return node::Attachment{std::move(addresses), network::Network::contested(wanted)};
   };
   hooks.detach = [&network](const std::string& sandbox) { return network.detach(sandbox); };
   hooks.serves = [&network](const std::string& address) { return network.serves(address); };

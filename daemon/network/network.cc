@@ -12,6 +12,7 @@
 #include "daemon/network/service_proxy.h"
 #include "daemon/network/zone_source.h"
 #include "runtime/base/log.h"
+#include "runtime/sys/inet.h"
 
 namespace coracle::network {
 namespace {
@@ -113,6 +114,24 @@ Result<std::vector<std::string>> Network::attach(const std::string& sandbox, con
   Ipv4 address = TRY(state_->pods->attach(sandbox, netns, ports));
   if (!ports.empty()) state_->proxy->wake();
   return std::vector<std::string>{address.text()};
+}
+
+std::vector<std::string> Network::contested(const std::vector<HostPort>& ports) {
+  std::vector<std::string> out;
+  if (ports.empty()) return out;
+  auto listeners = sys::listeners();
+  if (!listeners) return out;
+  for (const HostPort& port : ports)
+    for (const sys::Listener& one : *listeners) {
+      bool same_protocol = (one.transport == sys::Transport::tcp ? Protocol::tcp : Protocol::udp) == port.protocol;
+      const Ipv4 at{one.at.address};
+      if (!same_protocol || one.at.port != port.host_port || (at && port.host_ip && at != port.host_ip)) continue;
+      out.push_back("host port " + std::to_string(port.host_port) +
+                    " is a pod's now: a program of this machine that listens on " + at.text() + ":" +
+                    std::to_string(one.at.port) + " no longer gets what comes there");
+      break;
+    }
+  return out;
 }
 
 Result<void> Network::detach(const std::string& sandbox) {

@@ -46,6 +46,8 @@ class Network {
   // Gives a sandbox's namespace its interface and addresses (IPv4 first; now exactly one). Asked again, answers the same.
   // Thread-safe, blocks about a millisecond, never waits for the proxy. Errors: unavailable when no address is free.
   Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns, const std::vector<HostPort>& ports);
+  // What these host ports take from programs of the calling thread's machine that listen there, worded for events.
+  static std::vector<std::string> contested(const std::vector<HostPort>& ports);
   Result<void> detach(const std::string& sandbox);                       // succeeds when it was not attached
   std::vector<std::string> addresses(const std::string& sandbox) const;  // empty when not attached
 

@@ -32,7 +32,9 @@ std::string anew(const std::vector<Ipv4>& pods, bool with_arp) {
 }  // namespace
 
 Ruleset pod_rules(const std::vector<Ipv4>& pods) {
-  return guard_rules("ip", "type filter hook prerouting priority -300; policy accept;", "ether saddr . ip saddr", pods);
+  Ruleset rules = guard_rules("ip", "type filter hook prerouting priority -300; policy accept;", "ether saddr . ip saddr", pods);
+  rules.chains["guard"].rules.push_back(std::string("iifname \"") + kLinkPrefix + "*\" ip daddr 127.0.0.0/8 drop");
+  return rules;
 }
 
 Ruleset pod_arp_rules(const std::vector<Ipv4>& pods) {

@@ -5,6 +5,7 @@
 //   pod ──wire── ip prerouting, before connection tracking: (wire, MAC, IP) in @pods? ─▶ routing
 //           └─── arp input:                                  (wire, MAC, IP) in @pods? ─▶ neighbours
 //
+// Nor does a pod reach this machine's loopback, to which the wire of a pod with host ports would lead (proxy.h).
 // The tables `ip coracle-pods` and `arp coracle-pods` are apart from the Services' (ruleset.h): they are there before the first
 // pod is, and an entry before its pod's wire. A packet costs one lookup in a hash. An entry outlives its pod until the tables are
 // made anew: a wire of that name can only be that address's. IPv6 is off on both ends of a wire (pod_network.h).

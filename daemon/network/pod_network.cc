@@ -43,6 +43,8 @@ Result<void> quiet_ipv6(const std::string& interface) {
   return set_sysctl(base + "/disable_ipv6", "1");
 }
 
+bool answers_on_loopback(const HostPort& port) { return !port.host_ip || port.host_ip.value >> 24 == 127; }
+
 bool exists_already(const Result<void>& result) { return !result && result.error().code() == Code::already_exists; }
 
 Result<void> ensure_address(sys::Netlink& host, uint32_t link, const std::string& address) {
@@ -218,6 +220,9 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   }
   uint32_t inside = TRY(std::move(eth0));
   uint32_t outside = TRY(host.index_of(name));
+  const auto& ports = attachment.host_ports;
+  if (guarded_ && std::any_of(ports.begin(), ports.end(), answers_on_loopback))
+    TRY(set_sysctl("/proc/sys/net/ipv4/conf/" + name + "/route_localnet", "1"));
   TRY(host.set_up(outside));
   TRY(lead_to_pod(host, outside, attachment.address, this->gateway()));
 

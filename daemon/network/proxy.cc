@@ -54,19 +54,26 @@ Ruleset base_rules(const ProxyInput& input) {
 
   // A packet that is on its way through the rules while they change finds its Service's chain as it was, but the endpoints
   // in it are gone already: the kernel asks a map by the newest generation. So what was not translated comes by once more.
+  const std::string to_pod = std::string(kProtocols) + " dnat ip to ";
   for (const std::string hook : {"prerouting", "output"}) {
-    rules.chains[hook] = {"type nat hook " + hook + " priority -100; policy accept;", {"jump translate"}};
-    rules.chains[hook + "-again"] = {"type nat hook " + hook + " priority -99; policy accept;", {"jump translate"}};
+    std::vector<std::string> all = {"jump translate"};
+    if (hook == "output") {
+      all.push_back("ip daddr 127.0.0.0/8 " + to_pod + "meta l4proto . ip daddr . th dport map @host-ports-at");
+      all.push_back("ip daddr 127.0.0.1 " + to_pod + "meta l4proto . th dport map @host-ports");
+    }
+    rules.chains[hook] = {"type nat hook " + hook + " priority -100; policy accept;", all};
+    rules.chains[hook + "-again"] = {"type nat hook " + hook + " priority -99; policy accept;", all};
   }
   rules.chains["translate"].rules = {
       "meta l4proto . ip daddr . th dport vmap @services",
-      own + " " + kProtocols + " dnat ip to meta l4proto . ip daddr . th dport map @host-ports-at",
+      own + " " + to_pod + "meta l4proto . ip daddr . th dport map @host-ports-at",
       own + " meta l4proto . th dport vmap @node-ports",
-      own + " " + kProtocols + " dnat ip to meta l4proto . th dport map @host-ports",
+      own + " " + to_pod + "meta l4proto . th dport map @host-ports",
   };
   rules.chains["postrouting"] = {"type nat hook postrouting priority 100; policy accept;",
                                  {
                                      "ct status dnat ip saddr . ip daddr @hairpin snat to " + input.pods.at(1).text(),
+                                     "ip saddr 127.0.0.0/8 oifname " + ours + " snat to " + input.pods.at(1).text(),
                                      "ct status dnat oifname != \"lo\" oifname != " + ours + " masquerade",
                                      "ip saddr " + input.pods.text() + " oifname != \"lo\" oifname != " + ours + " masquerade",
                                  }};
@@ -347,6 +354,13 @@ class Writer {
   std::map<std::string, std::string> holders_;  // of external addresses: protocol . address . port → Service
 };
 
+// Services that another proxy serves, or nobody. Source: Kubernetes, well-known labels.
+bool is_others(const Object& service) {
+  for (const char* label : {"service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"})
+    if (service.mentions(label) && service.labels().contains(label)) return true;
+  return false;
+}
+
 }  // namespace
 
 const char* protocol_name(Protocol protocol) {
@@ -378,7 +392,7 @@ ProxyPlan plan_proxy(const ProxyInput& input) {
   static const std::vector<ObjectPtr> none;
   for (const ObjectPtr& object : input.service_objects) {
     view::Service service(*object);
-    if (headless(service) || service.spec().type() == "ExternalName") continue;
+    if (headless(service) || service.spec().type() == "ExternalName" || is_others(*object)) continue;
     if (!is_name(object->ns()) || !is_name(object->name())) continue;
     auto found = slices.find(object->key().text());
     writer.service(object, found == slices.end() ? none : found->second);

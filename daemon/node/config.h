@@ -32,7 +32,8 @@ struct HostPort {
 };
 
 struct Attachment {
-  std::vector<std::string> ips;  // the pod's addresses, the primary one first
+  std::vector<std::string> ips;             // the pod's addresses, the primary one first
+  std::vector<std::string> conflicts = {};  // what its host ports take from programs of the machine, worded for events
 };
 
 // The pod network, as main wires it.

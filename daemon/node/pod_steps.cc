@@ -65,12 +65,15 @@ Result<void> PodSync::create_sandbox() {
   record_.released = false;
   record_.network_known = false;
   auto attached = attach_network();
-  if (attached) return {};
+  if (attached) {
+    for (auto& conflict : *attached) event(true, "HostPortConflict", std::move(conflict));
+    return {};
+  }
   event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + attached.error().text());
   (void)seams_.runtime.remove_sandbox(uid_);  // what is left is found at the next look, and discarded
   (void)seams_.network.detach(uid_);
   record_.sandbox = SandboxFact::absent;
-  return attached;
+  return attached.take_error();
 }
 
 // What the pod asks for and this node does not have: it waits and says so, it never runs without.
@@ -98,16 +101,16 @@ Result<void> PodSync::check_runtime_class() {
   return Error(Code::unsupported, "no runtime for " + coracle::quoted(handler) + " is configured");
 }
 
-Result<void> PodSync::attach_network() {
-  if (get_bool(pod(), "spec.hostNetwork")) {
-    record_.ips = seams_.config.node_ips;
-  } else {
+// Returns what the pod's host ports take from others.
+Result<std::vector<std::string>> PodSync::attach_network() {
+  Attachment attachment{seams_.config.node_ips};
+  if (!get_bool(pod(), "spec.hostNetwork")) {
     Fd network = TRY(seams_.runtime.network_namespace(uid_).wrap("open the network namespace"));
-    Attachment attachment = TRY(seams_.network.attach(uid_, network, record_.key, host_ports(pod())).wrap("attach network"));
-    record_.ips = std::move(attachment.ips);
+    attachment = TRY(seams_.network.attach(uid_, network, record_.key, host_ports(pod())).wrap("attach network"));
   }
+  record_.ips = std::move(attachment.ips);
   record_.network_known = true;
-  return {};
+  return std::move(attachment.conflicts);
 }
 
 Result<void> PodSync::prepare_volumes() {

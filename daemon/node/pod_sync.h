@@ -73,7 +73,7 @@ class PodSync {
   Result<void> create_sandbox();
   Result<void> check_means();
   Result<void> check_runtime_class();
-  Result<void> attach_network();
+  Result<std::vector<std::string>> attach_network();
   Result<void> prepare_volumes();
   void refresh_volumes();
   void note_mount_failed(const Error& error);

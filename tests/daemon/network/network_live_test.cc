@@ -254,6 +254,44 @@ TEST_F(World, a_host_port_lives_as_long_as_its_pod) {
   EXPECT_EQ(greet_tcp(outside, kMachine, 8081), "refused");
 }
 
+TEST_F(World, host_ports_answer_on_loopback_to_this_machine_alone) {
+  connect_outside();
+  up();
+  Ipv4 loopback = MUST(Ipv4::parse("127.0.0.1"));
+  Pod a = pod("a", {{Protocol::tcp, {}, 8081, 80}, {Protocol::tcp, loopback, 5432, 80}, {Protocol::udp, loopback, 514, 80}});
+  Pod b = pod("b");
+  Greeter at_a(a.netns, "a", 80), own(machine, "own", 7000);
+  applied();
+  const std::string answer = "a " + network->gateway_address();
+  EXPECT_EQ(greet_tcp(machine, "127.0.0.1", 8081), answer);
+  EXPECT_EQ(greet_tcp(machine, "127.0.0.1", 5432), answer);
+  EXPECT_EQ(greet_udp(machine, "127.0.0.1", 514, 0), answer);
+  EXPECT_EQ(greet_tcp(machine, "127.0.0.1", 7000), "own 127.0.0.1");
+  EXPECT_EQ(greet_tcp(machine, "127.0.0.53", 8081), "refused") << "another program's";
+  EXPECT_EQ(greet_tcp(machine, kMachine, 5432), "refused");
+  EXPECT_EQ(greet_tcp(outside, kMachine, 5432), "refused");
+  EXPECT_EQ(greet_tcp(b.netns, network->gateway_address(), 5432), "refused");
+  // CVE-2020-8558: a pod that sends its own loopback's addresses over its wire reaches nothing there.
+  sys::Netlink inside = MUST(sys::Netlink::open_in(a.netns));
+  MUST(inside.remove_address(MUST(inside.index_of("lo")), "127.0.0.1/8"));
+  MUST(inside.add_route(
+      {.destination = "127.0.0.0/8", .gateway = network->gateway_address(), .link = MUST(inside.index_of("eth0"))}));
+  EXPECT_EQ(greet_tcp(a.netns, "127.0.0.1", 7000), "timeout");
+  EXPECT_EQ(greet_tcp(outside, "127.0.0.1", 8081), "refused") << "its own loopback";
+}
+
+TEST_F(World, host_ports_that_are_taken_from_programs_are_named) {
+  Greeter own(machine, "own", 7000);
+  Ipv4 loopback = MUST(Ipv4::parse("127.0.0.1"));
+  auto contested = [](HostPort port) { return Network::contested({port}); };
+  using Texts = std::vector<std::string>;
+  const Texts want = {
+      "host port 7000 is a pod's now: a program of this machine that listens on 0.0.0.0:7000 no longer gets what comes there"};
+  EXPECT_EQ(contested({Protocol::tcp, {}, 7000, 80}), want);
+  EXPECT_EQ(contested({Protocol::udp, loopback, 7000, 80}), want);
+  EXPECT_EQ(contested({Protocol::tcp, {}, 7001, 80}), Texts());
+}
+
 TEST_F(World, pods_reach_the_world_as_this_machine) {
   connect_outside();
   up();

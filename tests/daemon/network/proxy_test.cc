@@ -81,6 +81,18 @@ TEST(Proxy, external_addresses_and_load_balancer_with_sources) {
   EXPECT_GOLDEN("load-balancer.nft", replace_script(plan_proxy(input({object}, {web_slice()})).rules));
 }
 
+TEST(Proxy, services_of_another_proxy_are_left_to_it) {
+  for (const char* label : {"service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"}) {
+    json::value labelled = web()->json();
+    make(labelled, "metadata.labels") = json::object{{label, "foo-bar"}};
+    ProxyPlan plan = plan_proxy(input({MUST(Object::make(kService, labelled))}, {web_slice()}));
+    EXPECT_EQ(elements(plan, "services") + elements(plan, "refused"), "") << label;
+    make(labelled, "metadata.labels") = json::object{{"app", label}};
+    plan = plan_proxy(input({MUST(Object::make(kService, labelled))}, {web_slice()}));
+    EXPECT_NE(elements(plan, "services"), "") << label;
+  }
+}
+
 TEST(Proxy, without_endpoints_is_refused) {
   ObjectPtr object = web(R"(,"type":"NodePort","externalIPs":["192.0.2.7"])");
   ObjectPtr with_node_port = service("np", R"({"type":"NodePort","clusterIP":"10.96.3.9",
