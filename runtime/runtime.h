@@ -90,7 +90,7 @@ class ImageStore {
 
 // ---- sandboxes and containers ----
 
-constexpr int kSandboxContainersMax = 128;  // containers of one sandbox, ended ones that were not removed included
+constexpr int kSandboxContainersMax = 512;  // containers of one sandbox, ended ones that were not removed included
 
 struct SandboxSpec {
   std::string id;        // [a-z0-9-]{1,64}; a pod's uid

@@ -27,6 +27,7 @@ int new_slot(const Request& request) {
     slot.log_rotate_bytes = request.log_rotate_bytes;
     copy_text(slot.id, request.id, sizeof slot.id);
     copy_text(slot.log_name, request.log_name, sizeof slot.log_name);
+    if (pod.slots_used <= i) pod.slots_used = i + 1;
     return i;
   }
   return -1;
@@ -173,7 +174,7 @@ void take_terminal(int index, int fd) {
 }  // namespace
 
 int find_slot(const char* id) {
-  for (int i = 0; i < kSlotsMax; ++i)
+  for (int i = 0; i < pod.slots_used; ++i)
     if (pod.slots[i].status != Status::free && same(pod.slots[i].id, id)) return i;
   return -1;
 }

@@ -16,7 +16,7 @@
 namespace coracle::pause {
 
 constexpr int kConnectionsMax = 16;
-constexpr int kAttachesMax = 4;     // per process
+constexpr int kAttachesMax = 32;    // per process; containerd and CRI-O have no such limit
 constexpr size_t kLineMax = 16384;  // a longer line is written in parts
 constexpr size_t kReadMax = 32768;
 
@@ -63,6 +63,7 @@ struct Pod {
   int shared_init;  // pidfd of the shared process namespace's first process; -1 = none
   int shared_init_pid;
   bool is_set_up, is_ending;
+  int slots_used;  // so many of the first ones have ever been in use: beyond, nobody looks
   Slot slots[kSlotsMax];
   Connection connections[kConnectionsMax];
 };

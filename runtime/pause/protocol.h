@@ -35,7 +35,9 @@
 namespace coracle::pause {
 
 constexpr uint32_t kProtocolVersion = 1;
-constexpr int kSlotsMax = 128;  // containers and execs of one pod, ended ones that nobody forgot included
+// Containers and execs of one pod, ended ones that nobody forgot included. containerd and CRI-O have no such limit; a slot that
+// nobody uses takes address space only, half a page of it and two line buffers.
+constexpr int kSlotsMax = 512;
 constexpr size_t kIdMax = 132;  // a container's id, NUL included
 constexpr size_t kLogNameMax = 256;
 constexpr size_t kHostnameMax = 65;

@@ -9,7 +9,7 @@ using namespace launch;
 namespace {
 
 int slot_of(int pid) {
-  for (int i = 0; i < kSlotsMax; ++i) {
+  for (int i = 0; i < pod.slots_used; ++i) {
     const Slot& slot = pod.slots[i];
     if (slot.status != Status::free && slot.status != Status::ended && slot.pid == pid) return i;
   }

@@ -50,7 +50,7 @@ Failure forget(const char* id) {
 void subscribe(int connection) {
   Connection& to = pod.connections[connection];
   to.is_subscribed = to.owes_synced = true;
-  for (int i = 0; i < kSlotsMax; ++i)
+  for (int i = 0; i < pod.slots_used; ++i)
     if (pod.slots[i].status != Status::free) to.unsent[i / 64] |= 1ull << (i % 64);
   flush_states(connection);
 }
@@ -143,7 +143,7 @@ void flush_states(int index) {
   Connection& connection = pod.connections[index];
   if (connection.fd < 0) return;
   long rc = 0;
-  for (int i = 0; i < kSlotsMax && rc >= 0; ++i) {
+  for (int i = 0; i < pod.slots_used && rc >= 0; ++i) {
     uint64_t bit = 1ull << (i % 64);
     const Slot& slot = pod.slots[i];
     if (!(connection.unsent[i / 64] & bit)) continue;

@@ -104,12 +104,16 @@ Result<ArchivedImage> read_docker_image(const Spool& spool, const json::value& e
   return image;
 }
 
+Error too_many_images() {
+  return Error(Code::too_large, "more than " + std::to_string(kArchiveImagesMax) + " images in one archive");
+}
+
 Result<std::vector<ArchivedImage>> read_docker(const Spool& spool) {
   std::string text = TRY(spool.text("manifest.json"));
   auto document = parse_json(text);
   if (!document) return document.take_error().as(Code::invalid).wrap("manifest.json");
   if (!document->is_array()) return Error(Code::invalid, "manifest.json is no list");
-  if (document->get_array().size() > kArchiveImagesMax) return Error(Code::too_large, "more than 100 images in one archive");
+  if (document->get_array().size() > kArchiveImagesMax) return too_many_images();
   std::vector<ArchivedImage> images;
   for (const json::value& entry : document->get_array()) {
     ArchivedImage image = TRY(read_docker_image(spool, entry).wrap("manifest.json"));
@@ -160,7 +164,7 @@ Result<std::vector<ArchivedImage>> read_oci(const Spool& spool, const Platform& 
   TRY(check_entries(spool, *top.index, "index.json"));
   std::map<std::string, Index> by_name;  // one image for several platforms may stand side by side
   for (const Descriptor& entry : top.index->manifests) by_name[entry.name].manifests.push_back(entry);
-  if (by_name.size() > kArchiveImagesMax) return Error(Code::too_large, "more than 100 images in one archive");
+  if (by_name.size() > kArchiveImagesMax) return too_many_images();
   std::vector<ArchivedImage> images;
   for (const auto& [name, index] : by_name) {
     Descriptor chosen = index.manifests.front();

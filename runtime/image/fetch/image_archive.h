@@ -22,7 +22,7 @@ namespace coracle::image {
 
 constexpr size_t kArchiveFilesMax = 20'000;
 constexpr int64_t kArchiveBytesMax = int64_t(64) << 30;
-constexpr size_t kArchiveImagesMax = 100;
+constexpr size_t kArchiveImagesMax = 1000;  // docker, containerd and podman have no such limit
 
 class Spool {  // an archive's files, by their names in it
  public:
