@@ -209,7 +209,7 @@ class SpecMaker {
 
   void set_resources() {
     auto devices = std::move(spec_.linux_.resources.devices);
-    spec_.linux_.resources = container_resources(container_, inputs_.enforcement);
+    spec_.linux_.resources = container_resources(pod_, container_, inputs_.enforcement);
     spec_.linux_.resources.devices = std::move(devices);
     spec_.process.oom_score_adj = oom_score_adj(pod_, container_, inputs_.machine_memory);
   }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "runtime/base/text.h"
+#include "store/schema/default.h"
 
 namespace coracle::node {
 
@@ -23,6 +24,14 @@ void set_cpu_limit(oci::Resources& resources, int64_t millicores) {
   if (millicores <= 0) return;
   resources.cpu_period_us = kQuotaPeriodUs;
   resources.cpu_quota_us = std::max(millicores * kQuotaPeriodUs / 1000, kQuotaMinUs);
+}
+
+// The container's own limit, else its pod's: then the pod's counts for each, as far as one alone can come.
+// Source: kubelet, getCPULimit and getMemoryLimit (semantics).
+Quantity limit_of(const json::value& pod, const json::value& container, std::string_view name) {
+  Quantity own = or_zero(resource_of(container, "limits", name));
+  const json::value* spec = find(pod, "spec");
+  return own.is_zero() && spec ? or_zero(resource_of(*spec, "limits", name)) : own;
 }
 
 std::optional<Quantity> request_or_limit(const json::value& container, std::string_view name) {
@@ -43,6 +52,17 @@ std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name)
     else sum += *limit;
   }
   return std::max(sum, largest_init);
+}
+
+// What a pod as a whole asks for beyond what its containers do, in equal parts. Source: kubelet, GetContainerOOMScoreAdjust.
+int64_t share_of_rest(const json::value& pod) {
+  const json::value* spec = find(pod, "spec");
+  auto whole = spec ? resource_of(*spec, "requests", "memory") : std::nullopt;
+  auto containers = containers_of(pod);
+  if (!whole || containers.empty()) return 0;
+  int64_t rest = whole->value();
+  for (const auto& container : containers) rest -= or_zero(request_or_limit(*container.spec, "memory")).value();
+  return std::max<int64_t>(rest, 0) / int64_t(containers.size());
 }
 
 bool same_port(const HostPort& a, const HostPort& b) {
@@ -91,6 +111,14 @@ std::set<std::string> huge_page_names(const json::value& pod) {
   return names;
 }
 
+std::set<std::string> extended_resource_names(const json::value& pod) {
+  std::set<std::string> names;
+  for (const auto& container : containers_of(pod))
+    for (const auto& [name, quantity] : get_object(*container.spec, "resources.requests"))
+      if (name.find('/') != name.npos) names.emplace(name);
+  return names;
+}
+
 std::optional<Quantity> resource_of(const json::value& container, std::string_view list, std::string_view name) {
   const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
   if (!found) return std::nullopt;
@@ -100,17 +128,9 @@ std::optional<Quantity> resource_of(const json::value& container, std::string_vi
 }
 
 QosClass qos_of(const json::value& pod) {
-  bool any = false, all_guaranteed = true;
-  for (const auto& container : containers_of(pod)) {
-    for (const char* name : {"cpu", "memory"}) {
-      Quantity request = or_zero(request_or_limit(*container.spec, name)),
-               limit = or_zero(resource_of(*container.spec, "limits", name));
-      any |= !request.is_zero() || !limit.is_zero();
-      all_guaranteed &= !limit.is_zero() && request == limit;
-    }
-  }
-  if (!any) return QosClass::best_effort;
-  return all_guaranteed ? QosClass::guaranteed : QosClass::burstable;
+  std::string_view name = schema::qos_class(pod);
+  if (name == "BestEffort") return QosClass::best_effort;
+  return name == "Guaranteed" ? QosClass::guaranteed : QosClass::burstable;
 }
 
 const char* qos_name(QosClass qos) {
@@ -145,13 +165,16 @@ Quantity pod_request(const json::value& pod, std::string_view name) {
   return sum;
 }
 
-oci::Resources container_resources(const json::value& container, const runtime::Enforcement& enforcement) {
+oci::Resources container_resources(const json::value& pod, const json::value& container,
+                                   const runtime::Enforcement& enforcement) {
   oci::Resources resources;
   resources.cpu_shares = uint64_t(shares_of(or_zero(request_or_limit(container, "cpu")).milli_value()));
-  set_cpu_limit(resources, or_zero(resource_of(container, "limits", "cpu")).milli_value());
-  if (auto limit = or_zero(resource_of(container, "limits", "memory")).value(); limit > 0) {
-    resources.memory_limit_bytes = limit;
-    resources.memory_swap_bytes = limit;  // memory and swap together: none of it swap
+  set_cpu_limit(resources, limit_of(pod, container, "cpu").milli_value());
+  // No swap, as kubelet's NoSwap: memory and swap together are as much as memory alone.
+  if (auto limit = limit_of(pod, container, "memory").value(); limit > 0) {
+    resources.memory_limit_bytes = resources.memory_swap_bytes = limit;
+  } else if (enforcement.memory) {
+    resources.unified["memory.swap.max"] = "0";
   }
   // A container whose child is killed for memory ends as a whole, instead of limping on.
   if (enforcement.memory) resources.unified["memory.oom.group"] = "1";
@@ -174,7 +197,7 @@ int oom_score_adj(const json::value& pod, const json::value& container, Bytes ma
     case QosClass::best_effort: return 1000;
     case QosClass::burstable: break;
   }
-  int64_t request = or_zero(request_or_limit(container, "memory")).value();
+  int64_t request = or_zero(request_or_limit(container, "memory")).value() + share_of_rest(pod);
   int64_t score = machine_memory.count > 0 ? 1000 - int64_t(1000.0 * double(request) / double(machine_memory.count)) : 999;
   return int(std::clamp<int64_t>(score, 3, 999));  // never as safe as guaranteed, nor as exposed as best effort
 }
@@ -198,6 +221,8 @@ std::optional<Refusal> refuse(const json::value& pod, const std::vector<ObjectPt
     return Refusal{"OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: " + count + ", capacity: " + most};
   }
   for (const char* name : {"cpu", "memory", "ephemeral-storage"})
+    if (auto refusal = refuse_resource(pod, others, allocatable, name)) return refusal;
+  for (const auto& name : extended_resource_names(pod))
     if (auto refusal = refuse_resource(pod, others, allocatable, name)) return refusal;
   for (const auto& name : huge_page_names(pod))
     if (auto refusal = refuse_resource(pod, others, allocatable, name)) return refusal;

@@ -77,8 +77,7 @@ Result<void> add_memory(const oci::Resources& in, Writer& to) {
   TRY(check_amount("memory.reservation", in.memory_reservation_bytes));
   auto limit = unless_zero(in.memory_limit_bytes), reservation = unless_zero(in.memory_reservation_bytes);
   auto swap = TRY(swap_alone(limit, unless_zero(in.memory_swap_bytes)));
-  // Where no swap is counted, none is used as well, and none is limited.
-  if (swap) to.add("memory.swap", "memory.swap.max", limit_text(*swap)).may_be_absent = *swap <= 0;
+  if (swap) to.add("memory.swap", "memory.swap.max", limit_text(*swap)).may_be_absent = *swap <= 0;  // as is_no_swap
   if (limit) to.add("memory.limit", "memory.max", limit_text(*limit));
   if (reservation) to.add("memory.reservation", "memory.low", limit_text(*reservation));
   return {};
@@ -186,13 +185,17 @@ Result<void> check_unified(const std::string& file) {
   return {};
 }
 
+// Where no swap is counted, none is used as well, and none is limited.
+bool is_no_swap(std::string_view file, std::string_view value) { return file == "memory.swap.max" && trim(value) == "0"; }
+
 Result<void> add_unified(const std::map<std::string, std::string>& in, Writer& to) {
   for (const auto& [file, value] : in) {
     TRY(check_unified(file));
     std::erase_if(to.out, [&file = file](const Setting& each) { return each.file == file || each.other_file == file; });
     bool is_empty = trim(value).empty();              // takes back what was set, for cpuset.cpus
     for (std::string_view line : split(value, '\n'))  // io.max and rdma.max take one device at a time
-      if (!trim(line).empty() || is_empty) to.add("unified." + file, file, std::string(trim(line)));
+      if (!trim(line).empty() || is_empty)
+        to.add("unified." + file, file, std::string(trim(line))).may_be_absent = is_no_swap(file, line);
   }
   return {};
 }

@@ -20,7 +20,8 @@ void apply_constant_defaults(const Type& type, json::value& object);
 // On create, before defaults: what the server decides. Kinds with a status subresource begin with an empty status (a Node
 // keeps its own), a pod as Pending with its QoS class, a namespace as Active with its finalizer.
 void begin_life(const KindInfo& kind, json::value& object);
-// "Guaranteed", "Burstable" or "BestEffort", from the containers' requests and limits.
+// "Guaranteed", "Burstable" or "BestEffort", from the requests and limits of the pod as a whole, else of its containers.
+// Source: Kubernetes, "Pod Quality of Service Classes"; KEP-2837.
 std::string_view qos_class(const json::value& pod);
 
 }  // namespace coracle::schema

@@ -3,49 +3,14 @@
 // Source: Kubernetes "Pod Quality of Service Classes".
 #include "daemon/registry/kinds/kinds.h"
 #include "daemon/registry/metadata.h"
-#include "store/object/quantity.h"
+#include "store/schema/default.h"
 
 namespace coracle::registry {
 namespace {
 
-bool positive(const json::object& amounts, std::string_view resource) {
-  const json::value* amount = amounts.if_contains(resource);
-  if (!amount) return false;
-  auto quantity = Quantity::from_json(*amount);
-  return quantity && !quantity->is_zero();
-}
-
-bool same_amount(const json::object& a, const json::object& b, std::string_view resource) {
-  const json::value *x = a.if_contains(resource), *y = b.if_contains(resource);
-  if (!x || !y) return false;
-  auto left = Quantity::from_json(*x), right = Quantity::from_json(*y);
-  return left && right && *left == *right;
-}
-
-template <typename F>
-void for_each_container(const json::value& pod, F f) {
-  for (std::string_view list : {"spec.initContainers", "spec.containers"})
-    for (const json::value& container : get_array(pod, list)) f(container);
-}
-
 void forget_status(json::value& object) {
   json::object status{{"phase", "Pending"}, {"qosClass", ""}};
   object.get_object()["status"] = std::move(status);
-}
-
-std::string_view qos_class(const json::value& pod) {
-  bool any = false, guaranteed = true;
-  for_each_container(pod, [&](const json::value& container) {
-    const json::object& requests = get_object(container, "resources.requests");
-    const json::object& limits = get_object(container, "resources.limits");
-    for (std::string_view resource : {"cpu", "memory"}) {
-      bool requested = positive(requests, resource), limited = positive(limits, resource);
-      any |= requested || limited;
-      guaranteed &= limited && (!requested || same_amount(requests, limits, resource));
-    }
-  });
-  if (!any) return "BestEffort";
-  return guaranteed ? "Guaranteed" : "Burstable";
 }
 
 // matchLabelKeys and mismatchLabelKeys of an affinity term become part of its selector, with the values that the pod has now: who
@@ -79,7 +44,7 @@ void merge_label_keys(json::value& pod) {
 
 Result<void> allocate_create(json::value& pod, const Allocation&) {
   merge_label_keys(pod);
-  make(pod, "status.qosClass") = qos_class(pod);
+  make(pod, "status.qosClass") = schema::qos_class(pod);
   if (!get_array(pod, "spec.schedulingGates").empty())
     make(pod, "status.conditions") = json::array{{{"type", "PodScheduled"},
                                                   {"status", "False"},

@@ -15,7 +15,8 @@ struct Demand {
   bool guaranteed = true;  // each is limited in both, and asks for just that
 };
 
-void add_container(const json::value& container, Demand& demand) {
+// A container, or a pod that has resources of its own.
+void add_demand(const json::value& container, Demand& demand) {
   for (std::string_view resource : {"cpu", "memory"}) {
     const json::value* request = find_keys(container, {"resources", "requests", resource});
     const json::value* limit = find_keys(container, {"resources", "limits", resource});
@@ -44,8 +45,11 @@ void begin_namespace(json::value& object) {
 
 std::string_view qos_class(const json::value& pod) {
   Demand demand;
+  bool of_pod = !get_object(pod, "spec.resources.requests").empty() || !get_object(pod, "spec.resources.limits").empty();
+  if (of_pod) add_demand(*find(pod, "spec"), demand);
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
-    for (const json::value& container : get_array(pod, list)) add_container(container, demand);
+    if (of_pod) break;  // the pod's own count, whatever its containers say
+    for (const json::value& container : get_array(pod, list)) add_demand(container, demand);
   }
   if (!demand.anything) return "BestEffort";
   return demand.guaranteed ? "Guaranteed" : "Burstable";

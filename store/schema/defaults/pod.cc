@@ -2,9 +2,11 @@
 // Defaults of pods that depend on other fields: the pull policy follows the image's tag, requests follow limits, ports of
 // a pod in the host's network follow the container's. Source: core/v1 API reference, Pod and Container.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "store/object/quantity.h"
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {
@@ -60,6 +62,55 @@ void requests_from_limits(json::object& resources) {
   requests = std::move(merged);
 }
 
+// What the containers of a pod ask for side by side; nothing when none asks.
+std::optional<Quantity> aggregated_request(const json::object& spec, std::string_view resource) {
+  static const json::array none;
+  auto containers = [&](std::string_view list) -> const json::array& {
+    const json::value* found = spec.if_contains(list);
+    return found && found->is_array() ? found->get_array() : none;
+  };
+  Quantity sum, sidecars, largest;
+  bool any = false;
+  auto request_of = [&](const json::value& container) {
+    const json::value* asked = find_keys(container, {"resources", "requests", resource});
+    any |= asked != nullptr;
+    return asked ? Quantity::from_json(*asked).value_or(Quantity()) : Quantity();
+  };
+  for (const json::value& container : containers("initContainers")) {
+    Quantity request = request_of(container);
+    if (get_string(container, "restartPolicy") == "Always") {
+      sidecars += request;
+      continue;
+    }
+    request += sidecars;  // it runs beside those that are before it
+    largest = std::max(largest, request);
+  }
+  for (const json::value& container : containers("containers")) sum += request_of(container);
+  sum += sidecars;
+  if (!any) return std::nullopt;
+  return std::max(sum, largest);
+}
+
+// Of a pod that says anything of its resources as a whole: what its containers ask for, else what it is limited to.
+// Source: KEP-2837, pod-level resources.
+void default_pod_requests(json::object& spec) {
+  json::object* resources = object_at(spec, "resources");
+  if (!resources) return;
+  json::object* limits = object_at(*resources, "limits");
+  bool says_something =
+      (limits && !limits->empty()) || (object_at(*resources, "requests") && !object_at(*resources, "requests")->empty());
+  if (!says_something) return;
+  for (std::string_view name : {"cpu", "memory"}) {
+    json::object* requests = object_at(*resources, "requests");
+    if (requests && requests->contains(name)) continue;
+    auto asked = aggregated_request(spec, name);
+    if (!asked) continue;
+    if (!requests) requests = &(*resources)["requests"].emplace_object();
+    (*requests)[name] = asked->text();
+  }
+  requests_from_limits(*resources);
+}
+
 void resize_policies(json::object& container) {
   json::object* resources = object_at(container, "resources");
   json::object* requests = resources ? object_at(*resources, "requests") : nullptr;
@@ -101,6 +152,7 @@ void default_pod(json::object& pod) {
       if (host_network) host_ports(*container);
     }
   }
+  default_pod_requests(*spec);
 }
 
 constexpr NamedDefaultRule kPodDefaults[] = {

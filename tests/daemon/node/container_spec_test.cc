@@ -251,16 +251,36 @@ TEST(SandboxSpec, is_made_of_the_pod) {
 
 TEST(Resources, in_the_kernels_units) {
   auto resources = container_resources(
-      parsed(R"({"resources":{"limits":{"cpu":"250m","memory":"64Mi"},"requests":{"cpu":"100m"}}})"), {.memory = true});
+      parsed("{}"), parsed(R"({"resources":{"limits":{"cpu":"250m","memory":"64Mi"},"requests":{"cpu":"100m"}}})"),
+      {.memory = true});
   EXPECT_EQ(resources.cpu_shares, 102u);
   EXPECT_EQ(resources.cpu_quota_us, 25000);
   EXPECT_EQ(resources.cpu_period_us, 100000u);
   EXPECT_EQ(resources.memory_limit_bytes, 64 << 20);
   EXPECT_EQ(resources.unified["memory.oom.group"], "1");
-  auto none = container_resources(parsed("{}"), {});
+  EXPECT_EQ(resources.memory_swap_bytes, 64 << 20);
+  auto none = container_resources(parsed("{}"), parsed("{}"), {});
   EXPECT_EQ(none.cpu_shares, 2u);
   EXPECT_FALSE(none.cpu_quota_us || none.memory_limit_bytes);
   EXPECT_TRUE(none.unified.empty());
+  EXPECT_EQ(container_resources(parsed("{}"), parsed("{}"), {.memory = true}).unified["memory.swap.max"], "0")
+      << "no swap, as kubelet has it";
+}
+
+TEST(Resources, of_a_pod_as_a_whole) {
+  json::value pod = parsed(
+      R"({"spec":{"resources":{"requests":{"cpu":"100m","memory":"2Gi"},"limits":{"cpu":"200m","memory":"2Gi"}},"containers":[
+         {"name":"a","resources":{"requests":{"memory":"1Gi"},"limits":{"memory":"1Gi"}}},{"name":"b"}]}})");
+  auto container = [&](size_t i) -> const json::value& { return get_array(pod, "spec.containers")[i]; };
+  EXPECT_EQ(qos_of(pod), QosClass::burstable);
+  EXPECT_EQ(container_resources(pod, container(0), {}).memory_limit_bytes, 1 << 30);
+  EXPECT_EQ(container_resources(pod, container(1), {}).memory_limit_bytes, int64_t(2) << 30);
+  EXPECT_EQ(container_resources(pod, container(1), {}).cpu_quota_us, 20000);
+  EXPECT_EQ(oom_score_adj(pod, container(0), Bytes(int64_t(4) << 30)), 625) << "1 Gi of its own, half of what is left";
+  EXPECT_EQ(oom_score_adj(pod, container(1), Bytes(int64_t(4) << 30)), 875);
+  make(pod, "spec.resources.limits.cpu") = "100m";
+  EXPECT_EQ(qos_of(pod), QosClass::guaranteed);
+  EXPECT_EQ(oom_score_adj(pod, container(1), Bytes(int64_t(4) << 30)), -997);
 }
 
 TEST(Resources, of_the_pod) {

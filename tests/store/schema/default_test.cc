@@ -146,6 +146,16 @@ TEST(Default, a_new_object_begins_with_what_the_server_decides) {
     EXPECT_EQ(get_string(pod, "status.phase"), "Pending");
     EXPECT_EQ(get_string(pod, "status.qosClass"), row.want) << row.resources;
   }
+  json::value whole = *parse_json(
+      R"({"spec":{"resources":{"limits":{"cpu":"1","memory":"1Gi"}},"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}},{"name":"b"}]}})");
+  EXPECT_EQ(qos_class(whole), "Guaranteed") << "the pod's own resources count, whatever its containers say";
+  apply_defaults(catalog().of(kPod), whole);
+  EXPECT_EQ(to_text(*find(whole, "spec.resources.requests")), R"({"cpu":"500m","memory":"1Gi"})")
+      << "what its containers ask for, else what it is limited to";
+  EXPECT_EQ(qos_class(whole), "Burstable");
+  json::value silent = *parse_json(R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}}]}})");
+  apply_defaults(catalog().of(kPod), silent);
+  EXPECT_EQ(find(silent, "spec.resources"), nullptr);
   json::value deployment = *parse_json(R"({"status":{"replicas":3}})");
   begin_life(catalog().of(kDeployment), deployment);
   EXPECT_EQ(to_text(deployment), R"({"status":{}})");
