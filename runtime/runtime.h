@@ -206,6 +206,9 @@ class Runtime {
   // Kills what is left (SIGKILL), and removes cgroup, mounts, records. Succeeds when there is nothing. The log files
   // stay.
   virtual Result<void> remove_sandbox(const std::string& id) = 0;
+  // How much CPU time the sandboxes of a class get together against other classes: cpu.weight of cgroup v2, 1 to 10000. Does
+  // nothing where enforcement().cpu is false.
+  virtual Result<void> set_class_weight(const std::string& cgroup_class, uint64_t weight) = 0;
 
   // Returns once the container's program was executed, or fails with the step that did not work, leaving nothing.
   // Errors: invalid/not_found for what the spec asks (no such program: text as runc words it), conflict when the id is

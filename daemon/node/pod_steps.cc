@@ -56,6 +56,8 @@ Result<void> PodSync::create_sandbox() {
                    first.value_or(0)};
   auto spec = make_sandbox_spec(pod(), uid_, mark.to_text(), seams_.network.cluster_domain, seams_.config.pod_pids_max);
   if (first) spec.uid_mappings = spec.gid_mappings = {{0, *first, kPodIds}};
+  worker_.class_weights_.note(uid_, pod());
+  entry_.weighed = true;
   auto created = seams_.runtime.create_sandbox(spec);
   if (!created) {
     event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + created.error().text());
@@ -228,6 +230,8 @@ Result<void> PodSync::discard_sandbox() {
 Result<void> PodSync::remove_sandbox() {
   TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
   record_.sandbox = SandboxFact::absent;
+  worker_.class_weights_.forget(uid_);
+  entry_.weighed = false;
   return seams_.network.detach(uid_).wrap("detach network");
 }
 

@@ -77,6 +77,7 @@ Result<Outcome> PodSync::run() {
   if (!prepared) return Outcome{};
   TRY(look());
   if (waits_for_predecessor()) return Outcome{};
+  weigh();
   take_reports();
   admit();
   take_verdicts();
@@ -127,6 +128,11 @@ Result<bool> PodSync::prepare() {
   if (const auto* limit = find(pod(), "spec.activeDeadlineSeconds"); limit && limit->is_int64())
     record_.active_deadline = steady_of(*record_.start_time + bounded_seconds(limit->get_int64()), seams_.clock);
   return true;
+}
+
+// A pod found again by a new daemon, too. One that is to be made is weighed before it is there.
+void PodSync::weigh() {
+  if (record_.sandbox == SandboxFact::alive && !std::exchange(entry_.weighed, true)) worker_.class_weights_.note(uid_, pod());
 }
 
 // Two of one name would want the same ports, and a node of the same size twice.

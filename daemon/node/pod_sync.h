@@ -45,6 +45,7 @@ class PodSync {
   // ---- reading ----
   Result<bool> prepare();
   bool waits_for_predecessor() const;
+  void weigh();
   void adopt_left_status();
   Result<void> look();
   struct Attempts {  // of one container in the sandbox

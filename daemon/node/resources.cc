@@ -181,9 +181,11 @@ oci::Resources container_resources(const json::value& pod, const json::value& co
   return resources;
 }
 
+int64_t cpu_shares_of(const json::value& pod) { return shares_of(pod_request(pod, "cpu").milli_value()); }
+
 oci::Resources pod_resources(const json::value& pod, int64_t pids_max) {
   oci::Resources resources;
-  resources.cpu_shares = uint64_t(shares_of(pod_request(pod, "cpu").milli_value()));
+  resources.cpu_shares = uint64_t(cpu_shares_of(pod));
   if (auto limit = pod_limit(pod, "cpu")) set_cpu_limit(resources, limit->milli_value());
   if (auto limit = pod_limit(pod, "memory"); limit && limit->value() > 0) resources.memory_limit_bytes = limit->value();
   if (pids_max > 0) resources.pids_limit = pids_max;

@@ -26,6 +26,7 @@ Quantity pod_request(const json::value& pod, std::string_view name);
 std::set<std::string> huge_page_names(const json::value& pod);  // the resources "hugepages-<size>" that it asks for
 
 oci::Resources container_resources(const json::value& pod, const json::value& container, const runtime::Enforcement& enforcement);
+int64_t cpu_shares_of(const json::value& pod);  // what the whole pod asks for; at least 2
 oci::Resources pod_resources(const json::value& pod, int64_t pids_max);
 int oom_score_adj(const json::value& pod, const json::value& container, Bytes machine_memory);
 

@@ -44,6 +44,7 @@ PodWorker::PodWorker(WorkerSeams seams)
                  return request_token(seams_.client, pod, audience, seconds);
                }),
       ids_(seams_.config),
+      class_weights_(seams_.runtime),
       machine_memory_(read_machine_memory()) {}
 
 PodWorker::~PodWorker() = default;
@@ -69,6 +70,7 @@ void PodWorker::evict(const std::string& uid, std::string why) {
 }
 
 void PodWorker::drop(const std::string& uid) {
+  class_weights_.forget(uid);
   seams_.start_order.forget(uid);
   seams_.draining.with([&](auto& draining) { draining.erase(uid); });
   seams_.wanting_images.with(

@@ -16,6 +16,7 @@
 #include "daemon/event/recorder.h"
 #include "daemon/informer/informer.h"
 #include "daemon/node/action.h"
+#include "daemon/node/class_weights.h"
 #include "daemon/node/config.h"
 #include "daemon/node/id_ranges.h"
 #include "daemon/node/pod_table.h"
@@ -104,7 +105,7 @@ class PodWorker {
     std::map<std::string, Pull, std::less<>> pulls;        // by container
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
-    bool looked = false, told_unenforceable = false;
+    bool looked = false, told_unenforceable = false, weighed = false;
     std::string missing_pull_secrets;  // as told
     std::string mount_error;           // as told
     SteadyTime mount_error_told;
@@ -124,6 +125,7 @@ class PodWorker {
   WorkerSeams seams_;
   Volumes volumes_;
   IdRanges ids_;
+  ClassWeights class_weights_;
   Bytes machine_memory_;
   Guarded<std::map<std::string, std::shared_ptr<Entry>>> entries_;
   Guarded<std::map<std::string, Reports>> reports_;

@@ -3,8 +3,8 @@
 #include "runtime/cgroup/settings.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "runtime/base/cpu_weight.h"
 #include "runtime/base/text.h"
 
 namespace coracle::cgroup {
@@ -201,15 +201,6 @@ Result<void> add_unified(const std::map<std::string, std::string>& in, Writer& t
 }
 
 }  // namespace
-
-uint64_t weight_of_shares(uint64_t shares) {
-  if (shares == 0) return 0;
-  if (shares <= 2) return 1;
-  if (shares >= 262144) return 10000;
-  // Its logarithm is a parabola over that of the shares, through all three points.
-  double log = std::log2(double(shares));
-  return uint64_t(std::ceil(std::pow(10, (log * log + 125 * log) / 612 - 7.0 / 34)));
-}
 
 uint64_t io_weight_of(uint16_t weight) { return 1 + (std::clamp<uint64_t>(weight, 10, 1000) - 10) * 9999 / 990; }
 

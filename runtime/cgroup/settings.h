@@ -6,7 +6,7 @@
 //   memory.limit            memory.max                   -1 = max
 //   memory.swap             memory.swap.max              what exceeds the limit, as v1 counted memory and swap together
 //   memory.reservation      memory.low
-//   cpu.shares              cpu.weight                   weight_of_shares()
+//   cpu.shares              cpu.weight                   weight_of_shares(), runtime/base/cpu_weight.h
 //   cpu.quota, period       cpu.max                      quota <= 0 = max
 //   cpu.burst, idle         cpu.max.burst, cpu.idle
 //   cpu.cpus, mems          cpuset.cpus, cpuset.mems
@@ -50,10 +50,6 @@ bool asks_for_nothing(const Setting& setting);
 // "memory" of "memory.max"; "cgroup" for the core's own files.
 std::string controller_of(const std::string& file);
 
-// cpu.weight (1 to 10000) for the shares of v1 (2 to 262144); 0 stays 0, "not set". Through (2, 1), (1024, 100) and
-// (262144, 10000): the smallest, the default and the largest of both. The straight line between the ends that was in use
-// before gave 1024 shares a weight of 39, less than any cgroup of the machine's own that nobody configured.
-uint64_t weight_of_shares(uint64_t shares);
 // io.weight (1 to 10000) for the weight of blkio and BFQ (10 to 1000).
 uint64_t io_weight_of(uint16_t weight);
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runtime/base/log.h"
+#include "runtime/base/text.h"
 #include "runtime/base/scope.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/sys/file.h"
@@ -193,6 +194,13 @@ Result<void> LocalRuntime::remove_sandbox(const std::string& id) {
   TRY((*found)->remove().wrap("remove sandbox " + id));
   all_.with([&](All& all) { all.by_id.erase(id); });
   return {};
+}
+
+Result<void> LocalRuntime::set_class_weight(const std::string& cgroup_class, uint64_t weight) {
+  if (!is_sandbox_id(cgroup_class)) return Error(Code::invalid, "cgroup class " + coracle::quoted(cgroup_class));
+  if (!house_.cgroups.enforcement().cpu) return {};
+  Fd group = TRY(house_.cgroups.make(cgroup_class, true));
+  return sys::write_control(group, "cpu.weight", std::to_string(weight));
 }
 
 // ---- containers ----

@@ -31,6 +31,7 @@ class LocalRuntime : public Runtime {
   Result<void> create_sandbox(const SandboxSpec& spec) override;
   Result<Fd> network_namespace(const std::string& id) override;
   Result<void> remove_sandbox(const std::string& id) override;
+  Result<void> set_class_weight(const std::string& cgroup_class, uint64_t weight) override;
   Result<void> start_container(const std::string& sandbox_id, const ContainerSpec& spec) override;
   Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) override;
   Result<void> kill_container(const std::string& sandbox_id, const std::string& id) override;

@@ -314,6 +314,15 @@ class FakeRuntime : public Runtime {
     if (!find_box(id)) return no_sandbox(id);
     return Fd(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   }
+  Result<void> set_class_weight(const std::string& cgroup_class, uint64_t weight) override {
+    std::lock_guard lock(mutex_);
+    class_weights_[cgroup_class] = weight;
+    return {};
+  }
+  std::map<std::string, uint64_t> class_weights() const {
+    std::lock_guard lock(mutex_);
+    return class_weights_;
+  }
   Result<void> remove_sandbox(const std::string& id) override {
     std::lock_guard lock(mutex_);
     TRY(enter("remove_sandbox", id));
@@ -485,6 +494,7 @@ class FakeRuntime : public Runtime {
   };
 
   static Error no_sandbox(const std::string& id) { return Error(Code::not_found, "no sandbox " + id); }
+  std::map<std::string, uint64_t> class_weights_;
   Box* find_box(const std::string& id) {
     auto found = boxes_.find(id);
     return found == boxes_.end() ? nullptr : &found->second;

@@ -714,6 +714,26 @@ TEST_F(AgentTest, a_pod_that_does_not_fit_is_refused) {
   EXPECT_EQ(get_string(pod("second"), "status.reason"), "NodePorts");
 }
 
+TEST_F(AgentTest, classes_share_the_cpu_as_their_pods_ask) {
+  boot();
+  auto container = [](const char* resources) {
+    return std::string(R"("containers":[{"name":"a","image":"web:1","resources":)") + resources + "}]";
+  };
+  put_pod(container("{}"), "idle");
+  using Weights = std::map<std::string, uint64_t>;
+  EXPECT_EQ(runtime_.class_weights(), (Weights{{"besteffort", 1}, {"burstable", 1}}));
+  put_pod(container(R"({"requests":{"cpu":"250m"}})"), "one");
+  put_pod(container(R"({"requests":{"cpu":"250m"},"limits":{"memory":"1Gi"}})"), "two");
+  EXPECT_EQ(runtime_.class_weights()["burstable"], 59u) << "as one that asks for 500m";
+  put_pod(container(R"({"requests":{"cpu":"250m","memory":"1Gi"},"limits":{"cpu":"250m","memory":"1Gi"}})"), "sure");
+  EXPECT_EQ(runtime_.class_weights()["guaranteed"], 35u);
+  ASSERT_TRUE(client_.remove(kPod, {"default", "two"}, {}));
+  settle();
+  EXPECT_EQ(runtime_.class_weights()["burstable"], 35u);
+  boot();  // a new daemon
+  EXPECT_EQ(runtime_.class_weights(), (Weights{{"besteffort", 1}, {"burstable", 35}, {"guaranteed", 35}}));
+}
+
 TEST_F(AgentTest, says_which_limits_it_cannot_hold) {
   runtime_.set_enforcement({.memory = false, .cpu = true, .pids = true, .missing = "the memory controller is not there"});
   boot();

@@ -108,18 +108,6 @@ TEST(Settings, of_cpu) {
   });
 }
 
-TEST(Settings, weigh_shares_as_the_default_asks) {
-  const std::pair<uint64_t, uint64_t> rows[] = {{0, 0},          {1, 1},          {2, 1},          {10, 4},
-                                                {102, 17},       {512, 59},       {1024, 100},     {2048, 174},
-                                                {262143, 10000}, {262144, 10000}, {1 << 30, 10000}};
-  for (auto [shares, weight] : rows) EXPECT_EQ(weight_of_shares(shares), weight) << shares;
-  uint64_t last = 0;
-  for (uint64_t shares = 1; shares < 300000; shares += 7) {  // more shares are never less weight
-    EXPECT_GE(weight_of_shares(shares), last);
-    last = weight_of_shares(shares);
-  }
-}
-
 TEST(Settings, of_pids) {
   check({
       {"limit", R(r.pids_limit = 64), "pids.max=64"},
