@@ -120,6 +120,15 @@ class Lines {
   json::value last_;
 };
 
+// The Raspberry Pi owner's commonest mistake.
+void warn_of_platform(const json::value& image, std::string_view name) {
+  auto machine = get_string(image, "otherMachine");
+  if (machine.empty()) return;
+  std::string text = "Warning: " + std::string(name) + " is for " + std::string(get_string(image, "platform")) +
+                     ", this machine is " + std::string(machine) + ": its programs will hardly run here";
+  std::fputs((visible_line(text) + "\n").c_str(), stderr);
+}
+
 Result<int> run_pull(Commands& commands, const std::vector<std::string>& references) {
   Session* session = TRY(commands.session());
   for (const auto& reference : references) {
@@ -135,6 +144,7 @@ Result<int> run_pull(Commands& commands, const std::vector<std::string>& referen
     std::snprintf(time, sizeof time, "%.1f s", seconds);
     out("pulled " + reference + ": " + std::string(get_string(image ? *image : answer, "id")) + ", " +
         bytes_text(double(get_int(image ? *image : answer, "sizeBytes"))) + " unpacked, in " + time + "\n");
+    warn_of_platform(image ? *image : answer, reference);
   }
   return 0;
 }
@@ -152,7 +162,9 @@ Result<void> import_from(Session& session, const std::string& name, const std::f
     std::string names;
     for (const auto& reference : get_array(image, "references"))
       names.append(names.empty() ? "" : ", ").append(reference.get_string());
-    out("imported " + visible_line(names.empty() ? get_string(image, "id") : names) + "\n");
+    std::string shown = visible_line(names.empty() ? get_string(image, "id") : names);
+    out("imported " + shown + "\n");
+    warn_of_platform(image, shown);
   }
   return {};
 }

@@ -42,6 +42,8 @@ struct Image {
   Bytes size;                           // unpacked
   WallTime created;
   ImageConfig config;
+  std::string platform;       // that it was made for, as far as it says: "linux/arm64"
+  std::string other_machine;  // "linux/amd64" where this machine is that, and the image is for another; "" otherwise
 };
 
 struct Credentials {

@@ -70,6 +70,12 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
   const std::pair<std::string, std::string> wanting{uid_, record.name};
   seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });  // before looking: none that comes is missed
   auto image = find_image(container, record);
+  // It may run all the same, where the kernel knows an emulator.
+  if (image && !image->other_machine.empty())
+    event(true, "ImagePlatformMismatch",
+          "Container image " + coracle::quoted(get_string(*container.spec, "image")) + " is for " + image->platform +
+              ", this machine is " + image->other_machine,
+          &container);
   if (image) seams_.wanting_images.with([&](WantingImages& all) { all.erase(wanting); });
   return image;
 }

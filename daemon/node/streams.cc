@@ -115,6 +115,8 @@ json::object image_json(const runtime::Image& image) {
           {"digests", texts(image.digests)},
           {"sizeBytes", image.size.count},
           {"created", format_time(image.created)},
+          {"platform", image.platform},
+          {"otherMachine", image.other_machine},
           {"config", std::move(config)}};
 }
 

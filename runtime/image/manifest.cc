@@ -122,6 +122,22 @@ Platform this_machine() {
   return {machine, "linux", ""};
 }
 
+std::string Platform::text() const {
+  std::string out = (os.empty() ? "?" : os) + "/" + (architecture.empty() ? "?" : architecture);
+  return variant.empty() ? out : out + "/" + variant;
+}
+
+bool runs_on(const Platform& made_for, const Platform& machine) {
+  if (!made_for.os.empty() && made_for.os != machine.os) return false;
+  if (made_for.architecture.empty()) return true;
+  if (made_for.architecture == "386" && machine.architecture == "amd64") return true;
+  if (made_for.architecture == "arm" && machine.architecture == "arm64") return true;  // most boards' processors have both
+  if (made_for.architecture != machine.architecture) return false;
+  // "v6" runs on a v7 machine, not the other way.
+  bool both_say = made_for.variant.size() == 2 && machine.variant.size() == 2;
+  return machine.architecture != "arm" || !both_say || made_for.variant <= machine.variant;
+}
+
 Result<ManifestOrIndex> parse_manifest(std::string_view text, std::string_view content_type) {
   if (text.size() > kManifestMax) return Error(Code::too_large, "the manifest is larger than 4 MiB");
   auto parsed = parse_json(text);
@@ -158,8 +174,7 @@ Result<Descriptor> choose(const Index& index, const Platform& platform) {
   std::string there;
   for (const Descriptor& entry : index.manifests) {
     const Platform& its = entry.platform;
-    there += (there.empty() ? "" : ", ") + (its.os.empty() ? "?" : its.os) + "/" + its.architecture +
-             (its.variant.empty() ? "" : "/" + its.variant);
+    there += (there.empty() ? "" : ", ") + its.text();
     bool unnamed = its.architecture.empty() && its.os.empty();
     if (!unnamed && (its.os != platform.os || its.architecture != platform.architecture)) continue;
     // "v6" runs on a v7 machine, not the other way; no variant said is worth less than any that fits.
@@ -168,7 +183,7 @@ Result<Descriptor> choose(const Index& index, const Platform& platform) {
     if (rank > best_rank) best = &entry, best_rank = rank;
   }
   if (best) return *best;
-  return Error(Code::not_found, "no image for " + platform.os + "/" + platform.architecture + "; there is " +
+  return Error(Code::not_found, "no image for " + Platform{platform.architecture, platform.os, ""}.text() + "; there is " +
                                     (there.empty() ? "none at all" : there.substr(0, 500)));
 }
 

@@ -19,11 +19,14 @@ constexpr size_t kIndexEntriesMax = 1000;
 constexpr int kIndexDepthMax = 2;                     // an index, and one that it names
 constexpr int64_t kLayerSizeMax = int64_t(32) << 30;  // of one layer as transferred
 
-struct Platform {
-  std::string architecture, os = "linux", variant;
+struct Platform {  // "" = not said
+  std::string architecture, os, variant;
+  std::string text() const;  // "linux/arm/v7"
 };
 
 Platform this_machine();
+// Whether what is made for a platform can run on a machine, as far as both say. Source: containerd, platforms.OnlyStrict and Only.
+bool runs_on(const Platform& made_for, const Platform& machine);
 
 struct Descriptor {
   std::string media_type;
@@ -52,7 +55,8 @@ struct ManifestOrIndex {
 // malformed; unsupported for docker's schema 1 and for artifacts that are no image.
 Result<ManifestOrIndex> parse_manifest(std::string_view text, std::string_view content_type);
 
-// The entry for a platform: same operating system and architecture, the variant as near as possible.
+// The entry for a platform: same operating system and architecture, the variant as near as possible; else one that says nothing,
+// of which its configuration tells what it is for.
 // Errors: not_found, naming what there is.
 Result<Descriptor> choose(const Index& index, const Platform& platform);
 

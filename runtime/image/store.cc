@@ -156,6 +156,8 @@ Result<Known> DirStore::know(const Record& record, std::string_view text) const 
   known.image.digests = record.digests;
   known.image.created = configuration.created;
   known.image.config = configuration.config;
+  known.image.platform = configuration.platform.text();
+  if (!runs_on(configuration.platform, platform_)) known.image.other_machine = platform_.text();
   known.chain = chain_ids(configuration.diff_ids);
   bool hidden = false;  // below a layer whose root is opaque
   for (size_t i = known.chain.size(); i-- > 0;) {

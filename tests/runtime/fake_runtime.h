@@ -43,6 +43,11 @@ class FakeImageStore : public ImageStore {
     (present ? present_ : pullable_)[reference] = image;
     return image.id;
   }
+  void set_platform(const std::string& id, const std::string& platform, const std::string& other_machine) {
+    std::lock_guard lock(mutex_);
+    for (auto& [reference, image] : present_)
+      if (image.id == id) image.platform = platform, image.other_machine = other_machine;
+  }
   // The image came for credentials that no pod of the test has: whoever wants it has to pull it once.
   void protect(const std::string& id) {
     std::lock_guard lock(mutex_);

@@ -414,6 +414,14 @@ TEST_F(AgentTest, a_missing_image_is_pulled) {
   EXPECT_TRUE(events_.has("Successfully pulled image \"far:2\""));
 }
 
+TEST_F(AgentTest, an_image_for_another_machine_is_told) {
+  std::string id = runtime_.images_fake().add("docker.io/library/far:2", {.cmd = {"/far"}});
+  runtime_.images_fake().set_platform(id, "linux/arm64", "linux/amd64");
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"far:2"}])");
+  EXPECT_TRUE(events_.has("W ImagePlatformMismatch Container image \"far:2\" is for linux/arm64, this machine is linux/amd64"));
+}
+
 TEST_F(AgentTest, a_failed_pull_backs_off) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"nowhere:2"}])");

@@ -96,6 +96,40 @@ TEST(Index, chooses_the_machine) {
   EXPECT_NE(none.error().text().find("linux/arm64/v8"), std::string::npos) << "says what there is";
 }
 
+TEST(Index, takes_an_entry_that_says_nothing_when_no_other_fits) {
+  auto text = [](const std::string& entries) { return R"({"schemaVersion":2,"manifests":[)" + entries + "]}"; };
+  auto entry = [](char digit, const std::string& platform) {
+    return R"({"digest":"sha256:)" + std::string(64, digit) + R"(","size":1)" + platform + "}";
+  };
+  auto chosen = [&](const std::string& entries) {
+    auto parsed = parse_manifest(text(entries), "");
+    auto got = parsed ? choose(*parsed->index, {"amd64", "linux", ""}) : Result<Descriptor>(parsed.take_error());
+    return got ? std::string(1, got->digest.hex()[0]) : got.error().text();
+  };
+  const std::string nothing = entry('1', ""), empty = entry('2', R"(,"platform":{})");
+  const std::string ours = entry('3', R"(,"platform":{"os":"linux","architecture":"amd64"})"),
+                    other = entry('4', R"(,"platform":{"os":"linux","architecture":"arm64"})");
+  EXPECT_EQ(chosen(nothing), "1");
+  EXPECT_EQ(chosen(empty), "2");
+  EXPECT_EQ(chosen(other + "," + nothing), "1");
+  EXPECT_EQ(chosen(nothing + "," + ours), "3");
+  EXPECT_EQ(chosen(other), "no image for linux/amd64; there is linux/arm64");
+}
+
+TEST(Platform, tells_what_runs_where) {
+  const Platform pc{"amd64", "linux", ""}, pi{"arm64", "linux", "v8"}, old_pi{"arm", "linux", "v6"};
+  struct Row {
+    Platform image, machine;
+    bool runs;
+  };
+  for (const Row& row :
+       {Row{{"amd64", "linux", ""}, pc, true}, Row{{"386", "linux", ""}, pc, true}, Row{{"arm64", "linux", ""}, pc, false},
+        Row{{"amd64", "windows", ""}, pc, false}, Row{{"", "", ""}, pc, true}, Row{{"amd64", "", ""}, pi, false},
+        Row{{"arm", "linux", "v7"}, pi, true}, Row{{"arm", "linux", "v7"}, old_pi, false},
+        Row{{"arm", "linux", "v6"}, {"arm", "linux", "v7"}, true}, Row{{"arm", "linux", ""}, old_pi, true}})
+    EXPECT_EQ(runs_on(row.image, row.machine), row.runs) << row.image.text() << " on " << row.machine.text();
+}
+
 TEST(Configuration, is_read) {
   auto got = parse_configuration(R"({"created":"2024-01-02T03:04:05.123Z","os":"linux","architecture":"amd64",
     "config":{"Entrypoint":["/e"],"Cmd":["c","d"],"Env":["A=b"],"WorkingDir":"/w","User":"u:g","StopSignal":"SIGINT",
