@@ -17,6 +17,7 @@ namespace coracle::node {
 
 namespace {
 
+constexpr size_t kImageVolumesMax = 64;  // containerd has no limit; an image with more is hostile
 constexpr std::string_view kTerminationPath = "/dev/termination-log";
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -214,6 +215,21 @@ class SpecMaker {
     spec_.process.oom_score_adj = oom_score_adj(pod_, container_, inputs_.machine_memory);
   }
 
+  // What the image says it writes to stays writable for the container's life, with what the image has there. Only a read-only
+  // root keeps it from that. Source: containerd's image volumes.
+  std::vector<std::string> image_volumes() const {
+    std::vector<std::string> places;
+    if (!spec_.root.readonly) return places;
+    for (const std::string& declared : inputs_.image.config.volumes) {
+      std::string place = container_path(declared);
+      bool is_taken = place == "/";
+      for (std::string_view kernels : {"/proc", "/sys", "/dev"})
+        is_taken |= place == kernels || place.starts_with(std::string(kernels) + "/");
+      if (!is_taken && places.size() < kImageVolumesMax) places.push_back(std::move(place));
+    }
+    return places;
+  }
+
   Result<void> set_mounts() {
     std::vector<oci::Mount> mounts;
     std::set<std::string> places;
@@ -245,6 +261,8 @@ class SpecMaker {
                         .options = {"bind", "rprivate", fixed ? "ro" : "rw"}});
       if (has_own_users(pod_)) mounts.back().options.push_back("idmap");
     }
+    for (const std::string& place : image_volumes())
+      if (places.insert(place).second) mounts.push_back({.destination = place, .of_root = true});
     if (!inputs_.shared_memory_dir.empty() && places.insert("/dev/shm").second)
       mounts.push_back({.destination = "/dev/shm",
                         .type = "bind",

@@ -143,6 +143,11 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
   for (const oci::Mount& mount : spec.mounts) {
     MountDraft draft;
     draft.destination = destination_of(mount);
+    if (mount.of_root) {
+      draft.kind = launch::MountKind::own_directory;
+      if (sandbox.keeps_directories) out.push_back(std::move(draft));
+      continue;
+    }
     draft.type = mount.type;
     draft.options = TRY(parse_mount_options(mount));
     translate_owner(draft.options, ids);

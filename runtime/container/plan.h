@@ -25,6 +25,7 @@ struct SandboxFacts {
   bool is_pod = true;
   bool has_network = true, has_ipc = true, has_uts = true;  // namespaces of its own; false: the host's
   bool host_pid = false, shared_pid = false;
+  bool keeps_directories = true;  // its launcher knows MountKind::own_directory; else such mounts are left out
 };
 struct OwnFacts {  // of the process that launches
   uint64_t capabilities = ~uint64_t(0);

@@ -116,6 +116,7 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
   step.flags = draft.flags;
   step.destination = writer.text(draft.destination);
   step.fd = -1;
+  if (draft.kind == launch::MountKind::own_directory) return step;
   if (draft.kind == launch::MountKind::attach) {
     const std::string name = draft.source_fd && !draft.source.empty() ? " (" + draft.source + ")" : "";
     Fd mount = TRY(make_bind(draft, user).wrap("mount " + draft.destination + name));

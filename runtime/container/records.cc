@@ -79,6 +79,7 @@ Result<void> Records::write(const SandboxRecord& record) const {
                    {"boot", record.boot_id},
                    {"cgroup", record.cgroup},
                    {"created", record.created_ns},
+                   {"launcher", record.launcher},
                    {"hostNetwork", record.host_network},
                    {"hostIPC", record.host_ipc},
                    {"hostPID", record.host_pid},
@@ -97,6 +98,7 @@ Result<SandboxRecord> Records::read(const std::string& id) const {
   out.boot_id = text(in, "boot");
   out.cgroup = text(in, "cgroup");
   out.created_ns = get_int(in, "created");
+  out.launcher = int(get_int(in, "launcher", 1));
   out.host_network = get_bool(in, "hostNetwork");
   out.host_ipc = get_bool(in, "hostIPC");
   out.host_pid = get_bool(in, "hostPID");

@@ -18,6 +18,7 @@ namespace coracle::runtime {
 struct SandboxRecord {
   std::string id, metadata, boot_id, cgroup;
   int64_t created_ns = 0;
+  int launcher = 1;  // launch::kLauncherVersion of its coracle-pause
   bool host_network = false, host_ipc = false, host_pid = false, shared_pid = false;
   std::vector<oci::IdMapping> uid_mappings, gid_mappings;  // of its user namespace; empty: the host's
 };

@@ -125,6 +125,7 @@ Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec
   record.boot_id = house.boot_id;
   record.cgroup = (spec.cgroup_class.empty() ? "" : spec.cgroup_class + "/") + spec.id;
   record.created_ns = nanoseconds(system_clock().now());
+  record.launcher = launch::kLauncherVersion;
   record.host_network = spec.host_network;
   record.host_ipc = spec.host_ipc;
   record.host_pid = spec.host_pid;
@@ -372,7 +373,8 @@ SandboxFacts Sandbox::facts() const {
           .has_ipc = !record_.host_ipc,
           .has_uts = !record_.host_network,
           .host_pid = record_.host_pid,
-          .shared_pid = record_.shared_pid};
+          .shared_pid = record_.shared_pid,
+          .keeps_directories = record_.launcher >= launch::kLauncherVersion};
 }
 
 // Its network namespace belongs to it, and pause keeps that: nothing else has to be kept, and a daemon that comes later

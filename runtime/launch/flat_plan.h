@@ -23,7 +23,14 @@ struct Range {  // `count` elements from `offset`
   uint32_t offset, count;
 };
 
-enum class MountKind : uint32_t { attach, file_system, pod_shm };
+enum class MountKind : uint32_t {
+  attach,
+  file_system,
+  pod_shm,
+  own_directory,  // the root's own, on itself: it stays writable when the root becomes read-only. Since kLauncherVersion 2
+};
+// What a coracle-pause can do, for daemons that meet one of an earlier version: its pod goes on without the rest.
+constexpr int kLauncherVersion = 2;
 enum MountFlags : uint32_t {
   kMountOnFile = 1 << 0,   // what is mounted is no directory: make a file where there is nothing
   kMountNoLinks = 1 << 1,  // no link may lie on the way to the destination

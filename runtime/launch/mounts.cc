@@ -259,7 +259,17 @@ int make_anew(const Child& child, int tree, int destination, int at) noexcept {
   return copy;
 }
 
+void keep_writable(const Child& child, const MountStep& step, int at) noexcept {
+  const uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
+  int place = must(child, Stage::mount, open_destination(child.root, child.text(step.destination), false, resolve), at);
+  int tree = must(child, Stage::mount, k_open_tree(place, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath), at);
+  must(child, Stage::mount, move_to(tree, place), at);
+  k_close(tree);
+  k_close(place);
+}
+
 void mount_one(Child& child, MountStep& step, int at) noexcept {
+  if (step.kind == MountKind::own_directory) return keep_writable(child, step, at);
   int tree = make_tree(child, step, at);
   uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));

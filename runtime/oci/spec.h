@@ -28,6 +28,7 @@ struct Mount {
   std::vector<std::string> options;  // "ro", "rbind", "nosuid", "mode=755", "rslave", ...
   // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
   std::shared_ptr<const Fd> source_fd;
+  bool of_root = false;  // the root's own directory there, made when absent, writable though the root is not; nothing else counts
   // With "idmap" or "ridmap"; empty then: those of the container. container_id is the owner on the disk, host_id who that is
   // for the host.
   std::vector<IdMapping> uid_mappings, gid_mappings;

@@ -249,6 +249,24 @@ TEST(SandboxSpec, is_made_of_the_pod) {
   EXPECT_TRUE(make_sandbox_spec(pod, "u", "", "c", 0).hostname.empty());
 }
 
+TEST(ContainerSpec, what_the_image_writes_to_stays_writable_under_a_read_only_root) {
+  ContainerInputs inputs;
+  inputs.image.config.cmd = {"/x"};
+  inputs.image.config.volumes = {"/data", "var//lib/x/", "/mounted", "/proc/x", "/dev", "/", "/data"};
+  inputs.volumes = {{.destination = "/mounted"}, {.destination = "/data/inner"}};
+  auto kept = [&](bool read_only) {
+    json::value container = parsed(R"({"name":"a","securityContext":{}})");
+    make(container, "securityContext.readOnlyRootFilesystem") = read_only;
+    auto made = make_container_spec(parsed(R"({"spec":{}})"), container, inputs);
+    std::string places;
+    for (const auto& mount : made->spec.mounts)
+      if (mount.of_root || mount.destination == "/data/inner") places += mount.destination + " ";
+    return places;
+  };
+  EXPECT_EQ(kept(true), "/data /data/inner /var/lib/x ");
+  EXPECT_EQ(kept(false), "/data/inner ");
+}
+
 TEST(Resources, in_the_kernels_units) {
   auto resources = container_resources(
       parsed("{}"), parsed(R"({"resources":{"limits":{"cpu":"250m","memory":"64Mi"},"requests":{"cpu":"100m"}}})"),

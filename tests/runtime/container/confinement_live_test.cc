@@ -70,7 +70,7 @@ TEST_F(ConfinementLive, hides_what_the_specification_hides) {
 
 TEST_F(ConfinementLive, has_the_promised_devices_and_no_others) {
   EXPECT_EQ(sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; ls /dev | tr '\\n' ' '"),
-            "3\n3\ncore fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero \n");
+            "3\n3\ncore fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero ");
   // CAP_MKNOD lets it make a node, the cgroup's filter forbids to use it.
   EXPECT_NE(sh("mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk", 1).find("not permitted"), std::string::npos);
   EXPECT_NE(sh("mknod /tmp/kmsg c 1 11 && head -c 1 /tmp/kmsg", 1).find("not permitted"), std::string::npos);
@@ -229,6 +229,19 @@ TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
   mount.destination = "/etc/round";
   spec.spec.mounts.push_back(mount);
   EXPECT_NE(run(spec).find("mounts: /etc/round: mount: Too many"), std::string::npos);
+}
+
+TEST_F(ConfinementLive, directories_of_a_read_only_root_may_stay_writable) {
+  MUST(sys::make_directories(house_->rootfs() + "/data"));
+  MUST(sys::replace_file(house_->rootfs() + "/data/seed", "seed\n", 0644));
+  ContainerSpec spec =
+      house_->shell("app-0", "cat /data/seed; echo x > /data/x && echo one; echo y > /made/deep/y && echo two; touch /z || true");
+  spec.spec.root.readonly = true;
+  for (const char* place : {"/data", "/made/deep"}) spec.spec.mounts.push_back({.destination = place, .of_root = true});
+  std::string out = run(spec);
+  EXPECT_TRUE(out.starts_with("seed\none\ntwo\n")) << out;
+  EXPECT_NE(out.find("/z: Read-only"), std::string::npos) << out;
+  EXPECT_TRUE(sys::exists(house_->rootfs() + "/data/x"));
 }
 
 TEST_F(ConfinementLive, can_have_a_root_that_is_read_only) {
