@@ -80,7 +80,7 @@ class ImageStore {
   // Whether who has these credentials may use an image that find() has found under this reference, as far as earlier pulls
   // tell. Credentials that are an earlier pull's under another source, or from its source with another password, are noted.
   virtual ImageAccess access(const Image& image, std::string_view reference, const std::vector<Credentials>& credentials) = 0;
-  // Reads an OCI or docker archive (plain, gzip or zstd) from `archive` to its end. `name`: for an image without a name
+  // Reads an OCI or docker archive (plain, or packed by gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`: for an image without a name
   // of its own, or to override it. Returns what it held. Errors: invalid, too_large.
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
   // Removes a reference; the content goes with the last one that no container uses. Errors: not_found, conflict.

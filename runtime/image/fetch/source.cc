@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See source.h. Decompression is libarchive's "raw" format over its gzip and zstd filters.
+// See source.h. Decompression is libarchive's "raw" format over its filters.
 #include "runtime/image/fetch/source.h"
 
 #include <archive.h>
@@ -64,6 +64,9 @@ Result<void> DecompressingSource::open() {
   archive_ = archive_read_new();
   archive_read_support_filter_gzip(archive_);
   archive_read_support_filter_zstd(archive_);
+  archive_read_support_filter_xz(archive_);
+  archive_read_support_filter_bzip2(archive_);
+  archive_read_support_filter_lz4(archive_);
   archive_read_support_format_raw(archive_);
   archive_read_support_format_empty(archive_);
   archive_entry* entry = nullptr;

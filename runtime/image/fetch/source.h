@@ -46,7 +46,7 @@ class HashingSource : public Source {  // passes on, counting and hashing. Error
   Sha256 sha_;
 };
 
-// gzip and zstd by what the bytes begin with; anything else passes as it is. Errors: invalid for damaged streams.
+// gzip, zstd, xz, bzip2 and lz4 by what the bytes begin with; anything else passes as it is. Errors: invalid for damaged streams.
 class DecompressingSource : public Source {
  public:
   explicit DecompressingSource(Source& from) : from_(from) {}

@@ -2,6 +2,8 @@
 // See tar.h.
 #include "runtime/image/fetch/tar.h"
 
+#include <algorithm>
+
 namespace coracle::image {
 
 TarReader::TarReader(Source& from)
@@ -28,8 +30,16 @@ la_ssize_t TarReader::read(archive* reader, void* self, const void** bytes) {
     archive_set_error(reader, EIO, "source failed");
     return -1;
   }
+  tar.read_ += int64_t(piece->size());
+  tar.source_ended_ = piece->empty();
   *bytes = piece->data();
   return la_ssize_t(piece->size());
+}
+
+// The stream ends in the middle of a block, behind all that the entry has.
+bool TarReader::lacks_padding() const {
+  constexpr int64_t kBlock = 512;
+  return source_ended_ && entry_left_ == 0 && read_ % kBlock != 0;
 }
 
 Error TarReader::failure() {
@@ -42,9 +52,12 @@ Result<archive_entry*> TarReader::next() {
   if (!open_ && archive_read_open(reader_, this, nullptr, read, nullptr) != ARCHIVE_OK) return failure();
   open_ = true;
   archive_entry* entry = nullptr;
-  int status = archive_read_next_header(reader_, &entry);
+  int status = over_ ? ARCHIVE_EOF : archive_read_next_header(reader_, &entry);
+  if (!failed_ && status < ARCHIVE_WARN && lacks_padding()) status = ARCHIVE_EOF;
   if (failed_ || (status < ARCHIVE_WARN && status != ARCHIVE_EOF)) return failure();
-  return status == ARCHIVE_EOF ? nullptr : entry;
+  if (status == ARCHIVE_EOF) return nullptr;
+  entry_size_ = entry_left_ = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
+  return entry;
 }
 
 Result<TarReader::Piece> TarReader::data() {
@@ -53,8 +66,10 @@ Result<TarReader::Piece> TarReader::data() {
   la_int64_t offset = 0;
   int status = ARCHIVE_OK;
   while (status == ARCHIVE_OK && size == 0) status = archive_read_data_block(reader_, &bytes, &size, &offset);
+  if (!failed_ && status < ARCHIVE_WARN && lacks_padding()) over_ = true, status = ARCHIVE_EOF;
   if (failed_ || status < ARCHIVE_WARN) return failure();
   if (status == ARCHIVE_EOF) return Piece{};
+  entry_left_ = std::max<int64_t>(entry_size_ - int64_t(offset) - int64_t(size), 0);
   return Piece{std::string_view(static_cast<const char*>(bytes), size), offset};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tar stream read entry by entry from a Source, with the source's own errors kept whole on their way through libarchive.
+// A tar stream read entry by entry from a Source, with the source's own errors kept whole on their way through libarchive. What
+// Go's reader takes is taken: the last entry's padding may be missing, and the blocks that mark the end.
 #pragma once
 
 #include <archive.h>
@@ -31,10 +32,14 @@ class TarReader {
  private:
   static la_ssize_t read(archive* reader, void* self, const void** bytes);
   Error failure();
+  bool lacks_padding() const;
 
   Source& from_;
   archive* reader_;
-  bool open_ = false;
+  bool open_ = false, over_ = false;
+  int64_t entry_size_ = 0, entry_left_ = 0;  // of its data, and what was not handed out yet
+  int64_t read_ = 0;                         // bytes from the source
+  bool source_ended_ = false;
   std::unique_ptr<Error> failed_;  // of from_, while the library only knows "an error"
   // libarchive turns names into the locale's encoding: UTF-8 for as long as this lives, on this thread alone.
   locale_t utf8_, before_;

@@ -79,6 +79,29 @@ std::string make_tar(const std::vector<Entry>& entries) {
   return out;
 }
 
+namespace {
+
+std::string pack_by_archive(const std::string& bytes, Packing packing) {
+  std::string out;
+  archive* writer = archive_write_new();
+  if (packing == Packing::xz) archive_write_add_filter_xz(writer);
+  if (packing == Packing::bzip2) archive_write_add_filter_bzip2(writer);
+  if (packing == Packing::lz4) archive_write_add_filter_lz4(writer);
+  archive_write_set_format_raw(writer);
+  archive_write_set_bytes_per_block(writer, 0);
+  archive_write_open(writer, &out, nullptr, append, nullptr);
+  archive_entry* entry = archive_entry_new();
+  archive_entry_set_filetype(entry, AE_IFREG);
+  archive_write_header(writer, entry);
+  archive_write_data(writer, bytes.data(), bytes.size());
+  archive_entry_free(entry);
+  archive_write_close(writer);
+  archive_write_free(writer);
+  return out;
+}
+
+}  // namespace
+
 std::string pack(const std::string& bytes, Packing packing) {
   if (packing == Packing::plain) return bytes;
   if (packing == Packing::zstd) {
@@ -86,6 +109,7 @@ std::string pack(const std::string& bytes, Packing packing) {
     out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 3));
     return out;
   }
+  if (packing != Packing::gzip) return pack_by_archive(bytes, packing);
   z_stream stream{};
   deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
   std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');

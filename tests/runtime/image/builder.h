@@ -23,7 +23,7 @@ struct Entry {
 
 std::string make_tar(const std::vector<Entry>& entries);
 
-enum class Packing { plain, gzip, zstd };
+enum class Packing { plain, gzip, zstd, xz, bzip2, lz4 };
 std::string pack(const std::string& bytes, Packing packing);
 
 struct TestLayer {

@@ -76,7 +76,7 @@ const char* kTwoLayersTree =
     "etc/three f 644 0:0 3\netc/two f 644 0:0 2\nfull d 711 9:9\nfull/b f 644 0:0 b\n";
 
 TEST_F(StoreTest, imports_both_kinds_however_packed) {
-  for (Packing packing : {Packing::plain, Packing::gzip, Packing::zstd}) {
+  for (Packing packing : {Packing::plain, Packing::gzip, Packing::zstd, Packing::xz, Packing::bzip2, Packing::lz4}) {
     for (bool docker : {false, true}) {
       std::string tag = "localhost/x:" + std::to_string(int(packing)) + (docker ? "d" : "o");
       auto layout = docker ? docker_layout(two_layers(), tag) : oci_layout(two_layers(), tag);
@@ -88,7 +88,7 @@ TEST_F(StoreTest, imports_both_kinds_however_packed) {
       EXPECT_EQ(look(store_->snapshots().mount_image(got->front().id)), kTwoLayersTree);
     }
   }
-  EXPECT_EQ(store_->list().size(), 1u) << "one image, six names";
+  EXPECT_EQ(store_->list().size(), 1u) << "one image, twelve names";
   EXPECT_EQ(count("layers"), 2u);
   EXPECT_EQ(count("staging"), 0u);
 }

@@ -290,6 +290,20 @@ TEST_F(Unpack, a_cut_off_stream_is_an_error_at_any_byte) {
   }
 }
 
+// Some builders leave it out, and Go's reader does not miss it.
+TEST_F(Unpack, the_padding_of_the_last_file_may_be_missing) {
+  for (size_t size : {1, 511, 513, 700, 5000}) {
+    std::string content(size, 'x'), tar = make_tar({{"a", 'f', "1"}, {"b", 'f', content}});
+    size_t end = tar.find(content) + size;
+    for (size_t kept : {end, end + 1}) {
+      auto done = unpack(tar.substr(0, kept));
+      ASSERT_TRUE(done.ok()) << size << ": " << done.error().text();
+      EXPECT_EQ(read_text(target_ + "/b"), content);
+    }
+    EXPECT_FALSE(unpack(tar.substr(0, end - 1)).ok()) << size << ": its last byte is missing";
+  }
+}
+
 TEST_F(Unpack, rubbish_is_an_error_not_a_crash) {
   std::string tar = make_tar({{"a", 'f', "hello"}, {"l", 'l', "a"}, {"h", 'h', "a"}, {"d", 'd'}});
   unsigned seed = 12345;
