@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // image: the machine's own images. list, pull (with a bar of bytes and rate), import (an archive), pack (a directory becomes an
-// image, without any other tool), remove. Path on the server: /coracle/v1/images; answers that take long are JSON lines.
+// image, without any other tool), tag, remove, prune. Path on the server: /coracle/v1/images; answers that take long are JSON
+// lines.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <iostream>
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
@@ -129,13 +131,30 @@ void warn_of_platform(const json::value& image, std::string_view name) {
   std::fputs((visible_line(text) + "\n").c_str(), stderr);
 }
 
-Result<int> run_pull(Commands& commands, const std::vector<std::string>& references) {
+struct PullFlags {
+  std::vector<std::string> references;
+  std::string username, password;
+  bool password_stdin = false;
+};
+
+// The body that carries them; "" without. The password: what is given, or the first line of standard input.
+Result<std::string> credentials_text(PullFlags& flags) {
+  if (flags.password_stdin && !flags.password.empty()) return bad_request("--password and --password-stdin are one too many");
+  if (flags.username.empty() && (flags.password_stdin || !flags.password.empty()))
+    return bad_request("a password needs --username");
+  if (flags.username.empty()) return std::string();
+  if (flags.password_stdin) std::getline(std::cin, flags.password);
+  return to_text(json::object{{"username", flags.username}, {"password", flags.password}});
+}
+
+Result<int> run_pull(Commands& commands, PullFlags& flags) {
+  std::string credentials = TRY(credentials_text(flags));
   Session* session = TRY(commands.session());
-  for (const auto& reference : references) {
+  for (const auto& reference : flags.references) {
     Bar bar(reference);
     Lines lines(bar);
     auto started = std::chrono::steady_clock::now();
-    TRY(session->stream({.method = "POST", .path = kImages, .query = {{"reference", reference}}},
+    TRY(session->stream({.method = "POST", .path = kImages, .query = {{"reference", reference}}, .body = credentials},
                         [&](std::string_view bytes) { return lines.feed(bytes); }));
     json::value answer = TRY(lines.finish().wrap("pull " + reference));
     const json::value* image = find(answer, "image");
@@ -182,6 +201,34 @@ Result<int> run_import(Commands& commands, const std::vector<std::string>& files
   return 0;
 }
 
+std::string removal_text(const std::string& reference, const json::value& removal) {
+  if (get_bool(removal, "deleted")) return "removed " + reference + "\n";
+  std::string text = "removed the name " + reference + "; the image stays, as";
+  const json::array &tags = get_array(removal, "image.references"), &digests = get_array(removal, "image.digests");
+  for (const auto& name : tags.empty() ? digests : tags) text.append(" ").append(name.get_string());
+  if (const json::array& users = get_array(removal, "users"); !users.empty())
+    text += ", and " + std::to_string(users.size()) + (users.size() == 1 ? " container uses it" : " containers use it");
+  return visible_line(text) + "\n";
+}
+
+Result<int> run_prune(Commands& commands, bool all) {
+  Session* session = TRY(commands.session());
+  Request request{.method = "POST", .path = std::string(kImages) + "/prune"};
+  if (all) request.query.emplace_back("all", "true");
+  json::value answer = TRY(session->json(request));
+  double bytes = 0;
+  for (const auto& image : get_array(answer, "images")) {
+    const json::array &tags = get_array(image, "references"), &digests = get_array(image, "digests");
+    std::string name(get_string(image, "id"));
+    for (const json::array* names : {&digests, &tags})
+      if (!names->empty()) name = (*names)[0].get_string();
+    out("removed " + visible_line(name) + "\n");
+    bytes += double(get_int(image, "sizeBytes"));
+  }
+  out("freed " + bytes_text(bytes) + " at most: images share layers\n");
+  return 0;
+}
+
 Result<int> run_pack(Commands& commands, const std::string& directory, const std::string& name, const ImageConfig& config,
                      const std::string& output) {
   Fd archive;
@@ -222,9 +269,12 @@ void add_image(Commands& commands) {
   list.add_flag("--no-headers", list_flags->no_headers, "no line of column names");
   commands.on(list, [&commands, list_flags] { return run_image_list(commands, list_flags->output, list_flags->no_headers); });
 
-  auto pulled = std::make_shared<std::vector<std::string>>();
+  auto pulled = std::make_shared<PullFlags>();
   Command pull = commands.add("pull", "Fetch from a registry", image);
-  pull.add_option("reference", *pulled, "registry/name:tag, name@sha256:…").required();
+  pull.add_option("reference", pulled->references, "registry/name:tag, name@sha256:…").required();
+  pull.add_option("-u,--username", pulled->username, "at the registry");
+  pull.add_option("--password", pulled->password, "at the registry; others may see it in the list of processes");
+  pull.add_flag("--password-stdin", pulled->password_stdin, "the password is the first line of standard input");
   commands.on(pull, [&commands, pulled] { return run_pull(commands, *pulled); });
 
   struct ImportFlags {
@@ -262,11 +312,32 @@ void add_image(Commands& commands) {
   commands.on(remove, [&commands, removed]() -> Result<int> {
     Session* session = TRY(commands.session());
     for (const auto& reference : *removed) {
-      TRY(session->text({.method = "DELETE", .path = kImages, .query = {{"reference", reference}}}));
-      out("removed " + reference + "\n");
+      json::value removal = TRY(session->json({.method = "DELETE", .path = kImages, .query = {{"reference", reference}}}));
+      out(removal_text(reference, removal));
     }
     return 0;
   });
+
+  struct TagFlags {
+    std::string reference, name;
+  };
+  auto tag_flags = std::make_shared<TagFlags>();
+  Command tag = commands.add("tag", "Give an image another name", image);
+  tag.add_option("reference", tag_flags->reference, "the image's name or id").required();
+  tag.add_option("name", tag_flags->name, "the new NAME:TAG").required();
+  commands.on(tag, [&commands, tag_flags]() -> Result<int> {
+    Session* session = TRY(commands.session());
+    TRY(session->json({.method = "POST",
+                       .path = std::string(kImages) + "/tag",
+                       .query = {{"reference", tag_flags->reference}, {"name", tag_flags->name}}}));
+    out(tag_flags->reference + " is " + tag_flags->name + ", too\n");
+    return 0;
+  });
+
+  auto all = std::make_shared<bool>(false);
+  Command prune = commands.add("prune", "Remove images without a tag that no container uses", image);
+  prune.add_flag("-a,--all", *all, "those with a tag, too");
+  commands.on(prune, [&commands, all] { return run_prune(commands, *all); });
 }
 
 }  // namespace coracle::ctl

@@ -65,6 +65,12 @@ struct PullProgress {
   int layers_done = 0, layers_total = 0;
 };
 
+struct Removal {  // what became of an image
+  Image image;                     // as it was, or as it is left
+  bool deleted = false;            // with its content; else it has other names
+  std::vector<std::string> users;  // containers that go on with it, "<sandbox>.<container>"
+};
+
 class ImageStore {
  public:
   virtual ~ImageStore() = default;
@@ -83,8 +89,14 @@ class ImageStore {
   // Reads an OCI or docker archive (plain, or packed by gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`: for an image without a name
   // of its own, or to override it. Returns what it held. Errors: invalid, too_large.
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
-  // Removes a reference; the content goes with the last one that no container uses. Errors: not_found, conflict.
-  virtual Result<void> remove(std::string_view reference) = 0;
+  // Removes a name, or by its id (or the beginning of that, six digits at least) a whole image. The content goes with the last
+  // name. Errors: not_found; invalid when several ids begin so; conflict when it would go and a container uses it.
+  virtual Result<Removal> remove(std::string_view reference) = 0;
+  // Gives an image that is here another name, which another image loses. Everybody may use it under that name, as an imported one.
+  // Errors: not_found, invalid.
+  virtual Result<Image> tag(std::string_view reference, std::string_view name) = 0;
+  // Removes what no container uses: images that have no tag, or `all`. Returns them.
+  virtual Result<std::vector<Image>> prune(bool all) = 0;
   // uid, gid and groups of "user[:group]" (names or numbers) by the image's own /etc/passwd and /etc/group, which are
   // read as hostile. Errors: invalid when a name is unknown or a number out of range.
   virtual Result<oci::User> resolve_user(const Image& image, std::string_view user) = 0;

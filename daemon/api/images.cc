@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /coracle/v1/images, for `coraclectl image`: list, pull, import, remove. Answers that take long are JSON lines:
+// /coracle/v1/images, for `coraclectl image`: list, pull, import, tag, remove, prune. Answers that take long are JSON lines:
 // {"progress":{…}} as it goes, then {"image":{…}} or {"images":[…]}, or a Status when it failed.
 // An import's body goes through a pipe to the node as it arrives; nothing is kept in memory.
 #include <thread>
@@ -11,16 +11,44 @@
 namespace coracle::api {
 namespace {
 
+constexpr std::string_view kPath = "/coracle/v1/images";
+
 void list_images(Call& call) { answer_value(call, call.house.images.list()); }
 
-void pull_image(Call& call, const std::string& reference) {
+// The body may hold credentials: {"username":…,"password":…}.
+Result<void> pull_image(Call& call, const std::string& reference) {
+  auto sent = TRY(read_optional_value(call, nullptr));
+  const json::value body = sent ? *std::move(sent) : json::value();
+  std::string user(get_string(body, "username")), password(get_string(body, "password"));
   ChunkedAnswer lines(call.exchange, "application/json", common_headers(call));
   auto line = [&](const json::value& value) { lines.write(to_text(value) + "\n") && lines.flush(); };
-  auto image = call.house.images.pull(reference, [&](const json::value& progress) {
+  auto image = call.house.images.pull(reference, user, password, [&](const json::value& progress) {
     line(json::object{{"progress", progress}});
   });
   line(image ? json::value(json::object{{"image", *image}}) : to_status(image.error()));
   lines.end();
+  return {};
+}
+
+Result<void> remove_image(Call& call, const std::string& reference) {
+  json::value removal = TRY(call.house.images.remove(reference));
+  answer_value(call, removal);
+  return {};
+}
+
+Result<void> tag_image(Call& call, const std::string& reference, const std::string& name) {
+  if (name.empty()) return bad_request("?name= must be the image's new name");
+  json::value image = TRY(call.house.images.tag(reference, name));
+  json::value answer = json::object{{"image", std::move(image)}};
+  answer_value(call, answer);
+  return {};
+}
+
+Result<void> prune_images(Call& call) {
+  json::value removed = TRY(call.house.images.prune(call.query().flag("all")));
+  json::value answer = json::object{{"images", std::move(removed)}};
+  answer_value(call, answer);
+  return {};
 }
 
 Result<void> import_images(Call& call, const std::string& name) {
@@ -44,19 +72,19 @@ Result<void> import_images(Call& call, const std::string& name) {
 
 void serve_images(Call& call) {
   std::string reference(call.query().get("reference")), name(call.query().get("name"));
-  const std::string& method = call.head().method;
-  bool importing = call.route.path == "/coracle/v1/images/import";
-  if (!importing && call.route.path != "/coracle/v1/images") return answer_page_not_found(call);
-  if (importing && method == "POST") return answer_with(call, import_images(call, name));
-  if (!importing && method == "GET") return list_images(call);
-  bool known = !importing && (method == "POST" || method == "DELETE");
-  if (!known)
+  const std::string &method = call.head().method, &path = call.route.path;
+  const std::string_view what = std::string_view(path).substr(std::min(path.size(), kPath.size()));
+  const bool known = path.starts_with(kPath) && (what.empty() || what == "/import" || what == "/tag" || what == "/prune");
+  if (!known) return answer_page_not_found(call);
+  if (what.empty() && method == "GET") return list_images(call);
+  if (method != "POST" && !(what.empty() && method == "DELETE"))
     return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
+  if (what == "/import") return answer_with(call, import_images(call, name));
+  if (what == "/prune") return answer_with(call, prune_images(call));
   if (reference.empty()) return answer_error(call, bad_request("?reference= must name an image"));
-  if (method == "POST") return pull_image(call, reference);
-  auto removed = call.house.images.remove(reference);
-  if (!removed) return answer_error(call, removed.error());
-  answer_value(call, success_status());
+  if (what == "/tag") return answer_with(call, tag_image(call, reference, name));
+  if (method == "POST") return answer_with(call, pull_image(call, reference));
+  answer_with(call, remove_image(call, reference));
 }
 
 }  // namespace coracle::api

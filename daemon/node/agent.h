@@ -78,9 +78,12 @@ class Agent : public PodStreams, public NodeImages {
 
   // ---- NodeImages ----
   json::value list() override;
-  Result<json::value> pull(const std::string& reference, const std::function<void(const json::value&)>& progress) override;
+  Result<json::value> pull(const std::string& reference, const std::string& user, const std::string& password,
+                           const std::function<void(const json::value&)>& progress) override;
   Result<json::value> import(const Fd& archive, const std::string& name) override;
-  Result<void> remove(const std::string& reference) override;
+  Result<json::value> remove(const std::string& reference) override;
+  Result<json::value> tag(const std::string& reference, const std::string& name) override;
+  Result<json::value> prune(bool all) override;
 
   // The steps of a thread, one at a time on the caller's, for tests: adopt, then a look at each pod that is due.
   Result<void> adopt();

@@ -16,6 +16,7 @@ namespace coracle::node {
 
 namespace {
 
+constexpr const char* kByHand = "by hand";            // where the credentials of `image pull` come from
 constexpr std::chrono::seconds kConnectPatience{10};  // for a server whose queue of connections is full
 
 // A running exec: two threads carry its output to the client, the caller's carries input to it.
@@ -118,6 +119,13 @@ json::object image_json(const runtime::Image& image) {
           {"platform", image.platform},
           {"otherMachine", image.other_machine},
           {"config", std::move(config)}};
+}
+
+// "registry.example:5000/team/x:1" → "registry.example:5000". Source: docker's reference grammar.
+std::string registry_of(const std::string& reference) {
+  std::string first = reference.substr(0, reference.find('/'));
+  bool is_host = first.size() < reference.size() && (first.find_first_of(".:") != first.npos || first == "localhost");
+  return is_host ? first : "docker.io";
 }
 
 // What is left to tell about a container that has no log: it waits, or its log is gone.
@@ -237,11 +245,15 @@ json::value Agent::list() {
   return images;
 }
 
-Result<json::value> Agent::pull(const std::string& reference, const std::function<void(const json::value&)>& progress) {
+Result<json::value> Agent::pull(const std::string& reference, const std::string& user, const std::string& password,
+                                const std::function<void(const json::value&)>& progress) {
   auto tell = [&](const runtime::PullProgress& now) {
     if (progress) progress(progress_json(now));
   };
-  runtime::Image image = TRY(seams_.runtime.images().pull(reference, {}, tell, stop_.get_token()));
+  std::vector<runtime::Credentials> credentials;
+  if (!user.empty())
+    credentials.push_back({.registry = registry_of(reference), .username = user, .password = password, .source = kByHand});
+  runtime::Image image = TRY(seams_.runtime.images().pull(reference, credentials, tell, stop_.get_token()));
   images_changed();
   return json::value(image_json(image));
 }
@@ -254,10 +266,25 @@ Result<json::value> Agent::import(const Fd& archive, const std::string& name) {
   return json::value(std::move(list));
 }
 
-Result<void> Agent::remove(const std::string& reference) {
-  TRY(seams_.runtime.images().remove(reference));
+Result<json::value> Agent::remove(const std::string& reference) {
+  runtime::Removal removal = TRY(seams_.runtime.images().remove(reference));
   node_object_.touch();
-  return {};
+  return json::value(
+      json::object{{"image", image_json(removal.image)}, {"deleted", removal.deleted}, {"users", texts(removal.users)}});
+}
+
+Result<json::value> Agent::tag(const std::string& reference, const std::string& name) {
+  runtime::Image image = TRY(seams_.runtime.images().tag(reference, name));
+  images_changed();
+  return json::value(image_json(image));
+}
+
+Result<json::value> Agent::prune(bool all) {
+  auto removed = TRY(seams_.runtime.images().prune(all));
+  json::array list;
+  for (const auto& image : removed) list.push_back(image_json(image));
+  node_object_.touch();
+  return json::value(std::move(list));
 }
 
 }  // namespace coracle::node

@@ -74,12 +74,17 @@ class PodStreams {
 class NodeImages {
  public:
   virtual ~NodeImages() = default;
-  virtual json::value list() = 0;  // [{id, references, digests, sizeBytes, created, config}]
+  virtual json::value list() = 0;  // [{id, references, digests, sizeBytes, created, platform, otherMachine, config}]
   // Calls `progress` with {done, total, layersDone, layersTotal} (bytes) as it goes. Returns the image.
-  virtual Result<json::value> pull(const std::string& reference, const std::function<void(const json::value&)>& progress) = 0;
+  // `user` and `password`: "" = none.
+  virtual Result<json::value> pull(const std::string& reference, const std::string& user, const std::string& password,
+                                   const std::function<void(const json::value&)>& progress) = 0;
   // `archive` is read to its end (a pipe will do). Returns the images it held.
   virtual Result<json::value> import(const Fd& archive, const std::string& name) = 0;
-  virtual Result<void> remove(const std::string& reference) = 0;
+  // {"image": as it was or is left, "deleted": with its content, "users": [containers that go on with it]}
+  virtual Result<json::value> remove(const std::string& reference) = 0;
+  virtual Result<json::value> tag(const std::string& reference, const std::string& name) = 0;  // the image
+  virtual Result<json::value> prune(bool all) = 0;                                             // what was removed
 };
 
 }  // namespace coracle

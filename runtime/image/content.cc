@@ -28,14 +28,16 @@ Result<Fd> ensure_dir(const Fd& dir, const std::string& name, mode_t mode) {
 }  // namespace
 
 json::object to_json(const Record& record) {
-  return {{"id", record.id.text()},
-          {"references", json::array(record.references.begin(), record.references.end())},
-          {"digests", json::array(record.digests.begin(), record.digests.end())}};
+  json::object to{{"id", record.id.text()},
+                  {"references", json::array(record.references.begin(), record.references.end())},
+                  {"digests", json::array(record.digests.begin(), record.digests.end())}};
+  if (record.untagged) to["untagged"] = true;
+  return to;
 }
 
 Result<Record> record_from(const json::value& from) {
   Digest id = TRY(Digest::parse(get_string(from, "id")));
-  return Record{std::move(id), get_strings(from, "references"), get_strings(from, "digests")};
+  return Record{std::move(id), get_strings(from, "references"), get_strings(from, "digests"), get_bool(from, "untagged")};
 }
 
 Result<Content> Content::open(const std::string& path) {

@@ -20,6 +20,7 @@ namespace coracle::image {
 struct Record {
   Digest id;
   std::vector<std::string> references, digests;
+  bool untagged = false;  // it had tags, and other images have them now
   bool operator==(const Record&) const = default;
 };
 

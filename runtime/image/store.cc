@@ -51,6 +51,22 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+// Others have its names now: nobody can ask for it any more, unless a registry's digest names it. That of an imported image is
+// one that only this machine gave it. One that came without a name is asked for by its id.
+bool has_lost_its_names(const Known& known) {
+  if (!known.record.references.empty()) return false;
+  const auto& all = known.pulled.repositories;
+  if (known.record.digests.empty()) return !all.empty();
+  return known.record.untagged && std::all_of(all.begin(), all.end(), [](const auto& from) { return from.second.imported; });
+}
+
+void take_tags(Known& known, const std::vector<std::string>& tags) {
+  auto& its = known.record.references;
+  auto taken = std::erase_if(its, [&](const std::string& name) { return contains(tags, name); });
+  known.record.untagged |= taken > 0 && its.empty();
+  known.image.references = its;
+}
+
 // Of a name as records have it: with a tag or a digest at its end.
 std::string repository_of(const std::string& name) {
   size_t at = name.find('@');
@@ -79,6 +95,28 @@ struct Wanted {
   }
 };
 
+// The beginning of an id, as lists of images show it.
+bool is_id_beginning(std::string_view text) {
+  constexpr size_t kLeast = 6, kWhole = 64;
+  if (text.starts_with("sha256:")) text.remove_prefix(7);
+  return text.size() >= kLeast && text.size() < kWhole && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+// By name or id, else by the beginning of an id. Errors: not_found; invalid when several begin so.
+Result<std::vector<Known>::iterator> find_known(std::vector<Known>& images, const Wanted& wanted, std::string_view text) {
+  auto found = std::find_if(images.begin(), images.end(), [&](const Known& known) { return wanted.fits(known.record); });
+  if (found != images.end()) return found;
+  if (is_id_beginning(text)) {
+    std::string beginning = text.starts_with("sha256:") ? std::string(text) : "sha256:" + std::string(text);
+    auto begins_so = [&](const Known& known) { return known.record.id.text().starts_with(beginning); };
+    if (std::count_if(images.begin(), images.end(), begins_so) > 1)
+      return Error(Code::invalid, quoted(text) + " is the beginning of several images' ids");
+    found = std::find_if(images.begin(), images.end(), begins_so);
+  }
+  if (found == images.end()) return Error(Code::not_found, "no image " + quoted(text) + " here");
+  return found;
+}
+
 Result<Wanted> parse_wanted(std::string_view text) {
   for (const std::string& id : {std::string(text), "sha256:" + std::string(text)})
     if (Digest::parse(id)) return Wanted{id, "", ""};
@@ -106,7 +144,9 @@ class DirStore final : public Store {
   Result<runtime::Image> pull(std::string_view reference, const std::vector<runtime::Credentials>& credentials,
                               const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) override;
   Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name) override;
-  Result<void> remove(std::string_view reference) override;
+  Result<runtime::Removal> remove(std::string_view reference) override;
+  Result<runtime::Image> tag(std::string_view reference, std::string_view name) override;
+  Result<std::vector<runtime::Image>> prune(bool all) override;
   Result<oci::User> resolve_user(const runtime::Image& image, std::string_view user) override;
   Snapshots& snapshots() override { return held_; }
 
@@ -134,7 +174,16 @@ class DirStore final : public Store {
                                           const std::function<void(const runtime::PullProgress&)>& progress,
                                           std::stop_token stop);
   Result<void> commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed);
-  Result<void> drop(Written& written, const Wanted& wanted, std::string_view text);
+  Result<runtime::Removal> drop(Written& written, const Wanted& wanted, std::string_view text);
+  std::vector<std::string> users_of(const std::string& image_id) const;
+  // Takes out of the state and of `images` those that `is_unwanted` and that no container uses. Returns them.
+  std::vector<Known> take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted);
+  // Commits `images` without those.
+  Result<std::vector<runtime::Image>> sweep(Written& written, std::vector<Known> images,
+                                            const std::function<bool(const Known&)>& is_unwanted);
+  std::vector<Known> known() const {
+    return state_.with([](const State& state) { return state.images; });
+  }
 
   const Options options_;
   Platform platform_;
@@ -285,14 +334,12 @@ Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
 Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
   return disk_.with([&](Written& written) -> Result<runtime::Image> {
     std::string configuration = TRY(content_.read_config(added.id));
-    std::vector<Known> images = state_.with([](const State& state) { return state.images; });
-    for (Known& other : images) {
-      std::erase_if(other.record.references, [&](const std::string& name) { return contains(added.references, name); });
-      other.image.references = other.record.references;
-    }
+    std::vector<Known> images = known();
+    for (Known& other : images) take_tags(other, added.references);
     auto there = std::find_if(images.begin(), images.end(), [&](const Known& known) { return known.record.id == added.id; });
-    Record record = there != images.end() ? there->record : Record{added.id, {}, {}};
+    Record record = there != images.end() ? there->record : Record{added.id, {}, {}, false};
     for (const std::string& name : added.references) add_once(record.references, name);
+    if (!record.references.empty()) record.untagged = false;
     for (const std::string& digest : added.digests) add_once(record.digests, digest);
     Known known = TRY(know(record, configuration));
     const std::set<std::string> came_from = repositories_of(added);
@@ -304,9 +351,47 @@ Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
     runtime::Image image = known.image;
     if (there != images.end()) *there = std::move(known);
     else images.push_back(std::move(known));
-    TRY(commit(written, std::move(images), {}));
+    TRY(sweep(written, std::move(images), has_lost_its_names));
     return image;
   });
+}
+
+std::vector<std::string> DirStore::users_of(const std::string& image_id) const {
+  return state_.with([&](const State& state) {
+    std::vector<std::string> users;
+    for (const auto& [snapshot, image] : state.snapshots)
+      if (image == image_id) users.push_back(snapshot);
+    return users;
+  });
+}
+
+// create() looks for the image under the lock that erases it.
+std::vector<Known> DirStore::take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted) {
+  std::vector<Known> taken;
+  state_.with([&](State& state) {
+    std::set<std::string> used;
+    for (const auto& [snapshot, image] : state.snapshots) used.insert(image);
+    auto goes = [&](const Known& known) { return !used.contains(known.image.id) && is_unwanted(known); };
+    for (const Known& known : images)
+      if (goes(known)) taken.push_back(known);
+    std::erase_if(images, goes);
+    std::erase_if(state.images, goes);
+  });
+  return taken;
+}
+
+Result<std::vector<runtime::Image>> DirStore::sweep(Written& written, std::vector<Known> images,
+                                                    const std::function<bool(const Known&)>& is_unwanted) {
+  std::vector<Known> taken = take_unused(images, is_unwanted);
+  std::set<Digest> doomed;
+  std::vector<runtime::Image> gone;
+  for (const Known& known : taken) {
+    doomed.insert(known.chain.begin(), known.chain.end());
+    doomed.insert(known.record.id);
+    gone.push_back(known.image);
+  }
+  TRY(commit(written, std::move(images), doomed));
+  return gone;
 }
 
 // Adds to the record of an image that is here.
@@ -383,18 +468,44 @@ Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::str
   return run(std::move(job), &archive, nullptr, {});
 }
 
-Result<void> DirStore::remove(std::string_view text) {
+Result<runtime::Image> DirStore::tag(std::string_view text, std::string_view name) {
+  Wanted wanted = TRY(parse_wanted(text));
+  Reference reference = TRY(parse_reference(name));
+  if (reference.digest) return Error(Code::invalid, "a new name has a tag, no digest: " + quoted(name));
+  const std::string tagged = reference.tagged();
+  return disk_.with([&](Written& written) -> Result<runtime::Image> {
+    std::vector<Known> images = known();
+    auto found = TRY(find_known(images, wanted, text));
+    for (Known& other : images)
+      if (other.record.id != found->record.id) take_tags(other, {tagged});
+    add_once(found->record.references, tagged);
+    found->record.untagged = false;
+    found->image.references = found->record.references;
+    note_import(found->pulled, reference.name());
+    TRY(content_.write_pulled(found->record.id, to_text(found->pulled.to_json())).wrap("note how the image came"));
+    runtime::Image image = found->image;
+    TRY(sweep(written, std::move(images), has_lost_its_names));
+    return image;
+  });
+}
+
+Result<std::vector<runtime::Image>> DirStore::prune(bool all) {
+  return disk_.with([&](Written& written) {
+    return sweep(written, known(), [&](const Known& each) { return all || each.record.references.empty(); });
+  });
+}
+
+Result<runtime::Removal> DirStore::remove(std::string_view text) {
   Wanted wanted = TRY(parse_wanted(text));
   return disk_.with([&](Written& written) { return drop(written, wanted, text); });
 }
 
-Result<void> DirStore::drop(Written& written, const Wanted& wanted, std::string_view text) {
-  std::vector<Known> images = state_.with([](const State& state) { return state.images; });
-  auto found = std::find_if(images.begin(), images.end(), [&](const Known& known) { return wanted.fits(known.record); });
-  if (found == images.end()) return Error(Code::not_found, "no image " + quoted(text) + " here");
+Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, std::string_view text) {
+  std::vector<Known> images = known();
+  auto found = TRY(find_known(images, wanted, text));
   const Known before = *found;
   Record& record = found->record;
-  if (!wanted.id.empty()) {
+  if (!wanted.fits(record) || !wanted.id.empty()) {
     record.references.clear();
   } else if (!wanted.reference.empty()) {
     std::erase(record.references, wanted.reference);
@@ -410,7 +521,9 @@ Result<void> DirStore::drop(Written& written, const Wanted& wanted, std::string_
     auto names = repositories_of(record);
     auto gone = std::erase_if(found->pulled.repositories, [&](const auto& from) { return !names.contains(from.first); });
     if (gone > 0) TRY(content_.write_pulled(record.id, to_text(found->pulled.to_json())));
-    return commit(written, std::move(images), {});
+    runtime::Removal left{found->image, false, users_of(before.image.id)};
+    TRY(commit(written, std::move(images), {}));
+    return left;
   }
 
   // The last name: from here on nobody new may use it. create() looks for the image under the lock that erases it.
@@ -427,7 +540,8 @@ Result<void> DirStore::drop(Written& written, const Wanted& wanted, std::string_
   auto done = commit(written, std::move(images), doomed);
   bool still_listed = std::find(written.begin(), written.end(), before.record) != written.end();
   if (!done && still_listed) state_.with([&](State& state) { state.images.push_back(before); });
-  return done;
+  if (!done) return done.take_error();
+  return runtime::Removal{before.image, true, {}};
 }
 
 // ---- looking into it ----
@@ -480,7 +594,15 @@ Result<Fd> DirStore::Held::mount(const std::string& name, const Fd* id_map) {
 Result<void> DirStore::Held::remove(const std::string& name) {
   if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + coracle::quoted(name));
   TRY(store.snapshot_dir_.remove(name));
-  store.state_.with([&](State& state) { state.snapshots.erase(name); });
+  bool may_go = store.state_.with([&](State& state) {
+    auto mine = state.snapshots.extract(name);
+    auto its = [&](const Known& known) { return !mine.empty() && known.image.id == mine.mapped() && has_lost_its_names(known); };
+    return std::any_of(state.images.begin(), state.images.end(), its);
+  });
+  if (!may_go) return {};
+  // The name went to a newer one while this container ran.
+  auto swept = store.disk_.with([&](Written& written) { return store.sweep(written, store.known(), has_lost_its_names); });
+  if (!swept) log_warning("image", "an image without a name stays", {{"error", swept.error().text()}});
   return {};
 }
 

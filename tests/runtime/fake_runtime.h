@@ -115,13 +115,21 @@ class FakeImageStore : public ImageStore {
   Result<std::vector<Image>> import(const Fd&, std::string_view name) override {
     return std::vector<Image>{*find(add(std::string(name)))};
   }
-  Result<void> remove(std::string_view reference) override {
+  Result<Image> tag(std::string_view reference, std::string_view name) override {
+    Image image = TRY(find(reference));
+    std::lock_guard lock(mutex_);
+    image.references.emplace_back(name);
+    return present_[std::string(name)] = image;
+  }
+  Result<std::vector<Image>> prune(bool) override { return std::vector<Image>(); }
+  Result<Removal> remove(std::string_view reference) override {
     std::lock_guard lock(mutex_);
     for (auto it = present_.begin(); it != present_.end(); ++it) {
       if (it->second.id != reference && normal(it->first) != normal(reference)) continue;
+      Removal removal{it->second, true, {}};
       pullable_[it->first] = it->second;
       present_.erase(it);
-      return {};
+      return removal;
     }
     return Error(Code::not_found, "no image " + coracle::quoted(reference));
   }

@@ -224,6 +224,20 @@ TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   EXPECT_EQ(imported.status, 200) << imported.body;
   EXPECT_EQ(world.images.imported_bytes, archive.size());
   EXPECT_EQ(get_string(get_array(imported.json(), "images")[0], "id"), "sha256:3");
+  EXPECT_EQ(client
+                .ask("POST", "/coracle/v1/images?reference=busybox", R"({"username":"me","password":"p"})",
+                     "Content-Type: application/json\r\n")
+                .status,
+            200);
+  EXPECT_EQ(world.images.asked, "me:p");
+  EXPECT_EQ(get_string(client.ask("POST", "/coracle/v1/images/tag?reference=a&name=b:1").json(), "image.id"), "sha256:4");
+  EXPECT_EQ(world.images.asked, "a b:1");
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/images/tag?reference=a").status, 400);
+  EXPECT_EQ(client.ask("GET", "/coracle/v1/images/tag?reference=a&name=b").status, 405);
+  EXPECT_EQ(get_string(get_array(client.ask("POST", "/coracle/v1/images/prune").json(), "images")[0], "id"), "sha256:5");
+  EXPECT_EQ(get_string(get_array(client.ask("POST", "/coracle/v1/images/prune?all=true").json(), "images")[0], "id"), "sha256:6");
+  EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images/prune").status, 405);
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/images/push").status, 404);
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images?reference=a").status, 200);
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images").status, 400);
   EXPECT_EQ(client.ask("PUT", "/coracle/v1/images", "x").status, 405);

@@ -93,7 +93,10 @@ class PlayedImages : public NodeImages {
  public:
   size_t imported_bytes = 0;
   json::value list() override { return json::array{json::object{{"id", "sha256:1"}}}; }
-  Result<json::value> pull(const std::string& reference, const std::function<void(const json::value&)>& progress) override {
+  std::string asked;  // as whom, for which name
+  Result<json::value> pull(const std::string& reference, const std::string& user, const std::string& password,
+                           const std::function<void(const json::value&)>& progress) override {
+    asked = user + ":" + password;
     progress(json::object{{"done", 1}, {"total", 2}});
     if (reference == "missing") return Error(Code::not_found, "no such image");
     return json::value(json::object{{"id", "sha256:2"}});
@@ -103,7 +106,14 @@ class PlayedImages : public NodeImages {
     for (ssize_t got; (got = ::read(archive.get(), buffer, sizeof buffer)) > 0;) imported_bytes += size_t(got);
     return json::value(json::array{json::object{{"id", "sha256:3"}}});
   }
-  Result<void> remove(const std::string&) override { return {}; }
+  Result<json::value> remove(const std::string&) override { return json::value(json::object{{"deleted", true}}); }
+  Result<json::value> tag(const std::string& reference, const std::string& name) override {
+    asked = reference + " " + name;
+    return json::value(json::object{{"id", "sha256:4"}});
+  }
+  Result<json::value> prune(bool all) override {
+    return json::value(json::array{json::object{{"id", all ? "sha256:6" : "sha256:5"}}});
+  }
 };
 
 class World {

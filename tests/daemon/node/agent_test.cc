@@ -507,7 +507,7 @@ TEST_F(AgentTest, what_waits_for_an_image_starts_when_it_comes) {
   EXPECT_EQ(state("b", "never"), "Waiting ErrImageNeverPull");
   EXPECT_EQ(state("a", "never"), "Running");
   runtime_.images_fake().add("docker.io/library/far:2", {.cmd = {"/far"}}, /*present=*/false);
-  ASSERT_TRUE(agent_->pull("far:2", nullptr));  // by hand
+  ASSERT_TRUE(agent_->pull("far:2", "", "", nullptr));  // by hand
   settle();
   EXPECT_EQ(state(), "Running");
   EXPECT_EQ(state("b", "never"), "Running");

@@ -247,7 +247,7 @@ TEST_F(StreamsTest, images) {
   json::value images = agent_->list();
   ASSERT_EQ(images.as_array().size(), 1u);
   EXPECT_EQ(get_string(get_array(images.as_array()[0], "references")[0], "nothing"), "");
-  EXPECT_TRUE(agent_->pull("web:1", nullptr));
+  EXPECT_TRUE(agent_->pull("web:1", "", "", nullptr));
   EXPECT_TRUE(agent_->remove("web:1"));
   EXPECT_EQ(agent_->remove("web:1").error().code(), Code::not_found);
 }

@@ -150,7 +150,7 @@ TEST_F(StoreTest, a_tag_moves) {
   auto two = import(archive_of(oci_layout({{{make_tar({{"b"}})}}}, "localhost/x:1")));
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_EQ(store_->find("localhost/x:1")->id, two->front().id);
-  EXPECT_TRUE(store_->find(one->front().id)->references.empty());
+  EXPECT_EQ(store_->find(one->front().id).error().code(), Code::not_found) << "nobody can ask for it any more";
 }
 
 TEST_F(StoreTest, names_what_the_archive_does_not) {
@@ -293,6 +293,54 @@ TEST_F(StoreTest, shares_layers_and_deletes_the_last_user) {
   EXPECT_EQ(count("layers"), 0u);
   open();
   EXPECT_TRUE(store_->list().empty());
+}
+
+TEST_F(StoreTest, an_image_that_lost_its_names_goes_when_nobody_uses_it) {
+  auto version = [](const char* file) { return archive_of(oci_layout({{{make_tar({{file}})}}}, "localhost/app:latest")); };
+  std::string first = import(version("one"))->front().id;
+  ASSERT_TRUE(store_->snapshots().create("pod-1", first).ok());
+  std::string second = import(version("two"))->front().id;
+  EXPECT_EQ(store_->list().size(), 2u) << "a container uses the first";
+  std::string third = import(version("three"))->front().id;
+  EXPECT_EQ(store_->list().size(), 2u) << "nobody used the second";
+  EXPECT_EQ(store_->find("localhost/app:latest")->id, third);
+  open();
+  ASSERT_TRUE(store_->snapshots().remove("pod-1").ok());
+  EXPECT_EQ(store_->list().size(), 1u);
+  EXPECT_EQ(count("layers"), 1u);
+}
+
+TEST_F(StoreTest, gives_names_and_takes_them) {
+  std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  std::string other = import(archive_of(oci_layout({{{make_tar({{"o"}})}}}, "localhost/o:1")))->front().id;
+  EXPECT_EQ(store_->tag("localhost/x:1", "y").value_or({}).references,
+            (std::vector<std::string>{"localhost/x:1", "docker.io/library/y:latest"}));
+  EXPECT_EQ(store_->find("y")->id, id);
+  ASSERT_TRUE(store_->tag(id.substr(7, 12), "localhost/o:1").ok())
+      << "by the id that lists show; the other loses the name and goes";
+  EXPECT_EQ(store_->find("localhost/o:1")->id, id);
+  EXPECT_EQ(store_->find(other).error().code(), Code::not_found);
+  EXPECT_EQ(store_->tag("nowhere:1", "z").error().code(), Code::not_found);
+  EXPECT_EQ(store_->tag(id, "z@sha256:" + std::string(64, '0')).error().code(), Code::invalid);
+  EXPECT_EQ(store_->tag(id, "Upper").error().code(), Code::invalid);
+  open();
+  ASSERT_TRUE(store_->snapshots().create("pod-1", id).ok());
+  auto removal = store_->remove("y");
+  ASSERT_TRUE(removal.ok());
+  EXPECT_FALSE(removal->deleted);
+  EXPECT_EQ(removal->users, std::vector<std::string>{"pod-1"});
+  EXPECT_EQ(removal->image.references, (std::vector<std::string>{"localhost/x:1", "localhost/o:1"}));
+  EXPECT_TRUE(store_->prune(true)->empty()) << "a container uses it";
+  ASSERT_TRUE(store_->snapshots().remove("pod-1").ok());
+  EXPECT_TRUE(store_->prune(false)->empty()) << "it has a tag";
+  EXPECT_EQ(store_->remove(id.substr(7, 5)).error().code(), Code::not_found) << "too little of an id";
+  removal = store_->remove(id.substr(7, 12));
+  ASSERT_TRUE(removal.ok());
+  EXPECT_TRUE(removal->deleted);
+  EXPECT_TRUE(store_->list().empty());
+  ASSERT_TRUE(import(archive_of(oci_layout(two_layers(), "localhost/x:1"))));
+  EXPECT_EQ(store_->prune(true)->size(), 1u);
+  EXPECT_EQ(count("layers"), 0u);
 }
 
 TEST_F(StoreTest, keeps_what_is_in_use) {
