@@ -95,6 +95,7 @@ installed_files="
 /usr/bin/coracled /usr/bin/coraclectl /usr/bin/coracle-oci /usr/libexec/coracle /usr/lib/coracle /usr/share/coracle
 /usr/share/doc/coracle /usr/lib/systemd/system/coracled.service /usr/lib/systemd/system/coracle-pods.service
 /usr/lib/sysctl.d/50-coracle.conf /usr/lib/tmpfiles.d/coracle.conf /usr/lib/modules-load.d/coracle.conf
+/etc/needrestart/conf.d/coracle.conf
 /usr/share/bash-completion/completions/coraclectl /usr/share/zsh/vendor-completions/_coraclectl
 /usr/share/fish/vendor_completions.d/coraclectl.fish"
 
@@ -275,6 +276,7 @@ uninstall() {
   say "removing files"
   # shellcheck disable=SC2086  # a list of files
   rm -rf $installed_files
+  rmdir /etc/needrestart/conf.d /etc/needrestart 2>/dev/null || true
   unmount_below /run/coracle
   rm -rf --one-file-system /run/coracle
   rm -f "$daemon_log"
@@ -282,6 +284,8 @@ uninstall() {
   if [ "$action" = purge ]; then
     unmount_below /var/lib/coracle
     rm -rf --one-file-system /var/lib/coracle /etc/coracle /var/log/pods /var/log/coracle
+    find /var/log/containers -maxdepth 1 -lname '/var/log/pods/*' -delete 2>/dev/null || true
+    rmdir /var/log/containers 2>/dev/null || true
     echo "Coracle and its data are gone. The Debian packages that were installed for it stay."
   else
     echo "Coracle is gone. Its data stays in /var/lib/coracle and /etc/coracle; --purge takes it away."
