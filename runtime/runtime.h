@@ -65,7 +65,7 @@ struct PullProgress {
   int layers_done = 0, layers_total = 0;
 };
 
-struct Removal {  // what became of an image
+struct Removal {                   // what became of an image
   Image image;                     // as it was, or as it is left
   bool deleted = false;            // with its content; else it has other names
   std::vector<std::string> users;  // containers that go on with it, "<sandbox>.<container>"
@@ -86,14 +86,14 @@ class ImageStore {
   // Whether who has these credentials may use an image that find() has found under this reference, as far as earlier pulls
   // tell. Credentials that are an earlier pull's under another source, or from its source with another password, are noted.
   virtual ImageAccess access(const Image& image, std::string_view reference, const std::vector<Credentials>& credentials) = 0;
-  // Reads an OCI or docker archive (plain, or packed by gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`: for an image without a name
-  // of its own, or to override it. Returns what it held. Errors: invalid, too_large.
+  // Reads an OCI or docker archive (plain, or packed by gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`: for an
+  // image without a name of its own, or to override it. Returns what it held. Errors: invalid, too_large.
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
   // Removes a name, or by its id (or the beginning of that, six digits at least) a whole image. The content goes with the last
   // name. Errors: not_found; invalid when several ids begin so; conflict when it would go and a container uses it.
   virtual Result<Removal> remove(std::string_view reference) = 0;
-  // Gives an image that is here another name, which another image loses. Everybody may use it under that name, as an imported one.
-  // Errors: not_found, invalid.
+  // Gives an image that is here another name, which another image loses. Everybody may use it under that name, as an imported
+  // one. Errors: not_found, invalid.
   virtual Result<Image> tag(std::string_view reference, std::string_view name) = 0;
   // Removes what no container uses: images that have no tag, or `all`. Returns them.
   virtual Result<std::vector<Image>> prune(bool all) = 0;
@@ -138,6 +138,7 @@ struct ContainerSpec {
   // The process's own 0, 1 and 2, for a caller that stays its reader; then no log is kept. Null: pause reads them.
   std::shared_ptr<const std::array<Fd, 3>> streams;
   std::string stop_signal = "SIGTERM";
+  std::string target;  // a running container of the sandbox: they see each other's processes, and end with its first one
 };
 
 struct ExitStatus {

@@ -74,6 +74,7 @@ class SpecMaker {
     made.log.path = inputs_.log_path;
     made.open_stdin = get_bool(container_, "stdin");
     made.stdin_once = get_bool(container_, "stdinOnce");
+    made.target = inputs_.target_id;
     made.stop_signal = stop_signal_of(container_, inputs_.image.config);
     made.id = std::string(get_string(container_, "name")) + "-" + std::to_string(inputs_.attempt);
     made.spec = std::move(spec_);

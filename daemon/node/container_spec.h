@@ -40,6 +40,7 @@ struct ContainerInputs {
   std::vector<oci::Device> host_devices;     // for privileged containers
   std::optional<json::value> local_seccomp;  // the profile that a Localhost seccompProfile names
   std::string apparmor_profile;              // "" = none
+  std::string target_id;                     // the runtime's, of a container whose processes it is to see; "" = its own
   runtime::Enforcement enforcement;
   Bytes machine_memory;
   bool seccomp_default = true;

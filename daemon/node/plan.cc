@@ -51,6 +51,9 @@ class Planner {
       if (facts_.sandbox == SandboxFact::dead) step(StepKind::discard_sandbox);
       step(StepKind::create_sandbox);
     }
+    if (facts_.sandbox == SandboxFact::alive)
+      for (const auto& container : facts_.ephemeral)
+        if (!container.ever_ran) start(container);
     plan_.initialized = run_init_containers();
     if (plan_.initialized && plan_.verdict == Verdict::none) run_main_containers();
   }
@@ -183,7 +186,8 @@ class Planner {
     plan_.end_deadline = facts_.end_deadline;
     if (facts_.sandbox == SandboxFact::alive) {
       bool others_run = false;
-      for (const auto& container : facts_.main) others_run |= end(container, true);
+      for (const auto* all : {&facts_.main, &facts_.ephemeral})
+        for (const auto& container : *all) others_run |= end(container, true);
       for (const auto& container : facts_.init)
         if (container.role == Role::init) others_run |= end(container, true);
       // Sidecars serve the others to their end, and each other in reverse.

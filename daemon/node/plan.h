@@ -24,6 +24,7 @@ enum class Role : uint8_t {
   init,     // runs to its end before what follows
   sidecar,  // an init container with restartPolicy Always: must have started before what follows, runs beside it
   main,
+  ephemeral,  // added to look into a pod that runs: started once, and nothing waits for it
 };
 
 enum class Ailment : uint8_t { none, startup_probe, liveness_probe, post_start, definition_changed };
@@ -69,7 +70,7 @@ struct PodFacts {
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> drain_until;  // Services still send it connections: nothing is told to end before
   std::vector<ContainerFacts> init;       // with the sidecars, in order
-  std::vector<ContainerFacts> main;
+  std::vector<ContainerFacts> main, ephemeral;
   SteadyTime now;
 };
 

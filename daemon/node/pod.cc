@@ -8,6 +8,8 @@ namespace coracle::node {
 
 namespace {
 
+constexpr const char* kStatusLists[] = {"status.containerStatuses", "status.initContainerStatuses",
+                                        "status.ephemeralContainerStatuses"};
 constexpr size_t kHostnameMax = 63;  // sethostname(2) allows 64, DNS labels 63
 
 RestartPolicy parse_policy(std::string_view text, RestartPolicy absent) {
@@ -38,20 +40,33 @@ std::vector<ContainerRef> containers_of(const json::value& pod) {
   return containers;
 }
 
+std::vector<ContainerRef> ephemeral_of(const json::value& pod) {
+  std::vector<ContainerRef> containers;
+  for (const auto& spec : get_array(pod, "spec.ephemeralContainers"))
+    containers.push_back({&spec, get_string(spec, "name"), Role::ephemeral});
+  return containers;
+}
+
 size_t count_containers(const json::value& pod) {
-  return get_array(pod, "spec.initContainers").size() + get_array(pod, "spec.containers").size();
+  size_t count = 0;
+  for (const char* list : {"spec.initContainers", "spec.containers", "spec.ephemeralContainers"})
+    count += get_array(pod, list).size();
+  return count;
 }
 
 std::optional<ContainerRef> find_container(const json::value& pod, std::string_view name) {
   for (const char* list : {"spec.initContainers", "spec.containers"})
     for (const auto& spec : get_array(pod, list))
       if (get_string(spec, "name") == name) return reference_to(spec, list == std::string_view("spec.initContainers"));
+  for (const auto& container : ephemeral_of(pod))
+    if (container.name == name) return container;
   return std::nullopt;
 }
 
 ContainerIndex::ContainerIndex(const json::value& pod) : all_(containers_of(pod)) {
+  for (const auto& container : ephemeral_of(pod)) all_.push_back(container);
   for (size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);  // of two with one name the first counts
-  for (const char* list : {"status.containerStatuses", "status.initContainerStatuses"})
+  for (const char* list : kStatusLists)
     for (const auto& status : get_array(pod, list)) statuses_.emplace(get_string(status, "name"), &status);
 }
 
@@ -66,7 +81,7 @@ const json::value* ContainerIndex::status_of(std::string_view container) const {
 }
 
 const json::value* status_of(const json::value& pod, std::string_view container) {
-  for (const char* list : {"status.containerStatuses", "status.initContainerStatuses"})
+  for (const char* list : kStatusLists)
     for (const auto& status : get_array(pod, list))
       if (get_string(status, "name") == container) return &status;
   return nullptr;
@@ -75,6 +90,7 @@ const json::value* status_of(const json::value& pod, std::string_view container)
 RestartPolicy restart_policy(const json::value& pod, const ContainerRef& container) {
   RestartPolicy policy = parse_policy(get_string(pod, "spec.restartPolicy"), RestartPolicy::always);
   if (container.role == Role::sidecar) return RestartPolicy::always;
+  if (container.role == Role::ephemeral) return RestartPolicy::never;
   // For an init container of a pod that always restarts, only failures count: success is its end.
   if (container.role == Role::init && policy == RestartPolicy::always) policy = RestartPolicy::on_failure;
   return parse_policy(get_string(*container.spec, "restartPolicy"), policy);

@@ -22,17 +22,18 @@ struct ContainerRef {
   Role role;
 };
 
-std::vector<ContainerRef> containers_of(const json::value& pod);  // init containers first, in order
-size_t count_containers(const json::value& pod);
+std::vector<ContainerRef> containers_of(const json::value& pod);  // init containers first, in order; those it was made with
+std::vector<ContainerRef> ephemeral_of(const json::value& pod);   // that were added later
+size_t count_containers(const json::value& pod);                  // of both kinds, as what follows
 std::optional<ContainerRef> find_container(const json::value& pod, std::string_view name);
-// The status entry of a container in containerStatuses or initContainerStatuses, nullptr when absent.
+// The status entry of a container, of whatever kind; nullptr when absent.
 const json::value* status_of(const json::value& pod, std::string_view container);
 
 // A pod's containers by name, for who asks for many: a pod may have thousands. Lives as long as the pod's object.
 class ContainerIndex {
  public:
   explicit ContainerIndex(const json::value& pod);
-  const std::vector<ContainerRef>& all() const { return all_; }    // as containers_of
+  const std::vector<ContainerRef>& all() const { return all_; }    // as containers_of, then ephemeral_of
   const ContainerRef* find(std::string_view name) const;           // nullptr: there is none
   const json::value* status_of(std::string_view container) const;  // as status_of
  private:

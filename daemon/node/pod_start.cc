@@ -216,6 +216,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
     inputs.local_seccomp = TRY(parse_json(text).wrap("seccomp profile " + coracle::quoted(profile)));
   }
   inputs.apparmor_profile = TRY(apparmor_profile(spec));
+  inputs.target_id = TRY(target_id(container));
   runtime::ContainerSpec made = TRY(make_container_spec(pod(), spec, inputs));
   std::string policy(get_string(spec, "terminationMessagePolicy"));
   made.metadata = ContainerMark{record.name,
@@ -227,6 +228,16 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
                                 attempt}
                       .to_text();
   return made;
+}
+
+// The container that an ephemeral one is to look into, where each has processes of its own.
+Result<std::string> PodSync::target_id(const ContainerRef& container) const {
+  std::string target(get_string(*container.spec, "targetContainerName"));
+  if (container.role != Role::ephemeral || target.empty()) return std::string();
+  if (get_bool(pod(), "spec.hostPID") || get_bool(pod(), "spec.shareProcessNamespace")) return std::string();
+  const ContainerRecord* record = record_.find(target);
+  if (record && record->running) return record->id();
+  return Error(Code::not_found, "unable to find target container " + coracle::quoted(target) + ": it does not run");
 }
 
 // The one that confines the container; "" when none is asked for. A profile that is not there is none.

@@ -20,7 +20,9 @@ constexpr size_t kTerminationMessageMax = 4096, kTerminationLogMax = 2048;
 constexpr int64_t kTerminationLogLines = 80;
 
 std::string field_path(const ContainerRef& container) {
-  const char* list = container.role == Role::main ? "spec.containers{" : "spec.initContainers{";
+  const char* list = container.role == Role::main        ? "spec.containers{"
+                     : container.role == Role::ephemeral ? "spec.ephemeralContainers{"
+                                                         : "spec.initContainers{";
   return list + std::string(container.name) + "}";
 }
 

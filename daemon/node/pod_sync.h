@@ -88,6 +88,7 @@ class PodSync {
   Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record,
                                                 const runtime::Image& image, int attempt);
   Result<std::string> apparmor_profile(const json::value& container) const;
+  Result<std::string> target_id(const ContainerRef& container) const;
   Result<std::vector<ManagedFile>> managed_files(const ContainerRef& container, int attempt);
   void note_started(const ContainerRef& container, ContainerRecord& record);
   void show_log(const ContainerRecord& record) const;

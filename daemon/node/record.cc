@@ -160,6 +160,9 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
     if (!found) continue;
     (container.role == Role::main ? facts.main : facts.init).push_back(container_facts(*found, container, pod));
   }
+  for (const auto& container : ephemeral_of(pod))
+    if (const ContainerRecord* found = record.find(container.name))
+      facts.ephemeral.push_back(container_facts(*found, container, pod));
   facts.initialized_before = std::any_of(facts.main.begin(), facts.main.end(), [](const auto& c) { return c.in_sandbox; });
   return facts;
 }

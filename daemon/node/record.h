@@ -74,7 +74,7 @@ struct ContainerRecord {
 struct PodRecord {
   std::string uid;
   Key key;
-  std::vector<ContainerRecord> containers;  // as containers_of(pod); only ever added to
+  std::vector<ContainerRecord> containers;  // as ContainerIndex::all(); only ever added to
   SandboxFact sandbox = SandboxFact::absent;
   bool network_known = false;
   std::vector<std::string> ips;

@@ -167,6 +167,10 @@ class StatusMaker {
         (container.role == Role::main ? main : init).push_back(container_status(container, *record));
     if (!init.empty()) status["initContainerStatuses"] = std::move(init);
     status["containerStatuses"] = std::move(main);
+    json::array ephemeral;
+    for (const auto& container : ephemeral_of(pod_))
+      if (const ContainerRecord* record = record_.find(container.name)) ephemeral.push_back(container_status(container, *record));
+    if (!ephemeral.empty()) status["ephemeralContainerStatuses"] = std::move(ephemeral);
   }
 
   json::object container_status(const ContainerRef& container, const ContainerRecord& record) const {
@@ -178,7 +182,7 @@ class StatusMaker {
     made["lastState"] = last ? json::object{{"terminated", *last}} : json::object{};
     bool started = record.running && record.started;
     bool succeeded_init = container.role == Role::init && !record.running && record.terminated && record.exit_code() == 0;
-    made["ready"] = container.role == Role::init ? succeeded_init : ready(record);
+    made["ready"] = container.role == Role::init ? succeeded_init : container.role != Role::ephemeral && ready(record);
     made["restartCount"] = std::max(record.attempt, 0);
     made["image"] = record.mark.image.empty() ? std::string(get_string(*container.spec, "image")) : record.mark.image;
     made["imageID"] = record.mark.image_id;
@@ -282,7 +286,8 @@ std::optional<json::value> status_patch(const json::value& pod, const json::obje
                                        "podIPs",
                                        "startTime",
                                        "initContainerStatuses",
-                                       "containerStatuses"};
+                                       "containerStatuses",
+                                       "ephemeralContainerStatuses"};
   const json::object& old = get_object(pod, "status");
   json::object changed;
   for (const char* key : kOwned) {

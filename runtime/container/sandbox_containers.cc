@@ -183,6 +183,12 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   Prepared prepared = TRY(prepare_container(input, std::move(root)));
   pause::Request request = PauseLink::request(pause::Kind::launch, spec.id);
   request.flags = prepared.request_flags;
+  if (!spec.target.empty() && request.flags & pause::kNewPidNamespace) {
+    if (record_.launcher < launch::kLauncherVersion)
+      return Error(Code::unsupported, "the pod was begun by an earlier version of coracled: it shows no container's processes");
+    request.flags = (request.flags & ~uint32_t(pause::kNewPidNamespace)) | pause::kTargetPidNamespace;
+    spec.target.copy(request.target, pause::kIdMax - 1);
+  }
   if (spec.open_stdin) request.flags |= pause::kOpenStdin;
   if (spec.stdin_once) request.flags |= pause::kStdinOnce;
   LogPlace log;

@@ -195,10 +195,15 @@ void free_slot(int index) {
 
 Failure launch(int connection, Incoming& incoming) {
   if (Failure bad = check(incoming); bad.err) return bad;
-  int index = new_slot(incoming.request);
-  if (index < 0) return {kEnfile, Stage::slot, -1};
   uint64_t flags = CLONE_NEWNS;
   int pid_namespace = -1;
+  if (incoming.request.flags & kTargetPidNamespace) {
+    int target = find_slot(incoming.request.target);
+    if (target < 0 || pod.slots[target].status != Status::running) return {kEsrch, Stage::target, -1};
+    pid_namespace = pod.slots[target].pidfd;
+  }
+  int index = new_slot(incoming.request);
+  if (index < 0) return {kEnfile, Stage::slot, -1};
   if (incoming.request.flags & kSharedPidNamespace) pid_namespace = pod.shared_init;
   if (incoming.request.flags & kNewPidNamespace) flags |= CLONE_NEWPID;
   return start(index, connection, incoming, flags, pid_namespace, -1);

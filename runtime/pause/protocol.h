@@ -67,8 +67,9 @@ enum RequestFlags : uint32_t {
   kWantStdin = 1 << 7,
   kHostNetwork = 1 << 8,  // setup: leave the network and its sysctls alone
   kHostUts = 1 << 9,
-  kInheritStdio = 1 << 10,    // launch: the three descriptors after the cgroup are the process's own
-  kJoinNamespaces = 1 << 11,  // setup: live in the namespaces that come with it
+  kInheritStdio = 1 << 10,        // launch: the three descriptors after the cgroup are the process's own
+  kJoinNamespaces = 1 << 11,      // setup: live in the namespaces that come with it
+  kTargetPidNamespace = 1 << 12,  // launch: live in that of the container `target`. Since kLauncherVersion 2
 };
 
 struct Request {
@@ -78,7 +79,7 @@ struct Request {
   uint32_t log_files;
   uint64_t log_rotate_bytes;
   char id[kIdMax];
-  char target[kIdMax];         // exec: the container to enter
+  char target[kIdMax];         // exec: the container to enter; launch: see kTargetPidNamespace
   char log_name[kLogNameMax];  // in the log directory; setup: the hostname
 };
 

@@ -386,6 +386,42 @@ TEST_F(AgentTest, lost_notifications_heal_at_the_next_look) {
   EXPECT_EQ(restarts(), 1);
 }
 
+TEST_F(AgentTest, an_ephemeral_container_starts_in_a_running_pod_once) {
+  boot();
+  put_pod(kOne);
+  auto debug = [&](const std::string& containers) {
+    json::value now = pod();
+    make(now, "spec.ephemeralContainers") = MUST(parse_json(containers));
+    client_.put(kPod, to_text(now));
+    settle();
+  };
+  debug(R"([{"name":"dbg","image":"web:1","targetContainerName":"a","command":["/bin/sh"],"stdin":true}])");
+  EXPECT_EQ(state("dbg"), "Running");
+  EXPECT_EQ(spec_of("dbg-0")->target, "a-0");
+  EXPECT_TRUE(spec_of("dbg-0")->open_stdin);
+  EXPECT_EQ(get_array(pod(), "status.ephemeralContainerStatuses").size(), 1u);
+  EXPECT_EQ(get_array(pod(), "status.containerStatuses").size(), 1u);
+  EXPECT_EQ(condition("Ready"), "True");
+  EXPECT_EQ(phase(), "Running");
+  runtime_.exit(uid(), "dbg-0", 3);
+  settle();
+  EXPECT_EQ(state("dbg"), "Terminated Error 3") << "and does not come again";
+  EXPECT_EQ(restarts("dbg"), 0);
+  debug(
+      R"([{"name":"dbg","image":"web:1","targetContainerName":"a"},{"name":"lost","image":"web:1","targetContainerName":"none"}])");
+  EXPECT_EQ(state("lost"), "Waiting CreateContainerConfigError");
+  EXPECT_TRUE(events_.has("unable to find target container \"none\""));
+  EXPECT_EQ(phase(), "Running");
+  boot();
+  EXPECT_EQ(state("dbg"), "Terminated Error 3") << "known to the next daemon";
+  debug(
+      R"([{"name":"dbg","image":"web:1"},{"name":"lost","image":"web:1","targetContainerName":"none"},{"name":"last","image":"web:1"}])");
+  EXPECT_EQ(state("last"), "Running");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {}));
+  settle();
+  EXPECT_FALSE(client_.find(kPod, {"default", "web"})) << "it ends with its pod";
+}
+
 TEST_F(AgentTest, init_containers_run_in_order) {
   boot();
   put_pod(R"("initContainers":[{"name":"i","image":"web:1"},{"name":"j","image":"web:1"}],)" + std::string(kOne));

@@ -50,6 +50,21 @@ TEST_F(ConfinementLive, shares_network_and_names_within_the_pod_but_not_processe
   EXPECT_NE(sh("ip addr show lo").find("UP"), std::string::npos);
 }
 
+TEST_F(ConfinementLive, may_see_the_processes_of_another_container) {
+  ASSERT_OK(runtime().start_container("pod", house_->shell("main-0", "exec sleep 1000")));
+  ContainerSpec spec = house_->shell("look-0", "tr '\\0' ' ' < /proc/1/cmdline; echo; test $$ = 1 || echo not the first");
+  spec.target = "main-0";
+  std::string out = run(spec);
+  EXPECT_NE(out.find("sleep 1000"), std::string::npos) << out;
+  EXPECT_NE(out.find("not the first\n"), std::string::npos) << out;
+  EXPECT_EQ(sh("echo $$"), "1\n") << "others have their own";
+  spec.id = "look-1";
+  spec.target = "none-0";
+  auto refused = runtime().start_container("pod", spec);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("the container is not running"), std::string::npos) << refused.error().text();
+}
+
 TEST_F(ConfinementLive, sees_only_its_root) {
   EXPECT_EQ(sh("ls /"), "bin\ndev\netc\nproc\nsys\ntmp\n");
   EXPECT_EQ(sh("grep -c 'coracle-live' /proc/self/mounts", 1), "0\n");
