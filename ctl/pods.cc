@@ -64,10 +64,11 @@ Result<const json::value*> choose_container(const json::value& pod, const std::s
   std::string wanted = name.empty() ? default_container(pod) : name;
   std::vector<std::string> names;
   const json::value* found = nullptr;
-  for (const char* list : {"spec.containers", "spec.initContainers"})
+  for (const auto& [list, kind] : {std::pair("spec.containers", ""), std::pair("spec.initContainers", " (init)"),
+                                   std::pair("spec.ephemeralContainers", " (ephem)")})
     for (const auto& container : get_array(pod, list)) {
-      names.emplace_back(get_string(container, "name"));
-      if (names.back() == wanted) found = &container;
+      names.push_back(std::string(get_string(container, "name")) + kind);
+      if (get_string(container, "name") == wanted) found = &container;
     }
   if (!found)
     return Error(Code::bad_request, "container " + coracle::quoted(wanted) + " not found in pod " +
