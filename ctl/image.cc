@@ -156,7 +156,9 @@ Result<int> run_pull(Commands& commands, PullFlags& flags) {
     auto started = std::chrono::steady_clock::now();
     TRY(session->stream({.method = "POST", .path = kImages, .query = {{"reference", reference}}, .body = credentials},
                         [&](std::string_view bytes) { return lines.feed(bytes); }));
-    json::value answer = TRY(lines.finish().wrap("pull " + reference));
+    Result<json::value> finished = lines.finish();
+    if (!finished && !finished.error().text().starts_with("pull ")) finished = std::move(finished).wrap("pull " + reference);
+    json::value answer = TRY(std::move(finished));
     const json::value* image = find(answer, "image");
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     char time[32];

@@ -38,8 +38,16 @@ bool pod_finished(const json::value& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-// What a person can do about a container that waits or ended so.
-std::string container_cure(std::string_view reason, const std::string& pod, const std::string& container) {
+// What a person can do about a container that waits or ended so. Kubernetes knows few reasons; the message tells more.
+std::string container_cure(std::string_view reason, std::string_view message, const std::string& pod,
+                           const std::string& container) {
+  auto says = [&](std::string_view words) { return message.find(words) != message.npos; };
+  if (reason == "ErrImagePull" || reason == "ImagePullBackOff") {
+    if (says("insecureRegistries") || says("the clock of this machine")) return {};  // the message says what to do
+    if (says("no space left on device") || says("No space left on device")) return "make room: coraclectl image prune";
+    if (says(" 401") || says(" 403"))
+      return "if the image is private, name a secret of type kubernetes.io/dockerconfigjson in imagePullSecrets";
+  }
   if (reason == "ErrImagePull" || reason == "ImagePullBackOff" || reason == "InvalidImageName" || reason == "ErrImageNeverPull")
     return "check the image's name and that its registry can be reached; without a network: coraclectl image import FILE";
   if (reason == "CreateContainerConfigError") return "make what the message names, or mark it optional";
@@ -47,6 +55,10 @@ std::string container_cure(std::string_view reason, const std::string& pod, cons
     return "raise resources.limits.memory, or find what uses it: coraclectl logs " + pod + " -c " + container + " --previous";
   if (reason == "CrashLoopBackOff" || reason == "Error")
     return "see what it said last: coraclectl logs " + pod + " -c " + container + " --previous";
+  if (reason == "StartError" && says("exec format error"))
+    return "take an image for this machine's processor; a script must begin with #! and its interpreter";
+  if (reason == "StartError" && (says("over a file") || says("over a directory")))
+    return "mount one file of a volume with subPath, or a whole volume at a directory";
   if (reason == "StartError") return "check command, args and workingDir against what is in the image";
   return {};
 }
@@ -176,13 +188,17 @@ class Answer {
       line(depth, head + "waits: " + reason + (message.empty() ? "" : ": " + message) + often);
       tell_end(find(status, "lastState.terminated"), "it ended before", depth + 1);
       std::string last = string_at(status, "lastState.terminated.reason");
-      cure(depth + 1, container_cure(last == "OOMKilled" || last == "StartError" ? last : reason, name_of(pod), name));
+      if (last == "OOMKilled" || last == "StartError") {
+        reason = last;
+        message = string_at(status, "lastState.terminated.message");
+      }
+      cure(depth + 1, container_cure(reason, message, name_of(pod), name));
     } else if (const json::value* ended = find(status, "state.terminated")) {
       bool fine = get_int(*ended, "exitCode") == 0;
       if (init && fine) return;
       line(depth, head + "ended" + often);
       tell_end(ended, "it ended", depth + 1);
-      if (!fine) cure(depth + 1, container_cure(string_at(*ended, "reason"), name_of(pod), name));
+      if (!fine) cure(depth + 1, container_cure(string_at(*ended, "reason"), string_at(*ended, "message"), name_of(pod), name));
     } else if (!get_bool(status, "ready")) {
       line(depth, head +
                       (get_bool(status, "started") ? "runs, but its readiness probe does not pass"
@@ -327,10 +343,39 @@ class Answer {
                     " pods with " + selector.text() + " are ready");
     if (chosen.empty())
       cure(depth + 1, "no pod has these labels: compare the selector with the pods' labels (coraclectl get pods --show-labels)");
+    if (!chosen.empty())
+      for (const json::value& port : get_array(service, "spec.ports")) tell_service_port(port, chosen, depth + 1);
     size_t told = 0;
     for (const json::value* pod : chosen)
       if (!pod_ready(*pod) && told++ < kPodsTold) TRY(tell_pod(*pod, depth + 1, false));
     return {};
+  }
+
+  // A port whose target none of the pods declares. A named one then leads nowhere; a numbered one may be right all the same,
+  // since containers need not declare their ports.
+  void tell_service_port(const json::value& port, const std::vector<const json::value*>& pods, int depth) {
+    auto protocol_of = [](const json::value& some) { return find(some, "protocol") ? string_at(some, "protocol") : "TCP"; };
+    const json::value* to = find(port, "targetPort");
+    bool named = to && to->is_string(), declares_any = false;
+    std::string protocol = protocol_of(port),
+                target = named ? string_at(port, "targetPort") : number(get_int(port, to ? "targetPort" : "port"));
+    for (const json::value* pod : pods)
+      for (const char* list : {"spec.containers", "spec.initContainers"})
+        for (const json::value& container : get_array(*pod, list))
+          for (const json::value& declared : get_array(container, "ports")) {
+            declares_any = true;
+            if (protocol_of(declared) != protocol) continue;
+            if (named ? get_string(declared, "name") == target : number(get_int(declared, "containerPort")) == target) return;
+          }
+    std::string head = "port " + number(get_int(port, "port")) + "/" + protocol + " leads to ";
+    if (named) {
+      line(depth, head + "the pods' port " + coracle::quoted(target) + ", and no container of theirs has a " + protocol +
+                      " port of that name");
+      cure(depth + 1, "name a port so in the containers, or give targetPort a number");
+    } else if (declares_any) {
+      line(depth, head + target + "/" + protocol + ", which no container of these pods declares");
+      cure(depth + 1, "if nothing listens there, correct the service's targetPort");
+    }
   }
 
   const WhySource& source_;

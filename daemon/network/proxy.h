@@ -11,8 +11,9 @@
 //
 // Both traffic policies "Local" hold by themselves: every endpoint is on this machine, and no source address is hidden.
 // Node and host ports answer on this machine's addresses only (`fib daddr type local`, CVE-2025-67499). On 127.0.0.1 host ports
-// answer, too, to this machine alone: only what it sends itself is translated there, with the gateway's address as its source. The
-// wire to such a pod has route_localnet, which opens loopback to what comes from there (CVE-2020-8558): pod_guard.h drops that.
+// answer, too, to this machine alone: only what it sends itself is translated there, with the gateway's address as its source.
+// The wire to such a pod has route_localnet, which opens loopback to what comes from there (CVE-2020-8558): pod_guard.h drops
+// that.
 //
 // Who has an address and a port: first the clusters' addresses; then external ones (externalIPs, a load balancer's), the older
 // Service before the younger. External addresses never are the Services' or the pods' own, nor an address of this machine at a

@@ -28,9 +28,7 @@ Patience patience_for(std::chrono::seconds timeout, const std::stop_token& stop)
   return {std::chrono::steady_clock::now() + timeout, stop};
 }
 
-bool is_redirect(int status) {
-  return (status >= 301 && status <= 303) || status == 307 || status == 308;
-}
+bool is_redirect(int status) { return (status >= 301 && status <= 303) || status == 307 || status == 308; }
 
 ActionResult http_probe(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
                         std::stop_token stop) {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "runtime/base/log.h"
-#include "runtime/base/text.h"
 #include "runtime/base/scope.h"
+#include "runtime/base/text.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"

@@ -25,7 +25,8 @@ struct Platform {  // "" = not said
 };
 
 Platform this_machine();
-// Whether what is made for a platform can run on a machine, as far as both say. Source: containerd, platforms.OnlyStrict and Only.
+// Whether what is made for a platform can run on a machine, as far as both say. Source: containerd, platforms.OnlyStrict and
+// Only.
 bool runs_on(const Platform& made_for, const Platform& machine);
 
 struct Descriptor {

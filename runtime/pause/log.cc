@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a container writes becomes log lines: "<time> <stdout|stderr> <F|P> <content>". A line ends at its newline (F);
 // one that is longer than kLineMax is written in parts (P, the last one F); what stands without a newline when the
-// stream ends is a part (P): readers show it without one. A full file is renamed to .1, that one to .2, and so on. Whoever is attached gets the same
-// bytes unformatted; the container waits for somebody attached that reads slowly, and never for one that is gone.
+// stream ends is a part (P): readers show it without one. A full file is renamed to .1, that one to .2, and so on. Whoever is
+// attached gets the same bytes unformatted; the container waits for somebody attached that reads slowly, and never for one that
+// is gone.
 //   pipe ─▶ read buffer ─▶ lines ─▶ writev ─▶ file
 //                  └─ an unfinished line waits in the stream's own buffer
 // Source: KEP-1819's format as kubelet and CRI runtimes use it.

@@ -163,5 +163,48 @@ TEST_F(Why, a_service_that_selects_nobody) {
   EXPECT_NE(ask("Service", "web").find("0 of 0 pods with app=web are ready\n  → no pod has these labels"), std::string::npos);
 }
 
+TEST_F(Why, a_service_whose_port_leads_to_none_of_its_pods) {
+  put("Service", "web",
+      R"({"spec":{"selector":{"app":"web"},"ports":[{"port":80,"targetPort":"http"},{"port":81,"targetPort":9000},
+    {"port":82,"targetPort":"web"},{"port":83,"targetPort":8080},{"port":8080},{"port":84,"protocol":"UDP","targetPort":"web"}]}})");
+  put("Pod", "web", R"({"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","ports":[
+    {"name":"web","containerPort":8080}]}]},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+  EXPECT_EQ(ask("Service", "web"),
+            "service/web: 1 of 1 pods with app=web are ready\n"
+            "  port 80/TCP leads to the pods' port \"http\", and no container of theirs has a TCP port of that name\n"
+            "    → name a port so in the containers, or give targetPort a number\n"
+            "  port 81/TCP leads to 9000/TCP, which no container of these pods declares\n"
+            "    → if nothing listens there, correct the service's targetPort\n"
+            "  port 84/UDP leads to the pods' port \"web\", and no container of theirs has a UDP port of that name\n"
+            "    → name a port so in the containers, or give targetPort a number\n");
+}
+
+TEST_F(Why, what_to_do_follows_from_what_the_message_says) {
+  auto cure = [&](const std::string& state) {
+    objects.clear();
+    put("Pod", "web",
+        R"({"spec":{"nodeName":"pi"},"status":{"phase":"Pending","containerStatuses":[
+      {"name":"c","ready":false,"restartCount":0,"state":)" +
+            state + "}]}}");
+    std::string said = ask("Pod", "web");
+    size_t at = said.find("→ ");
+    return at == said.npos ? "" : said.substr(at + strlen("→ "), said.find('\n', at) - at - strlen("→ "));
+  };
+  placement = json::object{};
+  EXPECT_EQ(cure(R"({"waiting":{"reason":"ErrImagePull","message":"pull r/x: https://r/v2/: 401: authentication required"}})"),
+            "if the image is private, name a secret of type kubernetes.io/dockerconfigjson in imagePullSecrets");
+  EXPECT_EQ(cure(R"({"waiting":{"reason":"ImagePullBackOff","message":"untrusted; or list the server in insecureRegistries"}})"),
+            "");
+  EXPECT_EQ(cure(R"({"waiting":{"reason":"ErrImagePull","message":"write layer: No space left on device"}})"),
+            "make room: coraclectl image prune");
+  EXPECT_EQ(cure(R"({"terminated":{"exitCode":128,"reason":"StartError","message":"exec /app: exec format error"}})"),
+            "take an image for this machine's processor; a script must begin with #! and its interpreter");
+  EXPECT_EQ(
+      cure(R"({"terminated":{"exitCode":128,"reason":"StartError","message":"mount: a directory is mounted over a file"}})"),
+      "mount one file of a volume with subPath, or a whole volume at a directory");
+  EXPECT_EQ(cure(R"({"terminated":{"exitCode":1,"reason":"Error","message":"the server answered 401"}})"),
+            "see what it said last: coraclectl logs web -c c --previous");
+}
+
 }  // namespace
 }  // namespace coracle::ctl

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 
 namespace coracle::image {
@@ -18,12 +19,22 @@ constexpr long kConnectSeconds = 15;
 constexpr long kStallSeconds = 60;  // without a byte
 constexpr int kPollMilliseconds = 1000;
 
+// What the machine's owner can do about a failed transfer, or "". A device without a battery for its clock starts in the past.
+std::string cure_of(CURLcode code, std::string_view detail) {
+  if (code == CURLE_SSL_CONNECT_ERROR) return "; does the server speak http only? Then list it in insecureRegistries";
+  if (code != CURLE_PEER_FAILED_VERIFICATION) return {};
+  if (detail.find("not yet valid") != detail.npos || detail.find("expired") != detail.npos)
+    return "; the clock of this machine says " + format_time(system_clock().now());
+  return "; install the authority that signed the certificate (update-ca-certificates), or list the server in insecureRegistries";
+}
+
 Error error_of(CURLcode code, const char* detail, const std::string& url) {
   Code kind = Code::unavailable;
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL) kind = Code::forbidden;
   if (code == CURLE_URL_MALFORMAT) kind = Code::invalid;
   if (code == CURLE_OPERATION_TIMEDOUT) kind = Code::timeout;
-  return Error(kind, url + ": " + (detail && *detail ? detail : curl_easy_strerror(code)));
+  std::string what = detail && *detail ? detail : curl_easy_strerror(code);
+  return Error(kind, url + ": " + what + cure_of(code, what));
 }
 
 std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {

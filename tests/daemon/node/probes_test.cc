@@ -83,9 +83,7 @@ class ProbesTest : public ::testing::Test {
   std::set<std::string> fails_;
   int changes_ = 0;
   Probes probes_{actions_, clock_, [this](const std::string&) { ++changes_; },
-                 [this](const Probes::Warning& warning) {
-                   told_.push_back(std::string(warning.reason) + " " + warning.text);
-                 }};
+                 [this](const Probes::Warning& warning) { told_.push_back(std::string(warning.reason) + " " + warning.text); }};
 };
 
 TEST_F(ProbesTest, startup_comes_first) {
@@ -253,8 +251,10 @@ TEST_F(ActionTest, hostile_answers_end) {
   };
   for (const Row& row :
        {Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, ""},
-        Row{"HTTP/1.1 200 OK\n\nfine\n", true, ""}, Row{"HTTP/1.0 200 OK\nContent-Length: 2\n\r\nab", true, ""},
-        Row{"HTTP/1.1 200 OK\r\nX: y\n\n", true, ""}, Row{"HTTP/1.1 500\n\n", false, "statuscode: 500"},
+        Row{"HTTP/1.1 200 OK\n\nfine\n", true, ""},
+        Row{"HTTP/1.0 200 OK\nContent-Length: 2\n\r\nab", true, ""},
+        Row{"HTTP/1.1 200 OK\r\nX: y\n\n", true, ""},
+        Row{"HTTP/1.1 500\n\n", false, "statuscode: 500"},
         Row{"\nHTTP/1.1 200 OK\n\n", false, "malformed HTTP response"},
         Row{"HTTP/1.1 200 OK\nX: y\n", false, "unexpected EOF"},
         Row{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", false, "unexpected EOF"},
@@ -267,7 +267,8 @@ TEST_F(ActionTest, hostile_answers_end) {
         Row{"HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", true, ""},
         Row{"HTTP/1.0 200 OK\r\n\r\n" + std::string(50'000, 'x'), true, ""},
         Row{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false, "statuscode: 503"},
-        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", true, ""}, Row{"", false, "EOF"},
+        Row{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", true, ""},
+        Row{"", false, "EOF"},
         Row{"SSH-2.0-x\r\n\r\n", false, "malformed HTTP response"},
         Row{"HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'), false, "malformed"},
         Row{http("302 Found", "Location: ftp://127.0.0.1/\r\n"), false, "malformed Location"}}) {
