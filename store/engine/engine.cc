@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <deque>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -35,6 +37,9 @@ constexpr size_t kLedMax = 256;  // writers served in one turn
 // Revisions whose use is announced on the disk at once. Many: what never goes to the disk uses them up too, and is not to bring
 // the disk to write; one renewal in ten seconds takes four months.
 constexpr Revision kReservedAhead = 1 << 20;
+// Where the counter goes on when that cannot be announced since the disk is full: so far above the mark, and so much by chance,
+// that the next start, which goes on from the mark, does not come there.
+constexpr Revision kUnmarkedMin = Revision(1) << 24, kUnmarkedMax = Revision(1) << 36;
 
 // One thread waits, once, for another. Not std::atomic's wait, which spins before it sleeps: who leads needs the processor.
 class Nod {
@@ -176,6 +181,7 @@ struct Engine::State {
   void lead(const std::vector<Ticket*>& all);
   Result<void> lead_together(const std::vector<Ticket*>& led);
   Result<void> write_down(const Plan& plan);
+  void go_unmarked();
   void note_space(const Space& space);
   void remember_soft(const std::vector<Change>& changes, Durability durability);
   void publish(const std::vector<Change>& changes);
@@ -202,6 +208,7 @@ struct Engine::State {
   std::map<int64_t, RestingPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
   std::optional<Error> sealed;              // why nothing may be written
   bool full = false;                        // a write was refused, and little has gone since
+  bool unmarked = false;                    // revisions are used that the disk knows nothing of, since it is full
   std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
 
   Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
@@ -251,7 +258,13 @@ Result<void> Engine::State::load() {
   Revision before = last;
   // What was in memory only is gone: who saw it has to be told from who comes now, so that one goes on and the other does not.
   if (options.memory_only) forgotten_at = ++last;
-  TRY(disk->commit({}, last + kReservedAhead));
+  auto marked = disk->commit({}, last + kReservedAhead);
+  if (!marked && marked.error().err() != ENOSPC) return marked;
+  if (!marked) {
+    log_warning("store", "the disk is full: writes that have to be on it are refused until there is room",
+                {{"why", marked.error().text()}});
+    go_unmarked();
+  }
   memory.with([&](Memory& memory) {
     for (Row& row : rows) {
       next_row = std::max(next_row, row.id + 1);
@@ -498,6 +511,7 @@ void Engine::State::lead(const std::vector<Ticket*>& all) {
     else soft.push_back(ticket);
   }
   if (soft.empty()) return;
+  if (last > disk->reserved() && done.error().err() == ENOSPC) go_unmarked();
   auto again = lead_together(soft);
   if (again) return;
   for (Ticket* ticket : soft) ticket->outcome = again.error();
@@ -523,7 +537,7 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
     if (changes) softest = std::min(softest, ticket->durability);
   }
   note_space(plan.space());
-  durable |= plan.last() > disk->reserved();  // the mark has to go up: take everything along
+  durable |= plan.last() > disk->reserved() && !unmarked;  // the mark has to go up: take everything along
   last = plan.last();  // even if the disk refuses: a revision that was once on its way there is not used again
   if (durable) {
     TRY(write_down(plan));
@@ -533,6 +547,13 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   next_row = plan.next_row();
   publish(plan.changes());
   return {};
+}
+
+void Engine::State::go_unmarked() {
+  if (unmarked) return;
+  unmarked = true;
+  std::random_device random;
+  last += std::uniform_int_distribution<Revision>(kUnmarkedMin, kUnmarkedMax)(random);
 }
 
 void Engine::State::note_space(const Space& space) {
@@ -557,6 +578,7 @@ Result<void> Engine::State::write_down(const Plan& plan) {
   for (auto& [id, object] : latest) rows.push_back({id, std::move(object)});
   TRY(disk->commit(rows, reserve));
   written_at = Steady::now().time_since_epoch().count();
+  unmarked = false;
   unwritten.clear();
   flush_due.with([](auto& due) { due.reset(); });
   return {};

@@ -15,7 +15,10 @@
 // Kinds that Options::memory_only names never reach the disk, whatever their writes ask for: they go with the process, and who
 // watched them has to list again afterwards. So a crash forgets at most a tail of soft writes, and nothing that anybody was told
 // is durable. Revisions come from one counter and are never used twice: a mark is kept on the disk ahead of it, and a crash
-// continues above the mark.
+// continues above the mark. Where the disk is too full for that mark, the counter leaps far above it.
+//
+// A full disk stops nothing but what has to be on it: durable writes are refused (unavailable), all others go on in memory, and
+// the first durable write that finds room takes them along. An engine opens on a full disk as on any other.
 //
 // Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
 // theirs and sleep, "store-leader" leads while there is a line (a writer alone leads itself), "store-flush" brings soft writes to
@@ -154,7 +157,7 @@ Error revision_too_large(Revision asked, Revision latest);
 class Engine {
  public:
   // Opens or creates. Errors: internal, naming the file, when it is damaged or not ours; unavailable when another process
-  // holds it or the disk is full; errno's codes for the directory. Nothing is ever deleted.
+  // holds it, or it has to be created and the disk is full; errno's codes for the directory. Nothing is ever deleted.
   static Result<std::unique_ptr<Engine>> open(const std::string& path, Options options);
   ~Engine();  // brings everything to the disk; ends watches with unavailable
 

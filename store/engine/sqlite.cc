@@ -4,8 +4,12 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
+
 namespace coracle::engine {
 namespace {
+
+Error disk_is_full(std::string_view doing) { return Error::from_errno(ENOSPC, doing).as(Code::unavailable); }
 
 Error error_of(sqlite3* handle, std::string_view doing) {
   int code = handle ? sqlite3_errcode(handle) & 0xff : SQLITE_NOMEM;
@@ -20,11 +24,12 @@ Error error_of(sqlite3* handle, std::string_view doing) {
     }
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return Error(Code::unavailable, text + ": another process uses it");
-    case SQLITE_FULL: return Error(Code::unavailable, text + ": the disk is full");
+    case SQLITE_FULL: return disk_is_full(doing);
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
     case SQLITE_READONLY:
     case SQLITE_PERM:
+      if (err == ENOSPC || err == EDQUOT) return disk_is_full(doing);
       if (err) return Error::from_errno(err, text);
       return Error(code == SQLITE_READONLY ? Code::forbidden : Code::internal, text);
     default: return Error(Code::internal, text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SQLite behind Result: a connection and its prepared statements, closed by their owners. One thread at a time.
 // Errors: internal with reason kDamaged when the file is damaged or no database; unavailable when it is locked or the disk
-// is full; errno's codes where the system said no.
+// is full (then with err() ENOSPC); errno's codes where the system said no.
 #pragma once
 
 #include <cstdint>

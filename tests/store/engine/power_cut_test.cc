@@ -27,6 +27,12 @@ class PowerCutTest : public testing::Test {
     disk_.reset();
   }
 
+  Result<void> put(const std::string& name, Durability durability) {
+    json::value body = {{"metadata", {{"name", name}, {"namespace", "default"}}}, {"data", {{"value", std::string(9000, 'x')}}}};
+    auto done = engine_->write({&kConfigMap, {"default", name}, body, std::nullopt}, durability);
+    return done ? Result<void>() : done.take_error();
+  }
+
   Result<void> start() {
     Options options;
     options.find_kind = [](std::string_view, std::string_view) { return &kConfigMap; };
@@ -114,6 +120,47 @@ TEST_F(PowerCutTest, what_survives_is_the_state_at_some_revision_since_the_last_
     if (cut % 3) engine_.reset();
     else disk_->cut_power_after(int(random() % 6)), engine_.reset(), disk_->restore_power();  // while stopping
   }
+}
+
+TEST_F(PowerCutTest, a_full_disk_stops_only_what_has_to_be_on_it) {
+  disk_ = std::make_unique<PowerCutDisk>(1);
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(put("kept", Durability::durable));
+  disk_->set_full(true);
+  Revision newest = engine_->revision();
+  for (int round = 0; round < 5; round++) {
+    if (round % 2) engine_.reset();
+    else disk_->cut_power_after(0), engine_.reset(), disk_->restore_power();
+    auto started = start();
+    ASSERT_TRUE(started) << "round " << round << ": " << started.error().text();
+    EXPECT_EQ(contents().size(), 1u) << "what was soft on a full disk is gone";
+    EXPECT_EQ(contents().count("kept"), 1u);
+    auto refused = put("durable", Durability::durable);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::unavailable);
+    EXPECT_NE(refused.error().text().find("No space left on device"), std::string::npos) << refused.error().text();
+    for (Durability durability : {Durability::soft, Durability::lazy, Durability::passing})
+      ASSERT_TRUE(put("soft" + std::to_string(int(durability)), durability));
+    EXPECT_EQ(contents().size(), 4u);
+    EXPECT_NE(engine_->revision(), newest) << "a revision came twice";
+    newest = engine_->revision();
+  }
+  disk_->set_full(false);
+  ASSERT_TRUE(put("durable", Durability::durable)) << "it heals by itself";
+  EXPECT_GT(engine_->revision(), newest);
+  newest = engine_->revision();
+  disk_->cut_power_after(0), engine_.reset(), disk_->restore_power();
+  ASSERT_TRUE(start());
+  EXPECT_EQ(contents().size(), 5u) << "with the durable write went those before it";
+  EXPECT_GT(engine_->revision(), newest);
+}
+
+TEST_F(PowerCutTest, a_new_store_on_a_full_disk_is_an_error) {
+  disk_ = std::make_unique<PowerCutDisk>(1);
+  disk_->set_full(true);
+  auto started = start();
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().text().find("No space left on device"), std::string::npos) << started.error().text();
 }
 
 TEST_F(PowerCutTest, the_log_does_not_grow_without_limit) {

@@ -38,6 +38,8 @@ int read(sqlite3_file* file, void* into, int amount, sqlite3_int64 offset) {
 
 int change(sqlite3_file* file, PowerCutDisk::Change change, int failure) {
   if (!of(file).disk->spend()) return failure;
+  size_t end = size_t(change.offset) + change.bytes.size();
+  if (of(file).disk->is_full() && change.truncate_to < 0 && end > of(file).file->now.size()) return SQLITE_FULL;
   PowerCutDisk::apply(of(file).file->now, change);
   of(file).file->pending.push_back(std::move(change));
   return SQLITE_OK;

@@ -25,6 +25,8 @@ class PowerCutDisk {
   bool power_is_off() const { return off_; }
   void restore_power();  // what was not synced is now decided
   int64_t size(const std::string& path) const;
+  void set_full(bool full) { full_ = full; }  // files can be written to, but not grow
+  bool is_full() const { return full_; }
 
   // For the VFS.
   struct Change {
@@ -50,7 +52,7 @@ class PowerCutDisk {
   std::mt19937 random_;
   std::map<std::string, std::shared_ptr<File>> files_;
   int left_ = -1;  // operations until the cut; -1 = none planned
-  bool off_ = false;
+  bool off_ = false, full_ = false;
 };
 
 }  // namespace coracle::engine
