@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting a container: its image, its definition carried out on this machine, its files, and what is noted about the
 // attempt. What cannot be done yet leaves the reason that the pod's status shows. See pod_sync.h.
+#include <cerrno>
+
 #include "daemon/node/admit.h"
 #include "daemon/node/environment.h"
 #include "daemon/node/files.h"
@@ -58,6 +60,7 @@ Result<void> PodSync::start(const std::string& name) {
   record->mark = ContainerMark::from_text(spec->metadata);
   event(false, "Created", "Created container: " + name, container);
   auto started = seams_.runtime.start_container(uid_, *spec);
+  if (!started && started.error().err() == ENOSPC && make_room(*record)) started = seams_.runtime.start_container(uid_, *spec);
   if (started) note_started(*container, *record);
   else note_start_failed(*container, *record, attempt, started.error());
   remove_old_attempts(*record);
@@ -348,6 +351,15 @@ void PodSync::config_error(const ContainerRef& container, ContainerRecord& recor
     event(true, "Failed", "Error: " + error.text(), &container);
   wait_with(record, std::move(reason), error.text());
   again_at(seams_.clock.steady() + kConfigErrorRetry);
+}
+
+// On a full disk: what the attempts before this one wrote into their root file systems goes. Their logs and results stay. Returns
+// whether anything went.
+bool PodSync::make_room(const ContainerRecord& record) {
+  bool any = false;
+  for (int old = std::max(0, record.attempt - kLogsKept); old < record.attempt; old++)
+    any |= bool(seams_.runtime.remove_container(uid_, record.name + "-" + std::to_string(old)));
+  return any;
 }
 
 // The newest attempt and the one before it stay, for logs and last states.

@@ -597,6 +597,22 @@ TEST_F(AgentTest, what_cannot_be_executed_is_told_and_tried_again) {
   EXPECT_EQ(state(), "Running");
 }
 
+TEST_F(AgentTest, on_a_full_disk_a_container_takes_the_room_of_the_one_before) {
+  boot();
+  put_pod(kOne);
+  ASSERT_EQ(state(), "Running");
+  runtime_.fail("start_container", 1, Error::from_errno(ENOSPC, "make snapshot"));
+  runtime_.exit(uid(), "a-0", 1);
+  settle();
+  advance(seconds(10));
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 1) << "it counts as one attempt";
+  EXPECT_FALSE(runtime_.container_spec(uid(), "a-0"));
+  EXPECT_TRUE(runtime_.container_spec(uid(), "a-1"));
+  json::value shown = pod();
+  EXPECT_EQ(get_int(*status_of(shown, "a"), "lastState.terminated.exitCode"), 1) << "its result stays";
+}
+
 TEST_F(AgentTest, a_failing_network_leaves_nothing_and_is_tried_again) {
   attach_error_ = Error(Code::unavailable, "no address left");
   boot();
