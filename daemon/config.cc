@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/object/quantity.h"
@@ -68,6 +69,18 @@ Result<int64_t> number_of(const json::value& value, int64_t first, int64_t last)
   if (!number || *number < first || *number > last)
     return wrong("a number from " + std::to_string(first) + " to " + std::to_string(last), value);
   return *number;
+}
+
+// "2m", "30s": whole seconds up to an hour.
+Read seconds(int Config::*member) {
+  return [member](Config& config, const json::value& value) -> Result<void> {
+    constexpr std::chrono::seconds kMax{3600};
+    auto span = value.is_string() ? parse_duration(value.get_string()) : Error(Code::invalid, "no text");
+    if (!span || *span < std::chrono::seconds(0) || *span > kMax || *span % std::chrono::seconds(1) != std::chrono::seconds(0))
+      return wrong("a duration of whole seconds like \"30s\" or \"2m\", one hour at the most", value);
+    config.*member = int(std::chrono::duration_cast<std::chrono::seconds>(*span).count());
+    return {};
+  };
 }
 
 // "100", or a quantity: "100Mi".
@@ -199,6 +212,8 @@ const std::map<std::string, Read, std::less<>>& fields() {
          config.max_pods = int(pods);
          return {};
        }},
+      {"shutdownGracePeriod", seconds(&Config::shutdown_grace_period)},
+      {"shutdownGracePeriodCriticalPods", seconds(&Config::shutdown_grace_period_critical_pods)},
       {"podPidsLimit",
        [](Config& config, const json::value& value) -> Result<void> {
          constexpr int64_t kPidsOfKernelMax = 4194304;  // PID_MAX_LIMIT
@@ -249,6 +264,8 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
     }
     TRY(apply_config(config, *text).wrap(file));
   }
+  if (config.shutdown_grace_period_critical_pods > config.shutdown_grace_period)
+    return Error(Code::invalid, path + ": shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod");
   if (!config.image_verification_allowlist.empty() && config.image_verification != "NeverVerifyAllowlistedImages")
     return Error(Code::invalid, path +
                                     ": preloadedImagesVerificationAllowlist: can be set only where "

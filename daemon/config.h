@@ -48,9 +48,13 @@ struct Config {
   std::string cluster_dns = "10.96.0.10";                    // clusterDNS: inside serviceCIDR
   std::string cluster_domain = "cluster.local";              // clusterDomain
   uint16_t node_port_first = 30000, node_port_last = 32767;  // nodePortRange: "30000-32767"
-  int node_monitor_grace = 50;             // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
-  int max_pods = 110;                      // maxPods
-  int64_t pod_pids_limit = 4096;           // podPidsLimit: processes and threads of one pod; 0 = no limit
+  int node_monitor_grace = 50;  // nodeMonitorGracePeriod: seconds until another machine's silent node is not ready
+  int max_pods = 110;           // maxPods
+  // When the machine ends: how long pods may take to end, all in all, and which part of that is kept for those of the critical
+  // priority classes. A pod's own grace period holds where it is shorter. Source: kubelet's configuration.
+  int shutdown_grace_period = 120;               // shutdownGracePeriod: "2m"
+  int shutdown_grace_period_critical_pods = 20;  // shutdownGracePeriodCriticalPods: "20s"
+  int64_t pod_pids_limit = 4096;                 // podPidsLimit: processes and threads of one pod; 0 = no limit
   bool deny_service_external_ips = false;  // denyServiceExternalIPs: true = no Service may name externalIPs that it has not yet
   std::string scheduler_config_file;       // schedulerConfigFile: a KubeSchedulerConfiguration; "" = Kubernetes' defaults
 

@@ -12,14 +12,18 @@
 #include "daemon/access/signer.h"
 #include "daemon/access/static_tokens.h"
 #include "daemon/machine.h"
+#include "daemon/node/end_by_marks.h"
 #include "daemon/queue_metrics.h"
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
 #include "runtime/sys/apparmor.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/memory.h"
 #include "runtime/sys/mount.h"
 #include "runtime/sys/probe.h"
+#include "runtime/sys/process.h"
 
 namespace coracle {
 namespace {
@@ -223,6 +227,7 @@ Result<void> House::furnish() {
                          .runtime = *runtime_,
                          .events = *events_};
   seams.nodes = &informers_->of(kNode);
+  seams.is_dropped = sys::is_dropped;
   seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
   registry_->set_measure(
@@ -255,26 +260,52 @@ Result<void> House::start(std::stop_token stop) {
   TRY(server_->start());
   TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port()}));
   TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
-  controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
-  controllers_queue_.with([&](auto& now) { now = controllers_->queue(); });
-  scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_, scheduler_configuration_);
+  if (!ends_) make_deciders();
   network_->publish_dns(*client_);
   network_->start();
   TRY(agent_->start());
   TRY(informers_->start());
-  controllers_->start();
-  scheduler_->start();
+  if (controllers_) controllers_->start();
+  if (scheduler_) scheduler_->start();
   explaining_.with([&](auto& now) { now = scheduler_.get(); });
   if (!informers_->wait_synced(stop)) return Error(Code::cancelled, "stopped while starting");
   settled_ = true;
   return {};
 }
 
-House::~House() {  // pods go on
-  settled_ = false;
+void House::make_deciders() {
+  controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
+  controllers_queue_.with([&](auto& now) { now = controllers_->queue(); });
+  scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_, scheduler_configuration_);
+}
+
+// Who decides what there is to be, and where.
+void House::stop_deciders() {
   explaining_.with([](auto& now) { now = nullptr; });
   scheduler_.reset();
+  controllers_queue_.with([](auto& now) { now.reset(); });
   controllers_.reset();
+}
+
+void House::end_pods() {
+  ends_ = true;
+  stop_deciders();
+  using std::chrono::seconds;
+  seconds all(config_.shutdown_grace_period), critical(config_.shutdown_grace_period_critical_pods);
+  agent_->end_pods({all - critical, critical});
+}
+
+void House::wait_for_end_of_pods(const std::function<void()>& tick) {
+  SteadyTime began = system_clock().steady();
+  std::vector<std::string> left = agent_->wait_for_end(tick);
+  auto took = std::chrono::duration_cast<std::chrono::milliseconds>(system_clock().steady() - began);
+  if (left.empty()) log_notice("main", "all pods have ended", {{"ms", std::to_string(took.count())}});
+  else log_warning("main", "pods have not ended in time", {{"pods", join(left, " ")}, {"ms", std::to_string(took.count())}});
+}
+
+House::~House() {  // pods go on
+  settled_ = false;
+  stop_deciders();
   if (agent_) agent_->stop();  // before the server: who follows a silent log is woken by the agent
   if (server_) server_->stop();
   if (network_) network_->stop();
@@ -319,6 +350,38 @@ controller::Config House::controller_config() const {
 }
 
 // ---- without a house ----
+
+namespace {
+
+// Whether a pod runs. Errors: unavailable while a daemon runs.
+Result<bool> has_pods(const Config& config) {
+  auto runtime = TRY(runtime::open(runtime_config(config)));
+  std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
+  return std::any_of(all.begin(), all.end(), [](const auto& sandbox) { return sandbox.alive; });
+}
+
+Result<void> end_by_house(const Config& config) {
+  auto house = TRY(House::build(config));
+  house->end_pods();
+  TRY(house->start({}));
+  house->wait_for_end_of_pods({});
+  return {};
+}
+
+}  // namespace
+
+Result<void> end_pods(const Config& config, bool machine_ends) {
+  bool any = TRY(has_pods(config).wrap("is coracled still running?"));
+  if (any) {
+    if (auto ended = end_by_house(config); !ended) {
+      log_warning("main", "pods end without their rules: stop signal and grace period are all that is known of them",
+                  {{"why", ended.error().text()}});
+      auto runtime = TRY(runtime::open(runtime_config(config)));
+      TRY(node::end_by_marks(*runtime, std::chrono::seconds(config.shutdown_grace_period)));
+    }
+  }
+  return machine_ends ? Result<void>() : remove_pods(config);
+}
 
 Result<void> remove_pods(const Config& config) {
   {

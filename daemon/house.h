@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -50,6 +51,12 @@ class House {
   // that cannot be bound.
   Result<void> start(std::stop_token stop);
 
+  // Nothing is started any more, and the pods that run end by their own rules: see node::Agent. Also before start(), which then
+  // starts what the pods' end needs and no more.
+  void end_pods();
+  // After both: blocks until they have ended, or shutdownGracePeriod is over. `tick` is called every second or so.
+  void wait_for_end_of_pods(const std::function<void()>& tick);
+
   // Becomes readable when a restored store waits to be adopted: then close this house and build another.
   const Fd& restored() const { return restored_; }
 
@@ -81,10 +88,13 @@ class House {
   House(const Config& config, Facts facts) : config_(config), facts_(std::move(facts)) {}
   Result<void> furnish();
   controller::Config controller_config() const;
+  void make_deciders();
+  void stop_deciders();
   uint16_t port() const { return server_->bound().empty() ? config_.port : server_->bound().front().port; }
 
   const Config config_;
   Facts facts_;
+  bool ends_ = false;  // end_pods() was called
   std::atomic<bool> settled_ = false;
   Fd restored_, stirred_;
   std::atomic<uint64_t> asked_ = 0;              // requests
@@ -107,7 +117,11 @@ class House {
   Guarded<const scheduler::Scheduler*> explaining_{nullptr};  // whom the API asks about placement, while there is one
 };
 
-// Ends every pod of this machine and takes our network away. Errors: unavailable while a daemon runs.
+// Ends every pod of this machine by its own rules, as when the machine ends, and takes our network away unless it does. Errors:
+// unavailable while a daemon runs.
+Result<void> end_pods(const Config& config, bool machine_ends);
+
+// Kills every pod of this machine and takes our network away. Errors: unavailable while a daemon runs.
 Result<void> remove_pods(const Config& config);
 
 // Begins with an empty store where the present one is damaged; the damaged one is kept beside it. Errors: unavailable while a

@@ -21,6 +21,7 @@
 #include "daemon/journal.h"
 #include "daemon/lull.h"
 #include "daemon/machine.h"
+#include "daemon/service_manager.h"
 #include "runtime/sys/clock_watch.h"
 #include "runtime/sys/memory.h"
 #include "runtime/sys/netlink.h"
@@ -56,6 +57,8 @@ void prepare_process() {
   ::umask(022);
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+constexpr const char* kPodsUnit = "coracle-pods.service";
 
 enum class Why { asked_to_end, moved, restored };  // why a house is closed
 
@@ -158,6 +161,16 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
   }
 }
 
+// The pods end before the daemon does: it knows their rules, and remembers what came of them.
+void end_pods_with(House& house, const Config& config) {
+  constexpr std::chrono::seconds kOwnTime{30};  // of the daemon's, beside the pods'
+  log_notice("main", "stopping, and so are the pods");
+  auto longest = std::chrono::microseconds(std::chrono::seconds(config.shutdown_grace_period) + kOwnTime).count();
+  sd_notify(0, ("STOPPING=1\nSTATUS=ending the pods\nEXTEND_TIMEOUT_USEC=" + std::to_string(longest)).c_str());
+  house.end_pods();
+  house.wait_for_end_of_pods([] { sd_notify(0, "WATCHDOG=1"); });
+}
+
 // One house, from its opening to its end.
 Result<Why> run_once(const Config& config, const Fd& signals) {
   SteadyTime started = system_clock().steady();
@@ -172,8 +185,12 @@ Result<Why> run_once(const Config& config, const Fd& signals) {
 
   Why why = TRY(wait_for_end(signals, *house, config.node_address.empty()));
   if (why != Why::asked_to_end) return why;
-  log_info("main", "stopping; pods go on");
-  sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");
+  if (is_to_be_stopped(kPodsUnit)) {
+    end_pods_with(*house, config);
+  } else {
+    log_info("main", "stopping; pods go on");
+    sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");
+  }
   return why;
 }
 
@@ -198,7 +215,8 @@ Usage: coracled [OPTION]...
 
   --config FILE        the configuration file (default /etc/coracle/config.yaml, where there is one)
   --check-config       read the configuration, say what is wrong with it, and end
-  --remove-pods        end all pods of this machine and remove its pod network; coracled must not be running
+  --end-pods           end all pods of this machine by their own rules, and remove its pod network; coracled must not be running
+  --remove-pods        the same at once, without a grace period
   --set-aside-damaged  check the store; if it is damaged, keep it under another name and begin an empty one; then end
   --version            print the version, and end
   --help               print this, and end
@@ -207,13 +225,14 @@ Usage: coracled [OPTION]...
 struct Options {
   std::string config = "/etc/coracle/config.yaml";
   bool is_config_given = false;
-  bool check_config = false, remove_pods = false, set_aside_damaged = false;
+  bool check_config = false, end_pods = false, remove_pods = false, set_aside_damaged = false;
 };
 
 // Reads the command line, or prints what it asks for or what is wrong with it: then the process's exit status.
 std::variant<Options, int> read_options(int argc, char** argv) {
   static const option known[] = {{"config", required_argument, nullptr, 'c'},
                                  {"check-config", no_argument, nullptr, 'k'},
+                                 {"end-pods", no_argument, nullptr, 'e'},
                                  {"remove-pods", no_argument, nullptr, 'r'},
                                  {"set-aside-damaged", no_argument, nullptr, 'a'},
                                  {"version", no_argument, nullptr, 'v'},
@@ -223,6 +242,7 @@ std::variant<Options, int> read_options(int argc, char** argv) {
   for (int read; (read = ::getopt_long(argc, argv, "h", known, nullptr)) != -1;) switch (read) {
       case 'c': out.config = optarg, out.is_config_given = true; break;
       case 'k': out.check_config = true; break;
+      case 'e': out.end_pods = true; break;
       case 'r': out.remove_pods = true; break;
       case 'a': out.set_aside_damaged = true; break;
       case 'v': std::puts("coracled " CORACLE_VERSION); return 0;
@@ -254,7 +274,8 @@ int main(int argc, char** argv) {
   }
   if (options.check_config) return 0;
   coracle::choose_log(config->log_level);
-  auto done = options.remove_pods         ? coracle::remove_pods(*config)
+  auto done = options.end_pods            ? coracle::end_pods(*config, coracle::is_machine_ending())
+              : options.remove_pods       ? coracle::remove_pods(*config)
               : options.set_aside_damaged ? coracle::set_aside_damaged(*config)
                                           : coracle::run(*config);
   if (done) return 0;

@@ -265,8 +265,8 @@ uninstall() {
     systemctl stop coracled.service coracle-pods.service || true
   fi
   stop_direct
-  if [ -x /usr/libexec/coracle/stop-pods ] && [ -x /usr/bin/coracled ]; then
-    /usr/libexec/coracle/stop-pods 10 || echo "install.sh: some pods could not be removed (above)" >&2
+  if [ -x /usr/bin/coracled ]; then
+    /usr/bin/coracled --end-pods || /usr/bin/coracled --remove-pods || echo "install.sh: some pods could not be removed (above)" >&2
   fi
   local hierarchy
   for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/unified; do

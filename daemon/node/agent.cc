@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256, kWalksAtOnce = 1;
 constexpr size_t kHooksOfPodAtOnce = 32;
+constexpr std::chrono::milliseconds kEndLook{20};
 
 Key queue_key(const std::string& uid) { return {"", uid}; }
 
@@ -54,6 +55,8 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .wanting_images = wanting_images_,
                .held_back = seams.held_back,
                .readiness_changed = [this](const std::string& ns) { look_at_held(ns); },
+               .is_dropped = seams.is_dropped,
+               .node_ends_by = [this](const json::value& pod) { return ends_by(pod); },
                .clock = seams.clock}),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
       storage_limits_(
@@ -234,6 +237,55 @@ void Agent::look_at_draining() {
 void Agent::look_at_network(const std::string& uid) {
   table_.change_existing(uid, [](RestingPod& pod) { pod.lost_network = true; });
   queue_.add(queue_key(uid));
+}
+
+// ---- the end of the node ----
+
+void Agent::end_pods(EndBudget budget) {
+  end_.with([&](auto& end) { end = End{budget, seams_.clock.steady() + budget.ordinary, std::nullopt}; });
+  for (const auto& uid : table_.uids()) queue_.add(queue_key(uid));
+}
+
+// Critical pods run until it is their turn.
+std::optional<SteadyTime> Agent::ends_by(const json::value& pod) const {
+  return end_.with([&](const auto& end) -> std::optional<SteadyTime> {
+    if (!end) return std::nullopt;
+    return is_critical(pod) ? end->critical_by : end->ordinary_by;
+  });
+}
+
+std::vector<std::string> Agent::wait_for_end_of(bool critical, const std::function<void()>& tick) {
+  constexpr std::chrono::seconds kKilled{2}, kTick{1};  // so long what is killed may take to be gone
+  SteadyTime until = end_.with([&](const auto& end) { return critical ? *end->critical_by : end->ordinary_by; }) + kKilled;
+  SteadyTime ticked = seams_.clock.steady();
+  std::map<std::string, bool> known;  // by uid: whether it is critical
+  auto is_wanted = [&](const std::string& uid) {
+    auto [found, is_new] = known.emplace(uid, false);
+    auto pod = is_new ? table_.get(uid) : std::nullopt;
+    if (pod && pod->object) found->second = is_critical(pod->object->json());
+    return found->second == critical;
+  };
+  for (;;) {
+    std::vector<std::string> left;
+    for (const auto& sandbox : seams_.runtime.sandboxes().value_or({}))
+      if (sandbox.alive && is_wanted(sandbox.id)) left.push_back(SandboxMark::from_text(sandbox.metadata).pod.text());
+    SteadyTime now = seams_.clock.steady();
+    if (left.empty() || now >= until) return left;
+    if (tick && now >= ticked + kTick) {
+      tick();
+      ticked = now;
+    }
+    wait_for(kEndLook);
+  }
+}
+
+std::vector<std::string> Agent::wait_for_end(const std::function<void()>& tick) {
+  std::vector<std::string> left = wait_for_end_of(false, tick);
+  end_.with([&](auto& end) { end->critical_by = seams_.clock.steady() + end->budget.critical; });
+  for (const auto& uid : table_.uids()) queue_.add(queue_key(uid));
+  std::vector<std::string> critical = wait_for_end_of(true, tick);
+  left.insert(left.end(), critical.begin(), critical.end());
+  return left;
 }
 
 void Agent::wait_for(std::chrono::nanoseconds span) {

@@ -47,7 +47,9 @@ struct AgentSeams {
   // What a pod that nothing runs of waits for before it may begin, "" when it may. Thread-safe. Absent: nothing ever.
   std::function<std::string(const Object& pod)> held_back;
   std::function<void(std::chrono::nanoseconds)> pause;  // while a rate is measured; absent: the caller waits
-  Informer* nodes = nullptr;                            // of this node, or all. Absent: its labels and taints are not looked at
+  // Whether the kernel drops a signal for a process that knows nothing of it. Absent: never.
+  std::function<bool(int pid, int signal)> is_dropped;
+  Informer* nodes = nullptr;  // of this node, or all. Absent: its labels and taints are not looked at
 };
 
 class Agent : public PodStreams, public NodeImages {
@@ -59,6 +61,16 @@ class Agent : public PodStreams, public NodeImages {
   // Begins. Adopts what runs, then waits for the informers on a thread of its own. Errors: directories that cannot be made.
   Result<void> start();
   void stop();  // pods go on
+
+  // The node ends: from now on nothing is started, and what runs ends by its own rules, in `budget`. Pods keep what came of them,
+  // and those that may run again do so with the next agent. Does not block. Before start(), too. Source: KEP-2000.
+  struct EndBudget {
+    std::chrono::seconds ordinary, critical;  // first all pods but those of the critical priority classes, then these
+  };
+  void end_pods(EndBudget budget);
+  // After end_pods() and start(): blocks until nothing runs, or the budget is over. `tick`, if any, is called every second or so.
+  // Returns the pods that still run, "namespace/name".
+  std::vector<std::string> wait_for_end(const std::function<void()>& tick = {});
 
   // Whether a pod of this node is ready, as far as this daemon has seen it: not what a status from before it says.
   bool ready(const std::string& uid) const { return start_order_.ready(uid); }
@@ -103,6 +115,8 @@ class Agent : public PodStreams, public NodeImages {
   void prepare_log_links();
   void run(std::stop_token stop);
   void wait_for(std::chrono::nanoseconds span);
+  std::optional<SteadyTime> ends_by(const json::value& pod) const;
+  std::vector<std::string> wait_for_end_of(bool critical, const std::function<void()>& tick);
   json::object allocatable() const;
 
   // What a stream is about: the pod as the API knows it, and its sandbox.
@@ -131,6 +145,12 @@ class Agent : public PodStreams, public NodeImages {
   NodeObject node_object_;
   StartOrder start_order_;
   Guarded<std::set<std::string>> draining_;
+  struct End {  // of the node
+    EndBudget budget;
+    SteadyTime ordinary_by;
+    std::optional<SteadyTime> critical_by;  // once it is their turn
+  };
+  Guarded<std::optional<End>> end_;
   Guarded<WantingImages> wanting_images_;
   PodWorker worker_;
   StaticPods static_pods_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod lifecycle, pure: see plan.h. `run` brings a pod up and keeps it up, `wind_down` ends it.
+// The pod lifecycle, pure: see plan.h. `run` brings a pod up and keeps it up, `wind_down` ends it, `end_with_node` does so for
+// now.
 #include "daemon/node/plan.h"
 
 #include <algorithm>
@@ -20,6 +21,10 @@ class Planner {
       plan_.past_deadline = true;
     } else {
       plan_.verdict = facts_.verdict;
+    }
+    if (plan_.verdict == Verdict::none && !facts_.deleting && facts_.node_ends_by) {
+      end_with_node();
+      return std::move(plan_);
     }
     if (plan_.verdict == Verdict::none && !facts_.deleting) bring_up();
     if (plan_.verdict != Verdict::none || facts_.deleting) wind_down();
@@ -183,21 +188,34 @@ class Planner {
   void wind_down() {
     plan_.steps.clear();
     plan_.backed_off.clear();
-    plan_.end_deadline = facts_.end_deadline;
-    if (facts_.sandbox == SandboxFact::alive) {
-      bool others_run = false;
-      for (const auto* all : {&facts_.main, &facts_.ephemeral})
-        for (const auto& container : *all) others_run |= end(container, true);
-      for (const auto& container : facts_.init)
-        if (container.role == Role::init) others_run |= end(container, true);
-      // Sidecars serve the others to their end, and each other in reverse.
-      for (auto container = facts_.init.rbegin(); container != facts_.init.rend(); ++container)
-        if (container->role == Role::sidecar) others_run |= end(*container, !others_run);
-      if (others_run) return;
-    }
-    plan_.again.reset();
+    if (end_all()) return;
     step(StepKind::release);
     if (facts_.deleting) step(StepKind::forget);
+  }
+
+  void end_with_node() {
+    plan_.initialized = facts_.initialized_before;
+    if (facts_.sandbox != SandboxFact::alive || end_all()) return;
+    plan_.verdict = end_of_what_ran();
+    plan_.ended_with_node = plan_.verdict != Verdict::none;
+    step(plan_.ended_with_node ? StepKind::release : StepKind::stop_sandbox);
+  }
+
+  // Ends what runs. Returns whether anything still does.
+  bool end_all() {
+    plan_.end_deadline = facts_.end_deadline;
+    bool any_runs = false;
+    if (facts_.sandbox == SandboxFact::alive) {
+      for (const auto* all : {&facts_.main, &facts_.ephemeral})
+        for (const auto& container : *all) any_runs |= end(container, true);
+      for (const auto& container : facts_.init)
+        if (container.role == Role::init) any_runs |= end(container, true);
+      // Sidecars serve the others to their end, and each other in reverse.
+      for (auto container = facts_.init.rbegin(); container != facts_.init.rend(); ++container)
+        if (container->role == Role::sidecar) any_runs |= end(*container, !any_runs);
+    }
+    if (!any_runs) plan_.again.reset();
+    return any_runs;
   }
 
   // Whether it still runs. `turn`: nobody whom it serves runs any more.

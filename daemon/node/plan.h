@@ -5,8 +5,10 @@
 //   desired pod + sandbox + what the worker remembers ──observe──▶ PodFacts ──plan──▶ Plan ──worker──▶ runtime
 // The grace period is the pod's: it begins when the first of its containers is told to end, and all of them end within it. Hooks
 // run at once; sidecars are told when those whom they serve have ended, or the period has. Who is told late gets two seconds.
+// When the node ends, pods end in the same way, but stay what they are: those that may run again do so when it is back.
 // Level-based: a plan is made anew from the facts at each look; steps that could not be carried out simply come again.
-// Source: Kubernetes pod lifecycle, init containers, sidecar containers (KEP-753); kubelet's computePodActions (semantics).
+// Source: Kubernetes pod lifecycle, init containers, sidecar containers (KEP-753); kubelet's computePodActions (semantics),
+// graceful node shutdown (KEP-2000).
 #pragma once
 
 #include <optional>
@@ -68,8 +70,9 @@ struct PodFacts {
   int64_t grace_seconds = 30;
   std::optional<SteadyTime> end_deadline;  // when its grace period is over, once that has begun
   std::optional<SteadyTime> active_deadline;
-  std::optional<SteadyTime> drain_until;  // Services still send it connections: nothing is told to end before
-  std::vector<ContainerFacts> init;       // with the sidecars, in order
+  std::optional<SteadyTime> node_ends_by;  // the node ends: nothing is started, and what runs is ended by then
+  std::optional<SteadyTime> drain_until;   // Services still send it connections: nothing is told to end before
+  std::vector<ContainerFacts> init;        // with the sidecars, in order
   std::vector<ContainerFacts> main, ephemeral;
   SteadyTime now;
 };
@@ -81,6 +84,7 @@ enum class StepKind : uint8_t {
   terminate,     // send its stop signal; grace_seconds from now
   kill,
   discard_sandbox,  // a dead one, to be replaced
+  stop_sandbox,     // the node ends: give the sandbox back; the pod goes on with another when the node is back
   release,          // everything has ended: keep the results, give back the sandbox, its network and its volumes
   forget,           // released and deleted: remove the pod from the API, and what is left of it here
 };
@@ -99,6 +103,7 @@ struct Plan {
   bool initialized = false;             // all init containers are done, sidecars started
   std::vector<std::string> backed_off;  // containers that wait out their CrashLoopBackOff
   bool past_deadline = false;
+  bool ended_with_node = false;            // what it ended as, it did because the node ends
   std::optional<SteadyTime> end_deadline;  // as in the facts, or it begins now
   std::optional<SteadyTime> again;         // look again then, if nothing happens before
 };

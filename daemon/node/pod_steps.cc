@@ -34,6 +34,7 @@ Result<void> PodSync::apply(const Step& step) {
     case StepKind::terminate:
     case StepKind::kill: return stop_container(step);
     case StepKind::discard_sandbox: return discard_sandbox();
+    case StepKind::stop_sandbox: return stop_sandbox();
     case StepKind::release: return release();
     case StepKind::forget: return forget();
   }
@@ -183,6 +184,10 @@ Result<void> PodSync::stop_container(const Step& step) {
   } else if (step.kind == StepKind::terminate) {
     stopping.terminated = true;
     int signal = signal_number(record->mark.stop_signal).value_or(15);
+    if (is_in_vain(*record, signal)) {
+      stopping.killed = true;
+      return unless_ended(seams_.runtime.kill_container(uid_, record->id())).wrap("kill container " + step.container);
+    }
     TRY(unless_ended(seams_.runtime.signal_container(uid_, record->id(), signal)).wrap("stop container " + step.container));
   } else {
     stopping.terminated = stopping.killed = true;
@@ -190,6 +195,17 @@ Result<void> PodSync::stop_container(const Step& step) {
   }
   again_at(stopping.deadline);
   return {};
+}
+
+// The node does not wait a whole grace period for what cannot hear its signal: a shell without a trap, a server without a
+// handler.
+bool PodSync::is_in_vain(const ContainerRecord& record, int signal) const {
+  if (!seams_.is_dropped || !seams_.node_ends_by(pod())) return false;
+  auto sandbox = seams_.runtime.sandbox(uid_);
+  if (!sandbox) return false;
+  for (const auto& container : sandbox->containers)
+    if (container.id == record.id() && container.running) return seams_.is_dropped(container.pid, signal);
+  return false;
 }
 
 void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook,
@@ -214,6 +230,10 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
 
 Result<void> PodSync::discard_sandbox() {
   event(false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  return stop_sandbox();
+}
+
+Result<void> PodSync::stop_sandbox() {
   seams_.probes.forget_pod(uid_);
   TRY(remove_sandbox());
   record_.network_known = record_.initialized = false;

@@ -87,7 +87,7 @@ Result<Outcome> PodSync::run() {
   refresh_volumes();
   wait_for_others();
   wait_for_rules();
-  Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady()));
+  Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady(), seams_.node_ends_by(pod())));
   take_verdict(plan);
   auto applied = apply(plan);
   if (forgotten_) return Outcome{};
@@ -366,6 +366,10 @@ void PodSync::take_verdict(const Plan& plan) {
   record_.initialized = plan.initialized || (record_.initialized && (plan.verdict != Verdict::none || deleting()));
   if (record_.verdict != Verdict::none || plan.verdict == Verdict::none) return;
   record_.verdict = plan.verdict;
+  if (plan.ended_with_node && plan.verdict == Verdict::failed) {
+    record_.verdict_reason = "Terminated";
+    record_.verdict_message = "Pod was terminated in response to imminent node shutdown.";
+  }
   if (!plan.past_deadline) return;
   record_.verdict_reason = "DeadlineExceeded";
   record_.verdict_message = "Pod was active on the node longer than the specified deadline";

@@ -98,7 +98,9 @@ class PodSync {
   void config_error(const ContainerRef& container, ContainerRecord& record, std::string reason, const Error& error);
   void begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook, std::chrono::seconds timeout);
   Result<void> stop_container(const Step& step);
+  bool is_in_vain(const ContainerRecord& record, int signal) const;
   Result<void> discard_sandbox();
+  Result<void> stop_sandbox();
   Result<void> remove_sandbox();
   Result<void> release();
   Result<void> forget();

@@ -142,7 +142,32 @@ void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock)
   }
 }
 
-PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now) {
+namespace {
+
+void bound(std::optional<SteadyTime>& moment, SteadyTime latest) {
+  if (moment) moment = std::min(*moment, latest);
+}
+
+void end_by(PodFacts& facts, SteadyTime latest) {
+  facts.node_ends_by = latest;
+  auto left = std::chrono::ceil<std::chrono::seconds>(latest - facts.now).count();
+  facts.grace_seconds = std::min(facts.grace_seconds, std::max<int64_t>(left, 1));
+  bound(facts.end_deadline, latest);
+  bound(facts.drain_until, latest);
+  for (auto* all : {&facts.init, &facts.main, &facts.ephemeral})
+    for (ContainerFacts& container : *all)
+      if (container.stopping) container.stopping->deadline = std::min(container.stopping->deadline, latest);
+}
+
+}  // namespace
+
+bool is_critical(const json::value& pod) {
+  constexpr int64_t kSystemCritical = 2'000'000'000;  // the least priority of those two classes
+  return get_int(pod, "spec.priority") >= kSystemCritical;
+}
+
+PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
+                  std::optional<SteadyTime> node_ends_by) {
   PodFacts facts;
   facts.sandbox = record.sandbox;
   facts.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
@@ -164,6 +189,7 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
     if (const ContainerRecord* found = record.find(container.name))
       facts.ephemeral.push_back(container_facts(*found, container, pod));
   facts.initialized_before = std::any_of(facts.main.begin(), facts.main.end(), [](const auto& c) { return c.in_sandbox; });
+  if (node_ends_by) end_by(facts, *node_ends_by);
   return facts;
 }
 

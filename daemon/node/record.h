@@ -103,7 +103,12 @@ struct PodRecord {
 // last states, readiness, the start time, an end that was decided.
 void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock);
 
-PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now);
+// `node_ends_by`: see PodFacts; no period of the pod's goes on after it.
+PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
+                  std::optional<SteadyTime> node_ends_by = std::nullopt);
+
+// What may end last, and what is never evicted: system-cluster-critical and system-node-critical. Source: KEP-2000.
+bool is_critical(const json::value& pod);
 
 // What of a container's definition may change while it runs: when this does, it is restarted.
 std::string definition_of(const json::value& container);

@@ -16,7 +16,6 @@ namespace coracle::node {
 namespace {
 
 constexpr std::string_view kResource = "ephemeral-storage";
-constexpr int64_t kSystemCritical = 2'000'000'000;  // priority of system-cluster-critical: such pods are never evicted
 
 bool is_on_disk(const json::value& volume) { return find(volume, "emptyDir") && get_string(volume, "emptyDir.medium").empty(); }
 
@@ -138,8 +137,8 @@ StorageLimits::StorageLimits(const AgentConfig& config, PodTable& table, runtime
 
 bool StorageLimits::is_limited(const std::string& uid, const DesiredPod& pod) {
   if (pod.storage_limited == false) return false;  // of most, and told without looking inside
-  bool is_critical = pod.is_static || (pod.object && get_int(pod.object->json(), "spec.priority") >= kSystemCritical);
-  if (!pod.object || !pod.admitted || pod.gone || is_critical || pod.object->deleting() || ends_by_itself(pod.object->json()))
+  bool stays = pod.is_static || (pod.object && is_critical(pod.object->json()));
+  if (!pod.object || !pod.admitted || pod.gone || stays || pod.object->deleting() || ends_by_itself(pod.object->json()))
     return false;
   if (pod.storage_limited) return true;
   bool limited = has_storage_limits(pod.object->json());

@@ -82,6 +82,8 @@ struct WorkerSeams {
   Guarded<WantingImages>& wanting_images;
   std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
   std::function<void(const std::string& ns)> readiness_changed;
+  std::function<bool(int pid, int signal)> is_dropped;                            // see AgentSeams
+  std::function<std::optional<SteadyTime>(const json::value& pod)> node_ends_by;  // see PodFacts
   const Clock& clock;
 };
 

@@ -329,4 +329,19 @@ std::optional<uint64_t> namespace_flag(const std::string& oci_name) {
   return found->second;
 }
 
+bool is_dropped(int pid, int signal) {
+  if (signal < 1 || signal > 64 || signal == SIGKILL || signal == SIGSTOP) return false;
+  auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+  if (!status) return false;
+  bool is_first = false;
+  uint64_t known = 0;  // signals with a handler, and ignored ones
+  for (std::string_view line : split(*status, '\n')) {
+    std::string_view value = line.substr(std::min(line.size(), line.find(':') + 1));
+    if (line.starts_with("NSpid:")) is_first = trim(value).ends_with("\t1");
+    if (line.starts_with("SigCgt:") || line.starts_with("SigIgn:"))
+      known |= std::strtoull(std::string(trim(value)).c_str(), nullptr, 16);
+  }
+  return is_first && !(known >> (signal - 1) & 1);
+}
+
 }  // namespace coracle::sys

@@ -81,6 +81,11 @@ Result<int> own_oom_score();               // /proc/self/oom_score_adj
 Result<void> set_own_oom_score(int score);
 Result<std::string> boot_id();  // changes with every boot
 
+// Whether the kernel drops a signal that the process knows nothing of: the first one of a process namespace gets only those that
+// it has a handler for, SIGKILL and SIGSTOP from outside apart. One that has said to ignore the signal is no such case, nor is
+// who is not there. Source: pid_namespaces(7).
+bool is_dropped(int pid, int signal);
+
 // Numbers of system calls, namespaces and signals by name.
 std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"
 std::optional<uint64_t> namespace_flag(const std::string& oci_name);  // "network" → CLONE_NEWNET

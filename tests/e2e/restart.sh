@@ -108,3 +108,54 @@ check "--remove-pods ends them all" in_ns "$coracled" --config "$T/etc/config.ya
 expect "… and leaves no mount, link or process" "" ours
 start_daemon
 check "they come back with the daemon" until_true 30 running
+
+# ---- the end of the machine: by the pods' own rules ----
+
+k delete pod steady quiet mounts --wait=false >/dev/null
+k apply -f - >/dev/null <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: ordered}
+spec:
+  initContainers:
+  - name: sidecar
+    image: "localhost/busybox:latest"
+    restartPolicy: Always
+    command: [sh, -c, 'trap "echo sidecar >>/seen/order; exit 3" TERM; while :; do sleep 0.1; done']
+    volumeMounts: [{name: seen, mountPath: /seen}]
+  containers:
+  - name: main
+    image: "localhost/busybox:latest"
+    command: [sh, -c, 'trap "echo main >>/seen/order; exit 7" USR1; echo up >/seen/up; while :; do sleep 0.1; done']
+    lifecycle: {stopSignal: SIGUSR1, preStop: {exec: {command: [sh, -c, 'echo hook >>/seen/order']}}}
+    volumeMounts: [{name: seen, mountPath: /seen}]
+  os: {name: linux}
+  volumes: [{name: seen, hostPath: {path: "$T/seen", type: DirectoryOrCreate}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: done}
+spec:
+  restartPolicy: Never
+  containers: [{name: main, image: "localhost/busybox:latest", command: [sh, -c, 'trap "exit 0" TERM; touch /seen/done; while :; do sleep 0.1; done'], volumeMounts: [{name: seen, mountPath: /seen}]}]
+  volumes: [{name: seen, hostPath: {path: "$T/seen", type: DirectoryOrCreate}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: deaf}
+spec:
+  terminationGracePeriodSeconds: 600
+  containers: [{name: main, image: "localhost/busybox:latest", command: [sh, -c, 'while :; do sleep 1000; done']}]
+Y
+check "three pods run" until_true 20 eval "[ -e $T/seen/up ] && [ -e $T/seen/done ] && [ \"\$(k get pods ordered done deaf -o 'jsonpath={.items[*].status.phase}')\" = 'Running Running Running' ]"
+refused() { ! in_ns "$coracled" --config "$T/etc/config.yaml" --end-pods >"$T/end.log" 2>&1 && grep -q 'is coracled still running' "$T/end.log"; }
+check "--end-pods leaves a running daemon's pods alone, and says so" refused
+stop_daemon
+check "--end-pods ends them, and waits for none that cannot hear its signal" in_ns timeout 30 "$coracled" --config "$T/etc/config.yaml" --end-pods
+expect "… hook, main, sidecar: in this order" "hook main sidecar" eval "tr '\n' ' ' <$T/seen/order | sed 's/ \$//'"
+expect "… and leaves no mount, link or process" "" ours
+start_daemon
+check "what may run again does" until_true 30 eval "[ \"\$(k get pods ordered deaf -o 'jsonpath={.items[*].status.phase}')\" = 'Running Running' ] && [ \"\$(k get pod ordered -o 'jsonpath={.status.containerStatuses[0].restartCount}')\" = 1 ]"
+expect "… and its exit code is known" 7 k get pod ordered -o 'jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}'
+expect "what was done is done" "Succeeded 0" k get pod done -o 'jsonpath={.status.phase} {.status.containerStatuses[0].state.terminated.exitCode}'
+k delete pod ordered done deaf --grace-period=0 --force --wait=false >/dev/null 2>&1

@@ -32,7 +32,7 @@ if command -v systemd-analyze >/dev/null; then
 else
   ok "systemd-analyze verify # SKIP systemd-analyze is not here"
 fi
-for script in install.sh packages.sh stop-pods sysctls; do
+for script in install.sh packages.sh sysctls; do
   check "$script is good $(head -n 1 "$source/systemd/$script")" "$([ "$script" = install.sh ] && echo bash || echo sh)" -n "$source/systemd/$script"
 done
 # The machine's settings, played by files.

@@ -276,6 +276,81 @@ TEST_F(AgentTest, the_grace_period_is_the_pods) {
   EXPECT_FALSE(client_.find(kPod, {"default", "web"}));
 }
 
+TEST_F(AgentTest, when_the_node_ends_pods_end_and_come_back_with_it) {
+  boot();
+  put_pod(kOne);
+  put_pod(std::string(kOne) + R"(,"restartPolicy":"Never")", "once");
+  put_pod(std::string(kOne) + R"(,"restartPolicy":"OnFailure")", "job");
+  ASSERT_EQ(state(), "Running");
+  agent_->end_pods({seconds(50), seconds(10)});
+  settle();
+  EXPECT_TRUE(runtime_.sandboxes()->empty());
+  EXPECT_EQ(agent_->wait_for_end(), std::vector<std::string>());
+  EXPECT_EQ(state(), "Terminated Error 143") << "what came of it is known";
+  EXPECT_EQ(condition("Ready"), "False");
+  EXPECT_EQ(phase("once"), "Failed");
+  EXPECT_EQ(get_string(pod("once"), "status.reason"), "Terminated");
+  put_pod(kOne, "late");
+  advance(seconds(30));
+  EXPECT_TRUE(runtime_.sandboxes()->empty()) << "nothing is started";
+  boot();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(restarts(), 1);
+  json::value shown = pod();
+  EXPECT_EQ(get_int(*status_of(shown, "a"), "lastState.terminated.exitCode"), 143);
+  EXPECT_EQ(state("a", "job"), "Running");
+  EXPECT_EQ(state("a", "late"), "Running");
+  EXPECT_EQ(phase("once"), "Failed");
+}
+
+TEST_F(AgentTest, the_end_of_the_node_does_not_wait_for_what_cannot_hear_its_signal) {
+  runtime_.script("a", {.ignores_signals = true});
+  is_dropped_ = [](int, int signal) { return signal == 15; };
+  boot();
+  put_pod(kOne);
+  put_pod(kOne, "deleted");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "deleted"}, {}));
+  settle();
+  EXPECT_TRUE(runtime_calls("kill_container").empty()) << "a pod that is deleted has its time";
+  std::string id = uid();
+  agent_->end_pods({seconds(50), seconds(10)});
+  settle();
+  EXPECT_EQ(runtime_calls("kill_container"), std::vector<std::string>{"kill_container " + id + " a-0"});
+}
+
+TEST_F(AgentTest, the_end_of_the_node_bounds_the_grace_of_its_pods_and_spares_critical_ones) {
+  runtime_.script("a", {.ignores_signals = true});
+  boot();
+  put_pod(std::string(kOne) + R"(,"terminationGracePeriodSeconds":300)");
+  put_pod(std::string(kOne) + R"(,"terminationGracePeriodSeconds":300)", "leaving");
+  put_pod(std::string(kOne) + R"(,"terminationGracePeriodSeconds":3)", "quick");
+  put_pod(R"("priority":2000000000,"containers":[{"name":"c","image":"web:1"}])", "critical");
+  ASSERT_TRUE(client_.remove(kPod, {"default", "leaving"}, {}));
+  settle();
+  std::string slow = uid(), leaving = uid("leaving"), quick = uid("quick"), critical = uid("critical");
+  agent_->end_pods({seconds(20), seconds(10)});
+  settle();
+  advance(seconds(3));
+  EXPECT_EQ(runtime_calls("kill_container"), std::vector<std::string>{"kill_container " + quick + " a-0"});
+  advance(seconds(16));
+  EXPECT_TRUE(runtime_.sandbox_spec(slow));
+  EXPECT_TRUE(runtime_.sandbox_spec(leaving));
+  advance(seconds(1));
+  EXPECT_FALSE(runtime_.sandbox_spec(slow)) << "the budget is over";
+  EXPECT_FALSE(runtime_.sandbox_spec(leaving));
+  EXPECT_TRUE(runtime_calls("signal_container " + critical).empty()) << "it is not its turn";
+  int ticks = 0;
+  {
+    std::jthread time([&](std::stop_token stop) {
+      for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(10))) clock_.advance(seconds(1));
+    });
+    EXPECT_EQ(agent_->wait_for_end([&] { ++ticks; }), std::vector<std::string>{"default/critical"}) << "nobody has looked at it";
+  }
+  EXPECT_GT(ticks, 0);
+  settle();
+  EXPECT_FALSE(runtime_.sandbox_spec(critical));
+}
+
 TEST_F(AgentTest, a_pod_gone_from_the_api_is_stopped) {
   boot();
   put_pod(kOne);

@@ -108,7 +108,8 @@ class Machine : public ::testing::Test {
                                                 .hooks = hooks_.executor(),
                                                 .walks = walks_.executor(),
                                                 .held_back = held_back_,
-                                                .pause = pause_},
+                                                .pause = pause_,
+                                                .is_dropped = is_dropped_},
                                      network_);
     ASSERT_TRUE(agent_->adopt());
     for (auto& informer : informers_) ASSERT_TRUE(informer->start());
@@ -186,6 +187,7 @@ class Machine : public ::testing::Test {
   Tasks pulls_, hooks_, walks_;
   std::function<std::string(const Object& pod)> held_back_;
   std::function<void(std::chrono::nanoseconds)> pause_;
+  std::function<bool(int, int)> is_dropped_;
   std::mutex network_calls_;  // where workers are many
   std::vector<std::string> attached_;
   std::vector<HostPort> host_ports_;

@@ -56,8 +56,8 @@ PodFacts with(PodFacts facts, F&& change) {
 }
 
 std::string text(const Plan& plan) {  // "create_sandbox start:a … -> failed"
-  static const char* const kNames[] = {"create_sandbox", "start",           "run_pre_stop", "terminate",
-                                       "kill",           "discard_sandbox", "release",      "forget"};
+  static const char* const kNames[] = {"create_sandbox",  "start",        "run_pre_stop", "terminate", "kill",
+                                       "discard_sandbox", "stop_sandbox", "release",      "forget"};
   std::string out;
   for (const auto& step : plan.steps) {
     if (!out.empty()) out += ' ';
@@ -81,6 +81,7 @@ constexpr auto kSidecar = Role::sidecar;
 constexpr auto kMain = Role::main;
 
 void deleted(PodFacts& facts) { facts.deleting = true; }
+void node_ends(PodFacts& facts) { facts.node_ends_by = kNow + seconds(60); }
 
 TEST(Plan, does_what_the_lifecycle_asks) {
   struct Row {
@@ -194,6 +195,22 @@ TEST(Plan, does_what_the_lifecycle_asks) {
        "terminate:a/30"},
       {"a new image", pod(kAlive, {with(running("a"), [](auto& c) { c.ailment = Ailment::definition_changed; })}),
        "terminate:a/30"},
+
+      {"the node ends: what runs is told", with(pod(kAlive, {running("a")}, {running("s", kSidecar)}), node_ends),
+       "terminate:a/30"},
+      {"with its hook", with(pod(kAlive, {with(running("a"), [](auto& c) { c.has_pre_stop = true; })}), node_ends),
+       "run_pre_stop:a/30"},
+      {"sidecars after main", with(pod(kAlive, {ended("a", 143)}, {running("s", kSidecar)}), node_ends), "terminate:s/30"},
+      {"nothing is started", with(pod(kAlive, {running("a"), fresh("b")}), node_ends), "terminate:a/30"},
+      {"what has not begun stays so", with(pod(kAbsent, {fresh("a")}), node_ends), ""},
+      {"a dead sandbox stays, too", with(pod(kDead, {lost(running("a"))}), node_ends), ""},
+      {"what may run again does so later", with(pod(kAlive, {ended("a", 143)}), node_ends), "stop_sandbox"},
+      {"a job that failed may, too", with(pod(kAlive, {ended("a", 143, kMain, kOnFailure)}), node_ends), "stop_sandbox"},
+      {"a job that was done is done", with(pod(kAlive, {ended("a", 0, kMain, kOnFailure)}), node_ends), "release -> succeeded"},
+      {"what may not has failed", with(pod(kAlive, {ended("a", 143, kMain, kNever)}), node_ends), "release -> failed"},
+      {"an init container that was cut off", with(pod(kAlive, {fresh("a")}, {ended("i", 143, kInit, kOnFailure)}), node_ends),
+       "stop_sandbox"},
+      {"a deletion goes on", with(with(pod(kAlive, {ended("a", 0)}), deleted), node_ends), "release forget"},
 
       {"the deadline", with(pod(kAlive, {running("a")}), [](auto& f) { f.active_deadline = kNow; }), "terminate:a/30 -> failed"},
       {"refused", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.verdict = Verdict::failed; }), "release -> failed"},

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +79,44 @@ int check_closed_memory() {
   int status = 0;
   ::waitpid(child, &status, 0);
   return wrong + (status != 0);
+}
+
+// A child that is the first of its process namespace, and does `setting` before it says so. Needs root.
+template <typename F>
+pid_t first_process(F&& setting) {
+  int ready[2];
+  EXPECT_EQ(::pipe(ready), 0);
+  pid_t child = pid_t(::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) {
+    setting();
+    (void)!::write(ready[1], "x", 1);
+    for (;;) ::pause();
+  }
+  char byte;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  ::close(ready[0]), ::close(ready[1]);
+  return child;
+}
+
+TEST(Process, knows_whose_signals_the_kernel_drops) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  EXPECT_FALSE(is_dropped(::getpid(), SIGTERM)) << "no first process";
+  EXPECT_FALSE(is_dropped(1 << 30, SIGTERM)) << "nobody";
+  auto ask = [](auto&& setting, int signal) {
+    pid_t child = first_process(setting);
+    bool dropped = is_dropped(child, signal);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    return dropped;
+  };
+  auto nothing = [] {};
+  EXPECT_TRUE(ask(nothing, SIGTERM));
+  EXPECT_TRUE(ask(nothing, SIGRTMAX));
+  EXPECT_FALSE(ask(nothing, SIGKILL));
+  EXPECT_FALSE(ask(nothing, 0));
+  EXPECT_FALSE(ask([] { ::signal(SIGTERM, [](int) {}); }, SIGTERM));
+  EXPECT_TRUE(ask([] { ::signal(SIGTERM, [](int) {}); }, SIGUSR2));
+  EXPECT_FALSE(ask([] { ::signal(SIGTERM, SIG_IGN); }, SIGTERM)) << "it wants to be let be";
 }
 
 TEST(Process, closes_its_memory) {
