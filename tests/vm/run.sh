@@ -113,18 +113,20 @@ spec:
   containers:
   - name: c
     image: localhost/busybox:latest
-    command: [sh, -c, 'trap \"sleep 2; date >>/data/closed; sync; exit 0\" TERM; date >>/data/opened; while :; do sleep 1 & wait \$!; done']
+    command: [sh, -c, 'trap \"sleep 2; date >>/data/closed; sync; exit 5\" TERM; date >>/data/opened; while :; do sleep 1 & wait \$!; done']
     volumeMounts: [{name: data, mountPath: /data}]
   volumes: [{name: data, hostPath: {path: /root/data}}]
 Y
 until_true 60 test -s /root/data/opened" || diagnose
 check "systemctl stop coracle-pods ends all in good order" 120 'systemctl stop coracle-pods && is "$(systemctl is-active coracled)" inactive && is "$(wc -l </root/data/closed)" 1 && ! pgrep -x coracle-pause && ! [ -e $pods_cgroup ]'
 check "… and systemctl start coracled brings all back" 180 'systemctl start coracled && until_true 60 ready && until_true 100 hello_runs && until_true 60 hello_answers && until_true 60 eval "[ \$(wc -l </root/data/opened) = 2 ]"' || diagnose
+check "… and what came of them is known" 30 'until_true 20 eval "is \"\$(of_pod database \"{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.exitCode}\")\" \"1 5\""' || diagnose
 on 30 'systemctl --no-block reboot' >/dev/null 2>&1
 "$vm/vm.py" wait-off "$T" 300 || not_ok "the machine goes down"
 boot
 check "after a reboot the pods come back" 400 'until_true 120 ready && until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 check "… and the shutdown had ended them in good order" 60 'is "$(wc -l </root/data/closed)" 2'
+check "… and remembered what came of them" 60 'until_true 40 eval "is \"\$(of_pod database \"{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.exitCode}\")\" \"2 5\""' || diagnose
 check "… and the node has the address that came after the daemon's start" 60 'until_true 40 eval "coraclectl get nodes -o wide | grep -qw 10.0.2.15"' || diagnose
 
 # ---- power cuts ----
