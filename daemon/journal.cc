@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "daemon/text_log.h"
 
 namespace coracle {
 namespace {
@@ -42,6 +45,13 @@ bool is_journal() {
 
 }  // namespace
 
-void choose_log(LogLevel level) { set_log_sink(is_journal() ? LogSink(to_journal) : LogSink(), level); }
+void choose_log(LogLevel level) {
+  if (is_journal()) return set_log_sink(to_journal, level);
+  constexpr size_t kFileBytesMax = 8 << 20;
+  auto text = std::make_shared<TextLog>(STDERR_FILENO, kFileBytesMax, std::vector<int>{STDOUT_FILENO});
+  set_log_sink([text](LogLevel level, std::string_view room, std::string_view what,
+                      LogFields fields) { text->write(level, room, what, fields); },
+               level);
+}
 
 }  // namespace coracle

@@ -7,7 +7,7 @@
 namespace coracle {
 
 // For the whole process, from now on. A line becomes MESSAGE, PRIORITY, CORACLE_ROOM and one CORACLE_<FIELD> per field
-// (systemd.journal-fields(7)); without a journal it is text.
+// (systemd.journal-fields(7)); without a journal it is text, and a file is kept from growing for ever: see text_log.h.
 void choose_log(LogLevel level);
 
 }  // namespace coracle

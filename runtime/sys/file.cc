@@ -122,6 +122,11 @@ Result<Fd> open_no_links(const Fd& root, const std::string& path, int flags, mod
 
 Result<Fd> open_directory(const std::string& path) { return open(path, O_RDONLY | O_DIRECTORY); }
 
+Result<void> duplicate_onto(const Fd& fd, int number) {
+  if (::dup2(fd.get(), number) < 0) return Error::from_errno("duplicate a file descriptor");
+  return {};
+}
+
 Result<Fd> duplicate(const Fd& fd) {
   Fd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
   if (!copy) return Error::from_errno("duplicate descriptor");
