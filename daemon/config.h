@@ -17,7 +17,7 @@ inline constexpr const char *kLogDir = "/var/log/pods", *kLogLinksDir = "/var/lo
 
 struct Config {
   // Who this node is.
-  std::string node_name;     // nodeName: "" = the host's name, lower case
+  std::string node_name;     // nodeName: "" = the host's name, lower case, at the first start
   std::string node_address;  // nodeAddress: "" = the address of the default route, else the first global one, else 127.0.0.1
 
   // The API.

@@ -189,8 +189,21 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
     if (house->events_) house->events_->post(store_full_event(usage, house->facts_.node_name));
   };
   house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", std::move(options)));
+  if (config.node_name.empty()) TRY(house->keep_node_name());
   TRY(house->furnish());
   return house;
+}
+
+Result<void> House::keep_node_name() {
+  std::string machine_id(trim(sys::read_file("/etc/machine-id").value_or("")));
+  std::vector<json::value> nodes;
+  engine::ListPage page = TRY(engine_->list(kNode, {}));
+  for (const ObjectPtr& node : page.items) nodes.push_back(node->json());
+  std::string kept = node_name_of(nodes, machine_id, facts_.node_name);
+  if (kept != facts_.node_name)
+    log_notice("main", "the host has another name; the node keeps its own", {{"host", facts_.node_name}, {"node", kept}});
+  facts_.node_name = kept;
+  return {};
 }
 
 Result<void> House::furnish() {

@@ -86,6 +86,7 @@ class House {
 
  private:
   House(const Config& config, Facts facts) : config_(config), facts_(std::move(facts)) {}
+  Result<void> keep_node_name();
   Result<void> furnish();
   controller::Config controller_config() const;
   void make_deciders();

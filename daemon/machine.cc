@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "runtime/oci/defaults.h"
@@ -31,6 +33,17 @@ Result<std::string> host_name() {
     return Error(Code::invalid, "the host's name " + coracle::quoted(lower) +
                                     " cannot name a node (letters, digits, '-' and '.'); set nodeName");
   return lower;
+}
+
+std::string node_name_of(const std::vector<json::value>& nodes, std::string_view machine_id, const std::string& host) {
+  std::optional<std::pair<std::string, std::string>> first;  // when it was made, and its name
+  for (const json::value& node : nodes) {
+    if (machine_id.empty() || get_string(node, "status.nodeInfo.machineID") != machine_id) continue;
+    std::pair<std::string, std::string> its(get_string(node, "metadata.creationTimestamp"), get_string(node, "metadata.name"));
+    if (its.second == host) return host;
+    if (!first || its < *first) first = std::move(its);
+  }
+  return first ? first->second : host;
 }
 
 Result<std::string> host_address() {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "runtime/base/units.h"
 
@@ -11,6 +14,11 @@ namespace coracle {
 
 // The host's name as Kubernetes names nodes: lower case, a DNS-1123 subdomain. Errors: invalid when it cannot be one.
 Result<std::string> host_name();
+
+// The name of this machine's node, of which the host's name says `host`: that under which the machine registered first, since its
+// pods are bound to it, whatever the host has been called since. `nodes`: Node objects. `machine_id`: of /etc/machine-id; "" is
+// nobody's.
+std::string node_name_of(const std::vector<json::value>& nodes, std::string_view machine_id, const std::string& host);
 
 // The IPv4 address by which others reach this machine: that of the default route's link, else the first global one that is
 // not ours (links named coracle…), else 127.0.0.1: a machine without a network is one that works by itself.
