@@ -62,12 +62,14 @@ constexpr const char* kPodsUnit = "coracle-pods.service";
 
 enum class Why { asked_to_end, moved, restored };  // why a house is closed
 
-// The address that the machine has now, if it is another than the house's. None counts for nothing: a cable that is pulled
-// comes back, and what is on this machine reaches us by loopback.
+// The address that the machine has now, if it is another than the house's. Has it lost that and has no other, a house that begins
+// now takes the pods' gateway, by which pods reach the API all the same.
 std::optional<std::string> moved_to(const House& house) {
   auto now = host_address();
-  if (!now || *now == house.node_address() || now->starts_with("127.")) return std::nullopt;
-  return *now;
+  if (!now || *now == house.node_address()) return std::nullopt;
+  const bool is_none = now->starts_with("127.");
+  if (is_none && has_address(house.node_address()).value_or(true)) return std::nullopt;  // the gateway, or one that we do not choose
+  return is_none ? "none" : *now;
 }
 
 // A moment that is waited for; nothing: none is.
