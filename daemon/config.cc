@@ -256,6 +256,7 @@ Result<void> apply_config(Config& config, std::string_view yaml_text) {
 
 Result<Config> read_config(const std::string& path, const std::string& vendor_path) {
   Config config;
+  config.path = path;
   for (const std::string& file : {vendor_path, path}) {
     auto text = sys::read_file(file);
     if (!text) {

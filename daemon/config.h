@@ -16,6 +16,8 @@ namespace coracle {
 inline constexpr const char *kLogDir = "/var/log/pods", *kLogLinksDir = "/var/log/containers";
 
 struct Config {
+  std::string path;  // the file that it was read from, if it is there; no setting
+
   // Who this node is.
   std::string node_name;     // nodeName: "" = the host's name, lower case, at the first start
   std::string node_address;  // nodeAddress: "" = the address of the default route, else the first global one, else 127.0.0.1

@@ -69,6 +69,28 @@ engine::Options engine_options(bool set_aside_damaged = false) {
   return options;
 }
 
+// The settings about registries, read again for each pull: who adds one need not start the daemon anew. What cannot be read
+// leaves them as they were.
+class RegistrySource {
+ public:
+  explicit RegistrySource(const Config& config)
+      : path_(config.path), last_(std::make_shared<Guarded<runtime::RegistrySettings>>(settings_of(config))) {}
+
+  runtime::RegistrySettings operator()() const {
+    if (!path_.empty()) {
+      auto now = read_config(path_);
+      if (now) last_->with([&](auto& last) { last = settings_of(*now); });
+      else log_warning("main", "the settings of registries stay as they were", {{"why", now.error().text()}});
+    }
+    return last_->with([](const auto& last) { return last; });
+  }
+
+ private:
+  static runtime::RegistrySettings settings_of(const Config& config) { return {config.insecure_registries, config.mirrors}; }
+  std::string path_;
+  std::shared_ptr<Guarded<runtime::RegistrySettings>> last_;
+};
+
 runtime::Config runtime_config(const Config& config) {
   runtime::Config to;
   to.state_dir = config.state_dir + "/runtime";
@@ -77,8 +99,7 @@ runtime::Config runtime_config(const Config& config) {
   to.image_program = config.image_program;
   to.cgroup_root = config.cgroup_root;
   to.cgroup_unit = "system.slice/coracle-pods.service";  // which systemd delegates to us
-  to.insecure_registries = config.insecure_registries;
-  to.mirrors = config.mirrors;
+  to.registries = RegistrySource(config);
   return to;
 }
 

@@ -247,6 +247,11 @@ class Runtime {
   virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
 };
 
+struct RegistrySettings {
+  std::vector<std::string> insecure;                        // host[:port] spoken to over http, or without verifying
+  std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs tried first
+};
+
 struct Config {
   std::string state_dir;      // /var/lib/coracle/runtime: images, snapshots, records
   std::string run_dir;        // /run/coracle: sockets
@@ -254,8 +259,7 @@ struct Config {
   std::string image_program;  // coracle-image
   std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found
   std::string cgroup_unit;    // … here, where it is there: system.slice/coracle-pods.service; else at the top
-  std::vector<std::string> insecure_registries;             // hosts spoken to over http, or without verifying
-  std::map<std::string, std::vector<std::string>> mirrors;  // registry → base URLs tried first
+  std::function<RegistrySettings()> registries;  // asked before each pull, from any thread; absent: none
 };
 
 // Opens the state, finds what runs, prepares the cgroup. Errors: with the step named.

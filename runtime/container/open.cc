@@ -12,8 +12,7 @@ namespace coracle::runtime {
 Result<std::unique_ptr<Runtime>> open(const Config& config) {
   image::Options options;
   options.state_dir = config.state_dir + "/images";
-  options.insecure_registries = config.insecure_registries;
-  options.mirrors = config.mirrors;
+  options.registries = config.registries;
   options.worker_program = config.image_program;
   auto store = TRY(image::make_store(options).wrap("image store"));
   image::Snapshots& snapshots = store->snapshots();

@@ -453,8 +453,10 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
   Job job;
   job.name = text;
   job.credentials = credentials;
-  job.insecure_registries = options_.insecure_registries;
-  job.mirrors = options_.mirrors;
+  runtime::RegistrySettings registries;
+  if (options_.registries) registries = options_.registries();
+  job.insecure_registries = std::move(registries.insecure);
+  job.mirrors = std::move(registries.mirrors);
   job.retry_delay = options_.retry_delay;
   std::vector<runtime::Image> images = TRY(run(std::move(job), nullptr, progress, stop));
   if (images.size() != 1) return Error(Code::internal, "pull " + reference.text() + ": coracle-image brought no image");

@@ -19,7 +19,7 @@
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,10 +30,9 @@
 namespace coracle::image {
 
 struct Options {
-  std::string state_dir;                                    // made when absent, 0700
-  std::vector<std::string> insecure_registries;             // host[:port]: http, or https without verifying
-  std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs tried first
-  std::string architecture;                                 // as images name it; "" = this machine's
+  std::string state_dir;                                  // made when absent, 0700
+  std::function<runtime::RegistrySettings()> registries;  // asked before each pull, from any thread; absent: none
+  std::string architecture;                               // as images name it; "" = this machine's
   std::string worker_program = "/usr/libexec/coracle/coracle-image";
   std::chrono::milliseconds retry_delay{500};  // the first one; doubles
 };

@@ -11,7 +11,7 @@ htpasswd -Bbn user secret > "$T/htpasswd"
 registry() {  # registry PORT AUTH
   local auth=
   [ -z "$2" ] || auth="auth: {htpasswd: {realm: test, path: $T/htpasswd}}"
-  printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: "127.0.0.1:%s"}\n%s\n' "$T/registry-$1" "$1" "$auth" > "$T/registry-$1.yml"
+  printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: "0.0.0.0:%s"}\n%s\n' "$T/registry-$1" "$1" "$auth" > "$T/registry-$1.yml"
   # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the registry alive.
   nsenter --net="/run/netns/$ns" -- docker-registry serve "$T/registry-$1.yml" >"$T/registry-$1.log" 2>&1 &
   eval "registry_$1=$!"
@@ -19,13 +19,17 @@ registry() {  # registry PORT AUTH
 registry 5999 ""; registry 5998 auth
 trap 'kill $registry_5999 $registry_5998 2>/dev/null; cleanup' EXIT
 until_true 10 in_ns busybox nc -z 127.0.0.1 5999 && until_true 10 in_ns busybox nc -z 127.0.0.1 5998
-sed -i 's/^insecureRegistries:.*/insecureRegistries: ["127.0.0.1:5999", "127.0.0.1:5998"]/' "$T/etc/config.yaml"
-stop_daemon; start_daemon
 c image pack "$T/rootfs" localhost/app:1 --cmd sh --output "$T/app.tar" >/dev/null || not_ok "pack to a file"
 check "skopeo reads what we pack" skopeo inspect "oci-archive:$T/app.tar"
 check "push" in_ns skopeo copy -q --dest-tls-verify=false "oci-archive:$T/app.tar" docker://127.0.0.1:5999/app:1
 check "push to the private one" in_ns skopeo copy -q --dest-tls-verify=false --dest-creds user:secret "oci-archive:$T/app.tar" docker://127.0.0.1:5998/private/app:1
 
+sed -i 's/^insecureRegistries:.*/insecureRegistries: []/' "$T/etc/config.yaml"
+expect_fail "a registry that speaks http only is named, and what to do" '10.55.0.2:5999.*http only.*insecureRegistries' c image pull 10.55.0.2:5999/app:1
+echo 'mirrors: [' >>"$T/etc/config.yaml"
+expect_fail "settings that cannot be read leave it at that" 'insecureRegistries' c image pull 10.55.0.2:5999/app:1
+sed -i '$d; s/^insecureRegistries:.*/insecureRegistries: ["10.55.0.2:5999", "127.0.0.1:5999", "127.0.0.1:5998"]/' "$T/etc/config.yaml"
+check "once the settings trust it, it is spoken to, without a restart" c image pull 10.55.0.2:5999/app:1
 check "pull by tag" c image pull 127.0.0.1:5999/app:1
 expect_match "it is listed" '127.0.0.1:5999/app' c image list
 digest=$(in_ns skopeo inspect --tls-verify=false docker://127.0.0.1:5999/app:1 | jq -r .Digest)

@@ -510,7 +510,7 @@ class Elsewhere : public Registries {
   }
   Options trusting(const Server& server) {
     Options options;
-    options.insecure_registries = {server.host()};
+    options.registries = [host = server.host()] { return runtime::RegistrySettings{{host}, {}}; };
     return options;
   }
   std::string address_;
@@ -689,7 +689,8 @@ TEST_F(Registries, mirrors_come_first_and_the_registry_last) {
   registry.push({{{make_tar({{"own"}})}}}, "app:1");
   registry.push({{{make_tar({{"own"}})}}}, "only-here:1");
   Options options;
-  options.mirrors[registry.host()] = {"http://127.0.0.1:1", "http://" + mirror.host()};
+  std::vector<std::string> mirrors = {"http://127.0.0.1:1", "http://" + mirror.host()};
+  options.registries = [&] { return runtime::RegistrySettings{{}, {{registry.host(), mirrors}}}; };
   auto store = open("s", options);
   auto mirrored = pull(*store, registry.host() + "/app:1");
   ASSERT_TRUE(mirrored.ok()) << mirrored.error().text();
