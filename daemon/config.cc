@@ -266,7 +266,9 @@ Result<Config> read_config(const std::string& path, const std::string& vendor_pa
     TRY(apply_config(config, *text).wrap(file));
   }
   if (config.shutdown_grace_period_critical_pods > config.shutdown_grace_period)
-    return Error(Code::invalid, path + ": shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod");
+    return Error(Code::invalid, path + ": shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod; it is " +
+                                    format_duration(std::chrono::seconds(config.shutdown_grace_period_critical_pods)) +
+                                    ", unless the settings say otherwise");
   if (!config.image_verification_allowlist.empty() && config.image_verification != "NeverVerifyAllowlistedImages")
     return Error(Code::invalid, path +
                                     ": preloadedImagesVerificationAllowlist: can be set only where "

@@ -387,10 +387,17 @@ controller::Config House::controller_config() const {
 
 namespace {
 
-// Whether a pod runs. Errors: unavailable while a daemon runs.
+// What another process holds: asks the question that helps.
+Error ask_for_daemon(Error error) {
+  bool is_held = error.code() == Code::unavailable || error.code() == Code::conflict;
+  return is_held ? std::move(error).wrap("is coracled still running?") : std::move(error);
+}
+
+// Whether a pod runs. Errors: conflict while a daemon runs.
 Result<bool> has_pods(const Config& config) {
-  auto runtime = TRY(runtime::open(runtime_config(config)));
-  std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
+  auto runtime = runtime::open(runtime_config(config));
+  if (!runtime) return ask_for_daemon(runtime.take_error());
+  std::vector<runtime::SandboxState> all = TRY((*runtime)->sandboxes());
   return std::any_of(all.begin(), all.end(), [](const auto& sandbox) { return sandbox.alive; });
 }
 
@@ -405,7 +412,7 @@ Result<void> end_by_house(const Config& config) {
 }  // namespace
 
 Result<void> end_pods(const Config& config, bool machine_ends) {
-  bool any = TRY(has_pods(config).wrap("is coracled still running?"));
+  bool any = TRY(has_pods(config));
   if (any) {
     if (auto ended = end_by_house(config); !ended) {
       log_warning("main", "pods end without their rules: stop signal and grace period are all that is known of them",
@@ -420,7 +427,7 @@ Result<void> end_pods(const Config& config, bool machine_ends) {
 Result<void> remove_pods(const Config& config) {
   {
     auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options());  // nobody else may have it open
-    if (!store && store.error().code() == Code::unavailable) return store.take_error().wrap("is coracled still running?");
+    if (!store && store.error().code() == Code::unavailable) return ask_for_daemon(store.take_error());
     auto runtime = TRY(runtime::open(runtime_config(config)));
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
     for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));

@@ -119,7 +119,7 @@ class House {
 };
 
 // Ends every pod of this machine by its own rules, as when the machine ends, and takes our network away unless it does. Errors:
-// unavailable while a daemon runs.
+// conflict while a daemon runs.
 Result<void> end_pods(const Config& config, bool machine_ends);
 
 // Kills every pod of this machine and takes our network away. Errors: unavailable while a daemon runs.

@@ -39,6 +39,7 @@ Result<void> link_log(const std::string& directory, const Key& pod, std::string_
 }
 
 void remove_dead_links(const std::string& directory, const std::string& logs) {
+  if (directory.empty()) return;
   for (const std::string& name : files::list(directory)) {
     std::string link = directory + "/" + name, target = target_of(link);
     if (target.starts_with(logs + "/") && !sys::exists(target)) (void)::unlink(link.c_str());

@@ -16,7 +16,7 @@ namespace coracle::node {
 // Makes the link, which replaces one of its name. Errors: what the file system says.
 Result<void> link_log(const std::string& directory, const Key& pod, std::string_view container, std::string_view container_id,
                       const std::string& log);
-// Removes the links that lead beneath `logs` (a directory) to what is not there any more.
+// Removes the links that lead beneath `logs` (a directory) to what is not there any more. `directory` "": there are none.
 void remove_dead_links(const std::string& directory, const std::string& logs);
 
 }  // namespace coracle::node

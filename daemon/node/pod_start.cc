@@ -371,7 +371,7 @@ void PodSync::remove_old_attempts(const ContainerRecord& record) {
   std::string stem = std::to_string(old) + ".log";
   for (const auto& name : files::list(paths_.logs + "/" + record.name))
     if (name.starts_with(stem)) (void)sys::unlink(paths_.logs + "/" + record.name + "/" + name);
-  if (!seams_.config.log_links_dir.empty()) remove_dead_links(seams_.config.log_links_dir, paths_.logs);
+  remove_dead_links(seams_.config.log_links_dir, paths_.logs);
 }
 
 }  // namespace coracle::node

@@ -287,7 +287,7 @@ Result<void> PodSync::forget() {
   worker_.ids_.give_back(uid_);
   TRY(sys::remove_tree(paths_.state).wrap("remove the pod's directory"));
   TRY(sys::remove_tree(paths_.logs).wrap("remove the pod's logs"));
-  if (!seams_.config.log_links_dir.empty()) remove_dead_links(seams_.config.log_links_dir, paths_.logs);
+  remove_dead_links(seams_.config.log_links_dir, paths_.logs);
   seams_.table.erase(uid_);
   worker_.drop(uid_);
   forgotten_ = true;
