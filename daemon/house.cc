@@ -158,6 +158,7 @@ node::PodNetworkHooks network_hooks(network::Network& network) {
     std::vector<std::string> addresses = TRY(network.attach(sandbox, netns, wanted));
     return node::Attachment{std::move(addresses), network::Network::contested(wanted)};
   };
+  hooks.expect_loss = [&network](const std::string& sandbox) { network.expect_loss(sandbox); };
   hooks.detach = [&network](const std::string& sandbox) { return network.detach(sandbox); };
   hooks.serves = [&network](const std::string& address) { return network.serves(address); };
   hooks.nameservers = {network.dns_address()};

@@ -57,7 +57,7 @@ struct Network::State {
 // Most links that go, go with their pods, and nothing is left to do.
 Result<void> Network::State::restore_links(const sys::LossMonitor::News& news) {
   bool is_ours = std::any_of(news.links.begin(), news.links.end(),
-                             [&](const std::string& link) { return link == kAnchorName || pods->has_link(link); });
+                             [&](const std::string& link) { return link == kAnchorName || pods->is_lost(link); });
   if (!news.damaged && !is_ours) return {};
   log_notice("network", "links, addresses or routes of the pod network were changed; putting them back");
   std::vector<std::string> lost = TRY(pods->restore_links());
@@ -133,6 +133,8 @@ std::vector<std::string> Network::contested(const std::vector<HostPort>& ports) 
     }
   return out;
 }
+
+void Network::expect_loss(const std::string& sandbox) { state_->pods->expect_loss(sandbox); }
 
 Result<void> Network::detach(const std::string& sandbox) {
   TRY(state_->pods->detach(sandbox));

@@ -48,6 +48,7 @@ class Network {
   Result<std::vector<std::string>> attach(const std::string& sandbox, const Fd& netns, const std::vector<HostPort>& ports);
   // What these host ports take from programs of the calling thread's machine that listen there, worded for events.
   static std::vector<std::string> contested(const std::vector<HostPort>& ports);
+  void expect_loss(const std::string& sandbox);                          // its namespace is about to go, with its link
   Result<void> detach(const std::string& sandbox);                       // succeeds when it was not attached
   std::vector<std::string> addresses(const std::string& sandbox) const;  // empty when not attached
 

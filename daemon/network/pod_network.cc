@@ -162,6 +162,7 @@ Result<Attachment> PodNetwork::reserve(const std::string& sandbox, std::vector<H
 Result<Ipv4> PodNetwork::attach(const std::string& sandbox, const Fd& netns, std::vector<HostPort> host_ports) {
   if (!is_sandbox_id(sandbox)) return Error(Code::invalid, "sandbox id " + sandbox);
   Attachment attachment = TRY(reserve(sandbox, std::move(host_ports)));
+  state_.with([&](State& state) { state.leaving.erase(sandbox); });
   // Before there is a wire: the first packet is guarded, and gets through.
   Result<void> admitted = guard_.admit(attachment.address);
   if (!admitted && guarded_) admitted = restore_guard();  // somebody has just removed the tables
@@ -235,11 +236,16 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   return await_running(host, name);
 }
 
+void PodNetwork::expect_loss(const std::string& sandbox) {
+  state_.with([&](State& state) { state.leaving.insert(sandbox); });
+}
+
 Result<void> PodNetwork::detach(const std::string& sandbox) {
   // The record goes first: a crash in between leaves an address to the interface, not to nobody.
   TRY(records_.remove(sandbox));
   state_.with([&](State& state) {
     state.attachments.erase(sandbox);
+    state.leaving.erase(sandbox);
     state.pool.give_back(sandbox);
   });
   return {};
@@ -258,9 +264,12 @@ std::vector<PodPort> PodNetwork::host_ports() const {
   });
 }
 
-bool PodNetwork::has_link(const std::string& name) const {
-  std::vector<Ipv4> all = attached();
-  return std::any_of(all.begin(), all.end(), [&](Ipv4 pod) { return link_name(pod) == name; });
+bool PodNetwork::is_lost(const std::string& link) const {
+  return state_.with([&](const State& state) {
+    return std::any_of(state.attachments.begin(), state.attachments.end(), [&](const auto& entry) {
+      return link_name(entry.second.address) == link && !state.leaving.contains(entry.first);
+    });
+  });
 }
 
 std::vector<Ipv4> PodNetwork::attached() const {
@@ -277,7 +286,11 @@ Result<std::vector<std::string>> PodNetwork::restore_links() {
   std::map<std::string, sys::Link> links;
   std::vector<sys::Link> all = TRY(host.links());
   for (sys::Link& link : all) links.emplace(link.name, std::move(link));
-  auto attachments = state_.with([](const State& state) { return state.attachments; });
+  auto attachments = state_.with([](const State& state) {
+    auto staying = state.attachments;
+    for (const std::string& sandbox : state.leaving) staying.erase(sandbox);
+    return staying;
+  });
   std::vector<std::string> lost;
   for (const auto& [sandbox, attachment] : attachments) {
     auto link = links.find(link_name(attachment.address));

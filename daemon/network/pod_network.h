@@ -50,11 +50,13 @@ class PodNetwork {
   // Gives the namespace an interface and an address; asked again it answers again. Returns the address.
   // Thread-safe; blocks about a millisecond. Errors: unavailable when no address is free; what the kernel said.
   Result<Ipv4> attach(const std::string& sandbox, const Fd& netns, std::vector<HostPort> host_ports);
+  // The namespace is about to go, and the interface with it: nothing of it is to be put back until it is attached again.
+  void expect_loss(const std::string& sandbox);
   // Gives the address back. The interface is the kernel's to remove, with the namespace.
   Result<void> detach(const std::string& sandbox);
   Ipv4 address_of(const std::string& sandbox) const;  // none when it is not attached
   std::vector<PodPort> host_ports() const;
-  bool has_link(const std::string& name) const;  // whether a link of this name is an attached pod's
+  bool is_lost(const std::string& link) const;  // whether a link of this name, if it is gone, is missing to an attached pod
 
   // Makes good what was taken from the machine's side of the network: the anchor, its addresses and routes, wires that are down.
   // Returns the sandboxes whose wire is gone as a whole; they are to be attached again. Changes nothing where nothing is missing.
@@ -72,6 +74,7 @@ class PodNetwork {
     explicit State(Ipv4Range range) : pool(range) {}
     AddressPool pool;
     std::map<std::string, Attachment> attachments;
+    std::set<std::string> leaving;  // sandboxes whose links may go
   };
 
   PodNetwork(const PodNetworkConfig& config, uint32_t mtu)

@@ -43,6 +43,8 @@ struct PodNetworkHooks {
   std::function<Result<Attachment>(const std::string& sandbox_id, const Fd& network_namespace, const Key& pod,
                                    const std::vector<HostPort>& host_ports)>
       attach;
+  // The sandbox's namespace is about to go, and its interface with it. Absent: nobody wants to know.
+  std::function<void(const std::string& sandbox_id)> expect_loss;
   // Releases what attach gave. Succeeds when there is nothing.
   std::function<Result<void>(const std::string& sandbox_id)> detach;
   // Whether Services send new connections to this address as a ready endpoint's; one that is known to be ending is none.

@@ -248,6 +248,7 @@ Result<void> PodSync::stop_sandbox() {
 
 // The namespace first: the kernel takes its interfaces away with it, faster than anybody could one by one.
 Result<void> PodSync::remove_sandbox() {
+  if (seams_.network.expect_loss) seams_.network.expect_loss(uid_);
   TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
   record_.sandbox = SandboxFact::absent;
   worker_.class_weights_.forget(uid_);
