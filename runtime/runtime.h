@@ -238,8 +238,8 @@ class Runtime {
   // Follows the container's own output from now on, beside its log, and its input when it was opened and is asked for.
   // wait() ends with the container; destroying it only lets go. Errors: not_found, conflict when it does not run.
   virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) = 0;
-  virtual Result<Usage> usage(const std::string& sandbox_id,
-                              const std::string& container_id) = 0;  // "" = whole sandbox
+  // Of a container that runs; "" = of the whole sandbox. Errors: not_found.
+  virtual Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) = 0;
   // The directory on the disk that holds what the container has changed of its image, whether or not it runs: for measuring it;
   // hostile. Errors: not_found, also for a container without an image.
   virtual Result<Fd> writable_layer(const std::string& sandbox_id, const std::string& id) = 0;

@@ -408,6 +408,13 @@ bool Sandbox::was_oom_killed(const std::string& id) const {
   return cgroup::oom_kills(*cgroup).value_or(0) > 0;
 }
 
+void Sandbox::drop_cgroup(const std::string& id) {
+  auto removed = house_.cgroups.remove(container_cgroup(id), std::chrono::milliseconds(0));
+  if (!removed && removed.error().code() != Code::timeout)  // what was killed this moment may take longer to end
+    log_debug("runtime", "the cgroup of an ended container stays",
+              {{"sandbox", record_.id}, {"container", id}, {"error", removed.error().text()}});
+}
+
 void Sandbox::apply(const pause::State& state, Fd pidfd) {
   const std::string id = state.id;
   const bool has_ended = state.status == pause::Status::ended;
@@ -423,6 +430,7 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
   }
   if (!has_begun(state)) return;  // who asked for the start has its outcome from the reply
   const bool oom_killed = has_ended && was_oom_killed(id);
+  if (has_ended && !oom_killed) drop_cgroup(id);
   const int pid = pidfd ? sys::pid_of(pidfd).value_or(0) : 0;
   known_.with([&](Known& known) {
     auto found = known.containers.find(id);

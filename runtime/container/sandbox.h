@@ -110,6 +110,10 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void clean_container(const ContainerRecord& record);
   void apply(const pause::State& state, Fd pidfd);
   bool was_oom_killed(const std::string& id) const;
+  // Ends what a container that has ended left behind in a shared process namespace, and removes its cgroup: the kernel
+  // keeps memory for each. That of one that was killed for memory stays until the container is removed, for it tells a
+  // daemon that comes later what happened. Does not wait: where processes are still ending, remove_container has the rest.
+  void drop_cgroup(const std::string& id);
   void mark_dead();
   Result<Answer> ask(const pause::Request& request, std::span<const int> fds);
   Result<oci::Process> exec_process(const std::string& id, const ExecSpec& spec, ContainerRecord& record);

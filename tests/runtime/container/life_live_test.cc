@@ -467,6 +467,39 @@ TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
   EXPECT_CODE(runtime().sandbox("pod"), Code::not_found);
 }
 
+TEST_F(LifeLive, keeps_no_cgroup_of_a_container_that_has_ended) {
+  const std::string cgroup = house_->config.cgroup_root + "/pod/c-app-0";
+  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ASSERT_TRUE(sys::exists(cgroup));
+  ASSERT_OK(runtime().kill_container("pod", "app-0"));
+  EXPECT_EQ(wait("app-0"), 137);
+  EXPECT_FALSE(sys::exists(cgroup));
+  EXPECT_CODE(runtime().usage("pod", "app-0"), Code::not_found);
+  house_->runtime.reset();
+  ASSERT_OK(house_->open());  // a new daemon knows how it ended all the same
+  ASSERT_TRUE(state("app-0") && state("app-0")->exit);
+  EXPECT_EQ(state("app-0")->exit->exit_code, 137);
+  ASSERT_OK(runtime().remove_container("pod", "app-0"));
+}
+
+TEST_F(LifeLive, ends_what_a_container_left_in_a_shared_process_namespace) {
+  SandboxSpec spec;
+  spec.id = "shared";
+  spec.share_process_namespace = true;
+  ASSERT_OK(runtime().create_sandbox(spec));
+  ASSERT_OK(runtime().start_container("shared", house_->shell("app-0", "sleep 1000 & exit 3")));
+  ASSERT_TRUE(house_->wait_end("shared", "app-0"));
+  const std::string cgroup = house_->config.cgroup_root + "/shared/c-app-0/cgroup.events";
+  auto is_populated = [&] {
+    auto events = sys::read_file(cgroup);
+    return events && events->find("populated 1") != events->npos;
+  };
+  for (int i = 0; i < 5000 && is_populated(); ++i) ::usleep(1000);
+  EXPECT_FALSE(is_populated());
+  ASSERT_OK(runtime().remove_container("shared", "app-0"));
+  ASSERT_OK(runtime().remove_sandbox("shared"));
+}
+
 TEST_F(LifeLive, leaves_nothing_behind) {
   auto count = [](const std::string& path) {
     auto entries = sys::list(path);
