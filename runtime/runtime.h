@@ -205,6 +205,8 @@ class Runtime {
   virtual ~Runtime() = default;
   virtual ImageStore& images() = 0;
   virtual Enforcement enforcement() const = 0;
+  // What all pods together may hold of memory, as it is set now. Nothing: no bound, or none that is enforced.
+  virtual std::optional<Bytes> memory_bound() const = 0;
 
   // Names a sandbox whose state has changed by itself: an exit, an OOM kill, pause gone. May be called from any thread,
   // also for changes that the caller caused; must not block. Set before the first sandbox is made.

@@ -95,9 +95,7 @@ struct AgentConfig {
   std::string seccomp_dir = "/var/lib/coracle/seccomp";       // profiles of type Localhost
   std::string host_root = "";  // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests
   int pods_max = 110;
-  int workers = 4;                  // pods worked on at once
-  Bytes system_reserved_memory{0};  // kept out of allocatable
-  Millicores system_reserved_cpu{0};
+  int workers = 4;              // pods worked on at once
   bool seccomp_default = true;  // RuntimeDefault for pods that name no profile
   bool has_own_users = false;   // kernel and disk can give pods user namespaces of their own; only told
   int64_t pod_pids_max = 4096;  // processes and threads of one pod; 0 = no limit

@@ -212,10 +212,9 @@ json::object node_capacity(const AgentConfig& config, const MachineFacts& machin
 
 json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine, const json::object& extended) {
   json::object left = node_capacity(config, machine, extended);
-  int64_t cpu = std::max<int64_t>(machine.cpus * 1000 - config.system_reserved_cpu.count, 0);
-  left["cpu"] = cpu % 1000 == 0 ? std::to_string(cpu / 1000) : std::to_string(cpu) + "m";
-  int64_t memory = machine.memory.count - config.system_reserved_memory.count;
+  int64_t memory = machine.memory.count;
   for (const auto& [name, bytes] : machine.huge_pages) memory -= bytes.count;
+  if (machine.pods_memory) memory = std::min(memory, machine.pods_memory->count);
   left["memory"] = std::to_string(std::max<int64_t>(memory, 0) >> 10) + "Ki";
   left["ephemeral-storage"] = std::to_string(machine.disk.count / 10 * 9);
   return left;
@@ -267,7 +266,13 @@ NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runti
       runtime_(runtime),
       clock_(clock),
       read_load_(std::move(read_load)),
-      machine_(read_machine(config)) {}
+      machine_(read_facts()) {}
+
+MachineFacts NodeObject::read_facts() const {
+  MachineFacts facts = read_machine(config_);
+  facts.pods_memory = runtime_.memory_bound();
+  return facts;
+}
 
 json::object NodeObject::allocatable() const {
   json::object extended = extended_.with([](const json::object& known) { return known; });
@@ -275,7 +280,7 @@ json::object NodeObject::allocatable() const {
 }
 
 Result<void> NodeObject::refresh() {
-  MachineFacts machine = read_machine(config_);
+  MachineFacts machine = read_facts();
   if (read_load_) read_load_(machine);
   hold(machine);
   machine_.with([&](MachineFacts& known) { known = machine; });
@@ -353,7 +358,7 @@ Result<void> NodeObject::housekeep() {
     MachineFacts machine = machine_.with([](const MachineFacts& known) { return known; });
     read_load_ ? read_load_(machine) : read_load(config_, machine);
     hold(machine);
-    refresh_due_ = told_ != pressure_on(machine);
+    refresh_due_ = told_ != pressure_on(machine) || machine.pods_memory != runtime_.memory_bound();
   }
   if (refresh_due_) TRY(refresh());
   refresh_due_ = false;

@@ -22,9 +22,9 @@ namespace coracle::node {
 
 constexpr const char* kVersion = "v1.36.1+coracle";
 constexpr std::chrono::seconds kLeaseRenewal{10}, kLeaseDuration{40};
-constexpr std::chrono::seconds kHousekeeping{10};  // memory, disk and processes are looked at so often
-constexpr std::chrono::minutes kHeartbeat{5};      // the whole status is told again
-constexpr std::chrono::minutes kPressureHeld{5};   // pressure is over when it was not seen for so long
+constexpr std::chrono::seconds kHousekeeping{5};  // memory, disk and processes are looked at so often
+constexpr std::chrono::minutes kHeartbeat{5};     // the whole status is told again
+constexpr std::chrono::minutes kPressureHeld{5};  // pressure is over when it was not seen for so long
 
 struct Pressure {
   bool memory = false, disk = false, processes = false;
@@ -34,6 +34,7 @@ struct Pressure {
 struct MachineFacts {  // as read from the machine; tests make their own
   int64_t cpus = 1, processes = 0, processes_max = 0;
   Bytes memory, memory_available, disk, disk_available;
+  std::optional<Bytes> pods_memory;         // that all pods together may hold; nothing: no bound
   Pressure held;                            // that was there a short time ago, and counts still
   std::map<std::string, Bytes> huge_pages;  // reserved, by the resource's name: "hugepages-2Mi"
   std::string arch, kernel_version, os_image, machine_id, system_uuid, boot_id;
@@ -63,8 +64,9 @@ class NodeObject {
   // Brings the Node level: registers it, corrects labels and status. Errors: the API's.
   Result<void> refresh();
   Result<void> renew_lease();
-  // One round of `run`: refreshes when pressure has begun or ended, when a heartbeat is due, and when `touch` or
-  // `clock_was_set` asked for it; renews the lease when that is due. Errors: the API's; what failed is due again.
+  // One round of `run`: refreshes when pressure has begun or ended, when the pods' bound of memory is another, when a heartbeat
+  // is due, and when `touch` or `clock_was_set` asked for it; renews the lease when that is due. Errors: the API's; what failed
+  // is due again.
   Result<void> housekeep();
   // Does so every kHousekeeping, and when asked, until stopped. `beside` is called in each round.
   void run(std::stop_token stop, const std::function<void()>& beside = {});
@@ -85,6 +87,8 @@ class NodeObject {
     bool touched = false, clock_set = false;
   };
   Guarded<News> news_;
+
+  MachineFacts read_facts() const;
 
   // ---- the thread's own ----
   void hold(MachineFacts& facts);

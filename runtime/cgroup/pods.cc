@@ -2,6 +2,8 @@
 // See cgroup.h.
 #include "runtime/cgroup/pods.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "runtime/base/text.h"
@@ -46,6 +48,14 @@ bool is_held(const Enforcement& what, const std::string& controller) {
   return true;  // written, and what is not there is told by the warning
 }
 
+// Where nobody has set one. What the kernel refuses, enforcement() tells: it has no memory controller for us.
+void bound_memory(const Fd& root) {
+  auto now = sys::read_file_at(root, "memory.max");
+  if (!now || parse_limit(trim(*now)) != kUnlimited) return;
+  const int64_t bytes = int64_t(::sysconf(_SC_PHYS_PAGES)) / 100 * kPodsMemoryPercent * ::sysconf(_SC_PAGESIZE);
+  (void)sys::write_control(root, "memory.max", std::to_string(bytes));
+}
+
 }  // namespace
 
 Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& delegated) {
@@ -54,7 +64,8 @@ Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& dele
   std::string own = TRY(own_path());
   if (!own.starts_with("/..")) own = hierarchy + (own == "/" ? "" : own);
   out.path_ = wanted;
-  if (wanted.empty() && !delegated.empty() && sys::exists(hierarchy + "/" + delegated)) out.path_ = hierarchy + "/" + delegated;
+  const bool is_delegated = wanted.empty() && !delegated.empty() && sys::exists(hierarchy + "/" + delegated);
+  if (is_delegated) out.path_ = hierarchy + "/" + delegated;
   if (out.path_.empty()) {
     out.path_ = hierarchy + kTopName;
     Fd top = TRY(sys::open_directory(hierarchy));
@@ -75,6 +86,7 @@ Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& dele
   out.root_ = TRY(sys::open_directory(out.path_));
   if (!sys::read_file_at(out.root_, "cgroup.procs")) return Error(Code::unsupported, out.path_ + " is not a cgroup v2");
   enable_controllers(out.root_);
+  if (!is_delegated) bound_memory(out.root_);
   const std::string enabled = out.enabled_ = read_words(out.root_, "cgroup.subtree_control");
   out.enforcement_.memory = has_word(enabled, "memory");
   out.enforcement_.cpu = has_word(enabled, "cpu");
@@ -83,6 +95,18 @@ Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& dele
   out.enforcement_.cpuset = has_word(enabled, "cpuset");
   out.enforcement_.missing = explain(out.enforcement_);
   return out;
+}
+
+std::optional<Bytes> Cgroups::memory_bound() const {
+  std::optional<Bytes> least;
+  for (std::string at = path_; sys::exists(at + "/cgroup.controllers"); at.resize(at.rfind('/'))) {
+    auto text = sys::read_file(at + "/memory.max");  // the machine's own root has none
+    auto limit = text ? parse_limit(trim(*text)) : std::nullopt;
+    if (!limit || *limit == kUnlimited) continue;
+    const Bytes here(int64_t(std::min<uint64_t>(*limit, INT64_MAX)));
+    if (!least || here < *least) least = here;
+  }
+  return least;
 }
 
 Result<Fd> Cgroups::make(const std::string& path, bool has_children) const {

@@ -25,6 +25,7 @@ class LocalRuntime : public Runtime {
 
   ImageStore& images() override { return *images_; }
   Enforcement enforcement() const override { return house_.cgroups.enforcement(); }
+  std::optional<Bytes> memory_bound() const override { return house_.cgroups.memory_bound(); }
   void on_change(std::function<void(const std::string&)> notify) override;
   Result<std::vector<SandboxState>> sandboxes() override;
   Result<SandboxState> sandbox(const std::string& id) override;

@@ -265,6 +265,7 @@ class FakeRuntime : public Runtime {
     usages_[sandbox_id + "/" + container_id] = usage;
   }
   void set_enforcement(Enforcement enforcement) { enforcement_ = std::move(enforcement); }
+  void set_memory_bound(std::optional<Bytes> bound) { memory_bound_ = bound; }
   // "create_sandbox pod-1", "start_container pod-1 app-0", "signal_container pod-1 app-0 15", ... in order
   std::vector<std::string> calls() const {
     std::lock_guard lock(mutex_);
@@ -288,6 +289,7 @@ class FakeRuntime : public Runtime {
   // ---- Runtime ----
   ImageStore& images() override { return images_; }
   Enforcement enforcement() const override { return enforcement_; }
+  std::optional<Bytes> memory_bound() const override { return memory_bound_; }
   void on_change(std::function<void(const std::string&)> notify) override {
     std::lock_guard lock(mutex_);
     notify_ = std::move(notify);
@@ -571,6 +573,7 @@ class FakeRuntime : public Runtime {
 
   const Clock& clock_;
   FakeImageStore images_;
+  std::optional<Bytes> memory_bound_;
   Enforcement enforcement_{.memory = true, .cpu = true, .pids = true, .io = true, .cpuset = true, .missing = ""};
   mutable std::mutex mutex_;
   std::condition_variable ended_;

@@ -260,15 +260,29 @@ TEST_F(HousekeepingTest, what_is_put_into_the_capacity_becomes_allocatable) {
   EXPECT_FALSE(get_object(node(), "status.allocatable").if_contains("example.com/dongle"));
 }
 
-TEST_F(NodeObjectTest, allocatable_keeps_what_is_reserved) {
-  MachineFacts machine;
-  machine.cpus = 2;
-  machine.memory = 1024_MiB;
-  config_.system_reserved_cpu = Millicores(100);
-  config_.system_reserved_memory = 24_MiB;
-  auto left = node_allocatable(config_, machine);
-  EXPECT_EQ(left["cpu"], "1900m");
-  EXPECT_EQ(left["memory"], "1024000Ki");
+TEST_F(NodeObjectTest, no_more_memory_is_allocatable_than_pods_may_hold) {
+  auto memory = [&](std::optional<Bytes> bound, std::map<std::string, Bytes> huge_pages = {}) {
+    MachineFacts machine;
+    machine.memory = 1024_MiB;
+    machine.pods_memory = bound;
+    machine.huge_pages = std::move(huge_pages);
+    return std::string(node_allocatable(config_, machine)["memory"].get_string());
+  };
+  EXPECT_EQ(memory(std::nullopt), "1048576Ki");
+  EXPECT_EQ(memory(800_MiB), "819200Ki");
+  EXPECT_EQ(memory(4096_MiB), "1048576Ki");
+  EXPECT_EQ(memory(800_MiB, {{"hugepages-2Mi", 512_MiB}}), "524288Ki");  // the bound does not count these
+  EXPECT_EQ(memory(0_MiB), "0Ki");
+}
+
+TEST_F(HousekeepingTest, tells_a_bound_of_memory_that_the_owner_changes) {
+  for (const auto& [bound, told] : {std::pair(1_MiB, "1024Ki"), std::pair(2_MiB, "2048Ki"), std::pair(1_MiB, "1024Ki")}) {
+    runtime_.set_memory_bound(bound);
+    clock_.advance(kHousekeeping);
+    look();
+    EXPECT_EQ(get_string(node(), "status.allocatable.memory"), told);
+    EXPECT_EQ(object_.allocatable()["memory"], told);
+  }
 }
 
 }  // namespace

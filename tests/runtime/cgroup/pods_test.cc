@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "runtime/sys/file.h"
 
@@ -56,6 +57,34 @@ TEST_F(CgroupTree, leaves_the_leaf_and_what_is_on_already_alone) {
   EXPECT_EQ(read("pod/cgroup.subtree_control"), "memory pids");
   EXPECT_EQ(read("pod/c/cgroup.subtree_control"), "");  // processes stand there
 }
+
+TEST_F(CgroupTree, bounds_the_memory_of_all_pods_where_nobody_has) {
+  write(root_ + "/memory.max", "max\n");
+  Cgroups cgroups = *Cgroups::open(root_);
+  const int64_t physical = int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  ASSERT_TRUE(cgroups.memory_bound());
+  EXPECT_LT(cgroups.memory_bound()->count, physical / 100 * 81);
+  EXPECT_GT(cgroups.memory_bound()->count, physical / 100 * 79);
+}
+
+TEST_F(CgroupTree, leaves_a_bound_that_somebody_has_set) {
+  write(root_ + "/memory.max", "104857600\n");
+  Cgroups cgroups = *Cgroups::open(root_);
+  EXPECT_EQ(cgroups.memory_bound(), 100_MiB);
+  write(root_ + "/memory.max", "209715200\n");
+  EXPECT_EQ(cgroups.memory_bound(), 200_MiB);  // as it is now
+  write(root_ + "/memory.max", "max\n");
+  EXPECT_EQ(cgroups.memory_bound(), std::nullopt);
+}
+
+TEST_F(CgroupTree, is_bound_by_what_stands_above_it) {
+  write(root_ + "/memory.max", "104857600\n");
+  look_like_cgroup(root_ + "/pods");
+  write(root_ + "/pods/memory.max", "209715200\n");
+  EXPECT_EQ(Cgroups::open(root_ + "/pods")->memory_bound(), 100_MiB);
+}
+
+TEST_F(CgroupTree, knows_no_bound_where_memory_is_not_counted) { EXPECT_EQ(Cgroups::open(root_)->memory_bound(), std::nullopt); }
 
 TEST_F(CgroupTree, says_what_it_can_hold) {
   Cgroups cgroups = *Cgroups::open(root_);
