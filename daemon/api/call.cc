@@ -130,6 +130,14 @@ void set_answer(Call& call, int status, std::string_view type, std::string body)
   finish_answer(call, status, type);
 }
 
+void answer_with_slash(Call& call) {
+  const Head& head = call.head();
+  Answer& answer = call.answer();
+  answer.status = 301;
+  answer.headers = common_headers(call);
+  answer.headers.emplace_back("Location", head.path + "/" + (head.query_text.empty() ? "" : "?" + head.query_text));
+}
+
 void set_version(json::object& representation, const Wanted& wanted) {
   if (wanted.version != "v1") representation["apiVersion"] = "meta.k8s.io/" + wanted.version;
 }

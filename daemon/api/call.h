@@ -68,6 +68,7 @@ void answer_error(Call& call, const Error& error);
 void answer_error(Exchange& exchange, const Error& error);  // before anything is known of the request
 void answer_text(Call& call, int status, std::string text);
 void answer_page_not_found(Call& call);  // 404, as text: no path of the API
+void answer_with_slash(Call& call);      // 301: without it a page's relative links lead nowhere
 // A value with apiVersion and kind, in the encoding that was asked for.
 void answer_value(Call& call, const json::value& value, int status = 200);
 bool is_plain(const Wanted& wanted);  // the stored text as it is

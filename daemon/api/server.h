@@ -38,10 +38,11 @@ struct Config {
   std::vector<std::string> dns_names;  // further names of the serving certificate
   std::vector<std::string> addresses;  // further addresses: the node's, the service range's first
   std::string cluster_domain = "cluster.local";
-  std::string kubeconfig_path;      // "" = none is written
-  access::AuditSettings audit;      // without paths: nothing is written down
-  access::TokenSettings tokens;     // an empty issuer follows from cluster_domain
-  std::vector<HealthCheck> checks;  // for /readyz and /livez, beside our own
+  std::string system_logs = "/var/log";  // shown by a node's proxy
+  std::string kubeconfig_path;           // "" = none is written
+  access::AuditSettings audit;           // without paths: nothing is written down
+  access::TokenSettings tokens;          // an empty issuer follows from cluster_domain
+  std::vector<HealthCheck> checks;       // for /readyz and /livez, beside our own
   FrontLimits limits;
   fairness::FairnessLimits fairness;
   std::function<void(std::string&)> metrics;  // writes further ones, as text

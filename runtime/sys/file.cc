@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -142,6 +143,14 @@ Result<std::string> read_standard_input(size_t max) {
   auto text = read_up_to(input, max, "standard input");
   (void)input.release();
   return text;
+}
+
+Result<std::string> place_of(const Fd& fd) {
+  std::string place(PATH_MAX, '\0');
+  ssize_t length = ::readlink(fd_path(fd).c_str(), place.data(), place.size());
+  if (length < 0) return Error::from_errno("find a descriptor's place");
+  place.resize(size_t(length));
+  return place;
 }
 
 Result<std::string> absolute_path(const std::string& path) {

@@ -39,7 +39,8 @@ Result<Fd> open_no_links(const Fd& root, const std::string& path, int flags, mod
 Result<Fd> open_directory(const std::string& path);
 Result<Fd> duplicate(const Fd& fd);
 Result<void> duplicate_onto(const Fd& fd, int number);  // what was open under that number is closed
-std::string fd_path(const Fd& fd);  // "/proc/self/fd/7": names what the descriptor names, for calls that want a path
+Result<std::string> place_of(const Fd& fd);  // where it stands now, links resolved; " (deleted)" follows the name of what is gone
+std::string fd_path(const Fd& fd);           // "/proc/self/fd/7": names what the descriptor names, for calls that want a path
 
 // ---- whole files ----
 

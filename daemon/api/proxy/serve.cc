@@ -5,11 +5,12 @@
 //   /healthz, /healthz/<check>   how the daemon is, as at /healthz: "ok"
 //   /pods                        the pods that are bound to this node
 //   /metrics                     the daemon's
-// Not there are what it does not gather (/stats/summary, /metrics/cadvisor), what it does not have (/configz), and what would
-// open the machine's own files to whoever may look at nodes (/logs/).
+//   /logs/<path>                 the machine's logs: system_logs.h
+// Not there are what it does not gather (/stats/summary, /metrics/cadvisor) and what it does not have (/configz).
 // Source: Kubernetes API reference, "connect … Proxy"; kubelet server, "Kubelet authorization".
 #include "daemon/api/handlers.h"
 #include "daemon/api/proxy/relay.h"
+#include "daemon/api/proxy/system_logs.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -45,21 +46,19 @@ Result<void> ask_own_agent(Call& call) {
     call.route.path = path;
     return serve_health(call), Result<void>();
   }
+  if (path == "/logs") return answer_with_slash(call), Result<void>();
+  if (path.starts_with("/logs/")) {
+    auto plain = percent_decode(path.substr(std::string_view("/logs").size()));
+    if (!plain) return bad_request(plain.error().text());
+    return serve_system_logs(call, call.house.config.system_logs, *plain);
+  }
   return Error(Code::not_found, "the node agent of this server does not serve " + quoted(path)).with(ErrorDetails{});
 }
 
-// A page's relative links lead nowhere without the slash. Source: kubernetes issue 4958.
+// Source: kubernetes issue 4958.
 bool wants_slash(const Call& call) {
   bool reads = call.head().method == "GET" || call.head().method == "HEAD";
   return call.route.rest.empty() && reads && !asks_for_upgrade(call.head());
-}
-
-void redirect_to_slash(Call& call) {
-  const Head& head = call.head();
-  Answer& answer = call.answer();
-  answer.status = 301;
-  answer.headers = common_headers(call);
-  answer.headers.emplace_back("Location", head.path + "/" + (head.query_text.empty() ? "" : "?" + head.query_text));
 }
 
 Result<void> proxy(Call& call) {
@@ -68,7 +67,7 @@ Result<void> proxy(Call& call) {
   if (own && !wants_slash(call)) return ask_own_agent(call);
   Target target;
   if (!own) target = TRY(find_target(call.house.registry, call.kind(), call.route.ns, call.route.name));
-  if (wants_slash(call)) return redirect_to_slash(call), Result<void>();
+  if (wants_slash(call)) return answer_with_slash(call), Result<void>();
   const std::string &path = call.head().path, &rest = call.route.rest;
   Passage passage{path.substr(0, path.size() - rest.size()), rest, target.host, call.exchange.connection.peer().address};
   return relay(call.exchange, target, passage, common_headers(call));

@@ -133,6 +133,7 @@ class World {
     config.pki_dir = directory + "/pki";
     config.listen = {{"127.0.0.1", 0}};
     config.node_name = "test-node";
+    config.system_logs = directory + "/log";
     config.kubeconfig_path = directory + "/admin.kubeconfig";
     config.limits = limits;
     config.tokens.static_tokens["t0ken"] = {"someone", "", {"system:authenticated"}, {}};

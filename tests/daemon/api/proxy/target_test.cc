@@ -3,7 +3,11 @@
 #include "daemon/api/proxy/target.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
+
+#include "runtime/sys/file.h"
 #include "store/object/status.h"
 #include "tests/daemon/api/raw_client.h"
 #include "tests/daemon/api/world.h"
@@ -256,13 +260,78 @@ TEST_F(ProxyServe, a_node_agents_paths_are_answered_here) {
   ASSERT_EQ(get_array(pods.json(), "items").size(), 1u);
   EXPECT_EQ(get_string(get_array(pods.json(), "items")[0], "metadata.name"), "here");
   EXPECT_NE(client.get(node + "/metrics").body.find("apiserver_request_total"), std::string::npos);
-  for (const char* path : {"/stats/summary", "/logs/", "/configz", "/"}) {
+  for (const char* path : {"/stats/summary", "/configz", "/logsx", "/"}) {
     RawAnswer absent = client.get(node + path);
     EXPECT_EQ(absent.status, 404) << path;
     EXPECT_EQ(message(absent), "the node agent of this server does not serve \"" + std::string(path) + "\"");
   }
   EXPECT_EQ(client.ask("POST", node + "/pods", "x").status, 405);
   EXPECT_EQ(client.get("/api/v1/nodes/none/proxy/healthz").status, 404);
+}
+
+class SystemLogs : public ProxyServe {
+ protected:
+  SystemLogs() {
+    create(kNode, R"({"metadata":{"name":"test-node"}})");
+    write("syslog", "a line\n");
+    write("pods/a b/0.log", std::string(200000, 'x') + "\n");
+    write("app.gz", "\x1f\x8b\x08...");
+    write("wtmp", std::string("\0\0\1", 3));
+    write("empty", "");
+    write("../secret", "root's");
+    std::filesystem::create_symlink(root() + "/pods/a b/0.log", root() + "/pods/inside");  // as /var/log/containers has them
+    std::filesystem::create_symlink("../secret", root() + "/outside");
+    std::filesystem::create_symlink(world.directory, root() + "/up");
+    EXPECT_EQ(::mkfifo((root() + "/fifo").c_str(), 0600), 0);
+  }
+  std::string root() const { return world.directory + "/log"; }
+  void write(const std::string& name, std::string_view text) {
+    std::filesystem::create_directories((root() + "/" + name).substr(0, (root() + "/" + name).rfind('/')));
+    MUST(sys::replace_file(root() + "/" + name, text, 0600, sys::Durability::volatile_));
+  }
+  RawAnswer get(const std::string& path) { return client.get("/api/v1/nodes/test-node/proxy/logs" + path); }
+};
+
+TEST_F(SystemLogs, lists_a_directory_as_a_page) {
+  RawAnswer page = get("/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_NE(page.body.find("<a href=\"syslog\">syslog</a>\n"), page.body.npos) << page.body;
+  EXPECT_NE(page.body.find("<a href=\"pods/\">pods/</a>\n"), page.body.npos);
+  EXPECT_NE(get("/pods/").body.find("<a href=\"a%20b/\">a b/</a>"), page.body.npos);
+  write("<b>", "");
+  EXPECT_NE(get("/").body.find("<a href=\"%3cb%3e\">&lt;b&gt;</a>"), page.body.npos);
+}
+
+TEST_F(SystemLogs, asks_for_the_slash_of_a_directory) {
+  EXPECT_EQ(get("").header("Location"), "/api/v1/nodes/test-node/proxy/logs/");
+  EXPECT_EQ(get("/pods?a=b").header("Location"), "/api/v1/nodes/test-node/proxy/logs/pods/?a=b");
+}
+
+TEST_F(SystemLogs, sends_a_file_whole) {
+  RawAnswer file = get("/syslog");
+  EXPECT_EQ(file.body, "a line\n");
+  EXPECT_EQ(file.header("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(file.header("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(get("/pods/a%20b/0.log").body.size(), 200001u);
+  EXPECT_EQ(get("/empty").body, "");
+  EXPECT_EQ(get("/empty").status, 200);
+  EXPECT_EQ(get("/app.gz").header("Content-Type"), "application/gzip");
+  EXPECT_EQ(get("/wtmp").header("Content-Type"), "application/octet-stream");
+  client.send("HEAD /api/v1/nodes/test-node/proxy/logs/syslog HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.receive_head().status, 200);
+  EXPECT_EQ(get("/syslog").status, 200);  // on the same connection
+}
+
+TEST_F(SystemLogs, follows_links_but_not_out) {
+  EXPECT_EQ(get("/pods/inside").body.size(), 200001u);
+  for (const char* path : {"/outside", "/up/", "/up/secret", "/../secret", "/pods/../../secret", "/%2e%2e/secret", "/..%2fsecret",
+                           "/fifo", "/none", "/syslog/", "/syslog%00x"}) {
+    RawAnswer answer = get(path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_EQ(answer.body.find("root's"), answer.body.npos) << path;
+  }
+  EXPECT_EQ(client.ask("POST", "/api/v1/nodes/test-node/proxy/logs/syslog", "x").status, 405);
 }
 
 TEST_F(ProxyServe, is_listed_as_kubernetes_lists_it) {
