@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // backup, restore, store: the machine's store as a whole. Paths on the server: /coracle/v1/store. A backup becomes FILE only
-// when all of it is on the disk: a temporary file beside it, fsync, rename.
+// when all of it is on the disk.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "ctl/output_file.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/scope.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::ctl {
@@ -43,35 +41,11 @@ Result<uint64_t> receive(Session& session, bool keys, const Fd& to) {
   return size;
 }
 
-Result<uint64_t> backup_to_file(Session& session, const std::string& path, bool keys, bool force) {
-  std::filesystem::path target(path);
-  std::string directory = target.has_parent_path() ? target.parent_path().string() : ".";
-  if (!force && sys::exists(path)) return Error(Code::already_exists, path + " exists; --force replaces it");
-  std::string temporary = directory + "/." + target.filename().string() + ".XXXXXX";
-  Fd file(::mkostemp(temporary.data(), O_CLOEXEC));  // readable by its owner only: it holds every Secret
-  if (!file) return Error::from_errno("write to " + directory);
-  Scope remove([&] { (void)sys::unlink(temporary); });
-  uint64_t size = TRY(receive(session, keys, file));
-  TRY(sys::sync(file).wrap("write " + path));
-  if (!force && sys::exists(path)) return Error(Code::already_exists, path + " has come to be meanwhile; --force replaces it");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return Error::from_errno("rename to " + path);
-  remove.dismiss();
-  Fd beside = TRY(sys::open_directory(directory));
-  TRY(sys::sync(beside));
-  return size;
-}
-
 Result<int> run_backup(Commands& commands, const std::string& path, bool keys, bool force) {
-  if (path == "-" && ::isatty(STDOUT_FILENO))
-    return Error(Code::bad_request, "a backup is no text for a terminal: name a file, or lead the output into one");
+  OutputFile output = TRY(OutputFile::open(path, force).wrap("backup"));
   Session* session = TRY(commands.session());
-  uint64_t size = 0;
-  if (path == "-") {
-    Fd output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    size = TRY(receive(*session, keys, output));
-  } else {
-    size = TRY(backup_to_file(*session, path, keys, force).wrap("backup"));
-  }
+  const uint64_t size = TRY(receive(*session, keys, output.fd()).wrap("backup"));
+  TRY(output.finish().wrap("backup"));
   std::string note = keys ? "with certificates and keys" : "without certificates and keys";
   std::fprintf(stderr, "backed up to %s: %s, %s\n", path == "-" ? "standard output" : path.c_str(), size_text(size).c_str(),
                note.c_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: the machine's own images. list, pull (with a bar of bytes and rate), import (an archive), pack (a directory becomes an
-// image, without any other tool), tag, remove, prune. Path on the server: /coracle/v1/images; answers that take long are JSON
-// lines.
+// image: the machine's own images. list, pull (with a bar of bytes and rate), import (an archive), export (the other way), pack
+// (a directory becomes an image, without any other tool), tag, remove, prune. Path on the server: /coracle/v1/images; answers
+// that take long are JSON lines.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,10 +10,12 @@
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "ctl/output_file.h"
 #include "ctl/pack.h"
 #include "ctl/print.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
+#include "runtime/sys/file.h"
 #include "store/object/status.h"
 
 namespace coracle::ctl {
@@ -254,6 +256,23 @@ Result<int> run_pack(Commands& commands, const std::string& directory, const std
   return 0;
 }
 
+Result<int> run_export(Commands& commands, const std::vector<std::string>& references, const std::string& path) {
+  Request request{.path = std::string(kImages) + "/export"};
+  for (const auto& reference : references) request.query.emplace_back("reference", reference);
+  Session* session = TRY(commands.session());
+  OutputFile output = TRY(OutputFile::open(path, true));
+  double bytes = 0;
+  Result<void> written;
+  TRY(session->stream(request, [&](std::string_view piece) {
+    bytes += double(piece.size());
+    return (written = sys::write_all(output.fd(), piece)).ok();
+  }));
+  TRY(std::move(written).wrap("write " + path));
+  TRY(output.finish());
+  if (path != "-") out("exported to " + path + ": " + bytes_text(bytes) + "\n");
+  return 0;
+}
+
 }  // namespace
 
 void add_image(Commands& commands) {
@@ -289,6 +308,18 @@ void add_image(Commands& commands) {
   import.add_option("files", import_flags->files, "archives; - is standard input").required();
   import.add_option("--name", import_flags->name, "what to call the image");
   commands.on(import, [&commands, import_flags] { return run_import(commands, import_flags->files, import_flags->name); });
+
+  struct ExportFlags {
+    std::vector<std::string> references;
+    std::string output = "-";
+  };
+  auto export_flags = std::make_shared<ExportFlags>();
+  Command export_command = commands.add("export", "Write an archive of images, for other machines", image);
+  export_command.alias("save");
+  export_command.add_option("reference", export_flags->references, "the image's name or id").required();
+  export_command.add_option("-o,--output", export_flags->output, "the archive; - is standard output");
+  commands.on(export_command,
+              [&commands, export_flags] { return run_export(commands, export_flags->references, export_flags->output); });
 
   struct PackFlags : ImageConfig {
     std::string directory, name, output;

@@ -2,9 +2,9 @@
 // See transfer.h.
 #include "ctl/transfer.h"
 
-#include "ctl/archive_handles.h"
 #include "ctl/escape.h"
 #include "runtime/base/text.h"
+#include "runtime/image/archive_handles.h"
 
 namespace coracle::ctl {
 namespace {

@@ -89,6 +89,10 @@ class ImageStore {
   // Reads an OCI or docker archive (plain, or packed by gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`: for an
   // image without a name of its own, or to override it. Returns what it held. Errors: invalid, too_large.
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
+  // Writes an OCI archive of images that are here to `archive` (a pipe will do). An image that is named by a tag has that name in
+  // it, others their tags. Layers are written as they lie here: an image that a registry brought has another id in the archive,
+  // the same wherever it is exported. Blocks until all is written. Errors: not_found, invalid; errno's.
+  virtual Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) = 0;
   // Removes a name, or by its id (or the beginning of that, six digits at least) a whole image. The content goes with the last
   // name. Errors: not_found; invalid when several ids begin so; conflict when it would go and a container uses it.
   virtual Result<Removal> remove(std::string_view reference) = 0;

@@ -106,7 +106,8 @@ const std::vector<Layer>& layers() {
       {"daemon/quota/", {"runtime/base/", "store/object/"}},
       {"daemon/placement/", {"runtime/base/", "store/object/", "store/schema/"}},
       {"daemon/order/", {"runtime/base/", "store/object/", "store/schema/", "daemon/informer/", "daemon/quota/disruption.h"}},
-      {"daemon/admission/", {"runtime/base/", "store/object/", "store/engine/", "daemon/quota/", "daemon/order/order.h"}},
+      {"daemon/admission/",
+       {"runtime/base/", "store/object/", "store/schema/priority.h", "store/engine/", "daemon/quota/", "daemon/order/order.h"}},
       {"daemon/registry/",
        {"runtime/base/", "runtime/sys/file.h", "daemon/admission/", "daemon/quota/", "store/object/", "store/schema/",
         "store/engine/", "store/client/client.h"}},
@@ -137,7 +138,8 @@ const std::vector<Layer>& layers() {
       // The doctor asks the kernel by itself, for it has to work where no daemon does.
       {"ctl/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
-        "runtime/sys/run.h", "runtime/sys/socket.h", "store/object/", "store/schema/", "store/client/"}},
+        "runtime/sys/run.h", "runtime/sys/socket.h", "runtime/image/archive_handles.h", "runtime/image/oci_archive.h",
+        "store/object/", "store/schema/", "store/client/"}},
       {"tests/", {"runtime/", "store/", "daemon/", "ctl/", "tests/"}},
   };
   return table;

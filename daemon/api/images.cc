@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// /coracle/v1/images, for `coraclectl image`: list, pull, import, tag, remove, prune. Answers that take long are JSON lines:
-// {"progress":{…}} as it goes, then {"image":{…}} or {"images":[…]}, or a Status when it failed.
-// An import's body goes through a pipe to the node as it arrives; nothing is kept in memory.
+// /coracle/v1/images, for `coraclectl image`: list, pull, import, export, tag, remove, prune. Answers that take long are JSON
+// lines: {"progress":{…}} as it goes, then {"image":{…}} or {"images":[…]}, or a Status when it failed.
+// Archives go through a pipe to the node as they arrive, and from it as they are written; nothing is kept in memory.
+#include <optional>
 #include <thread>
 
 #include "daemon/api/handlers.h"
+#include "runtime/base/log.h"
 #include "runtime/sys/file.h"
 #include "store/object/status.h"
 
@@ -68,16 +70,46 @@ Result<void> import_images(Call& call, const std::string& name) {
   return {};
 }
 
+// An archive that breaks off has no end: its client sees that it is not whole.
+Result<void> export_images(Call& call) {
+  std::vector<std::string> references;
+  for (std::string_view each : call.query().all("reference")) references.emplace_back(each);
+  if (references.empty()) return bad_request("?reference= must name an image");
+  sys::Pipe pipe = TRY(sys::make_pipe());
+  Result<void> written;
+  std::jthread writer([&, to = std::move(pipe.write)]() mutable {
+    written = call.house.images.write_archive(references, to);
+    to.reset();
+  });
+  std::optional<ChunkedAnswer> answer;
+  std::string piece(64 << 10, '\0');
+  bool is_read = true;
+  while (is_read) {
+    auto got = sys::read_some(pipe.read, piece);
+    if (!got || *got == 0) break;
+    if (!answer) answer.emplace(call.exchange, "application/x-tar", common_headers(call));
+    is_read = answer->write(std::string_view(piece).substr(0, *got));
+  }
+  pipe.read.reset();  // who still writes learns that nobody reads
+  writer.join();
+  if (!answer) return written;
+  if (written) answer->end();
+  else if (is_read) log_warning("api", "an export of images broke off", {{"error", written.error().text()}});
+  return {};
+}
+
 }  // namespace
 
 void serve_images(Call& call) {
   std::string reference(call.query().get("reference")), name(call.query().get("name"));
   const std::string &method = call.head().method, &path = call.route.path;
   const std::string_view what = std::string_view(path).substr(std::min(path.size(), kPath.size()));
-  const bool known = path.starts_with(kPath) && (what.empty() || what == "/import" || what == "/tag" || what == "/prune");
+  static constexpr std::string_view kKnown[] = {"", "/import", "/export", "/tag", "/prune"};
+  const bool known = path.starts_with(kPath) && std::find(std::begin(kKnown), std::end(kKnown), what) != std::end(kKnown);
   if (!known) return answer_page_not_found(call);
   if (what.empty() && method == "GET") return list_images(call);
-  if (method != "POST" && !(what.empty() && method == "DELETE"))
+  if (what == "/export" && method == "GET") return answer_with(call, export_images(call));
+  if (what == "/export" || (method != "POST" && !(what.empty() && method == "DELETE")))
     return answer_error(call, Error(Code::method_not_allowed, "the server does not allow this method on the requested resource"));
   if (what == "/import") return answer_with(call, import_images(call, name));
   if (what == "/prune") return answer_with(call, prune_images(call));

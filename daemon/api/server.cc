@@ -57,7 +57,7 @@ bool is_long(const Head& head) {
   if (!route) return false;
   if (route->what != Route::What::resource)
     return (route->path.starts_with("/coracle/v1/images") || route->path.starts_with("/coracle/v1/store")) &&
-           head.method == "POST";
+           (head.method == "POST" || route->path == "/coracle/v1/images/export");
   if (asks_for_watch(*route, head)) return true;
   const std::string& sub = route->subresource;
   return sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy" ||

@@ -93,6 +93,7 @@ class Agent : public PodStreams, public NodeImages {
   Result<json::value> pull(const std::string& reference, const std::string& user, const std::string& password,
                            const std::function<void(const json::value&)>& progress) override;
   Result<json::value> import(const Fd& archive, const std::string& name) override;
+  Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) override;
   Result<json::value> remove(const std::string& reference) override;
   Result<json::value> tag(const std::string& reference, const std::string& name) override;
   Result<json::value> prune(bool all) override;

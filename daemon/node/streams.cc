@@ -279,6 +279,10 @@ Result<json::value> Agent::tag(const std::string& reference, const std::string& 
   return json::value(image_json(image));
 }
 
+Result<void> Agent::write_archive(const std::vector<std::string>& references, const Fd& archive) {
+  return seams_.runtime.images().write_archive(references, archive);
+}
+
 Result<json::value> Agent::prune(bool all) {
   auto removed = TRY(seams_.runtime.images().prune(all));
   json::array list;

@@ -81,6 +81,8 @@ class NodeImages {
                                    const std::function<void(const json::value&)>& progress) = 0;
   // `archive` is read to its end (a pipe will do). Returns the images it held.
   virtual Result<json::value> import(const Fd& archive, const std::string& name) = 0;
+  // Writes an OCI archive of these to `archive` (a pipe will do). Blocks until all is written.
+  virtual Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) = 0;
   // {"image": as it was or is left, "deleted": with its content, "users": [containers that go on with it]}
   virtual Result<json::value> remove(const std::string& reference) = 0;
   virtual Result<json::value> tag(const std::string& reference, const std::string& name) = 0;  // the image

@@ -51,9 +51,12 @@ json::object Job::to_json() const {
                    {"variant", platform.variant},
                    {"name", name},
                    {"import", import},
+                   {"write", write},
                    {"unpack", unpack},
                    {"insecureRegistries", array_of(insecure_registries)},
                    {"retryDelayMs", retry_delay.count()}};
+  json::array& what = out["images"].emplace_array();
+  for (const Record& each : images) what.push_back(image::to_json(each));
   json::array& who = out["credentials"].emplace_array();
   for (const runtime::Credentials& each : credentials) who.push_back(credentials_json(each));
   json::object& where = out["mirrors"].emplace_object();
@@ -61,7 +64,7 @@ json::object Job::to_json() const {
   return out;
 }
 
-Job Job::from_json(const json::value& from) {
+Result<Job> Job::from_json(const json::value& from) {
   auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
   Job job;
   job.store = text("store");
@@ -69,6 +72,11 @@ Job Job::from_json(const json::value& from) {
   job.platform = {text("architecture"), text("os"), text("variant")};
   job.name = text("name");
   job.import = get_bool(from, "import");
+  job.write = get_bool(from, "write");
+  for (const json::value& each : get_array(from, "images")) {
+    Record record = TRY(record_from(each));
+    job.images.push_back(std::move(record));
+  }
   job.unpack = get_bool(from, "unpack");
   job.insecure_registries = get_strings(from, "insecureRegistries");
   job.retry_delay = std::chrono::milliseconds(get_int(from, "retryDelayMs"));

@@ -4,7 +4,7 @@
 // confined, for as long as it takes, and then its memory is the machine's again. A pull has two: one speaks to registries, the
 // other one has no network and unpacks what the first one hands it (fetch/remote_unpacker.h).
 //
-//   store                                    coracle-image (one process per import, two per pull)
+//   store                                    coracle-image (one process per import or export, two per pull)
 //     job, archive ──────────────────────────▶ confine itself ▸ manifest ▸ configuration
 //     nothing of this is collected ◀── pin ─── which image, which layers
 //              └──────────────────────── go ─▶ download ▸ verify ▸ unpack ▸ keep
@@ -38,6 +38,8 @@ struct Job {
   Platform platform;
   std::string name;     // what to pull; of an import: what to call its image, or ""
   bool import = false;  // an archive, which comes along as a descriptor; else a pull, with what follows
+  bool write = false;   // an archive of `images` into the descriptor that comes along, and nothing else
+  std::vector<Record> images;
   bool unpack = false;  // the layers of a pull, for the process at the other end of the socket that comes along
   std::vector<runtime::Credentials> credentials;
   std::vector<std::string> insecure_registries;
@@ -45,7 +47,7 @@ struct Job {
   std::chrono::milliseconds retry_delay{500};
 
   json::object to_json() const;
-  static Job from_json(const json::value& from);
+  static Result<Job> from_json(const json::value& from);  // Errors: invalid
 };
 
 struct JobEvents {

@@ -144,6 +144,7 @@ class DirStore final : public Store {
   Result<runtime::Image> pull(std::string_view reference, const std::vector<runtime::Credentials>& credentials,
                               const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) override;
   Result<std::vector<runtime::Image>> import(const Fd& archive, std::string_view name) override;
+  Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) override;
   Result<runtime::Removal> remove(std::string_view reference) override;
   Result<runtime::Image> tag(std::string_view reference, std::string_view name) override;
   Result<std::vector<runtime::Image>> prune(bool all) override;
@@ -468,6 +469,30 @@ Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::str
   job.import = true;
   job.name = name;
   return run(std::move(job), &archive, nullptr, {});
+}
+
+Result<void> DirStore::write_archive(const std::vector<std::string>& references, const Fd& archive) {
+  Job job;
+  job.write = true;
+  std::vector<Scope> pinned;
+  for (const std::string& text : references) {
+    const Wanted wanted = TRY(parse_wanted(text));
+    auto find_it = [&]() -> Result<Known> {
+      std::vector<Known> images = known();
+      auto found = TRY(find_known(images, wanted, text));
+      return *found;
+    };
+    const Known found = TRY(find_it());
+    pinned.push_back(pin(found.record.id, found.chain));
+    TRY(find_it());  // it may have been removed before it was held
+    auto there = std::find_if(job.images.begin(), job.images.end(), [&](const Record& r) { return r.id == found.record.id; });
+    if (there == job.images.end()) there = job.images.insert(there, Record{found.record.id, {}, {}, false});
+    const bool is_tag = wanted.fits(found.record) && !wanted.reference.empty();
+    for (const std::string& name : is_tag ? std::vector{wanted.reference} : found.record.references)
+      add_once(there->references, name);
+  }
+  TRY(run(std::move(job), &archive, nullptr, {}));
+  return {};
 }
 
 Result<runtime::Image> DirStore::tag(std::string_view text, std::string_view name) {

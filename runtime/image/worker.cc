@@ -57,7 +57,8 @@ class Worker {  // a process that is gone with this
   Wire wire_;
 };
 
-Result<void> run_import(const Fd& program, const Job& job, const Fd* archive, const JobEvents& events, std::stop_token stop) {
+// What has nothing to do with a network.
+Result<void> run_local(const Fd& program, const Job& job, const Fd* archive, const JobEvents& events, std::stop_token stop) {
   std::unique_ptr<Worker> worker = TRY(Worker::start(program, kApart | CLONE_NEWNET, nullptr));
   std::stop_callback cancel(stop, [&] { worker->kill(); });
   TRY(worker->order(job, archive));
@@ -89,7 +90,7 @@ Result<void> run_pull(const Fd& program, const Job& job, const JobEvents& events
 Result<void> run_job(const std::string& program, const Job& job, const Fd* archive, const JobEvents& events,
                      std::stop_token stop) {
   Fd file = TRY(sys::open(program, O_PATH).wrap("coracle-image"));
-  auto done = job.import ? run_import(file, job, archive, events, stop) : run_pull(file, job, events, stop);
+  auto done = job.import || job.write ? run_local(file, job, archive, events, stop) : run_pull(file, job, events, stop);
   if (!done && stop.stop_requested()) return Error(Code::cancelled, "cancelled");
   return done;
 }

@@ -159,6 +159,14 @@ Result<std::string> absolute_path(const std::string& path) {
   return std::string(found.get());
 }
 
+Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
+  for (;;) {
+    ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count >= 0) return size_t(count);
+    if (errno != EINTR) return Error::from_errno("read");
+  }
+}
+
 Result<std::string> read_from_start(const Fd& fd) {
   char buffer[4096];
   ssize_t n = ::pread(fd.get(), buffer, sizeof buffer, 0);

@@ -54,6 +54,7 @@ Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t 
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max);
 Result<std::string> read_standard_input(size_t max);
 Result<std::string> absolute_path(const std::string& path);  // realpath. Errors: not_found
+Result<size_t> read_some(const Fd& fd, std::span<char> buffer);  // 0 = end
 Result<void> write_all(const Fd& fd, std::string_view bytes);
 // Writes `text` to a file of the kernel's (procfs, cgroupfs) in one write.
 Result<void> write_control(const Fd& dir, const std::string& name, std::string_view text);

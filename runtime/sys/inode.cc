@@ -11,14 +11,6 @@
 
 namespace coracle::sys {
 
-Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
-  for (;;) {
-    ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
-    if (count >= 0) return size_t(count);
-    if (errno != EINTR) return Error::from_errno("read");
-  }
-}
-
 Result<void> write_at(const Fd& fd, std::string_view bytes, int64_t offset) {
   while (!bytes.empty()) {
     ssize_t count = ::pwrite(fd.get(), bytes.data(), bytes.size(), offset);

@@ -18,7 +18,6 @@
 
 namespace coracle::sys {
 
-Result<size_t> read_some(const Fd& fd, std::span<char> buffer);  // 0 = end
 Result<void> write_at(const Fd& fd, std::string_view bytes, int64_t offset);
 Result<void> resize(const Fd& fd, int64_t size);
 Result<void> sync_file_system(const Fd& fd);  // everything dirty on it, once instead of per file

@@ -80,7 +80,15 @@ soon expect_match "… without another pull" 'already present on machine and can
 k delete pod stranger never friend --wait=false >/dev/null
 check "import" c image import "$T/app.tar" --name localhost/imported:1
 expect_match "… is there" 'localhost/imported' c image list
+check "export" c image export localhost/imported:1 -o "$T/export.tar"
+c image export localhost/imported:1 >"$T/piped.tar" || not_ok "export into a pipe"
+check "… the same into a pipe" cmp "$T/export.tar" "$T/piped.tar"
+expect_match "… that others read" 'localhost/imported:1' eval "tar -xOf '$T/export.tar' manifest.json; skopeo inspect 'oci-archive:$T/export.tar:localhost/imported:1'"
+expect_fail "what is not here is not exported" 'no image .*nobody' c image export localhost/imported:1 localhost/nobody:1 -o "$T/none.tar"
+expect "… and no file is left" "" eval "ls -A '$T' | grep none"
 check "remove" c image remove localhost/imported:1
 expect "… is gone" "0" eval "c image list | grep -c localhost/imported"
 gzip -k "$T/app.tar"
+check "what was exported is taken in again" c image import "$T/export.tar"
+expect "… and runs" "it runs" c run exported --rm -i -q --restart=Never --image=localhost/imported:1 --command -- sh -c 'echo it runs'
 check "import compressed" c image import "$T/app.tar.gz" --name localhost/zipped:1

@@ -121,6 +121,7 @@ class FakeImageStore : public ImageStore {
     image.references.emplace_back(name);
     return present_[std::string(name)] = image;
   }
+  Result<void> write_archive(const std::vector<std::string>&, const Fd&) override { return {}; }
   Result<std::vector<Image>> prune(bool) override { return std::vector<Image>(); }
   Result<Removal> remove(std::string_view reference) override {
     std::lock_guard lock(mutex_);

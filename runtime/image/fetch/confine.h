@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What coracle-image gives up before it reads the first foreign byte.
 //
-//   unpacks                                    downloads
+//   unpacks, exports                           downloads
 //     "/": an empty tmpfs, read-only, with       "/": the same, with
 //       the store, but for snapshots/              configs/ and partial/ of the store
 //       the C library's locales                    CA certificates, and what a name's lookup takes, read-only

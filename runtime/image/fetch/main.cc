@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // coracle-image: does one job for the image store (job.h), on descriptor 3, and ends. Confines itself first; dies with
-// the thread that started it. It is one of three:
+// the thread that started it. It is one of four:
 //
 //   imports     reads an archive, unpacks its layers                  no network
+//   exports     writes an archive of images that are here             no network
 //   downloads   speaks to registries, hands layers to the next one    no rights
 //   unpacks     verifies and unpacks those layers                     no network
 #include <curl/curl.h>
@@ -12,6 +13,7 @@
 #include <csignal>
 
 #include "runtime/image/fetch/confine.h"
+#include "runtime/image/fetch/export.h"
 #include "runtime/image/fetch/fetch.h"
 #include "runtime/image/fetch/remote_unpacker.h"
 #include "runtime/sys/file.h"
@@ -40,15 +42,21 @@ JobEvents events_over(Wire& wire) {
   return events;
 }
 
-Result<Content> begin_unpacking(const Job& job) {
+Result<Content> begin_in_store(const Job& job) {
   TRY(confine_unpacking(job.store));
   return Content::join(job.store, job.staging).wrap("open image store");
 }
 
 Result<void> import(Wire& wire, const Job& job, const Fd* archive) {
-  Content content = TRY(begin_unpacking(job));
+  Content content = TRY(begin_in_store(job));
   LocalUnpacker unpacker(content);
   return fetch(job, archive, content, unpacker, events_over(wire));
+}
+
+Result<void> write_archive(const Job& job, const Fd* archive) {
+  if (!archive) return Error(Code::internal, "an export without an archive to write");
+  const Content content = TRY(begin_in_store(job));
+  return export_images(job.images, content, *archive);
 }
 
 Result<void> download(Wire& wire, const Job& job, const Fd* unpacking) {
@@ -62,7 +70,7 @@ Result<void> download(Wire& wire, const Job& job, const Fd* unpacking) {
 
 // Tells the store that it is there, or why not, and works for whoever downloads until that ends.
 Result<void> unpack(Wire& wire, const Job& job, const Fd* downloading) {
-  auto content = begin_unpacking(job);
+  auto content = begin_in_store(job);
   Result<void> ready;
   if (!content) ready = content.take_error();
   else if (!downloading) ready = Error(Code::internal, "nobody to unpack for");
@@ -80,9 +88,10 @@ Result<void> serve() {
   std::optional<Fd> file = TRY(wire.receive_file());
   std::optional<json::value> order = TRY(wire.receive());
   if (!order) return {};
-  const Job job = Job::from_json(*order);
+  const Job job = TRY(Job::from_json(*order));
   const Fd* with = file ? &*file : nullptr;
   if (job.unpack) return unpack(wire, job, with);
+  if (job.write) return wire.send(outcome_message(write_archive(job, with)));
   auto done = job.import ? import(wire, job, with) : download(wire, job, with);
   return wire.send(outcome_message(done));
 }

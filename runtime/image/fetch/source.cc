@@ -5,7 +5,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "runtime/sys/inode.h"
+#include "runtime/sys/file.h"
 
 namespace coracle::image {
 namespace {

@@ -6,21 +6,12 @@
 
 namespace coracle::image {
 
-TarReader::TarReader(Source& from)
-    : from_(from),
-      reader_(archive_read_new()),
-      utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
-      before_(utf8_ ? ::uselocale(utf8_) : nullptr) {
+TarReader::TarReader(Source& from) : from_(from), reader_(archive_read_new()) {
   archive_read_support_format_tar(reader_);
   archive_read_support_format_empty(reader_);
 }
 
-TarReader::~TarReader() {
-  archive_read_free(reader_);
-  if (!utf8_) return;
-  ::uselocale(before_);
-  ::freelocale(utf8_);
-}
+TarReader::~TarReader() { archive_read_free(reader_); }
 
 la_ssize_t TarReader::read(archive* reader, void* self, const void** bytes) {
   auto& tar = *static_cast<TarReader*>(self);

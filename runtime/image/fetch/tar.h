@@ -5,12 +5,12 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <locale.h>
 
 #include <memory>
 
 #include "runtime/base/result.h"
 #include "runtime/image/fetch/source.h"
+#include "runtime/image/utf8_locale.h"
 
 namespace coracle::image {
 
@@ -41,8 +41,7 @@ class TarReader {
   int64_t read_ = 0;                         // bytes from the source
   bool source_ended_ = false;
   std::unique_ptr<Error> failed_;  // of from_, while the library only knows "an error"
-  // libarchive turns names into the locale's encoding: UTF-8 for as long as this lives, on this thread alone.
-  locale_t utf8_, before_;
+  Utf8Locale utf8_;
 };
 
 }  // namespace coracle::image

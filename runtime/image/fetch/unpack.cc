@@ -11,6 +11,7 @@
 #include <map>
 
 #include "runtime/base/text.h"
+#include "runtime/image/fetch/layer_form.h"
 #include "runtime/image/fetch/tar.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
@@ -18,9 +19,6 @@
 namespace coracle::image {
 namespace {
 
-constexpr std::string_view kWhiteout = ".wh.";
-constexpr std::string_view kOpaque = ".wh..wh..opq";
-constexpr std::string_view kAufsMeta = ".wh..wh.";  // other bookkeeping of aufs: nothing to us
 constexpr int64_t kFreeCheckEvery = int64_t(16) << 20;
 
 struct Path {  // normalised: no "", ".", ".."
@@ -44,14 +42,6 @@ Result<Path> parse_path(const char* text, const UnpackLimits& limits) {
   }
   if (path.parts.size() > limits.depth_max) return Error(Code::too_large, "the name " + quoted(whole) + " is too deep");
   return path;
-}
-
-bool is_whiteout(const struct stat& info) { return S_ISCHR(info.st_mode) && info.st_rdev == 0; }
-
-// The attributes an image may bring. trusted.* and *.overlay.* would speak to the overlay file system in our name,
-// security.* beside file capabilities to the host's own policy.
-bool may_set(std::string_view name) {
-  return name == "security.capability" || (name.starts_with("user.") && !name.starts_with("user.overlay."));
 }
 
 // Resolved inside the layer's root, where links may lead about but not out.
@@ -187,7 +177,7 @@ Result<void> Layer::set_attributes(archive_entry* entry, const Fd& object) {
   const void* value = nullptr;
   size_t size = 0;
   while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
-    if (!name || !may_set(name)) continue;
+    if (!name || !is_image_attribute(name)) continue;
     if (size > sys::kAttributeMax) return Error(Code::too_large, "an extended attribute is larger than 64 KiB");
     TRY(set_attribute(object, name, std::string_view(static_cast<const char*>(value), size)));
   }
@@ -212,7 +202,7 @@ Result<void> Layer::dress_at(archive_entry* entry, const Fd& parent, const std::
 
 Result<void> Layer::make_opaque(const Fd& dir) {
   if (bottom_) return {};
-  return sys::set_attribute(dir, "trusted.overlay.opaque", "y");
+  return sys::set_attribute(dir, kOpaqueAttribute, "y");
 }
 
 Result<void> Layer::add_root(archive_entry* entry) {
@@ -350,7 +340,7 @@ Result<void> copy_attributes(const Fd& from, const Fd& to) {
   auto names = sys::list_attributes(from);
   if (!names) return {};  // none here
   for (const std::string& name : *names) {
-    if (!may_set(name)) continue;
+    if (!is_image_attribute(name)) continue;
     std::string value = TRY(sys::get_attribute(from, name));
     TRY(set_attribute(to, name, value));
   }

@@ -214,6 +214,19 @@ TEST_F(Streams, exec_that_cannot_be_is_told_before_the_upgrade) {
   EXPECT_EQ(client.get(kExec).status, 400);
 }
 
+TEST_F(Streams, an_export_that_breaks_off_has_no_end) {
+  world.images.archive = std::string(100'000, 'a');
+  world.images.breaks_off = true;
+  client.send("GET /coracle/v1/images/export?reference=a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.receive_head().status, 200);
+  const std::string body = client.receive_exactly(1 << 20);  // until the connection ends
+  EXPECT_GT(body.size(), 100'000u);
+  EXPECT_EQ(body.find("\r\n0\r\n"), body.npos);
+  world.images.archive.clear();
+  RawClient again(world.port(), &identity);
+  EXPECT_EQ(again.get("/coracle/v1/images/export?reference=a").status, 500) << "before the first byte it can be told";
+}
+
 TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   EXPECT_EQ(get_string(client.get("/coracle/v1/images").json().get_array()[0], "id"), "sha256:1");
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=busybox").body,
@@ -238,6 +251,14 @@ TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   EXPECT_EQ(get_string(get_array(client.ask("POST", "/coracle/v1/images/prune?all=true").json(), "images")[0], "id"), "sha256:6");
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images/prune").status, 405);
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images/push").status, 404);
+  world.images.archive = std::string(200'000, 'a');
+  RawAnswer exported = client.get("/coracle/v1/images/export?reference=a&reference=b");
+  EXPECT_EQ(exported.body, world.images.archive);
+  EXPECT_EQ(exported.header("Content-Type"), "application/x-tar");
+  EXPECT_EQ(world.images.asked, "a 2");
+  EXPECT_EQ(client.get("/coracle/v1/images/export?reference=a&reference=missing").status, 404);
+  EXPECT_EQ(client.get("/coracle/v1/images/export").status, 400);
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/images/export?reference=a").status, 405);
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images?reference=a").status, 200);
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images").status, 400);
   EXPECT_EQ(client.ask("PUT", "/coracle/v1/images", "x").status, 405);

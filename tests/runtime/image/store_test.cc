@@ -16,6 +16,7 @@
 #include "runtime/base/json.h"
 #include "runtime/image/manifest.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/inode.h"
 #include "runtime/sys/overlay.h"
 #include "tests/runtime/image/builder.h"
 
@@ -49,6 +50,18 @@ class StoreTest : public testing::Test {
   std::string look(const Result<Fd>& mount) {
     if (!mount) return mount.error().text();
     return tree_of("/proc/self/fd/" + std::to_string(mount->get()));
+  }
+  std::string exported(const std::vector<std::string>& references) {
+    const std::string path = dir_.path() + "/exported";
+    Fd to = MUST(sys::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    auto written = store_->write_archive(references, to);
+    EXPECT_TRUE(written.ok()) << written.error().text();
+    return read_text(path);
+  }
+  std::string first_layer() {  // the one that has etc/same
+    for (const auto& entry : fs::directory_iterator(dir_.path() + "/state/layers"))
+      if (fs::exists(entry.path() / "diff/etc/same")) return entry.path() / "diff";
+    return "";
   }
   size_t count(const std::string& directory) {
     size_t n = 0;
@@ -508,6 +521,85 @@ TEST_F(StoreTest, an_image_of_nothing_and_an_opaque_root_work) {
       import(archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1")));
   ASSERT_TRUE(opaque.ok()) << opaque.error().text();
   EXPECT_EQ(look(store_->snapshots().mount_image(opaque->front().id)), "new f 644 0:0 \n");
+}
+
+TEST_F(StoreTest, what_is_exported_and_imported_is_the_same_image) {
+  ASSERT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);
+  const std::string base = make_tar({{"etc", 'd', "", 0755},
+                                     {"etc/one", 'f', "1", 0600, 3, 4, 1'100'000'000},
+                                     {"etc/same", 'h', "etc/one"},
+                                     {"Főtanúsítvány", 'd', "", 01777},
+                                     {std::string(120, 'n'), 'f', std::string(100'000, 'x')},
+                                     {"su", 'f', "s", 04755, 0, 0, 1'000'000'000, {{"user.note", "kept"}}},
+                                     {"to", 'l', "etc/one"},
+                                     {"tty", 'c', "", 0620, 0, 5, 1'000'000'000, {}, 4, 7},
+                                     {"pipe", 'p', "", 0622},
+                                     {"full", 'd', "", 0711, 9, 9},
+                                     {"full/a", 'f', "a"}});
+  const std::string above = make_tar({{"etc/.wh.one"}, {"full/.wh..wh..opq"}, {"full/b", 'f', "b"}, {"late", 'f', ""}});
+  std::setlocale(LC_CTYPE, "C");
+  TestImage image{{{base}, {above, Packing::zstd}}, R"({"Cmd":["/su"],"Labels":{"a":"b"},"User":"web"})"};
+  auto came = import(archive_of(oci_layout(image, "localhost/app:1")));
+  ASSERT_TRUE(came.ok()) << came.error().text();
+  const std::string tree = look(store_->snapshots().mount_image(came->front().id));
+  const std::string archive = exported({"localhost/app:1"});
+
+  ASSERT_TRUE(store_->remove("localhost/app:1").ok());
+  ASSERT_EQ(count("layers"), 0u);
+  auto there = import(archive);
+  ASSERT_TRUE(there.ok()) << there.error().text();
+  ASSERT_EQ(there->size(), 1u);
+  EXPECT_EQ(there->front().references, (std::vector<std::string>{"localhost/app:1"}));
+  EXPECT_EQ(look(store_->snapshots().mount_image(there->front().id)), tree);
+  EXPECT_EQ(there->front().config.cmd, (std::vector<std::string>{"/su"}));
+  EXPECT_EQ(there->front().config.user, "web");
+  EXPECT_EQ(exported({"localhost/app:1"}), archive) << "the same bytes wherever it is exported";
+  Fd root = MUST(store_->snapshots().mount_image(there->front().id));
+  EXPECT_EQ(MUST(sys::get_attribute(MUST(sys::open_at(root, "su", O_RDONLY)), "user.note")), "kept");
+  const struct stat one = MUST(sys::stat_at(MUST(sys::open_directory(first_layer())), "etc/same"));
+  EXPECT_EQ(one.st_nlink, 2u) << "a file of two names";
+  EXPECT_EQ(one.st_mtime, 1'100'000'000);
+}
+
+TEST_F(StoreTest, exports_several_images_and_their_layers_once) {
+  const std::string shared = make_tar({{"big", 'f', std::string(300'000, 'b')}});
+  ASSERT_TRUE(import(archive_of(oci_layout({{{shared}, {make_tar({{"one"}})}}}, "localhost/a:1"))).ok());
+  auto b = import(archive_of(oci_layout({{{shared}, {make_tar({{"two"}})}}}, "localhost/b:1")));
+  ASSERT_TRUE(b.ok());
+  ASSERT_TRUE(store_->tag("localhost/b:1", "localhost/b:2").ok());
+  const std::string all = exported({"localhost/a:1", b->front().id, "localhost/b:1"});
+  EXPECT_LT(all.size(), 400'000u);
+  for (const char* name : {"localhost/a:1", "localhost/b:1", "localhost/b:2"}) ASSERT_TRUE(store_->remove(name).ok());
+  ASSERT_EQ(count("layers"), 0u);
+  ASSERT_TRUE(import(all).ok());
+  for (const char* name : {"localhost/a:1", "localhost/b:1", "localhost/b:2"}) EXPECT_TRUE(store_->find(name).ok()) << name;
+  EXPECT_FALSE(store_->find("localhost/b:3").ok());
+  EXPECT_EQ(exported({"localhost/b:2"}).find("localhost/b:1"), std::string::npos) << "by a tag: under that tag alone";
+}
+
+TEST_F(StoreTest, exports_nothing_of_what_is_not_here) {
+  ASSERT_TRUE(import(archive_of(oci_layout(two_layers(), "localhost/x:1"))).ok());
+  Fd to = MUST(sys::open(dir_.path() + "/out", O_WRONLY | O_CREAT, 0600));
+  auto written = store_->write_archive({"localhost/x:1", "localhost/y:1"}, to);
+  EXPECT_EQ(written.error().code(), Code::not_found) << written.error().text();
+  EXPECT_EQ(store_->write_archive({"localhost/X"}, to).error().code(), Code::invalid);
+  EXPECT_EQ(MUST(sys::stat(to)).st_size, 0);
+  sys::Pipe pipe = MUST(sys::make_pipe());
+  pipe.read.reset();
+  EXPECT_FALSE(store_->write_archive({"localhost/x:1"}, pipe.write).ok()) << "nobody reads";
+  EXPECT_TRUE(store_->remove("localhost/x:1").ok()) << "nothing holds it";
+  EXPECT_EQ(count("layers"), 0u);
+}
+
+TEST_F(StoreTest, exports_an_image_of_nothing_and_an_opaque_root) {
+  ASSERT_TRUE(import(archive_of(oci_layout({}, "localhost/scratch:1"))).ok());
+  ASSERT_TRUE(
+      import(archive_of(oci_layout({{{make_tar({{"old"}})}, {make_tar({{".wh..wh..opq"}, {"new"}})}}}, "localhost/o:1"))).ok());
+  const std::string both = exported({"localhost/scratch:1", "localhost/o:1"});
+  for (const char* name : {"localhost/scratch:1", "localhost/o:1"}) ASSERT_TRUE(store_->remove(name).ok());
+  ASSERT_TRUE(import(both).ok());
+  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/scratch:1")->id)), "");
+  EXPECT_EQ(look(store_->snapshots().mount_image(store_->find("localhost/o:1")->id)), "new f 644 0:0 \n");
 }
 
 TEST_F(StoreTest, many_layers_mount_in_every_way) {

@@ -30,15 +30,16 @@ namespace fs = std::filesystem;
 TEST(Job, survives_the_wire) {
   Job job;
   job.store = "/s", job.staging = "7", job.platform = {"arm", "linux", "v7"}, job.name = "a/b:c", job.import = true;
-  job.unpack = true;
+  job.unpack = job.write = true;
+  job.images = {{digest_of("x"), {"a/b:1"}, {}}};
   job.credentials = {{"r.example", "me", "p\"w", "t", "ns/key/u1"}};
   job.insecure_registries = {"x:5000"};
   job.mirrors = {{"docker.io", {"https://m"}}};
   job.retry_delay = std::chrono::milliseconds(7);
   json::object sent = job.to_json();
-  EXPECT_EQ(Job::from_json(sent).to_json(), sent);
-  for (const char* key : {"store", "staging", "architecture", "variant", "name", "import", "unpack", "insecureRegistries",
-                          "mirrors", "credentials", "retryDelayMs"})
+  EXPECT_EQ(MUST(Job::from_json(sent)).to_json(), sent);
+  for (const char* key : {"store", "staging", "architecture", "variant", "name", "import", "unpack", "write", "images",
+                          "insecureRegistries", "mirrors", "credentials", "retryDelayMs"})
     EXPECT_TRUE(sent.contains(key)) << key;
 
   JobEvents events;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libarchive's handles, freed with their owner, and its errors in words: what packing an image and copying files share.
+// libarchive's handles, freed with their owner, and its errors in words: what packing and exporting images and copying files
+// share.
 // Source: libarchive(3).
 #pragma once
 
@@ -11,7 +12,7 @@
 
 #include "runtime/base/result.h"
 
-namespace coracle::ctl {
+namespace coracle {
 
 struct WriteEnd {
   void operator()(archive* a) const { archive_write_free(a); }
@@ -32,4 +33,4 @@ inline Error archive_failed(archive* from, const std::string& doing) {
   return Error(Code::internal, doing + ": " + (text ? text : "unknown error"));
 }
 
-}  // namespace coracle::ctl
+}  // namespace coracle
