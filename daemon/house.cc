@@ -207,6 +207,7 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
   engine::Options options = engine_options();
   if (!config.events_on_disk) options.memory_only = [](const Kind& kind) { return kind == kEvent; };
   options.objects_bytes_max = store_bytes_max(config);
+  options.copies = config.run_dir;
   options.on_full = [house = house.get()](const engine::Usage& usage) {
     if (house->events_) house->events_->post(store_full_event(usage, house->facts_.node_name));
   };

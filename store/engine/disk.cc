@@ -4,12 +4,15 @@
 #include "store/engine/disk.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "store/engine/layout.h"
 
@@ -34,12 +37,74 @@ Result<void> prepare_file(Database& database) {
   return check_layout(database, false);
 }
 
+Result<int64_t> reserved_in(Database& database) { return database.query_integer("SELECT reserved FROM marks WHERE id=1"); }
+
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+// Also of a file that is not there.
+bool is_on_read_only_disk(const std::string& path) {
+  const std::string place = is_there(path) ? path : std::filesystem::path(path).parent_path().string();
+  return ::access(place.c_str(), W_OK) != 0 && errno == EROFS;
+}
+
+Error read_only() { return Error::from_errno(EROFS, "the store's file").as(Code::unavailable); }
+
 }  // namespace
 
-Disk::Disk(Fd raw, Database database, Statements statements)
-    : raw_(std::move(raw)), database_(std::move(database)), do_(std::move(statements)) {}
+// The file and its log, elsewhere, where SQLite can put the log's pages into the file. Gone with this.
+class Disk::Copy {
+ public:
+  explicit Copy(std::string path) : path_(std::move(path)) {}
+  ~Copy() {
+    database_.reset();
+    remove();
+  }
+  Copy(const Copy&) = delete;
 
-Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs) {
+  Result<void> make(const std::string& from) {
+    remove();  // what a daemon that was killed has left
+    for (const char* suffix : {"", "-wal"}) {
+      std::error_code failed;
+      std::filesystem::copy_file(from + suffix, path_ + suffix, failed);
+      if (failed && !(*suffix && failed == std::errc::no_such_file_or_directory))
+        return Error::from_errno(failed.value(), "copy " + from + suffix + " to " + path_ + suffix);
+    }
+    Database database = TRY(Database::open(path_, nullptr));
+    TRY(database.execute(kSettings));
+    TRY(check_layout(database, false));
+    database_.emplace(std::move(database));
+    return {};
+  }
+  Database& database() { return *database_; }
+
+ private:
+  void remove() const {
+    for (const char* suffix : {"", "-wal", "-shm"}) (void)::unlink((path_ + suffix).c_str());
+  }
+  const std::string path_;
+  std::optional<Database> database_;
+};
+
+Disk::Disk(std::string path, const char* vfs) : path_(std::move(path)), vfs_(vfs) {}
+Disk::~Disk() = default;
+
+Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vfs, const std::string& copies) {
+  std::unique_ptr<Disk> disk(new Disk(path, vfs));
+  const bool is_read_only = is_on_read_only_disk(path);
+  if (is_read_only && (copies.empty() || !is_there(path))) return read_only().wrap(path);
+  if (is_read_only) {
+    disk->copy_ = std::make_unique<Copy>(copies + "/store-as-read.db");
+    TRY(disk->copy_->make(path));
+  } else {
+    disk->file_ = TRY(open_file(path, vfs));
+  }
+  Database& database = disk->file_ ? disk->file_->database : disk->copy_->database();
+  const int64_t mark = TRY(reserved_in(database).wrap(path));
+  disk->found_ = disk->reserved_ = Revision(mark);
+  return disk;
+}
+
+Result<Disk::File> Disk::open_file(const std::string& path, const char* vfs) {
   Database database = TRY(Database::open(path, vfs));
   // The directory is private to us, and so are the files: the log and its index take over the mode of the first.
   std::error_code ignored;
@@ -51,11 +116,19 @@ Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vf
   Statement mark = TRY(database.prepare("UPDATE marks SET reserved=? WHERE id=1").wrap(path));
   Statement commit = TRY(database.prepare("COMMIT").wrap(path));
   Fd raw(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a file that a test's VFS keeps elsewhere has none
-  Statements all{std::move(begin), std::move(put), std::move(drop), std::move(mark), std::move(commit)};
-  std::unique_ptr<Disk> disk(new Disk(std::move(raw), std::move(database), std::move(all)));
-  int64_t reserved = TRY(disk->database_.query_integer("SELECT reserved FROM marks WHERE id=1").wrap(path));
-  disk->reserved_ = Revision(reserved);
-  return disk;
+  return File{std::move(raw),  std::move(database), std::move(begin), std::move(put),
+              std::move(drop), std::move(mark),     std::move(commit)};
+}
+
+// The disk can be written to again, perhaps.
+Result<void> Disk::open_late() {
+  if (is_on_read_only_disk(path_)) return read_only();
+  File file = TRY(open_file(path_, vfs_));
+  const int64_t mark = TRY(reserved_in(file.database));
+  if (Revision(mark) != found_)
+    return Error(Code::unavailable, path_ + " was written to by somebody else while it was read-only here");
+  file_.emplace(std::move(file));
+  return {};
 }
 
 Result<std::string> Disk::set_aside(const std::string& path) {
@@ -71,7 +144,9 @@ Result<std::string> Disk::set_aside(const std::string& path) {
 }
 
 Result<std::vector<Row>> Disk::load(StoredKinds& kinds) {
-  Statement all = TRY(database_.prepare("SELECT id, grp, resource, ns, name, uid, revision, body FROM objects"));
+  Database& database = file_ ? file_->database : copy_->database();
+  Scope read([&] { copy_.reset(); });
+  Statement all = TRY(database.prepare("SELECT id, grp, resource, ns, name, uid, revision, body FROM objects"));
   std::vector<Row> rows;
   std::set<std::pair<const Kind*, Key>> seen;
   for (;;) {
@@ -88,28 +163,29 @@ Result<std::vector<Row>> Disk::load(StoredKinds& kinds) {
 }
 
 Result<void> Disk::write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve) {
-  TRY(do_.begin.run());
+  TRY(file_->begin.run());
   for (const Row& row : rows) {
     if (row.object) {
       const RestingObject& object = *row.object;
       std::string room;
-      do_.put.bind(row.id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
-      do_.put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(room));
-      TRY(do_.put.run());
+      file_->put.bind(row.id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
+      file_->put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(room));
+      TRY(file_->put.run());
     } else {
-      TRY(do_.drop.bind(row.id).run());
+      TRY(file_->drop.bind(row.id).run());
     }
   }
   if (reserve) {
-    TRY(do_.mark.bind(int64_t(*reserve)).run());
+    TRY(file_->mark.bind(int64_t(*reserve)).run());
   }
-  return do_.commit.run();
+  return file_->commit.run();
 }
 
 Result<void> Disk::commit(const std::vector<Row>& rows, std::optional<Revision> reserve) {
+  if (!file_) TRY(open_late().wrap("write to the store"));
   auto done = write_rows(rows, reserve);
   if (!done) {
-    database_.roll_back();
+    file_->database.roll_back();
     return done.take_error().wrap("write to the store");
   }
   if (reserve) reserved_ = *reserve;
@@ -120,17 +196,20 @@ Result<void> Disk::mark_clean(Revision revision) { return commit({}, revision); 
 
 std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::string_view text)>& each) {
   std::vector<std::string> findings;
+  if (!file_) return {read_only().text()};
+  Database& database = file_->database;
   auto look = [&]() -> Result<void> {
-    TRY(database_.execute("PRAGMA shrink_memory"));
-    if (raw_) (void)::posix_fadvise(raw_.get(), 0, 0, POSIX_FADV_DONTNEED);  // advice; without it we read what is cached
-    Statement check = TRY(database_.prepare("PRAGMA integrity_check(" + std::to_string(kFindingsMax) + ")"));
+    TRY(database.execute("PRAGMA shrink_memory"));
+    if (file_->raw)
+      (void)::posix_fadvise(file_->raw.get(), 0, 0, POSIX_FADV_DONTNEED);  // advice; without it we read what is cached
+    Statement check = TRY(database.prepare("PRAGMA integrity_check(" + std::to_string(kFindingsMax) + ")"));
     for (;;) {
       bool row = TRY(check.step());
       if (!row) break;
       if (check.text(0) != "ok") findings.emplace_back(check.text(0));
     }
     if (!findings.empty()) return {};
-    Statement all = TRY(database_.prepare("SELECT id, body FROM objects"));
+    Statement all = TRY(database.prepare("SELECT id, body FROM objects"));
     for (;;) {
       bool row = TRY(all.step());
       if (!row) return {};
@@ -143,15 +222,17 @@ std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::s
 }
 
 Result<Disk::Size> Disk::size() {
-  int64_t page = TRY(database_.query_integer("PRAGMA page_size"));
-  int64_t pages = TRY(database_.query_integer("PRAGMA page_count"));
-  int64_t unused = TRY(database_.query_integer("PRAGMA freelist_count"));
+  if (!file_) return read_only();
+  int64_t page = TRY(file_->database.query_integer("PRAGMA page_size"));
+  int64_t pages = TRY(file_->database.query_integer("PRAGMA page_count"));
+  int64_t unused = TRY(file_->database.query_integer("PRAGMA freelist_count"));
   return Size{uint64_t(page * pages), uint64_t(page * unused)};
 }
 
 Result<void> Disk::compact() {
-  TRY(database_.execute("VACUUM").wrap("compact the store"));
-  return database_.execute("PRAGMA wal_checkpoint(TRUNCATE)").wrap("compact the store");
+  if (!file_) return read_only();
+  TRY(file_->database.execute("VACUUM").wrap("compact the store"));
+  return file_->database.execute("PRAGMA wal_checkpoint(TRUNCATE)").wrap("compact the store");
 }
 
 }  // namespace coracle::engine

@@ -2,6 +2,9 @@
 // Disk: the engine's file. One table of objects by row number, one row of marks. It is read once, at the start, and
 // afterwards only written, in transactions that are on the disk when commit() returns.
 //
+// Where the file system is read-only (one with errors, most often), a copy in memory is read instead: SQLite opens no log there.
+// Then commits fail until the file can be written to.
+//
 // The marks keep revisions from repeating: `reserved` is written before any revision up to it is used, and only a clean
 // close says how far the counter really came. After a crash it goes on above `reserved`.
 #pragma once
@@ -28,8 +31,10 @@ struct Row {
 
 class Disk {
  public:
-  // Opens or creates. Errors: see sqlite.h; the text names the file.
-  static Result<std::unique_ptr<Disk>> open(const std::string& path, const char* vfs);
+  // Opens or creates. `copies`: a directory in memory, for the copy of a file on a read-only disk; "": that cannot be opened.
+  // Errors: see sqlite.h; the text names the file.
+  static Result<std::unique_ptr<Disk>> open(const std::string& path, const char* vfs, const std::string& copies = "");
+  ~Disk();
   // Renames the file (and its log) to `path`.damaged-<time>. Returns the new name.
   static Result<std::string> set_aside(const std::string& path);
 
@@ -38,7 +43,8 @@ class Disk {
   // No revision up to this one may be used again. After load().
   Revision reserved() const { return reserved_; }
 
-  // One transaction; on the disk when it returns. `reserve` raises the mark.
+  // One transaction; on the disk when it returns. `reserve` raises the mark. Errors: see sqlite.h; unavailable when somebody else
+  // has written to the file while it could not be opened.
   Result<void> commit(const std::vector<Row>& rows, std::optional<Revision> reserve);
   // The counter stands here and nothing is pending: the next start goes on from `revision`.
   Result<void> mark_clean(Revision revision);
@@ -53,17 +59,26 @@ class Disk {
   Result<Size> size();
   // Writes the file anew, without what is unused. Writes twice what is left.
   Result<void> compact();
-  void release_memory() { database_.release_memory(); }
+  void release_memory() {
+    if (file_) file_->database.release_memory();
+  }
 
  private:
-  struct Statements {
+  struct File {
+    Fd raw;  // the same file, for advice to the kernel. Closed last: closing it would give SQLite's lock away
+    Database database;
     Statement begin, put, drop, mark, commit;
   };
-  Disk(Fd raw, Database database, Statements statements);
+  class Copy;
+  Disk(std::string path, const char* vfs);
+  static Result<File> open_file(const std::string& path, const char* vfs);
+  Result<void> open_late();
   Result<void> write_rows(const std::vector<Row>& rows, std::optional<Revision> reserve);
-  Fd raw_;  // the same file, for advice to the kernel. Closed last: closing it would give SQLite's lock away
-  Database database_;
-  Statements do_;
+  const std::string path_;
+  const char* const vfs_;
+  std::optional<File> file_;    // none: the disk is read-only
+  std::unique_ptr<Copy> copy_;  // then, until load() has read it
+  Revision found_ = 0;          // the mark that the file had
   Revision reserved_ = 0;
 };
 

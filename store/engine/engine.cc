@@ -37,8 +37,8 @@ constexpr size_t kLedMax = 256;  // writers served in one turn
 // Revisions whose use is announced on the disk at once. Many: what never goes to the disk uses them up too, and is not to bring
 // the disk to write; one renewal in ten seconds takes four months.
 constexpr Revision kReservedAhead = 1 << 20;
-// Where the counter goes on when that cannot be announced since the disk is full: so far above the mark, and so much by chance,
-// that the next start, which goes on from the mark, does not come there.
+// Where the counter goes on when that cannot be announced since the disk takes nothing: so far above the mark, and so much by
+// chance, that the next start, which goes on from the mark, does not come there.
 constexpr Revision kUnmarkedMin = Revision(1) << 24, kUnmarkedMax = Revision(1) << 36;
 
 // One thread waits, once, for another. Not std::atomic's wait, which spins before it sleeps: who leads needs the processor.
@@ -208,7 +208,7 @@ struct Engine::State {
   std::map<int64_t, RestingPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
   std::optional<Error> sealed;              // why nothing may be written
   bool full = false;                        // a write was refused, and little has gone since
-  bool unmarked = false;                    // revisions are used that the disk knows nothing of, since it is full
+  bool unmarked = false;                    // revisions are used that the disk knows nothing of, since it takes nothing
   std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
 
   Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
@@ -222,7 +222,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, Options op
   auto state = std::make_unique<State>(std::move(options));
   auto open_and_load = [&]() -> Result<void> {
     state->disk.reset();
-    state->disk = TRY(Disk::open(path, state->options.vfs));
+    state->disk = TRY(Disk::open(path, state->options.vfs, state->options.copies));
     return state->load().wrap(path);
   };
   auto opened = open_and_load();
@@ -259,9 +259,9 @@ Result<void> Engine::State::load() {
   // What was in memory only is gone: who saw it has to be told from who comes now, so that one goes on and the other does not.
   if (options.memory_only) forgotten_at = ++last;
   auto marked = disk->commit({}, last + kReservedAhead);
-  if (!marked && marked.error().err() != ENOSPC) return marked;
+  if (!marked && !disk_takes_nothing(marked.error())) return marked;
   if (!marked) {
-    log_warning("store", "the disk is full: writes that have to be on it are refused until there is room",
+    log_warning("store", "the disk takes nothing: writes that have to be on it are refused until it does",
                 {{"why", marked.error().text()}});
     go_unmarked();
   }
@@ -511,7 +511,7 @@ void Engine::State::lead(const std::vector<Ticket*>& all) {
     else soft.push_back(ticket);
   }
   if (soft.empty()) return;
-  if (last > disk->reserved() && done.error().err() == ENOSPC) go_unmarked();
+  if (last > disk->reserved() && disk_takes_nothing(done.error())) go_unmarked();
   auto again = lead_together(soft);
   if (again) return;
   for (Ticket* ticket : soft) ticket->outcome = again.error();

@@ -17,8 +17,9 @@
 // is durable. Revisions come from one counter and are never used twice: a mark is kept on the disk ahead of it, and a crash
 // continues above the mark. Where the disk is too full for that mark, the counter leaps far above it.
 //
-// A full disk stops nothing but what has to be on it: durable writes are refused (unavailable), all others go on in memory, and
-// the first durable write that finds room takes them along. An engine opens on a full disk as on any other.
+// A disk that is full or read-only stops nothing but what has to be on it: durable writes are refused (unavailable), all others
+// go on in memory, and the first durable write that the disk takes takes them along. An engine opens on such a disk as on any
+// other.
 //
 // Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
 // theirs and sleep, "store-leader" leads while there is a line (a writer alone leads itself), "store-flush" brings soft writes to
@@ -70,6 +71,7 @@ struct Options {
   // Called when a write is refused so, for the first time since there was room (a tenth of the limit). From the thread that
   // leads: must not wait, nor call the engine.
   std::function<void(const Usage&)> on_full;
+  std::string copies;         // a directory in memory, for reading a store on a read-only disk; "": none opens there
   const char* vfs = nullptr;  // SQLite VFS by name; for tests that break disks
 };
 

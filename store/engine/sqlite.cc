@@ -9,11 +9,22 @@
 namespace coracle::engine {
 namespace {
 
-Error disk_is_full(std::string_view doing) { return Error::from_errno(ENOSPC, doing).as(Code::unavailable); }
+Error disk_refuses(int err, std::string_view doing) { return Error::from_errno(err, doing).as(Code::unavailable); }
+
+// Why reading or writing failed, which SQLite tells of the file that it was: the log, or the database itself. 0: not known.
+int file_errno(sqlite3* handle) {
+  int err = 0;
+  sqlite3_file* log = nullptr;
+  (void)sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log && log->pMethods) (void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &err);
+  if (!err) (void)sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &err);
+  return err;
+}
 
 Error error_of(sqlite3* handle, std::string_view doing) {
   int code = handle ? sqlite3_errcode(handle) & 0xff : SQLITE_NOMEM;
   int err = handle ? sqlite3_system_errno(handle) : 0;
+  if (code == SQLITE_IOERR && !err) err = file_errno(handle);
   std::string text = std::string(doing) + ": " + (handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
   switch (code) {
     case SQLITE_CORRUPT:
@@ -24,12 +35,13 @@ Error error_of(sqlite3* handle, std::string_view doing) {
     }
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return Error(Code::unavailable, text + ": another process uses it");
-    case SQLITE_FULL: return disk_is_full(doing);
+    case SQLITE_FULL: return disk_refuses(ENOSPC, doing);
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      if (err == ENOSPC || err == EDQUOT) return disk_is_full(doing);
+      if (err == ENOSPC || err == EDQUOT) return disk_refuses(ENOSPC, doing);
+      if (err == EROFS) return disk_refuses(EROFS, doing);
       if (err) return Error::from_errno(err, text);
       return Error(code == SQLITE_READONLY ? Code::forbidden : Code::internal, text);
     default: return Error(Code::internal, text);
@@ -37,6 +49,8 @@ Error error_of(sqlite3* handle, std::string_view doing) {
 }
 
 }  // namespace
+
+bool disk_takes_nothing(const Error& why) { return why.err() == ENOSPC || why.err() == EROFS; }
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SQLite behind Result: a connection and its prepared statements, closed by their owners. One thread at a time.
 // Errors: internal with reason kDamaged when the file is damaged or no database; unavailable when it is locked or the disk
-// is full (then with err() ENOSPC); errno's codes where the system said no.
+// is full or read-only (then with err() ENOSPC or EROFS); errno's codes where the system said no.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct sqlite3_stmt;
 namespace coracle::engine {
 
 inline constexpr std::string_view kDamaged = "StoreDamaged";  // an Error's details().reason
+
+// The disk is full or read-only: it may take later what it does not take now.
+bool disk_takes_nothing(const Error& why);
 
 class Statement {
  public:
