@@ -45,12 +45,12 @@ Result<Content> Content::open(const std::string& path) {
   Content content;
   content.path_ = path;
   content.root_ = TRY(sys::open_directory(path));
-  TRY(sys::change_mode(content.root_, 0700).wrap(path));
+  TRY(sys::unless_read_only(sys::change_mode(content.root_, 0700)).wrap(path));
   content.lock_ = TRY(sys::lock_file(path + "/lock"));
   // The workers of one that was killed die with it, but not in the same instant: each holds this for as long as it lives.
   TRY(sys::lock(content.root_, sys::Lock::exclusive).wrap(path));
   TRY(sys::lock(content.root_, sys::Lock::none).wrap(path));
-  TRY(sys::remove_tree(content.root_, "staging"));
+  TRY(sys::unless_read_only(sys::remove_tree(content.root_, "staging")));
   content.staging_ = TRY(ensure_dir(content.root_, "staging", 0700));
   content.configs_ = TRY(ensure_dir(content.root_, "configs", 0700));
   content.pulled_ = TRY(ensure_dir(content.root_, "pulled", 0700));

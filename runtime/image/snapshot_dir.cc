@@ -28,7 +28,7 @@ Result<std::map<std::string, std::string>> SnapshotDir::load() {
     if (image) {
       out[entry.name] = *image;
     } else {
-      TRY(sys::remove_tree(dir_, entry.name));
+      TRY(sys::unless_read_only(sys::remove_tree(dir_, entry.name)));
     }
   }
   return out;

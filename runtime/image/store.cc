@@ -18,6 +18,7 @@
 #include "runtime/image/snapshot_dir.h"
 #include "runtime/image/users.h"
 #include "runtime/image/worker.h"
+#include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
 
 namespace coracle::image {
@@ -251,7 +252,8 @@ Result<void> DirStore::load() {
   }
   return disk_.with([&](Written& written) {
     written = std::move(records);
-    return commit(written, std::move(images), {});
+    state_.with([&](State& state) { state.images = images; });
+    return sys::unless_read_only(commit(written, std::move(images), {}));
   });
 }
 

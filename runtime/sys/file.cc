@@ -394,8 +394,15 @@ Result<DiskUsage> disk_usage(const Fd& fd) {
   return out;
 }
 
+Result<void> unless_read_only(Result<void> done) {
+  if (!done && done.error().err() == EROFS) return {};
+  return done;
+}
+
 Result<Fd> lock_file(const std::string& path) {
-  Fd fd = TRY(open(path, O_RDWR | O_CREAT, 0600));
+  auto opened = open(path, O_RDWR | O_CREAT, 0600);
+  if (!opened && opened.error().err() == EROFS) opened = open(path, O_RDONLY);
+  Fd fd = TRY(std::move(opened));
   constexpr int kTries = 100, kPauseMilliseconds = 10;
   for (int i = 0; i < kTries; ++i) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;

@@ -53,7 +53,7 @@ Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t 
 // A regular file beneath a hostile root; never blocks on a fifo. Errors: invalid when it is no regular file, too_large.
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max);
 Result<std::string> read_standard_input(size_t max);
-Result<std::string> absolute_path(const std::string& path);  // realpath. Errors: not_found
+Result<std::string> absolute_path(const std::string& path);      // realpath. Errors: not_found
 Result<size_t> read_some(const Fd& fd, std::span<char> buffer);  // 0 = end
 Result<void> write_all(const Fd& fd, std::string_view bytes);
 // Writes `text` to a file of the kernel's (procfs, cgroupfs) in one write.
@@ -94,6 +94,8 @@ Result<void> remove_directory_at(const Fd& dir, const std::string& name);
 // success.
 Result<void> remove_tree(const Fd& dir, const std::string& name);
 Result<void> remove_tree(const std::string& path);
+// Of tidying up: on a read-only file system what is there stays, and that is no error.
+Result<void> unless_read_only(Result<void> done);
 Result<void> symlink_at(const std::string& target, const Fd& dir, const std::string& name);
 Result<std::string> read_link_at(const Fd& dir, const std::string& name);
 Result<void> change_mode(const Fd& fd, mode_t mode);
@@ -107,7 +109,8 @@ struct DiskUsage {
 Result<DiskUsage> disk_usage(const Fd& fd);
 
 // Holds an exclusive lock for as long as the descriptor lives. Waits a second for a holder that has just been killed: what
-// it was about to execute has its descriptors for another moment. Errors: conflict when another process holds it.
+// it was about to execute has its descriptors for another moment. The file is made where it is not there; on a read-only file
+// system it has to be. Errors: conflict when another process holds it.
 Result<Fd> lock_file(const std::string& path);
 // The same for a descriptor, among all that opened the file by themselves; waits.
 enum class Lock { none, shared, exclusive };
