@@ -13,7 +13,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kManifestMax = 1 << 20;
+constexpr size_t kManifestMax = 10 << 20;  // bytes of a file, as the kubelet
 constexpr std::chrono::seconds kManifestsRetry{10};
 
 // FNV-1a over 128 bits: a name for what a manifest says, no protection against anybody.

@@ -145,7 +145,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     draft.destination = destination_of(mount);
     if (mount.of_root) {
       draft.kind = launch::MountKind::own_directory;
-      if (sandbox.keeps_directories) out.push_back(std::move(draft));
+      if (sandbox.launcher >= launch::kLauncherKeepsDirectories) out.push_back(std::move(draft));
       continue;
     }
     draft.type = mount.type;

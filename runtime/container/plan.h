@@ -12,6 +12,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
+#include "runtime/launch/flat_plan.h"
 #include "runtime/oci/spec.h"
 #include "runtime/pause/protocol.h"
 #include "runtime/sys/bpf.h"
@@ -25,7 +26,7 @@ struct SandboxFacts {
   bool is_pod = true;
   bool has_network = true, has_ipc = true, has_uts = true;  // namespaces of its own; false: the host's
   bool host_pid = false, shared_pid = false;
-  bool keeps_directories = true;  // its launcher knows MountKind::own_directory; else such mounts are left out
+  int launcher = launch::kLauncherVersion;  // what it can do: own directories that it does not know are left out
 };
 struct OwnFacts {  // of the process that launches
   uint64_t capabilities = ~uint64_t(0);

@@ -5,6 +5,7 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -435,6 +436,30 @@ Result<Fd> open_root(const std::string& path, bool in_host_tree) {
   return mount;
 }
 
+namespace {
+
+// Descriptors that one message has no room for go into a socket, and that goes with the others.
+Result<void> carry_rest(const SandboxFacts& sandbox, launch::Plan& plan, Prepared& out) {
+  constexpr size_t kOwn = launch::kFdsMax - launch::kFdMore;
+  if (out.fds.size() <= kOwn) return {};
+  const size_t first = kOwn - 1;
+  const bool fits = sandbox.launcher >= launch::kLauncherCarries && out.fds.size() - first <= launch::kCarriedMax;
+  if (!fits) return Error(Code::too_large, "mounts: too many for one container");
+  auto [from, carrier] = TRY(sys::make_socketpair(SOCK_SEQPACKET));
+  for (size_t at = first; at < out.fds.size();) {
+    std::vector<int> some;
+    for (; some.size() < launch::kFdsMax && at < out.fds.size(); ++at) some.push_back(out.fds[at].get());
+    const std::byte nothing{};
+    TRY(sys::send_message(from, {&nothing, 1}, some).wrap("mounts"));
+  }
+  out.fds.erase(out.fds.begin() + ptrdiff_t(first), out.fds.end());
+  out.fds.push_back(std::move(carrier));
+  plan.flags |= launch::kPlanCarries;
+  return {};
+}
+
+}  // namespace
+
 Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   const oci::Spec& spec = *input.spec;
   const IdMaps ids = input.user ? input.user->ids : IdMaps{};
@@ -475,7 +500,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   if (input.waits) plan.flags |= launch::kPlanWait;
   if (!spec.hooks.prestart.empty() || !spec.hooks.create_runtime.empty()) plan.flags |= launch::kPlanGate;
   if (input.hold) plan.flags |= launch::kPlanHold;
-  if (out.fds.size() + launch::kFdMore > launch::kFdsMax) return Error(Code::too_large, "mounts: too many for one container");
+  TRY(carry_rest(input.sandbox, plan, out));
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }

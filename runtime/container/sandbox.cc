@@ -374,7 +374,7 @@ SandboxFacts Sandbox::facts() const {
           .has_uts = !record_.host_network,
           .host_pid = record_.host_pid,
           .shared_pid = record_.shared_pid,
-          .keeps_directories = record_.launcher >= launch::kLauncherVersion};
+          .launcher = record_.launcher};
 }
 
 // Its network namespace belongs to it, and pause keeps that: nothing else has to be kept, and a daemon that comes later

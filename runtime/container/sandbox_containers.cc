@@ -184,7 +184,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   pause::Request request = PauseLink::request(pause::Kind::launch, spec.id);
   request.flags = prepared.request_flags;
   if (!spec.target.empty() && request.flags & pause::kNewPidNamespace) {
-    if (record_.launcher < launch::kLauncherVersion)
+    if (record_.launcher < launch::kLauncherTargets)
       return Error(Code::unsupported, "the pod was begun by an earlier version of coracled: it shows no container's processes");
     request.flags = (request.flags & ~uint32_t(pause::kNewPidNamespace)) | pause::kTargetPidNamespace;
     spec.target.copy(request.target, pause::kIdMax - 1);

@@ -118,6 +118,21 @@ void finish_root(Child& child) noexcept {
   enter_root(child);
 }
 
+// Descriptors that the request had no room for. Each child is a process of its own, and has these for itself.
+int carried[kCarriedMax];
+int carried_count = 0;
+Rights<int(kFdsMax)> carried_rights;
+
+void take_carried(const Child& child, int carrier, Stage stage, int at) noexcept {
+  char nothing;
+  while (true) {
+    Received received = receive_message(carrier, &nothing, sizeof nothing, carried_rights, kMsgDontwait);
+    if (received.size <= 0) return;  // all were in it before we came
+    if (received.is_cut || carried_count + received.count > int(kCarriedMax)) fail(child, stage, kEproto, at);
+    for (int i = 0; i < received.count; ++i) carried[carried_count++] = carried_rights.fds[i];
+  }
+}
+
 }  // namespace
 
 void fail(const Child& child, Stage stage, int err, int index) noexcept {
@@ -127,8 +142,13 @@ void fail(const Child& child, Stage stage, int err, int index) noexcept {
 }
 
 int request_fd(const Child& child, int index, Stage stage, int at) noexcept {
-  if (index < 0 || index >= child.launch->fds_count) fail(child, stage, kEbadf, at);
-  return child.launch->fds[index];
+  const Launch& launch = *child.launch;
+  const int own = launch.fds_count - (child.has(kPlanCarries) ? 1 : 0);
+  if (index >= 0 && index < own) return launch.fds[index];
+  if (index < own || !child.has(kPlanCarries)) fail(child, stage, kEbadf, at);
+  if (carried_count == 0) take_carried(child, launch.fds[own], stage, at);
+  if (index - own >= carried_count) fail(child, stage, kEbadf, at);
+  return carried[index - own];
 }
 
 void tell(const Child& child, Note note, int fd, Stage stage) noexcept {

@@ -17,7 +17,8 @@ constexpr uint32_t kNoString = 0;            // offset 0 is the Plan itself, so 
 // Where the descriptors of a launch stand; those that the plan names count on from kFdMore.
 enum LaunchFds { kFdPlan, kFdCgroup, kFdStdin, kFdStdout, kFdStderr, kFdLogDirectory, kFdMore };
 // A descriptor that a launch does not need stands as the plan's, so that the places stay the same.
-constexpr size_t kFdsMax = 250;
+constexpr size_t kFdsMax = 250;       // one message carries 253
+constexpr size_t kCarriedMax = 1000;  // beyond them: see kPlanCarries
 
 struct Range {  // `count` elements from `offset`
   uint32_t offset, count;
@@ -27,10 +28,13 @@ enum class MountKind : uint32_t {
   attach,
   file_system,
   pod_shm,
-  own_directory,  // the root's own, on itself: it stays writable when the root becomes read-only. Since kLauncherVersion 2
+  own_directory,  // the root's own, on itself: it stays writable when the root becomes read-only
 };
 // What a coracle-pause can do, for daemons that meet one of an earlier version: its pod goes on without the rest.
-constexpr int kLauncherVersion = 2;
+constexpr int kLauncherVersion = 3;
+constexpr int kLauncherKeepsDirectories = 2;  // since then it knows MountKind::own_directory
+constexpr int kLauncherTargets = 2;           // since then a container may live in another's process namespace
+constexpr int kLauncherCarries = 3;           // since then kPlanCarries
 enum MountFlags : uint32_t {
   kMountOnFile = 1 << 0,   // what is mounted is no directory: make a file where there is nothing
   kMountNoLinks = 1 << 1,  // no link may lie on the way to the destination
@@ -102,6 +106,7 @@ enum PlanFlags : uint32_t {
   kPlanUnshareMounts = 1 << 18,   // with user_fd: all that was mounted is locked together, and the user's
   kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory, and stays where it is
   kPlanHostCgroups = 1 << 20,     // it stands in the host's cgroup namespace: a cgroup2 is mounted from one of its own
+  kPlanCarries = 1 << 21,         // the last descriptor is a socket that has further ones, in messages of up to kFdsMax
 };
 
 struct Plan {

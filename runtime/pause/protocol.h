@@ -69,7 +69,7 @@ enum RequestFlags : uint32_t {
   kHostUts = 1 << 9,
   kInheritStdio = 1 << 10,        // launch: the three descriptors after the cgroup are the process's own
   kJoinNamespaces = 1 << 11,      // setup: live in the namespaces that come with it
-  kTargetPidNamespace = 1 << 12,  // launch: live in that of the container `target`. Since kLauncherVersion 2
+  kTargetPidNamespace = 1 << 12,  // launch: live in that of the container `target`. Since kLauncherTargets
 };
 
 struct Request {

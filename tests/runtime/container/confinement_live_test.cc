@@ -246,6 +246,24 @@ TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
   EXPECT_NE(run(spec).find("mounts: /etc/round: mount: Too many"), std::string::npos);
 }
 
+TEST_F(ConfinementLive, takes_more_mounts_than_one_message_carries) {
+  for (size_t count : {240u, 251u, 900u}) {
+    ContainerSpec spec = house_->shell(
+        "app-0", "cat /many/0 /many/" + std::to_string(count / 2) + " /many/" + std::to_string(count - 1) + "; ls /many | wc -l");
+    for (size_t i = 0; i < count; ++i) {
+      oci::Mount mount;
+      mount.type = "bind";
+      mount.source = house_->path() + "/many-" + std::to_string(i);
+      mount.destination = "/many/" + std::to_string(i);
+      MUST(sys::replace_file(mount.source, std::to_string(i) + "\n", 0644, sys::Durability::volatile_));
+      spec.spec.mounts.push_back(mount);
+    }
+    std::string want;
+    for (size_t i : {size_t(0), count / 2, count - 1, count}) want += std::to_string(i) + "\n";
+    EXPECT_EQ(run(spec), want);
+  }
+}
+
 TEST_F(ConfinementLive, directories_of_a_read_only_root_may_stay_writable) {
   MUST(sys::make_directories(house_->rootfs() + "/data"));
   MUST(sys::replace_file(house_->rootfs() + "/data/seed", "seed\n", 0644));

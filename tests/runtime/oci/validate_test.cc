@@ -177,9 +177,9 @@ TEST(OciValidate, refuses_mounts_that_lead_astray) {
        "mounts: uidMappings of /a: size is 0"},
       {"too many",
        [](Spec& s) {
-         for (int i = 0; i < 300; ++i) add_mount(s, "/a", "tmpfs");
+         for (int i = 0; i < 1100; ++i) add_mount(s, "/a", "tmpfs");
        },
-       "mounts: more than 200"},
+       "mounts: more than 1000"},
       {"masked", [](Spec& s) { s.linux_.masked_paths = {"proc/keys"}; }, "linux.maskedPaths: \"proc/keys\""},
       {"readonly", [](Spec& s) { s.linux_.readonly_paths = {"sys"}; }, "linux.readonlyPaths: \"sys\""},
       {"propagation", [](Spec& s) { s.linux_.rootfs_propagation = "wild"; }, "linux.rootfsPropagation"},
