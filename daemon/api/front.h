@@ -20,6 +20,8 @@
 
 namespace coracle::api {
 
+// The API server's are 600 (400 and 200 that change something), 1000 requests of one HTTP/2 connection, and no limit for the
+// rest. These are what 512 MB bear: each connection has a TLS session, each request that runs a thread.
 constexpr int kRequestsMax = 192;      // short requests at once, those that wait for their turn included (daemon/fairness)
 constexpr int kWatchesMax = 512;       // watches, log follows, execs at once
 constexpr int kBodiesMax = 160;        // short requests that wait for their clients: to send the body, or to read the answer

@@ -53,7 +53,7 @@ class StreamPairs {
 
 // ---- channels ----
 
-constexpr size_t kPortsMax = 64;
+constexpr size_t kPortsMax = 64;  // of one request: the kubelet has no limit; a channel's number is a byte, and a port has two
 
 // Two channels for the port that stands at `index` in the request.
 inline uint8_t data_channel(size_t index) { return uint8_t(2 * index); }

@@ -19,6 +19,7 @@
 
 namespace coracle::network {
 
+// CoreDNS has 1000 of the first in the usual settings, and no limit for the others.
 inline constexpr size_t kForwardsMax = 256;       // questions under way; beyond, the asker hears SERVFAIL
 inline constexpr size_t kDnsConnectionsMax = 64;  // TCP askers; beyond, the longest silent one is hung up on
 inline constexpr size_t kForwardsPerConnectionMax = 16;

@@ -32,7 +32,7 @@
 
 namespace coracle::network {
 
-inline constexpr size_t kEndpointsPerPortMax = 1000;   // further ones get no traffic
+inline constexpr size_t kEndpointsPerPortMax = 1000;   // further ones get no traffic; kube-proxy has no limit
 inline constexpr int64_t kAffinityClientsMax = 65536;  // sources remembered per endpoint
 inline constexpr const char* kLinkPrefix = "coracle";  // of all our links' names
 inline constexpr const char* kAnchorName = "coracle0";

@@ -21,7 +21,7 @@ namespace coracle::node {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
-constexpr size_t kEnvFileMax = 1 << 20;
+constexpr size_t kEnvFileMax = 1 << 20;               // bytes of a file of variables: as much as a ConfigMap holds
 constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
 

@@ -13,9 +13,10 @@
 
 namespace coracle::image {
 
-constexpr size_t kManifestMax = 4 << 20;  // manifests, indexes and configurations, in bytes
-constexpr size_t kLayersMax = 128;        // of one image
-constexpr size_t kIndexEntriesMax = 1000;
+// Manifests, indexes and configurations, in bytes: what a registry takes of the first two (distribution, 4 MiB).
+constexpr size_t kManifestMax = 4 << 20;
+constexpr size_t kLayersMax = 128;                    // of one image; docker makes 125 and no more
+constexpr size_t kIndexEntriesMax = 1000;             // containerd has no limit; there are not a hundred platforms
 constexpr int kIndexDepthMax = 2;                     // an index, and one that it names
 constexpr int64_t kLayerSizeMax = int64_t(32) << 30;  // of one layer as transferred
 

@@ -13,7 +13,7 @@
 namespace coracle::image {
 
 constexpr size_t kPasswdMax = 1 << 20;  // bytes; larger files are refused
-constexpr size_t kGroupsMax = 1024;     // supplementary groups of one user
+constexpr size_t kGroupsMax = 1024;     // supplementary groups of one user; the kernel takes 65536
 constexpr uint32_t kIdMax = INT32_MAX;  // as the kubelet and runc
 
 // "" is root. A number needs no entry; a name does. Errors: invalid.

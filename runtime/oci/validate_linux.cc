@@ -10,7 +10,8 @@
 namespace coracle::oci {
 namespace {
 
-constexpr size_t kMountsMax = 1000;  // containerd, CRI-O and runc have no limit; each may need a descriptor of its own
+// runc and crun have no limits; these bound the plan, which the kernel's own would not.
+constexpr size_t kMountsMax = 1000;  // each may need a descriptor of its own
 constexpr size_t kMaskedPathsMax = 256;
 constexpr size_t kDevicesMax = 4096;
 constexpr size_t kMappingsMax = 340;  // UID_GID_MAP_MAX_EXTENTS

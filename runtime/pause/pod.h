@@ -17,7 +17,7 @@ namespace coracle::pause {
 
 constexpr int kConnectionsMax = 16;
 constexpr int kAttachesMax = 32;    // per process; containerd and CRI-O have no such limit
-constexpr size_t kLineMax = 16384;  // a longer line is written in parts
+constexpr size_t kLineMax = 16384;  // a longer line is written in parts; containerd's and CRI-O's own
 constexpr size_t kReadMax = 32768;
 
 enum class Source : uint32_t { listener, signals, connection, report, out, err, attach };

@@ -20,9 +20,11 @@
 
 namespace coracle::image {
 
+// docker, containerd and podman have no such limits. What an archive may be is bounded by the disk; a stream without end is not
+// to fill it.
 constexpr size_t kArchiveFilesMax = 20'000;
 constexpr int64_t kArchiveBytesMax = int64_t(64) << 30;
-constexpr size_t kArchiveImagesMax = 1000;  // docker, containerd and podman have no such limit
+constexpr size_t kArchiveImagesMax = 1000;
 
 class Spool {  // an archive's files, by their names in it
  public:
