@@ -16,6 +16,7 @@
 #include "daemon/queue_metrics.h"
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
+#include "daemon/registry_source.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/apparmor.h"
@@ -68,28 +69,6 @@ engine::Options engine_options(bool set_aside_damaged = false) {
   options.find_kind = registry::stored_kind;
   return options;
 }
-
-// The settings about registries, read again for each pull: who adds one need not start the daemon anew. What cannot be read
-// leaves them as they were.
-class RegistrySource {
- public:
-  explicit RegistrySource(const Config& config)
-      : path_(config.path), last_(std::make_shared<Guarded<runtime::RegistrySettings>>(settings_of(config))) {}
-
-  runtime::RegistrySettings operator()() const {
-    if (!path_.empty()) {
-      auto now = read_config(path_);
-      if (now) last_->with([&](auto& last) { last = settings_of(*now); });
-      else log_warning("main", "the settings of registries stay as they were", {{"why", now.error().text()}});
-    }
-    return last_->with([](const auto& last) { return last; });
-  }
-
- private:
-  static runtime::RegistrySettings settings_of(const Config& config) { return {config.insecure_registries, config.mirrors}; }
-  std::string path_;
-  std::shared_ptr<Guarded<runtime::RegistrySettings>> last_;
-};
 
 runtime::Config runtime_config(const Config& config) {
   runtime::Config to;

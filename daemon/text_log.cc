@@ -10,7 +10,6 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
-#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle {
@@ -39,10 +38,8 @@ TextLog::TextLog(int fd, size_t file_bytes_max, std::vector<int> also)
 }
 
 void TextLog::write(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
-  std::string line =
-      format_micro_time(system_clock().now()) + " " + name_of(level) + " " + std::string(room) + ": " + std::string(text);
-  for (const auto& [name, value] : fields) line.append(" ").append(name).append("=").append(value);
-  line = one_line(line) + '\n';  // what a name or a path holds must not pass for another line of ours
+  const std::string line =
+      format_micro_time(system_clock().now()) + " " + name_of(level) + " " + log_line(room, text, fields) + "\n";
   std::lock_guard lock(mutex_);
   if (::write(fd_, line.data(), line.size()) > 0) turn_over();  // nowhere is left to say that it failed
 }

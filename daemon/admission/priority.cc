@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Priority: a pod's number and preemption policy follow from its PriorityClass, or from the one that is everybody's default.
 // Source: Kubernetes plugin/pkg/admission/priority.
+#include "store/schema/priority.h"
+
 #include "daemon/admission/plugin.h"
 
 namespace coracle::admission {
@@ -35,8 +37,8 @@ Result<Class> class_for(const Request& request, const World& world) {
   }
   if (ObjectPtr found = world.get(kPriorityClass, {"", name})) return priority_class_of(*found);
   // The system's own are as fixed as their names, and pods may come before they are stored.
-  if (name == "system-node-critical") return Class{name, 2'000'001'000};
-  if (name == "system-cluster-critical") return Class{name, 2'000'000'000};
+  for (const schema::SystemClass& one : schema::kSystemClasses)
+    if (name == one.name) return Class{name, one.value};
   return refuse(request, "no PriorityClass with name " + name + " was found");
 }
 

@@ -2,8 +2,6 @@
 // From a Kubernetes container to what the runtime starts: see container_spec.h.
 #include "daemon/node/container_spec.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -11,6 +9,7 @@
 #include "daemon/node/environment.h"
 #include "daemon/node/id_ranges.h"
 #include "daemon/node/resources.h"
+#include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
 
 namespace coracle::node {
@@ -283,19 +282,6 @@ class SpecMaker {
   oci::Spec spec_;
 };
 
-struct NamedSignal {
-  std::string_view name;
-  int number;
-};
-constexpr NamedSignal kSignals[] = {
-    {"HUP", SIGHUP},       {"INT", SIGINT},   {"QUIT", SIGQUIT},   {"ILL", SIGILL},   {"TRAP", SIGTRAP}, {"ABRT", SIGABRT},
-    {"BUS", SIGBUS},       {"FPE", SIGFPE},   {"KILL", SIGKILL},   {"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},
-    {"PIPE", SIGPIPE},     {"ALRM", SIGALRM}, {"TERM", SIGTERM},   {"CHLD", SIGCHLD}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
-    {"TSTP", SIGTSTP},     {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU},   {"URG", SIGURG},   {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ},
-    {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},     {"POLL", SIGPOLL}, {"PWR", SIGPWR},
-    {"SYS", SIGSYS}};
-constexpr int kSignalMax = 64, kRtMin = 34;
-
 }  // namespace
 
 std::string user_of(const json::value& pod, const json::value& container, const runtime::ImageConfig& image) {
@@ -343,22 +329,6 @@ std::string stop_signal_of(const json::value& container, const runtime::ImageCon
   std::string wanted(get_string(container, "lifecycle.stopSignal"));
   if (wanted.empty()) wanted = image.stop_signal;
   return wanted.empty() || !signal_number(wanted) ? "SIGTERM" : wanted;
-}
-
-std::optional<int> signal_number(std::string_view name) {
-  if (auto number = parse_number<int>(name)) return *number > 0 && *number <= kSignalMax ? number : std::nullopt;
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  for (const auto& signal : kSignals)
-    if (signal.name == name) return signal.number;
-  if (name.starts_with("RTMIN")) {
-    auto offset = name.size() == 5 ? std::optional<int>(0) : name[5] == '+' ? parse_number<int>(name.substr(6)) : std::nullopt;
-    if (offset && *offset >= 0 && kRtMin + *offset <= kSignalMax) return kRtMin + *offset;
-  }
-  if (name.starts_with("RTMAX")) {
-    auto offset = name.size() == 5 ? std::optional<int>(0) : name[5] == '-' ? parse_number<int>(name.substr(6)) : std::nullopt;
-    if (offset && *offset >= 0 && kSignalMax - *offset >= kRtMin) return kSignalMax - *offset;
-  }
-  return std::nullopt;
 }
 
 runtime::SandboxSpec make_sandbox_spec(const json::value& pod, std::string_view uid, std::string metadata,

@@ -69,8 +69,6 @@ Result<runtime::ContainerSpec> make_container_spec(const json::value& pod, const
 
 // SIGTERM unless the container (lifecycle.stopSignal) or its image says otherwise.
 std::string stop_signal_of(const json::value& container, const runtime::ImageConfig& image);
-// "SIGTERM", "TERM" or "15" → 15; nothing when it is no signal.
-std::optional<int> signal_number(std::string_view name);
 
 // The sandbox of the pod.
 runtime::SandboxSpec make_sandbox_spec(const json::value& pod, std::string_view uid, std::string metadata,

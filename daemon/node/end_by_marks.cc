@@ -10,6 +10,7 @@
 #include "daemon/node/record.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
+#include "runtime/base/signal_name.h"
 
 namespace coracle::node {
 namespace {

@@ -5,6 +5,7 @@
 #include "daemon/node/pod_sync.h"
 #include "daemon/node/status.h"
 #include "runtime/base/log.h"
+#include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/schema/priority.h"
+
 namespace coracle::node {
 
 namespace {
@@ -161,10 +163,7 @@ void end_by(PodFacts& facts, SteadyTime latest) {
 
 }  // namespace
 
-bool is_critical(const json::value& pod) {
-  constexpr int64_t kSystemCritical = 2'000'000'000;  // the least priority of those two classes
-  return get_int(pod, "spec.priority") >= kSystemCritical;
-}
+bool is_critical(const json::value& pod) { return get_int(pod, "spec.priority") >= schema::kSystemClusterCritical; }
 
 PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
                   std::optional<SteadyTime> node_ends_by) {

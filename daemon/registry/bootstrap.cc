@@ -6,6 +6,7 @@
 #include "daemon/registry/parts.h"
 #include "store/schema/catalog.h"
 #include "store/schema/defaults/flow.h"
+#include "store/schema/priority.h"
 
 namespace coracle::registry {
 namespace {
@@ -61,22 +62,13 @@ json::value slice(const Bootstrap& facts) {
       {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
 }
 
-struct SystemClass {
-  const char* name;
-  int64_t value;
-  const char* description;
-};
-constexpr SystemClass kSystemClasses[] = {
-    {"system-node-critical", 2'000'001'000, "Used for system critical pods that must not be moved from their current node."},
-    {"system-cluster-critical", 2'000'000'000,
-     "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."}};
-
 Result<void> make_priority_classes(Registry& registry) {
-  for (const SystemClass& one : kSystemClasses) {
+  for (const schema::SystemClass& one : schema::kSystemClasses) {
     const Kind& kind = kPriorityClass;
-    if (!registry.get(kind, {"", one.name}))
-      TRY(ensure(registry, kind, {"", one.name},
-                 json::object{{"metadata", metadata(one.name)}, {"value", one.value}, {"description", one.description}}));
+    const Key key{"", std::string(one.name)};
+    if (!registry.get(kind, key))
+      TRY(ensure(registry, kind, key,
+                 json::object{{"metadata", metadata(key.name)}, {"value", one.value}, {"description", one.description}}));
   }
   return {};
 }

@@ -10,9 +10,7 @@ namespace coracle {
 namespace {
 
 void to_stderr(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
-  std::string line = "<" + std::to_string(int(level)) + ">" + std::string(room) + ": " + std::string(text);
-  for (const auto& [name, value] : fields) line.append(" ").append(name).append("=").append(value);
-  line = one_line(line) + '\n';  // what a name or a path holds must not pass for another line of ours
+  const std::string line = "<" + std::to_string(int(level)) + ">" + log_line(room, text, fields) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -20,6 +18,12 @@ LogSink g_sink = to_stderr;
 LogLevel g_level = LogLevel::info;
 
 }  // namespace
+
+std::string log_line(std::string_view room, std::string_view text, LogFields fields) {
+  std::string line = std::string(room) + ": " + std::string(text);
+  for (const auto& [name, value] : fields) line.append(" ").append(name).append("=").append(value);
+  return one_line(line);
+}
 
 void set_log_sink(LogSink sink, LogLevel level) {
   g_sink = sink ? std::move(sink) : LogSink(to_stderr);

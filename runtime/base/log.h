@@ -22,6 +22,10 @@ using LogFields = std::initializer_list<LogField>;
 // Receives what is at or below the level. Must be thread-safe and must not block for long.
 using LogSink = std::function<void(LogLevel, std::string_view room, std::string_view text, LogFields fields)>;
 
+// What a line says beside its time and level: "room: text name=value …". On one line whatever is in it, without its end: what a
+// name or a path holds must not pass for another line of ours.
+std::string log_line(std::string_view room, std::string_view text, LogFields fields);
+
 void set_log_sink(LogSink sink, LogLevel level);  // before any thread is started
 void log(LogLevel level, std::string_view room, std::string_view text, LogFields fields = {});
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/hooks.h"
@@ -108,7 +109,7 @@ Result<int> start(const Options& options) {
 }
 
 Result<int> kill(const Options& options) {
-  auto number = sys::signal_number(options.signal);
+  auto number = signal_number(options.signal);
   if (!number) return Error(Code::invalid, "unknown signal " + coracle::quoted(options.signal));
   Container container = TRY(find_to_change(options));
   if (options.all) {

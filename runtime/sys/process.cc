@@ -300,26 +300,6 @@ Result<std::string> boot_id() {
   return std::string(trim(text));
 }
 
-std::optional<int> signal_number(const std::string& name) {
-  if (auto number = parse_number<int>(name)) {
-    if (*number > 0 && *number < NSIG) return number;
-    return std::nullopt;
-  }
-  std::string bare = name.starts_with("SIG") ? name.substr(3) : name;
-  for (int i = 1; i < NSIG; ++i) {
-    const char* abbreviation = ::sigabbrev_np(i);
-    if (abbreviation && bare == abbreviation) return i;
-  }
-  for (const auto& [prefix, base, sign] : {std::tuple("RTMIN+", SIGRTMIN, 1), std::tuple("RTMAX-", SIGRTMAX, -1)}) {
-    if (!bare.starts_with(prefix)) continue;
-    auto offset = parse_number<int>(std::string_view(bare).substr(6));
-    if (offset && *offset >= 0 && *offset <= SIGRTMAX - SIGRTMIN) return base + sign * *offset;
-  }
-  if (bare == "RTMIN") return SIGRTMIN;
-  if (bare == "RTMAX") return SIGRTMAX;
-  return std::nullopt;
-}
-
 std::optional<uint64_t> namespace_flag(const std::string& oci_name) {
   static const std::map<std::string, uint64_t> flags = {
       {"pid", CLONE_NEWPID}, {"network", CLONE_NEWNET}, {"mount", CLONE_NEWNS},      {"ipc", CLONE_NEWIPC},

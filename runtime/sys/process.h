@@ -86,8 +86,6 @@ Result<std::string> boot_id();  // changes with every boot
 // who is not there. Source: pid_namespaces(7).
 bool is_dropped(int pid, int signal);
 
-// Numbers of system calls, namespaces and signals by name.
-std::optional<int> signal_number(const std::string& name);            // "SIGTERM", "TERM", "15"
 std::optional<uint64_t> namespace_flag(const std::string& oci_name);  // "network" → CLONE_NEWNET
 
 }  // namespace coracle::sys

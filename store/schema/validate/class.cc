@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "store/schema/priority.h"
 #include "store/schema/validate/resource.h"
 #include "store/schema/validate/syntax.h"
 
@@ -11,12 +12,6 @@ namespace coracle::schema {
 namespace {
 
 constexpr int64_t kUserPriorityMax = 1'000'000'000;
-
-struct SystemClass {
-  std::string_view name;
-  int64_t value;
-};
-constexpr SystemClass kSystemClasses[] = {{"system-node-critical", 2'000'001'000}, {"system-cluster-critical", 2'000'000'000}};
 
 void check_system_class(const json::value& object, std::string_view name, Findings& out) {
   auto known = std::find_if(std::begin(kSystemClasses), std::end(kSystemClasses), [&](auto& one) { return one.name == name; });
