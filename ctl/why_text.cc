@@ -44,7 +44,10 @@ std::string container_cure(std::string_view reason, std::string_view message, co
   auto says = [&](std::string_view words) { return message.find(words) != message.npos; };
   if (reason == "ErrImagePull" || reason == "ImagePullBackOff") {
     if (says("insecureRegistries") || says("the clock of this machine")) return {};  // the message says what to do
-    if (says("no space left on device") || says("No space left on device")) return "make room: coraclectl image prune";
+    if (says("no space left on device") || says("No space left on device") || says("the disk is nearly full"))
+      return "make room: coraclectl image prune";
+    if (says("Read-only file system"))
+      return "the disk can only be read, after errors most often: dmesg says which; check it with fsck, or replace it";
     if (says(" 401") || says(" 403"))
       return "if the image is private, name a secret of type kubernetes.io/dockerconfigjson in imagePullSecrets";
   }
