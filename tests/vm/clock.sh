@@ -7,26 +7,11 @@ set -uo pipefail
 title="clock scenarios"
 . "$(dirname "$0")/machine.sh"
 
-on() { local seconds=$(($1 * 3)); shift; "$vm/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; . /root/clock.sh 2>/dev/null; $*"; }
-check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
-  local name=$1 seconds=$2 out status
-  shift 2
-  out=$(on "$seconds" "$@" 2>&1); status=$?
-  if [ $status -eq 0 ]; then ok "$name"; return 0; fi
-  not_ok "$name"; echo "$out" | sed 's/^/  | /' | tail -n 30; echo "  | (status $status) $*" | cut -c1-300
-  return 1
-}
 diagnose() { on 60 'date; tail -n 25 /run/log; coraclectl get cronjobs,jobs,pods -A; coraclectl get events | tail -n 25' | sed 's/^/  | /'; }
 
-mkdir -p "$T/payload/root"
-[ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
-DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
-if [ -d "$T/payload/usr/local/bin" ]; then cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"; fi
-libraries "$T"/payload/usr/bin/*
-strip "$T"/payload/usr/bin/* 2>/dev/null
+payload_of_build lib.sh clock.sh
 mkdir -p "$T/payload/usr/share/zoneinfo/Europe"
 cp /usr/share/zoneinfo/Europe/Berlin "$T/payload/usr/share/zoneinfo/Europe/" || bail "tzdata is there"
-cp "$vm/guest/lib.sh" "$vm/guest/clock.sh" "$T/payload/root/"
 pack
 image=$("$vm/image.sh" "$cache") || bail "a Debian for the machine can be made"
 CORACLE_VM_APPEND=test.light "$vm/vm.py" start "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"

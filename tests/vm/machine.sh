@@ -50,7 +50,42 @@ pack() {
 unpack='tar -C / --no-overwrite-dir -xf /dev/vdb || exit 1
   for library in /payload/lib/*; do [ ! -e $library ] || ldconfig -p | grep -q "^\s$(basename $library) " || cp $library /usr/local/lib/; done; ldconfig;'
 
+# What stands in `build`, or the tree of CORACLE_VM_FILES, is to be installed; with it the named words of guest/.
+payload_of_build() {  # payload_of_build WORDS...
+  mkdir -p "$T/payload/root"
+  if [ -n "${CORACLE_VM_FILES:-}" ]; then  # a tree that is installed already
+    cp -a "$CORACLE_VM_FILES/." "$T/payload/"
+  else
+    [ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
+    DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
+  fi
+  if [ -d "$T/payload/usr/local/bin" ]; then  # a build for another prefix; the units know /usr
+    cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"
+  fi
+  libraries "$T"/payload/usr/bin/*
+  strip "$T"/payload/usr/bin/* 2>/dev/null
+  words=$*
+  (cd "$vm/guest" && cp -t "$T/payload/root" "$@")
+}
+
 # ---- the machine ----
+
+# Times are those of a machine at rest; where others use its processors as well, it takes longer: see patience in guest/lib.sh.
+words=
+on() {  # on SECONDS SCRIPT: runs it, with the words of guest/ that were named
+  local seconds=$(($1 * 3)) said= word
+  shift
+  for word in $words; do said="$said. /root/$word 2>/dev/null; "; done
+  "$vm/vm.py" run "$T" "$seconds" "$said$*"
+}
+check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
+  local name=$1 seconds=$2 out status
+  shift 2
+  out=$(on "$seconds" "$@" 2>&1); status=$?
+  if [ $status -eq 0 ]; then ok "$name"; sed -n 's/^measured: /# /p' <<<"$out"; return 0; fi
+  not_ok "$name"; echo "$out" | sed 's/^/  | /' | tail -n 40; echo "  | (status $status) $*" | cut -c1-300
+  return 1
+}
 
 boot() {  # boot [OPTION...]: those of image.sh. A new machine is one that has started once already, told the time and what is new on its disk
   local verb=start

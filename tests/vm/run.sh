@@ -11,33 +11,12 @@ title="virtual machine"
 . "$root/tests/progress.sh"
 cuts=${CORACLE_VM_CUTS:-$([ "${CORACLE_LONG:-0}" = 1 ] && echo 200 || echo 3)}
 
-# Times are those of a machine at rest; where others use its processors as well, it takes longer: see patience in guest/lib.sh.
-on() { local seconds=$(($1 * 3)); shift; "$vm/vm.py" run "$T" "$seconds" ". /root/lib.sh 2>/dev/null; $*"; }  # on SECONDS SCRIPT
-check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
-  local name=$1 seconds=$2 out status
-  shift 2
-  out=$(on "$seconds" "$@" 2>&1); status=$?
-  if [ $status -eq 0 ]; then ok "$name"; return 0; fi
-  not_ok "$name"; echo "$out" | sed 's/^/  | /' | tail -n 40; echo "  | (status $status) $*" | cut -c1-300
-  return 1
-}
 diagnose() { on 60 'systemctl status coracled --no-pager -l | head -n 30; journalctl -u coracled --no-pager -n 40; coraclectl get pods -A -o wide; coraclectl get events' | sed 's/^/  | /'; }
 
 # ---- what is installed ----
 
-mkdir -p "$T/payload/root"
-if [ -n "${CORACLE_VM_FILES:-}" ]; then  # a tree that is installed already
-  cp -a "$CORACLE_VM_FILES/." "$T/payload/"
-else
-  [ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
-  DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
-fi
-if [ -d "$T/payload/usr/local/bin" ]; then  # a build for another prefix; the units know /usr
-  cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"
-fi
-libraries "$T"/payload/usr/bin/*
-strip "$T"/payload/usr/bin/* 2>/dev/null
-cp "$vm/guest/lib.sh" "$vm/guest/writer.sh" "$T/payload/root/"
+payload_of_build lib.sh writer.sh
+words=lib.sh
 chmod +x "$T/payload/root/writer.sh"
 pack
 boot
