@@ -13,6 +13,7 @@ reason_of() { k get pod "$1" -o 'jsonpath={.status.containerStatuses[0].state.*.
 event_of() { k get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
 image="image: localhost/busybox:latest, imagePullPolicy: Never"
 quick="terminationGracePeriodSeconds: 0"
+times() { if [ "${CORACLE_LONG:-0}" = 1 ]; then echo 200; else echo "$1"; fi; }  # times COUNT: how often, outside of long runs
 
 # ---- mounts ----
 
@@ -166,6 +167,14 @@ check "a host port answers on every address, 127.0.0.1 too" until_true 20 eval '
 k run burst --image=localhost/busybox:latest --image-pull-policy=Never --restart=Never -- sh -c "sleep 2; seq 1 300000 | sed 's/\$/ abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz/'; printf end" >/dev/null
 until_true 20 phase_is burst Running
 expect "a burst over many rotations is followed whole" "300000 end" eval 'c logs -f burst >"$T/followed"; echo "$(grep -c abc "$T/followed") $(tail -n 1 "$T/followed")"'
+whole=0 bursts=$(times 2)
+for n in $(seq "$bursts"); do
+  k run burst-"$n" --image=localhost/busybox:latest --image-pull-policy=Never --restart=Never -- sh -c "sleep 0.5; seq 1 120000 | sed 's/\$/ abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz/'; printf end" >/dev/null
+  until_true 20 eval "phase_is burst-$n Running || phase_is burst-$n Succeeded"
+  [ "$(c logs -f burst-"$n" | grep -c '^[0-9]* abc\|^end')" = 120001 ] && whole=$((whole + 1))
+  k delete pod burst-"$n" --grace-period=0 --force --wait=false >/dev/null 2>&1
+done
+expect "… and so is each of $bursts more" "$bursts" echo "$whole"
 id=$(k get pod nested -o 'jsonpath={.status.containerStatuses[0].containerID}')
 check "log collectors find a link to the log" grep -q "all there" "$T/links/nested_default_c-${id#*://}.log"
 
@@ -235,16 +244,25 @@ until_true 20 eval '[ "$(reason_of waiting)" = ErrImageNeverPull ]'
 check "a pod waits for an image that is tagged late" c image tag rep.test/volume:1 rep.test/late:1
 check "… and runs at once" until_true 2 phase_is waiting Running
 k delete pod waiting --grace-period=0 --force >/dev/null 2>&1
+woken=0 imports=$(times 3)
+for n in $(seq "$imports"); do
+  pod "{apiVersion: v1, kind: Pod, metadata: {name: waits-$n}, spec: {$quick, containers: [{name: c, image: 'rep.test/comes:$n', imagePullPolicy: Never, command: [/bin/sh, -c, 'while :; do :; done']}]}}"
+  until_true 20 eval "[ \"\$(reason_of waits-$n)\" = ErrImageNeverPull ]"
+  c image import "$T/volume.tar" --name "rep.test/comes:$n" >/dev/null && until_true 2 phase_is "waits-$n" Running && woken=$((woken + 1))
+  k delete pod "waits-$n" --grace-period=0 --force >/dev/null 2>&1
+done
+expect "each of $imports imports wakes the pod that waits for it" "$imports" echo "$woken"
 check "a name is removed, the image stays with its other one" eval 'c image remove rep.test/late:1 && c image list | grep -q rep.test/volume'
 
 # ---- static pods ----
 
 static() { printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {terminationGracePeriodSeconds: 0, containers: [{name: c, env: [{name: A, value: "%s"}], %s, command: [sleep, "1000"], ports: [{containerPort: 80, hostPort: 18083}]}]}\n' "$1" "$2" "$image"; }
-for n in $(seq 6); do
+changes=$(times 6)
+for n in $(seq "$changes"); do
   static edited "w$n" >"$T/etc/manifests/edited.yaml"
   until_true 10 eval '[ "$(k get pod edited-edge -o "jsonpath={.spec.containers[0].env[0].value} {.status.phase}" 2>/dev/null)" = "w$n Running" ]' || break
 done
-expect "a static pod with a host port runs again after each change" "w6 Running" k get pod edited-edge -o 'jsonpath={.spec.containers[0].env[0].value} {.status.phase}'
+expect "a static pod with a host port runs again after each of $changes changes" "w$changes Running" k get pod edited-edge -o 'jsonpath={.spec.containers[0].env[0].value} {.status.phase}'
 static edited other >"$T/etc/manifests/twin.yaml"
 sleep 2
 expect "of twins one runs" 1 eval 'ls -d "$T"/log/default_edited-edge_* | wc -l'
