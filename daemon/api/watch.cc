@@ -266,15 +266,19 @@ Result<std::unique_ptr<Frames>> open_frames(Call& call, const WatchRequest& requ
 
 Result<void> watch(Call& call) {
   WatchRequest request = TRY(read_watch_request(call));
+  // Before the head: who has that sees all that happens from then on.
+  engine::Engine& engine = call.house.registry.engine();
+  auto begin = [&]() -> Result<std::unique_ptr<engine::Watcher>> {
+    TRY(await_revision(call, request.not_before));
+    return engine.watch(call.info->stored().kind, request.ns, std::min(request.after, engine.revision()));
+  };
+  auto watcher = begin();
   auto frames = TRY(open_frames(call, request));
   Stream stream(call, request, *frames);
   auto fail = [&](const Error& why) {  // once the options were understood, errors are events
     stream.error(why);
     return frames->end(), Result<void>();
   };
-  if (auto fresh = await_revision(call, request.not_before); !fresh) return fail(fresh.error());
-  engine::Engine& engine = call.house.registry.engine();
-  auto watcher = engine.watch(call.info->stored().kind, request.ns, std::min(request.after, engine.revision()));
   if (!watcher) return fail(watcher.error());
   follow(call, request, **watcher, stream, *frames);
   return {};
