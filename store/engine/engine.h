@@ -159,7 +159,8 @@ Error revision_too_large(Revision asked, Revision latest);
 class Engine {
  public:
   // Opens or creates. Errors: internal, naming the file, when it is damaged or not ours; unavailable when another process
-  // holds it, or it has to be created and the disk is full; errno's codes for the directory. Nothing is ever deleted.
+  // holds it, or it has to be created and the disk is full or read-only; errno's codes for the directory. Nothing is ever
+  // deleted.
   static Result<std::unique_ptr<Engine>> open(const std::string& path, Options options);
   ~Engine();  // brings everything to the disk; ends watches with unavailable
 
