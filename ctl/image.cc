@@ -235,20 +235,16 @@ Result<int> run_prune(Commands& commands, bool all) {
 
 Result<int> run_pack(Commands& commands, const std::string& directory, const std::string& name, const ImageConfig& config,
                      const std::string& output) {
-  Fd archive;
-  std::string path = output;
-  if (output.empty()) {
-    archive = Fd(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    if (!archive) return Error::from_errno("open a temporary file in /tmp");
-  } else {
-    archive = Fd(::open(output.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!archive) return Error::from_errno("open " + output);
-  }
-  TRY(pack_directory(directory, name, config, archive).wrap("pack " + directory));
   if (!output.empty()) {
-    out("packed " + directory + " into " + output + "\n");
+    OutputFile file = TRY(OutputFile::open(output, true));
+    TRY(pack_directory(directory, name, config, file.fd()).wrap("pack " + directory));
+    TRY(file.finish());
+    if (output != "-") out("packed " + directory + " into " + output + "\n");
     return 0;
   }
+  Fd archive(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!archive) return Error::from_errno("open a temporary file in /tmp");
+  TRY(pack_directory(directory, name, config, archive).wrap("pack " + directory));
   if (::lseek(archive.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind the archive");
   Session* session = TRY(commands.session());
   TRY(import_from(*session, name,
@@ -333,7 +329,7 @@ void add_image(Commands& commands) {
   pack.add_option("--env", pack_flags->env, "NAME=VALUE");
   pack.add_option("--user", pack_flags->user, "user[:group]");
   pack.add_option("--workdir", pack_flags->working_dir, "the working directory");
-  pack.add_option("--output", pack_flags->output, "write an OCI archive here instead of importing it");
+  pack.add_option("-o,--output", pack_flags->output, "write an OCI archive here instead of importing it; - is standard output");
   commands.on(pack, [&commands, pack_flags] {
     return run_pack(commands, pack_flags->directory, pack_flags->name, *pack_flags, pack_flags->output);
   });

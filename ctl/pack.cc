@@ -117,19 +117,17 @@ Result<void> pack_directory(const std::string& directory, const std::string& nam
   Fd layer_file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!layer_file) return Error::from_errno("open a temporary file in /tmp");
   image::Sha256 sum;
-  int64_t size = 0;
   TRY(write_layer_tar(directory, [&](std::string_view bytes) {
     sum.update(bytes);
-    size += int64_t(bytes.size());
     return sys::write_all(layer_file, bytes);
   }));
   const image::Digest digest = sum.digest();
   auto read_back = [&](const image::Sink& to) -> Result<void> {
     if (::lseek(layer_file.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind the layer");
-    return copy_content(layer_file, size, "the layer", to);
+    return copy_content(layer_file, sum.size(), "the layer", to);
   };
   return image::write_oci_archive({{config_text(config, digest.text()), {architecture(), "linux", ""}, {0}, {name}}},
-                                  {{digest, size, read_back}},
+                                  {{digest, sum.size(), read_back}},
                                   [&](std::string_view bytes) { return sys::write_all(archive, bytes); });
 }
 

@@ -29,7 +29,10 @@ Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(std::string_view bytes) { EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size()); }
+void Sha256::update(std::string_view bytes) {
+  EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size());
+  size_ += int64_t(bytes.size());
+}
 
 Digest Sha256::digest() const {
   Context copy;

@@ -4,6 +4,7 @@
 // Source: opencontainers/image-spec descriptor.md, "Digests".
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,11 +35,14 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void update(std::string_view bytes);
-  Digest digest() const;  // of what was given so far
+  // Of what was given so far:
+  Digest digest() const;
+  int64_t size() const { return size_; }  // in bytes
 
  private:
   struct Context;
   std::unique_ptr<Context> context_;
+  int64_t size_ = 0;
 };
 
 Digest digest_of(std::string_view bytes);

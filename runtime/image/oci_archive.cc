@@ -53,13 +53,11 @@ Result<void> add_layer(TarWriter& tar, const ArchiveLayer& layer) {
   ArchiveEntry entry = plain_file(blob_path(layer.digest), layer.size);
   TRY(tar.add(entry.get()));
   Sha256 sum;
-  int64_t size = 0;
   TRY(layer.write([&](std::string_view bytes) {
     sum.update(bytes);
-    size += int64_t(bytes.size());
     return tar.data(bytes);
   }));
-  if (size != layer.size || sum.digest() != layer.digest)
+  if (sum.size() != layer.size || sum.digest() != layer.digest)
     return Error(Code::conflict, "layer " + layer.digest.text() + " has changed while it was read");
   return {};
 }

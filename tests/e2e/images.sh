@@ -20,6 +20,8 @@ registry 5999 ""; registry 5998 auth
 trap 'kill $registry_5999 $registry_5998 2>/dev/null; cleanup' EXIT
 until_true 10 in_ns busybox nc -z 127.0.0.1 5999 && until_true 10 in_ns busybox nc -z 127.0.0.1 5998
 c image pack "$T/rootfs" localhost/app:1 --cmd sh --output "$T/app.tar" >/dev/null || not_ok "pack to a file"
+check "pack: standard output has the same archive" eval 'c image pack "$T/rootfs" localhost/app:1 --cmd sh -o - | cmp - "$T/app.tar"'
+expect "pack: what fails leaves the file as it was" "$(sha256sum <"$T/app.tar")" eval 'c image pack "$T/nowhere" localhost/app:1 --output "$T/app.tar" 2>/dev/null; sha256sum <"$T/app.tar"'
 check "skopeo reads what we pack" skopeo inspect "oci-archive:$T/app.tar"
 check "push" in_ns skopeo copy -q --dest-tls-verify=false "oci-archive:$T/app.tar" docker://127.0.0.1:5999/app:1
 check "push to the private one" in_ns skopeo copy -q --dest-tls-verify=false --dest-creds user:secret "oci-archive:$T/app.tar" docker://127.0.0.1:5998/private/app:1

@@ -18,13 +18,11 @@ Result<ArchiveLayer> measure(const Content& content, const Digest& chain) {
     return write_layer(layer, to);
   };
   Sha256 sum;
-  int64_t size = 0;
   TRY(write([&](std::string_view bytes) -> Result<void> {
     sum.update(bytes);
-    size += int64_t(bytes.size());
     return {};
   }));
-  return ArchiveLayer{sum.digest(), size, write};
+  return ArchiveLayer{sum.digest(), sum.size(), write};
 }
 
 // The configuration as it is, where the layers are those that it names; else with the names of these.
