@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/api/proxy/html.h"
 #include "runtime/base/text.h"
 
 namespace coracle::api {
@@ -80,20 +81,6 @@ bool append_reference(std::string& out, std::string_view name) {
   auto number = parse_number<uint32_t>(name.substr(in_hex ? 2 : 1), in_hex ? 16 : 10);
   if (number) append_utf8(out, *number);
   return number.has_value();
-}
-
-std::string escape(std::string_view value) {
-  std::string out;
-  for (char c : value) {
-    if (c == '&') out += "&amp;";
-    else if (c == '\'') out += "&#39;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&#34;";
-    else if (c == '\r') out += "&#13;";
-    else out += c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -270,7 +257,7 @@ void LinkRewriter::end_tag(std::string_view tag, std::string& out) {
     auto after = rewrite_(before);
     if (!after || *after == before) continue;
     out += tag.substr(written, attribute.value - written);
-    out += attribute.quoted ? escape(*after) : "\"" + escape(*after) + "\"";
+    out += attribute.quoted ? escape_html(*after) : "\"" + escape_html(*after) + "\"";
     written = attribute.value_end;
   }
   out += tag.substr(written);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "daemon/api/proxy/html.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
@@ -19,21 +20,6 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kSniffedBytes = 512;
 
 Error no_such_log(const std::string& path) { return Error(Code::not_found, "the node has no log " + quoted(path)); }
-
-std::string escape_html(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&#34;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 // A descriptor that only names the thing: nothing is opened before it is known to be in there, for opening a device acts.
 Result<Fd> find_log(const std::string& root, const std::string& path) {
