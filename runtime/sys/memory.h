@@ -5,7 +5,8 @@
 namespace coracle::sys {
 
 // For a process of few threads that stays for months: few places to take memory from, large pieces by themselves, and what is
-// free at the end of one goes back. Before the first thread.
+// free at the end of one goes back. Before the first thread. What threads keep for themselves only the environment can turn off:
+// see systemd/coracled.service.
 void prefer_small_memory();
 
 // Gives back what the allocator and the SlabPool hold free between what is used; and lets go of the pages of code and constants,

@@ -130,10 +130,11 @@ main_shell=$BASHPID  # which reads this file
 in_main_shell() { [ "$BASHPID" = "$main_shell" ] || { kill -USR1 "$main_shell"; exit 1; }; }
 trap 'echo "Bail out! the daemon was started or stopped in a subshell, after test $test_number"; exit 1' USR1
 
-launch() {  # starts the daemon over the present state, in the background
+unit_environment=$(sed -n 's/^Environment=//p' "$here/../../systemd/coracled.service")
+launch() {  # starts the daemon over the present state, in the background, with the environment that its unit gives it
   in_main_shell
   # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the daemon alive.
-  nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
+  nsenter --net="/run/netns/$ns" -- env $unit_environment "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
   daemon_pid=$!
 }
 ready() { [ -s "$T/etc/admin.kubeconfig" ] && c get --raw /readyz; }
