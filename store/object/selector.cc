@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kLabelNameMax = 63;
 constexpr size_t kLabelPrefixMax = 253;
+constexpr size_t kFewTerms = 16;  // looked at one by one
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -70,7 +71,6 @@ class LabelSelectorParser {
     if (text_.size() > kSelectorBytesMax) return Error(Code::too_large, "label selector is too long");
     skip_spaces();
     while (!rest_.empty()) {
-      if (selector.terms_.size() == kSelectorTermsMax) return Error(Code::too_large, "label selector has too many terms");
       Term term = TRY(parse_term());
       auto checked = LabelSelector::checked(std::move(term));
       if (!checked) return fail(checked.error().text());
@@ -79,6 +79,7 @@ class LabelSelectorParser {
       if (!take(",")) return fail("found " + quoted(rest_) + ", expected ',' or the end");
       if (rest_.empty()) return fail("expected a label key after ','");
     }
+    selector.index();
     return selector;
   }
 
@@ -127,7 +128,6 @@ class LabelSelectorParser {
     term.op = op;
     if (!take("(")) return fail("expected '(' after in or notin");
     do {
-      if (term.values.size() == kSelectorTermsMax) return Error(Code::too_large, "label selector has too many values");
       term.values.emplace_back(take_word());
     } while (take(","));
     if (!take(")")) return fail("expected ',' or ')' in the list of values");
@@ -224,7 +224,7 @@ Result<LabelSelector> LabelSelector::from_json(const json::value* value) {
     if (!good) return invalid_field(field, good.error().text());
     selector.terms_.push_back(*std::move(good));
   }
-  if (selector.terms_.size() > kSelectorTermsMax) return Error(Code::too_large, "label selector has too many terms");
+  selector.index();
   return selector;
 }
 
@@ -234,11 +234,55 @@ LabelSelector LabelSelector::from_map(const json::object& labels) {
     if (!wanted.is_string()) return nothing();
     selector.terms_.push_back({std::string(key), Operator::in, {std::string(wanted.get_string())}});
   }
+  selector.index();
   return selector;
 }
 
+void LabelSelector::Term::narrow(Term&& other) {
+  switch (op) {
+    case Operator::in: {
+      std::vector<std::string> both;
+      std::ranges::set_intersection(values, other.values, std::back_inserter(both));
+      values = std::move(both);
+      break;
+    }
+    case Operator::not_in: values.insert(values.end(), other.values.begin(), other.values.end()); break;  // sorted in the end
+    case Operator::greater:
+    case Operator::less: {
+      bool is_nearer = *parse_number<int64_t>(values[0]) < *parse_number<int64_t>(other.values[0]);
+      if (is_nearer == (op == Operator::greater)) values = std::move(other.values);
+      break;
+    }
+    case Operator::exists:
+    case Operator::absent: break;
+  }
+}
+
+void LabelSelector::index() {
+  if (terms_.size() <= kFewTerms) return;
+  std::vector<Term> sorted = terms_;
+  auto place = [](const Term& term) { return std::pair(std::string_view(term.key), term.op); };
+  std::ranges::sort(sorted, {}, place);
+  for (Term& term : sorted) {
+    if (!by_key_.empty() && place(by_key_.back()) == place(term)) by_key_.back().narrow(std::move(term));
+    else by_key_.push_back(std::move(term));
+  }
+  for (Term& term : by_key_)
+    if (term.op == Operator::not_in) std::ranges::sort(term.values);
+  needing_label_ = size_t(std::ranges::count_if(by_key_, &Term::needs_label));
+}
+
 bool LabelSelector::matches(const json::object& labels) const {
-  return !nothing_ && std::ranges::all_of(terms_, [&](const Term& term) { return term.holds(labels); });
+  if (nothing_) return false;
+  if (by_key_.empty()) return std::ranges::all_of(terms_, [&](const Term& term) { return term.holds(labels); });
+  size_t met = 0;  // of those that need a label
+  for (const auto& label : labels) {
+    for (const Term& term : std::ranges::equal_range(by_key_, std::string_view(label.key()), {}, &Term::key)) {
+      if (!term.holds(labels)) return false;
+      met += term.needs_label() ? 1 : 0;
+    }
+  }
+  return met == needing_label_;
 }
 
 bool LabelSelector::matches(const Object& object) const { return empty() || matches(object.labels()); }
@@ -291,7 +335,6 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
   if (text.size() > kSelectorBytesMax) return Error(Code::too_large, "field selector is too long");
   FieldSelector selector;
   for (std::string_view part : split_terms(text)) {
-    if (selector.terms_.size() == kSelectorTermsMax) return Error(Code::too_large, "field selector has too many terms");
     size_t at = 0;
     while (at < part.size() && part[at] != '=' && part.substr(at, 2) != "!=") at += part[at] == '\\' ? 2 : 1;
     if (at == 0 || at >= part.size())

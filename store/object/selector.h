@@ -21,8 +21,8 @@ namespace coracle {
 
 class Object;
 
-constexpr size_t kSelectorBytesMax = 64 * 1024;
-constexpr size_t kSelectorTermsMax = 1000;
+constexpr size_t kSelectorBytesMax =
+    1 << 20;  // as the head of a request, which Go's net/http takes; Kubernetes has no bound of its own
 
 // A label's key ("example.com/name" or "name") and value. Errors: invalid.
 Result<void> check_label_key(std::string_view key);
@@ -52,11 +52,17 @@ class LabelSelector {
     Operator op;
     std::vector<std::string> values;  // sorted; greater and less: one number
     bool holds(const json::object& labels) const;
+    bool needs_label() const { return op != Operator::not_in && op != Operator::absent; }
+    void narrow(Term&& other);  // to what holds when the other does, too: of the same key and operator
     std::string text() const;
   };
   friend class LabelSelectorParser;
   static Result<Term> checked(Term term);
+  void index();
   std::vector<Term> terms_;
+  // Where there are many, for a bounded time by object: sorted by key, at most one for each operator of a key.
+  std::vector<Term> by_key_;
+  size_t needing_label_ = 0;  // of by_key_
   bool nothing_ = false;
 };
 
