@@ -68,7 +68,7 @@ Result<Content> Content::join(const std::string& path, const std::string& stagin
   content.root_ = TRY(sys::open_directory(path));
   TRY(sys::lock(content.root_, sys::Lock::shared).wrap(path));
   Fd all = TRY(sys::open_at(content.root_, "staging", kDirectory));
-  content.staging_ = TRY(sys::open_at(all, staging, kDirectory));
+  if (!staging.empty()) content.staging_ = TRY(sys::open_at(all, staging, kDirectory));
   content.configs_ = TRY(sys::open_at(content.root_, "configs", kDirectory));
   content.layers_ = TRY(sys::open_at(content.root_, "layers", kDirectory));
   content.partial_ = TRY(sys::open_at(content.root_, "partial", kDirectory));

@@ -51,7 +51,7 @@ class Content {
  public:
   // Errors: conflict when another process has the directory.
   static Result<Content> open(const std::string& path);
-  // As a worker that the one who has it has started: `staging` is the worker's own, below staging/.
+  // As a worker that the one who has it has started: `staging` is the worker's own, below staging/; "" for one that only reads.
   static Result<Content> join(const std::string& path, const std::string& staging);
   // As a worker that only downloads: configurations and partial downloads are all that it has of the store.
   static Result<Content> join_for_download(const std::string& path);

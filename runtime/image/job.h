@@ -34,7 +34,7 @@ namespace coracle::image {
 
 struct Job {
   std::string store;    // the image store's directory
-  std::string staging;  // this job's own below its staging/
+  std::string staging;  // this job's own below its staging/; "" when it writes an archive
   Platform platform;
   std::string name;     // what to pull; of an import: what to call its image, or ""
   bool import = false;  // an archive, which comes along as a descriptor; else a pull, with what follows

@@ -421,9 +421,12 @@ Result<void> DirStore::note(const std::string& image_id, const Note& note, const
 Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
                                                   const std::function<void(const runtime::PullProgress&)>& progress,
                                                   std::stop_token stop) {
-  Staging staging = TRY(content_.stage());  // goes, with all the worker may have left in it, after the worker
+  std::optional<Staging> staging;  // goes, with all the worker may have left in it, after the worker
+  if (!job.write) {                // what only reads works on a disk that is full or read-only
+    Staging own = TRY(content_.stage());
+    job.staging = staging.emplace(std::move(own)).name();
+  }
   job.store = content_.path();
-  job.staging = staging.name();
   job.platform = platform_;
   std::vector<runtime::Image> images;
   std::vector<Scope> pinned;

@@ -4,6 +4,7 @@
 #include "runtime/image/store.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 
 #include <clocale>
 #include <filesystem>
+#include <thread>
 
 #include "runtime/base/json.h"
 #include "runtime/image/manifest.h"
@@ -589,6 +591,27 @@ TEST_F(StoreTest, exports_nothing_of_what_is_not_here) {
   EXPECT_FALSE(store_->write_archive({"localhost/x:1"}, pipe.write).ok()) << "nobody reads";
   EXPECT_TRUE(store_->remove("localhost/x:1").ok()) << "nothing holds it";
   EXPECT_EQ(count("layers"), 0u);
+}
+
+// A card that has failed is one of the reasons to take an image along.
+TEST_F(StoreTest, exports_from_a_disk_that_is_read_only) {
+  bool is_mounted = false;
+  const std::string state = dir_.path() + "/state";
+  auto test = [&] {  // on a thread apart: the others keep their mounts
+    is_mounted = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                 ::mount("none", state.c_str(), "tmpfs", 0, nullptr) == 0;
+    if (!is_mounted) return;
+    open();
+    ASSERT_TRUE(import(archive_of(oci_layout(two_layers(), "localhost/x:1"))).ok());
+    const std::string before = exported({"localhost/x:1"});
+    store_.reset();  // which has files open for writing
+    ASSERT_EQ(::mount("none", state.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0) << ::strerror(errno);
+    open();
+    EXPECT_EQ(exported({"localhost/x:1"}), before);
+    store_.reset();
+  };
+  std::thread(test).join();
+  if (!is_mounted) GTEST_SKIP() << "may not mount here";
 }
 
 TEST_F(StoreTest, exports_an_image_of_nothing_and_an_opaque_root) {
