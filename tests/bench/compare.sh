@@ -4,8 +4,8 @@
 #
 #   tests/bench/compare.sh BEFORE AFTER [ROUNDS]     (root; AFTER also has what `ninja bench` builds; 7 rounds, each about a minute)
 #
-# Of each round one figure of BEFORE and one of AFTER: what a client waits for, the memory of the daemon and the other processes with
-# two pods. Printed is the median over the rounds of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
+# Of each round one figure of BEFORE and one of AFTER: what a client waits for, how long 128 MiB of a container's words take into its
+# log and what is kept of them out of it, the memory of the daemon and the other processes with two pods. Printed is the median over the rounds of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
 set -uo pipefail
 fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [ROUNDS]" >&2; exit 2; }
 case ${1:-} in -h|--help) sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
@@ -31,10 +31,27 @@ between_answers() {
 pss_kib() { cat "$@" | awk '/^Pss:/ {sum += $2} END {print sum}'; }
 figure() { [ -n "$3" ] && echo "$3" >>"$figures/$2.$1" || { echo "compare.sh: no figure of $2 from $1" >&2; exit 1; }; }
 
+client() { in_ns "$after/ctl/coraclectl" --kubeconfig "$config" "$@"; }  # the same for both
+make_talker() {  # an image of busybox and a text of 64 MiB in lines of 128 bytes
+  mkdir -p "$T/talker"
+  cp "$(command -v busybox)" "$T/talker/busybox" && yes "$(printf '%0127d' 0)" | head -n 524288 >"$T/talker/text"
+  c image pack "$T/talker" localhost/talker:1 --entrypoint /busybox
+}
+execs() { for _ in {1..40}; do client exec pauses -- /busybox true || return 1; done; }
+words() {
+  client run says --image=localhost/talker:1 --restart=Never -- cat /text /text &&
+    client wait --for=jsonpath='{.status.phase}'=Succeeded pod/says --timeout=60s
+}
+milliseconds() {  # milliseconds COMMAND...: how long it takes
+  local from=${EPOCHREALTIME/./}
+  "$@" >/dev/null 2>&1 && echo $(((${EPOCHREALTIME/./} - from) / 1000))
+}
+
 # measure before|after BUILD: one machine, made and taken away
 measure() (
   CORACLE_BIN=$2
   . "$here/lib.sh"
+  unit_environment=$(sed -n 's/^Environment=//p' "$2/../systemd/coracled.service")  # of its own unit
   driver=$after/tests/bench/driver stamp=$after/tests/bench/stamp
   mkdir -p "$T/etc"
   echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"
@@ -52,6 +69,12 @@ measure() (
   figure "$1" get "$(between_answers /api/v1/namespaces/default/pods/gated-7)"
   figure "$1" list "$(between_answers /api/v1/namespaces/default/pods)"
   figure "$1" watch "$(in_ns "$driver" watchers "$config" 100 50 4 | median_of 'change to watcher')"
+  figure "$1" again "$(in_ns "$driver" killed "$config" "$T/log" 40 | median_of 'SIGKILL to running again')"
+  make_talker >/dev/null && client run pauses --image=localhost/talker:1 -- sleep 1000000 >/dev/null &&
+    client wait --for=condition=Ready pod/pauses --timeout=60s >/dev/null || exit 1
+  figure "$1" exec "$(milliseconds execs)"
+  figure "$1" words "$(milliseconds words)"
+  figure "$1" logs "$(milliseconds client logs says)"
 )
 
 for ((round = 0; round < rounds; round++)); do
@@ -72,6 +95,10 @@ report create ms "create, on the disk"
 report get ms "GET of a pod, from answer to answer"
 report list ms "LIST of 200 pods, from answer to answer"
 report watch ms "a change to each of 100 watchers"
+report again ms "a killed container runs again"
+report exec ms "40 times exec"
+report words ms "128 MiB into a log"
+report logs ms "logs of what is kept of it"
 report memory KiB "PSS of the daemon with two pods"
 report pauses KiB "PSS of its other processes"
 for program in daemon/coracled ctl/coraclectl runtime/cli/coracle-oci runtime/pause/coracle-pause runtime/image/fetch/coracle-image; do
