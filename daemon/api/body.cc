@@ -65,8 +65,8 @@ auto BodyReader::paced(Read read) -> decltype(read()) {
 
 Result<void> BodyReader::step_aside() {
   if (!waits_) return {};
-  for (const BodyWait& wait : *waits_) {
-    TRY(wait.begin());
+  while (waiting_ < waits_->size()) {
+    TRY((*waits_)[waits_->size() - waiting_ - 1].begin());
     waiting_++;
   }
   return {};
@@ -75,7 +75,7 @@ Result<void> BodyReader::step_aside() {
 Result<void> BodyReader::step_back() {
   Result<void> outcome;
   while (waiting_ > 0) {
-    auto ended = (*waits_)[--waiting_].end();
+    auto ended = (*waits_)[waits_->size() - waiting_--].end();
     if (!ended && outcome) outcome = ended.take_error();
   }
   return outcome;

@@ -26,7 +26,8 @@ struct BodyPace {
   std::chrono::milliseconds grace{5'000};   // none has to be faster
 };
 
-// What happens around the time in which a request waits for its body. Both in the thread that reads it.
+// What happens around the time in which a request waits for its body. Both in the thread that reads it. Of several the last
+// begins first and ends last: what was taken last is given back first.
 struct BodyWait {
   std::function<Result<void>()> begin;  // an error ends the reading; then there is no end()
   std::function<Result<void>()> end;    // the body is whole, or broke off
@@ -69,7 +70,7 @@ class BodyReader {
   std::optional<BodyPace> pace_;
   std::optional<Unpacker> unpacker_;
   const std::vector<BodyWait>* waits_ = nullptr;
-  size_t waiting_ = 0;  // of `waits_`, those that have begun
+  size_t waiting_ = 0;  // of `waits_`, those that have begun, from the last on
   std::optional<SteadyTime> drained_by_;
   SteadyTime began_{};
   bool begun_ = false, complete_ = false, in_chunk_ = false;

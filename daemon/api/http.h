@@ -51,7 +51,7 @@ class Exchange {
   Result<std::string> read_body(size_t bytes_max = kBodyBytesMax);
   Result<void> stream_body(const BodyReader::Take& take) { return body_.read(take, waits_); }
   void invite_body() { body_.invite(); }  // before another thread streams it
-  // Around the time in which the body is waited for, that of before first. Before it is read.
+  // Around the time in which the body is waited for, that of before around this one. Before it is read.
   void when_body_waits(BodyWait wait) { waits_.push_back(std::move(wait)); }
   bool body_was_late() const { return late_; }
 

@@ -122,7 +122,9 @@ TEST_F(SlowBodies, hold_no_seat) {
                       R"("resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"namespaces":["*"]}]}]}})")
                 .status,
             201);
-  auto first = begin_body(kToken), second = begin_body(kToken);
+  auto first = begin_body(kToken);
+  ASSERT_TRUE(await_bodies(1)) << "for a moment it has the seat";
+  auto second = begin_body(kToken);
   ASSERT_TRUE(await_bodies(2));
   std::string rest = R"("metadata":{"name":"whole"}})";
   first->send(rest + std::string(999 - rest.size(), ' '));
