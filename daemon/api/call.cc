@@ -102,6 +102,22 @@ void compress(Call& call) {
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
+void add_flow_headers(const Call& call, std::vector<Header>& to) {
+  if (!call.flow || call.flow->schema.empty()) return;
+  to.emplace_back("X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid);
+  to.emplace_back("X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid);
+}
+
+// Every answer has them: they are made in their place.
+void add_common_headers(const Call& call, std::vector<Header>& to) {
+  constexpr size_t kCommon = 4, kSome = 2;
+  to.reserve(to.size() + kCommon + kSome);
+  to.emplace_back("Audit-ID", call.audit_id);
+  to.emplace_back("Cache-Control", "no-cache, private");
+  add_flow_headers(call, to);
+  for (Header& warning : warning_headers(call.warnings)) to.push_back(std::move(warning));
+}
+
 // What the audit log wants of an answer: the object, or at least the Status of a failure.
 void record_response(Call& call) {
   if (!call.audit) return;
@@ -120,7 +136,7 @@ void finish_answer(Call& call, int status, std::string_view type) {
   Answer& answer = call.answer();
   answer.status = status;
   answer.content_type = type;
-  for (Header& header : common_headers(call)) answer.headers.push_back(std::move(header));
+  add_common_headers(call, answer.headers);
   record_response(call);
   compress(call);
 }
@@ -150,14 +166,14 @@ std::string go_type(const schema::KindInfo& info, std::string_view suffix) {
 bool is_plain(const Wanted& wanted) { return wanted.as == As::itself && wanted.encoding == Encoding::json && !wanted.pretty; }
 
 std::vector<Header> flow_headers(const Call& call) {
-  if (!call.flow || call.flow->schema.empty()) return {};
-  return {{"X-Kubernetes-Pf-Flowschema-Uid", call.flow->schema_uid}, {"X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid}};
+  std::vector<Header> out;
+  add_flow_headers(call, out);
+  return out;
 }
 
 std::vector<Header> common_headers(const Call& call) {
-  std::vector<Header> out{{"Audit-ID", call.audit_id}, {"Cache-Control", "no-cache, private"}};
-  for (Header& header : flow_headers(call)) out.push_back(std::move(header));
-  for (Header& warning : warning_headers(call.warnings)) out.push_back(std::move(warning));
+  std::vector<Header> out;
+  add_common_headers(call, out);
   return out;
 }
 

@@ -39,10 +39,10 @@ bool write_answer(TlsConnection& connection, const Head& asked, const Answer& an
   for (std::string_view piece : pieces) bytes += piece.size();
   std::string head = begin_head(answer.status, answer.headers, !asked.knows_chunks);
   bool framed = answer.status != 204 && answer.status != 304;  // these have no body. Source: RFC 9110 sections 15.3.5, 15.4.5
-  if (framed && !answer.content_type.empty()) head += "Content-Type: " + answer.content_type + "\r\n";
-  if (framed) head += "Content-Length: " + std::to_string(bytes) + "\r\n";
-  head += connection_header(asked, stays);
-  if (!connection.write(head + "\r\n")) return false;
+  if (framed && !answer.content_type.empty()) head.append("Content-Type: ").append(answer.content_type).append("\r\n");
+  if (framed) head.append("Content-Length: ").append(std::to_string(bytes)).append("\r\n");
+  head.append(connection_header(asked, stays)).append("\r\n");
+  if (!connection.write(head)) return false;
   if (!framed || asked.method == "HEAD") return true;
   return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return connection.write(piece); });
 }

@@ -101,9 +101,15 @@ std::string_view status_text(int status) {
 }
 
 std::string begin_head(int status, const std::vector<std::pair<std::string, std::string>>& headers, bool old) {
-  std::string head = old ? "HTTP/1.0 " : "HTTP/1.1 ";
-  head += std::to_string(status) + " " + std::string(status_text(status)) + "\r\n";
-  for (const auto& [name, value] : headers) head += name + ": " + value + "\r\n";
+  constexpr size_t kUsual = 512;  // bytes; the caller adds some lines
+  std::string head;
+  head.reserve(kUsual);
+  head.append(old ? "HTTP/1.0 " : "HTTP/1.1 ")
+      .append(std::to_string(status))
+      .append(" ")
+      .append(status_text(status))
+      .append("\r\n");
+  for (const auto& [name, value] : headers) head.append(name).append(": ").append(value).append("\r\n");
   return head;
 }
 

@@ -16,16 +16,25 @@ constexpr int kTicksPerSecond = 100, kPageBytes = 4096;  // as /proc counts them
 constexpr size_t kStatUser = 11, kStatSystem = 12, kStatStart = 19, kStatVirtual = 20, kStatResident = 21;  // behind the name
 
 std::string text_of(const RequestLabels& labels) {
-  auto one = [](std::string_view name, std::string_view value) {
-    std::string out(name);
-    out += "=\"";
+  constexpr size_t kUsual = 192;  // bytes
+  std::string out;
+  out.reserve(kUsual);
+  auto add = [&](std::string_view name, std::string_view value) {
+    if (!out.empty()) out += ',';
+    out.append(name).append("=\"");
     for (char c : value.substr(0, 64))
       out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
-    return out += '"';
+    out += '"';
   };
-  return one("component", "apiserver") + "," + one("dry_run", labels.dry_run ? "All" : "") + "," + one("group", labels.group) +
-         "," + one("resource", labels.resource) + "," + one("scope", labels.scope) + "," +
-         one("subresource", labels.subresource) + "," + one("verb", labels.verb) + "," + one("version", labels.version);
+  add("component", "apiserver");
+  add("dry_run", labels.dry_run ? "All" : "");
+  add("group", labels.group);
+  add("resource", labels.resource);
+  add("scope", labels.scope);
+  add("subresource", labels.subresource);
+  add("verb", labels.verb);
+  add("version", labels.version);
+  return out;
 }
 
 std::string text_of_others() { return text_of({"OTHER", "", "", "other", "", "", false}); }

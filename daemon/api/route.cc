@@ -36,7 +36,7 @@ void read_resource(const std::vector<std::string>& segments, size_t at, Route& r
 // What the segments say, as far as they go.
 Route read_meaning(const std::vector<std::string>& segments) {
   Route route;
-  route.path = "/" + join(segments, "/");
+  route.path = join(segments, "/").insert(0, 1, '/');
   if (segments.empty()) return route;
   bool core = segments[0] == "api";
   if (!core && segments[0] != "apis") return route;
@@ -54,7 +54,9 @@ Route read_meaning(const std::vector<std::string>& segments) {
 }  // namespace
 
 Result<Route> read_route(std::string_view path) {
+  constexpr size_t kUsual = 8;  // "/apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE"
   std::vector<std::string> segments;
+  segments.reserve(kUsual);
   for (std::string_view left = path; !left.empty();) {
     size_t end = std::min(left.find('/'), left.size());
     std::string_view raw = left.substr(0, end);

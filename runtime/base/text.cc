@@ -65,7 +65,10 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  size_t size = parts.size() * separator.size();
+  for (const std::string& part : parts) size += part.size();
   std::string out;
+  out.reserve(size);
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i) out += separator;
     out += parts[i];

@@ -19,8 +19,10 @@ std::vector<std::string_view> parts(std::string_view list) {
 }
 
 bool listed(std::string_view list, std::string_view item) {
-  for (std::string_view part : parts(list)) {
-    if (part == item) return true;
+  while (!list.empty()) {
+    size_t end = std::min(list.find(','), list.size());
+    if (list.substr(0, end) == item) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
   }
   return false;
 }
