@@ -4,6 +4,7 @@
 
 #include "runtime/base/text.h"
 #include "store/schema/catalog.h"
+#include "store/schema/listed.h"
 
 namespace coracle::schema {
 namespace {
@@ -16,15 +17,6 @@ namespace {
 std::vector<std::string_view> parts(std::string_view list) {
   if (list.empty()) return {};
   return split(list, ',');
-}
-
-bool listed(std::string_view list, std::string_view item) {
-  while (!list.empty()) {
-    size_t end = std::min(list.find(','), list.size());
-    if (list.substr(0, end) == item) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
 }
 
 bool belongs_to_every_group(const Type& type) { return type.package().name() == "meta"; }
@@ -64,12 +56,12 @@ const Field* Type::alternative(const json::value& value) const {
   return nullptr;
 }
 
-bool Subresource::has_verb(std::string_view verb) const { return listed(verbs, verb); }
+bool Subresource::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
 
 const Type& KindInfo::type() const { return kTypes[type_]; }
 const Type* KindInfo::list_type() const { return list_kind.empty() ? nullptr : &kTypes[list_type_]; }
 const KindInfo& KindInfo::stored() const { return kKinds[stored_]; }
-bool KindInfo::has_verb(std::string_view verb) const { return listed(verbs, verb); }
+bool KindInfo::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
 std::span<const Column> KindInfo::columns() const {
   if (&stored() != this) return stored().columns();
   return {kColumns + first_column, column_count};
@@ -115,8 +107,8 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
     rest = std::string_view(lower).substr(dot + 1);
   }
   for (const KindInfo& info : kKinds) {
-    bool named =
-        info.kind.resource == word || info.singular == word || listed(info.short_names, word) || to_lower(info.kind.kind) == word;
+    bool named = info.kind.resource == word || info.singular == word || is_listed(info.short_names, word) ||
+                 to_lower(info.kind.kind) == word;
     if (!named) continue;
     std::string versioned = std::string(info.kind.version) + "." + std::string(info.kind.group);
     if (rest.empty() || rest == info.kind.group || rest == versioned) return &info;
@@ -127,7 +119,7 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
 std::vector<const KindInfo*> Catalog::by_category(std::string_view category) const {
   std::vector<const KindInfo*> found;
   for (const KindInfo& info : kKinds) {
-    if (&info.stored() == &info && listed(info.categories, category)) found.push_back(&info);
+    if (&info.stored() == &info && is_listed(info.categories, category)) found.push_back(&info);
   }
   return found;
 }

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/text.h"
 #include "store/object/kind.h"
+#include "store/schema/listed.h"
 #include "store/schema/validate/findings.h"
 
 namespace coracle::schema {
@@ -51,12 +51,6 @@ void check_value(const Field& field, const json::value& value, const std::string
   std::vector<std::string_view> known = field.values();
   std::string_view text = value.get_string();
   if (std::find(known.begin(), known.end(), text) == known.end()) out.not_supported(path, text, {known.begin(), known.end()});
-}
-
-bool is_listed(std::string_view commas, std::string_view name) {
-  if (commas.empty()) return false;
-  std::vector<std::string_view> names = split(commas, ',');
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void check(const Type& type, const json::value& value, const std::string& path, Findings& out);
