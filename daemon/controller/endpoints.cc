@@ -18,13 +18,15 @@ class EndpointsController : public Controller {
       : client_(context.client),
         services_(context.informers.of(kService)),
         pods_(context.informers.of(kPod)),
-        endpoints_(context.informers.of(kEndpoints)) {}
+        endpoints_(context.informers.of(kEndpoints)),
+        own_(context.clock) {}
 
   std::string_view name() const override { return "endpoints"; }
 
   void subscribe(const LookAt& look_at) override {
-    services_.on_change([=](const Informer::Change& change) {
+    services_.on_change([=, this](const Informer::Change& change) {
       const Object& service = change.any();
+      if (!change.after) own_.forget(service.key());
       look_at.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
     });
     endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
@@ -35,6 +37,7 @@ class EndpointsController : public Controller {
     bool gone = named.ns.starts_with(kGone);
     Key key{gone ? named.ns.substr(kGone.size()) : named.ns, named.name};
     ObjectPtr service = services_.get(key);
+    if (!own_.shown(key, endpoints_)) return Outcome{OwnWrites::kLookAgain};
     ObjectPtr present = endpoints_.get(key);
     if (!service) {
       bool ours = present && present->label("endpoints.kubernetes.io/managed-by") == "endpoint-controller";
@@ -46,11 +49,10 @@ class EndpointsController : public Controller {
     if (view.spec().selector().empty() || view.spec().type() == "ExternalName" || service->deleting()) return Outcome{};
     std::vector<Backend> behind = backends(*service, selected_pods(pods_, *service), families(*service)[0], {});
     json::value wanted = endpoints_object(*service, behind, present);
-    if (!present) {
-      TRY(client_.create(kEndpoints, wanted).wrap("create endpoints"));
-    } else if (wanted != present->json()) {
-      TRY(client_.update(kEndpoints, wanted).wrap("update endpoints"));
-    }
+    if (present && wanted == present->json()) return Outcome{};
+    auto written = present ? client_.update(kEndpoints, wanted) : client_.create(kEndpoints, wanted);
+    if (!written) return written.take_error().wrap(present ? "update endpoints" : "create endpoints");
+    own_.wrote(key, (*written)->revision());
     return Outcome{};
   }
 
@@ -65,6 +67,7 @@ class EndpointsController : public Controller {
   Informer& services_;
   Informer& pods_;
   Informer& endpoints_;
+  OwnWrites own_;
 };
 
 }  // namespace

@@ -256,6 +256,17 @@ TEST_F(EndpointsTest, follow_pods_and_go_with_their_service) {
   EXPECT_EQ(count(kEndpoints), 0u);
 }
 
+TEST_F(EndpointsTest, a_late_cache_makes_nothing_twice) {
+  start();
+  client.clear_calls();
+  client.lose_event(2);  // the Service's is the first, that of its Endpoints the second
+  put_service(R"({"selector":{"app":"web"},"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  put_pod("a");
+  play_kubelet();
+  std::vector<std::string> calls = client.calls();
+  EXPECT_EQ(std::ranges::count(calls, "create endpoints default/web"), 1);
+}
+
 TEST_F(EndpointsTest, hand_written_ones_are_mirrored) {
   start();
   put_service(R"({"ports":[{"port":80,"protocol":"TCP"}]})");
