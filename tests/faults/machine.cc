@@ -97,7 +97,8 @@ void enter_own_machine() {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int each : {SIGTERM, SIGINT}) ::signal(each, note_end);
-    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0 ||
+        ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) {
       std::perror("mount");
       std::exit(1);
     }

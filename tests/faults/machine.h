@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is there on the machine, as far as it is ours: taken before and after, for nothing may stay behind. The tests
-// run with process ids and mounts of their own, so that what there is, is theirs.
+// run with process ids, mounts and shared memory of their own, so that what there is, is theirs.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace coracle::faults {
 
-// The rest of the process goes on with process ids and mounts of its own; who called waits for it, and ends as it does.
+// The rest of the process goes on with process ids, mounts and /dev/shm of its own; who called waits for it, and ends as it does.
 // Twice the same is harmless. Errors: a line, the process ends with 77 where that cannot be.
 void enter_own_machine();
 bool is_to_end();  // somebody has asked us to: what there is has to go first
