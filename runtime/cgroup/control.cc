@@ -186,7 +186,12 @@ Result<void> put_in(const Fd& cgroup, int pid) {
   return sys::write_control(cgroup, "cgroup.procs", std::to_string(pid)).wrap("join the cgroup");
 }
 
-Result<void> kill(const Fd& cgroup) { return sys::write_control(cgroup, "cgroup.kill", "1"); }
+Result<void> kill(const Fd& cgroup) {
+  auto killed = sys::write_control(cgroup, "cgroup.kill", "1");
+  bool is_gone = !killed && killed.error().code() == Code::not_found && !sys::stat_at(cgroup, "cgroup.procs");
+  if (is_gone) return {};
+  return killed;
+}
 
 Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds patience) {
   TRY(sys::write_control(cgroup, "cgroup.freeze", "1"));

@@ -31,7 +31,8 @@ Result<void> check_memory_use(const Fd& cgroup, const oci::Resources& resources)
 
 // Moves a process in. Errors: conflict (EBUSY), controllers are switched on for what is inside.
 Result<void> put_in(const Fd& cgroup, int pid);
-Result<void> kill(const Fd& cgroup);  // SIGKILL to everything in it and beneath
+// SIGKILL to everything in it and beneath. In a cgroup that is gone there is nothing.
+Result<void> kill(const Fd& cgroup);
 // Wait until all have stopped, or run. Errors: timeout, and then they run.
 Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds patience);
 Result<void> thaw(const Fd& cgroup, std::chrono::milliseconds patience);

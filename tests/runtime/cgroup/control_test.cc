@@ -93,11 +93,16 @@ TEST_F(Control, checks_memory_in_use_before_an_update) {
 }
 
 TEST_F(Control, of_a_cgroup_that_is_gone_is_not_found_or_done) {
-  EXPECT_EQ(kill(directory_).error().code(), Code::not_found);
+  EXPECT_TRUE(kill(directory_));
   EXPECT_EQ(freeze(directory_, std::chrono::milliseconds(1)).error().code(), Code::not_found);
   EXPECT_EQ(oom_kills(directory_).error().code(), Code::not_found);
   EXPECT_TRUE(wait_empty(directory_, std::chrono::milliseconds(1)));
   EXPECT_TRUE(remove(directory_, "none"));
+}
+
+TEST_F(Control, a_kernel_that_cannot_kill_says_so) {
+  write("cgroup.procs", "17\n");
+  EXPECT_EQ(kill(directory_).error().code(), Code::not_found);
 }
 
 }  // namespace
