@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <random>
 #include <sstream>
@@ -78,7 +79,11 @@ std::string run_and_kill(const std::string& path, unsigned seed, int lines, std:
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe[1]);
   std::string output;
-  if (failed) return output;
+  if (failed) {
+    ::close(pipe[0]);
+    ADD_FAILURE() << program << ": " << std::strerror(failed);
+    return output;
+  }
 
   std::optional<std::chrono::steady_clock::time_point> kill_at;
   char buffer[65536];
@@ -192,7 +197,7 @@ TEST_F(CrashTest, loses_nothing_that_was_acknowledged_and_repeats_no_revision) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   size_t acknowledged = 0;
-  for (int i = 0; i < tries; i++) {
+  for (int i = 0; i < tries && !HasFailure(); i++) {
     std::string output =
         run_and_kill(directory_ / "state.db", unsigned(i), 1 + int(random() % 150), std::chrono::microseconds(random() % 3'000));
     Story story = read_story(output);
