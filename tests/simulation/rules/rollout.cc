@@ -127,7 +127,10 @@ class RolloutRule : public Rule {
     std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, set);
     if (deployments.empty()) return;
     int64_t least = INT64_MAX, there = 0;
-    for (const ObjectPtr& deployment : deployments) least = std::min(least, fences(*deployment).least);
+    for (const ObjectPtr& deployment : deployments) {
+      if (get_bool(deployment->json(), "spec.paused")) return;  // then what somebody made larger by hand is shared out as well
+      least = std::min(least, fences(*deployment).least);
+    }
     for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front())) {
       // Nor is it otherwise when somebody brings back a set that knows of another size: all take their shares.
       if (get_int(each->json(), "spec.replicas", 1) > 0 && each->annotation(kDesired) != set.annotation(kDesired)) return;
