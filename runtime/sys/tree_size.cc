@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tree_size.h. A walk in depth: the directories from the root to the one being read stand on a stack. The lowest of them are
-// open; those above are closed, with the place at which to go on, and are found again by "..", which has to lead to the same
-// inode.
+// See tree_size.h.
 #include "runtime/sys/tree_size.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <memory>
-#include <vector>
+#include <string_view>
+
+#include "runtime/sys/tree_walk.h"
 
 namespace coracle::sys {
-
 namespace {
 
-constexpr size_t kOpenLevelsMax = 32;     // directories held open at once
-constexpr int64_t kBlockBytes = 512;      // st_blocks' unit, whatever the file system's is
-constexpr uint64_t kStopCheckEvery = 64;  // entries
-
-using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
-
-struct Level {
-  Directory directory{nullptr, ::closedir};  // null: closed for now
-  dev_t device = 0;
-  ino_t inode = 0;
-  long place = 0;  // where to go on when it was closed
-};
+constexpr int64_t kBlockBytes = 512;  // st_blocks' unit, whatever the file system's is
 
 // Each of a file's names brings its share, so that all of them together bring the file once.
 int64_t share_of(const struct stat& about) {
@@ -41,86 +19,17 @@ int64_t share_of(const struct stat& about) {
   return (bytes + names - 1) / names;
 }
 
-class Walk {
- public:
-  explicit Walk(std::stop_token stop) : stop_(std::move(stop)) {}
-
-  Result<TreeSize> run(const Fd& root) {
-    Fd own(::openat(root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!own) return Error::from_errno("read directory");
-    struct stat about;
-    if (::fstat(own.get(), &about) < 0) return Error::from_errno("stat");
-    if (!enter(std::move(own), about)) return Error::from_errno("read directory");
-    while (!levels_.empty()) {
-      if (size_.entries % kStopCheckEvery == 0 && stop_.stop_requested())
-        return Error(Code::cancelled, "measuring a directory tree was cancelled");
-      dirent* entry = ::readdir(levels_.back().directory.get());
-      if (entry) look_at(entry->d_name);
-      else if (!leave()) break;
-    }
-    return size_;
-  }
-
- private:
-  void look_at(const char* name) {
-    if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
-    const int here = ::dirfd(levels_.back().directory.get());
-    struct stat about;
-    ++size_.entries;
-    if (::fstatat(here, name, &about, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) return;  // gone meanwhile
-    if (about.st_dev != levels_.back().device) return;                                     // something is mounted there
-    if (!S_ISDIR(about.st_mode)) {
-      size_.bytes.count += share_of(about);
-      return;
-    }
-    open_how how{};
-    how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
-    Fd child(int(::syscall(SYS_openat2, here, name, &how, sizeof how)));
-    if (child && ::fstat(child.get(), &about) == 0) (void)enter(std::move(child), about);  // else it was replaced meanwhile
-  }
-
-  bool enter(Fd directory, const struct stat& about) {
-    size_.bytes.count += share_of(about);
-    Level level;
-    level.device = about.st_dev, level.inode = about.st_ino;
-    level.directory.reset(::fdopendir(directory.get()));
-    if (!level.directory) return false;
-    (void)directory.release();  // the handle owns it now
-    levels_.push_back(std::move(level));
-    if (levels_.size() > kOpenLevelsMax) close(levels_[levels_.size() - 1 - kOpenLevelsMax]);
-    return true;
-  }
-
-  static void close(Level& level) {
-    if (!level.directory) return;
-    level.place = ::telldir(level.directory.get());
-    level.directory.reset();
-  }
-
-  // Goes on with the directory above. False: it is not found again.
-  bool leave() {
-    Level done = std::move(levels_.back());
-    levels_.pop_back();
-    if (levels_.empty() || levels_.back().directory) return true;
-    Level& above = levels_.back();
-    Fd found(::openat(::dirfd(done.directory.get()), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat about;
-    if (!found || ::fstat(found.get(), &about) < 0 || about.st_dev != above.device || about.st_ino != above.inode) return false;
-    above.directory.reset(::fdopendir(found.get()));
-    if (!above.directory) return false;
-    (void)found.release();  // the handle owns it now
-    ::seekdir(above.directory.get(), above.place);
-    return true;
-  }
-
-  const std::stop_token stop_;
-  std::vector<Level> levels_;  // from the root down
-  TreeSize size_;
-};
-
 }  // namespace
 
-Result<TreeSize> tree_size(const Fd& root, std::stop_token stop) { return Walk(std::move(stop)).run(root); }
+Result<TreeSize> tree_size(const Fd& root, std::stop_token stop) {
+  TreeSize size;
+  auto add = [&](const TreeEntry& entry) -> Result<void> {
+    if (std::string_view(entry.name) != ".") ++size.entries;
+    size.bytes.count += share_of(entry.about);
+    return {};
+  };
+  TRY(walk_tree(root, add, std::move(stop)));
+  return size;
+}
 
 }  // namespace coracle::sys

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of its disk a directory tree takes, as du(1) counts: blocks, not lengths. The tree may be a container's, which changes
-// it at the same time and shapes it as it likes: every step is by descriptor, no link is followed, no mount is crossed, and
-// neither depth nor breadth takes memory. Source: openat2(2), readdir(3), stat(2).
+// How much of its disk a directory tree takes, as du(1) counts: blocks, not lengths. The tree may be a container's: it is walked
+// as tree_walk.h says. Source: stat(2).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace coracle::sys {
 
 struct TreeSize {
   Bytes bytes;           // of all files and directories, `root` itself included; a file with several names counts once
-  uint64_t entries = 0;  // that were looked at
+  uint64_t entries = 0;  // beneath `root`
 };
 
 // Blocks for as long as it takes to look at every entry once. What disappears meanwhile does not count; of a tree that is moved
