@@ -7,6 +7,7 @@
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 #include "daemon/controller/garbage.h"
+#include "daemon/volume/backing.h"
 
 namespace coracle::controller {
 namespace {
@@ -16,12 +17,9 @@ constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection", kVo
 constexpr std::string_view kVolumeKey = "volume/", kClassKey = "class/";  // no name of a claim holds a slash
 
 bool uses_claim(const json::value& pod, const std::string& claim) {
-  std::string name(get_string(pod, "metadata.name"));
-  for (const json::value& volume : get_array(pod, "spec.volumes")) {
-    if (get_string(volume, "persistentVolumeClaim.claimName") == claim) return true;
-    if (find(volume, "ephemeral") && name + "-" + std::string(get_string(volume, "name")) == claim) return true;
-  }
-  return false;
+  std::string_view name = get_string(pod, "metadata.name");
+  return std::ranges::any_of(get_array(pod, "spec.volumes"),
+                             [&](const json::value& volume) { return volume::claim_name(name, volume) == claim; });
 }
 
 bool names_class(const json::value& object, std::string_view name) {

@@ -11,6 +11,7 @@
 #include "daemon/scheduler/queue.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -335,7 +336,12 @@ struct Scheduler::State {
     if (!binding) return false;
     ObjectPtr pod = pods.get(binding->pod->key);
     if (!pod || !waits_for_us(*pod)) return true;
-    if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
+    bool has_node = board.with([&](Board& b) {
+      const NodeInfo* there = b.cluster.node(binding->node);
+      return there && there->node;  // not only pods that it had
+    });
+    if (!has_node) give_up(*pod, *binding->pod, "binding volumes: node " + quoted(binding->node) + " is gone");
+    else if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
     else give_up(*pod, *binding->pod, "binding volumes: timed out waiting for the condition");
     return true;
   }

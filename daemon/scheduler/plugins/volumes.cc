@@ -7,14 +7,12 @@
 
 #include "daemon/placement/placement.h"
 #include "daemon/scheduler/plugins/plugins.h"
+#include "daemon/volume/match.h"
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
 
 namespace coracle::scheduler {
 namespace {
-
-constexpr const char* kSelectedNode = "volume.kubernetes.io/selected-node";
-constexpr const char* kNoProvisioner = "kubernetes.io/no-provisioner";
 
 bool has_mode(const Object& claim, std::string_view mode) {
   return std::ranges::any_of(get_array(claim.json(), "spec.accessModes"),
@@ -87,11 +85,6 @@ ObjectPtr volume_of(const Cycle& cycle, const Object& claim) {
   return name.empty() ? nullptr : cycle.lister.volume(std::string(name));
 }
 
-std::string class_of(const Object& object) {
-  std::string_view beta = object.annotation("volume.beta.kubernetes.io/storage-class");
-  return std::string(beta.empty() ? get_string(object.json(), "spec.storageClassName") : beta);
-}
-
 class NodeVolumeLimits : public Plugin {
  public:
   std::string_view name() const override { return "NodeVolumeLimits"; }
@@ -133,7 +126,7 @@ class NodeVolumeLimits : public Plugin {
       if (ObjectPtr volume = volume_of(cycle, *claim)) {
         std::string_view driver = get_string(volume->json(), "spec.csi.driver");
         if (!driver.empty()) volumes[std::string(driver)].emplace(get_string(volume->json(), "spec.csi.volumeHandle"));
-      } else if (ObjectPtr storage = cycle.lister.storage_class(class_of(*claim))) {
+      } else if (ObjectPtr storage = cycle.lister.storage_class(volume::class_of(*claim))) {
         volumes[std::string(get_string(storage->json(), "provisioner"))].insert(claim->key().text());
       }
     }
@@ -195,38 +188,12 @@ class VolumeZone : public Plugin {
 
 // ---- claims ----
 
-bool is_bound(const Object& claim) {
-  return !get_string(claim.json(), "spec.volumeName").empty() &&
-         (!claim.annotation("pv.kubernetes.io/bind-completed").empty() || get_string(claim.json(), "status.phase") == "Bound");
-}
-
 bool node_has_volume(const Object& volume, const NodeInfo& node) {
   const json::value* required = find(volume.json(), "spec.nodeAffinity.required");
   if (!required) return true;
   auto terms = view::NodeSelector(*required).node_selector_terms();
   return std::any_of(terms.begin(), terms.end(),
                      [&](view::NodeSelectorTerm term) { return placement::node_matches(term, node.labels, node.name); });
-}
-
-Quantity storage_of(const json::value& object, std::string_view path) {
-  const json::value* value = find(object, path);
-  auto quantity = value ? Quantity::from_json(*value) : Result<Quantity>(Quantity());
-  return quantity ? *quantity : Quantity();
-}
-
-bool suits(const Object& volume, const Object& claim) {
-  const json::value &v = volume.json(), &c = claim.json();
-  auto mode = [](const json::value& object) {
-    return get_string(object, "spec.volumeMode").empty() ? "Filesystem" : get_string(object, "spec.volumeMode");
-  };
-  if (volume.deleting() || class_of(volume) != class_of(claim) || mode(v) != mode(c)) return false;
-  if (storage_of(v, "spec.capacity.storage") < storage_of(c, "spec.resources.requests.storage")) return false;
-  const json::value* selector = find(c, "spec.selector");
-  auto labels = LabelSelector::from_json(selector);
-  if (selector && (!labels || !labels->matches(volume))) return false;
-  const json::array& offered = get_array(v, "spec.accessModes");
-  return std::ranges::all_of(get_array(c, "spec.accessModes"),
-                             [&](const json::value& wanted) { return std::ranges::count(offered, wanted) > 0; });
 }
 
 // What a node would do for a claim that waits for its first consumer: a volume there is, or one that can be made there (null).
@@ -248,7 +215,7 @@ class VolumeBinding : public Plugin {
   Answer pre_filter(Cycle& cycle, Reasons& why) const override {
     if (cycle.info->claims.empty()) return Answer::skip;
     auto state = std::make_unique<State>();
-    bool unbound = false;
+    std::string unbound;  // claims
     for (const std::string& name : cycle.info->claims) {
       ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
       if (!claim) return refuse(why, "persistentvolumeclaim \"" + name + "\" not found", "the claim " + name);
@@ -259,21 +226,20 @@ class VolumeBinding : public Plugin {
                       "persistentvolumeclaim \"" + name + "\" bound to non-existent persistentvolume \"" +
                           std::string(get_string(claim->json(), "spec.volumeName")) + "\"",
                       "its volume");
-      if (is_bound(*claim)) {
+      if (volume::is_bound(*claim)) {
         ObjectPtr volume = volume_of(cycle, *claim);
         if (volume) state->bound.push_back(std::move(volume));
         else state->lost.emplace_back(get_string(claim->json(), "spec.volumeName"));
         continue;
       }
-      ObjectPtr storage = cycle.lister.storage_class(class_of(*claim));
-      bool waits = storage && get_string(storage->json(), "volumeBindingMode") == "WaitForFirstConsumer" &&
-                   get_string(claim->json(), "spec.volumeName").empty();
+      ObjectPtr storage = cycle.lister.storage_class(volume::class_of(*claim));
+      bool waits = volume::waits_for_consumer(storage.get()) && get_string(claim->json(), "spec.volumeName").empty();
       if (waits) state->waiting.push_back(std::move(claim));
-      unbound |= !waits;
+      else unbound += (unbound.empty() ? "" : ", ") + name;
     }
-    if (unbound) return refuse(why, "pod has unbound immediate PersistentVolumeClaims", "a volume for the claim");
-    std::ranges::sort(state->waiting, {},
-                      [](const ObjectPtr& claim) { return storage_of(claim->json(), "spec.resources.requests.storage"); });
+    if (!unbound.empty())
+      return refuse(why, "pod has unbound immediate PersistentVolumeClaims", "a volume for the claim " + unbound);
+    std::ranges::sort(state->waiting, {}, [](const ObjectPtr& claim) { return volume::request_of(*claim); });
     cycle.filter_state[index] = std::move(state);
     return Answer::success;
   }
@@ -304,7 +270,8 @@ class VolumeBinding : public Plugin {
     for (const Plan& one : *plans) {
       const Object& claim = *one.claim;
       if (!one.volume) {
-        writes.push_back({&kPersistentVolumeClaim, claim.key(), {{"metadata", {{"annotations", {{kSelectedNode, node.name}}}}}}});
+        writes.push_back(
+            {&kPersistentVolumeClaim, claim.key(), {{"metadata", {{"annotations", {{volume::kSelectedNode, node.name}}}}}}});
         continue;
       }
       json::value reference = {{"apiVersion", "v1"},
@@ -312,10 +279,10 @@ class VolumeBinding : public Plugin {
                                {"namespace", claim.ns()},
                                {"name", claim.name()},
                                {"uid", claim.uid()}};
-      writes.push_back({&kPersistentVolume,
-                        one.volume->key(),
-                        {{"metadata", {{"annotations", {{"pv.kubernetes.io/bound-by-controller", "yes"}}}}},
-                         {"spec", {{"claimRef", std::move(reference)}}}}});
+      json::value patch = {{"spec", {{"claimRef", std::move(reference)}}}};
+      if (!volume::is_reserved_for(*one.volume, claim))  // else a person chose the pair
+        make(patch, "metadata.annotations") = {{volume::kBoundByController, "yes"}};
+      writes.push_back({&kPersistentVolume, one.volume->key(), std::move(patch)});
     }
     return writes;
   }
@@ -334,7 +301,7 @@ class VolumeBinding : public Plugin {
   static std::optional<std::vector<Plan>> plan(const Cycle& cycle, const State& state, const NodeInfo& node) {
     std::vector<Plan> out;
     for (const ObjectPtr& claim : state.waiting) {
-      std::string_view selected = claim->annotation(kSelectedNode);
+      std::string_view selected = claim->annotation(volume::kSelectedNode);
       if (!selected.empty() && selected != node.name) return std::nullopt;
       ObjectPtr volume = selected.empty() ? best_volume(cycle, *claim, node, out) : nullptr;
       if (!volume && !can_be_made(cycle, *claim, node)) return std::nullopt;
@@ -343,30 +310,19 @@ class VolumeBinding : public Plugin {
     return out;
   }
 
-  // The smallest that suits; one that is reserved for the claim before all others.
   static ObjectPtr best_volume(const Cycle& cycle, const Object& claim, const NodeInfo& node, const std::vector<Plan>& taken) {
-    ObjectPtr best;
-    for (const ObjectPtr& volume : cycle.lister.volumes()) {
-      const json::value* reference = find(volume->json(), "spec.claimRef");
-      bool reserved = reference && get_string(*reference, "name") == claim.name() &&
-                      get_string(*reference, "namespace") == claim.ns() &&
-                      (get_string(*reference, "uid").empty() || get_string(*reference, "uid") == claim.uid());
-      bool free = !reference && get_string(volume->json(), "status.phase") == "Available";
-      if (!(reserved || free) || !suits(*volume, claim) || !node_has_volume(*volume, node)) continue;
-      if (std::ranges::any_of(taken, [&](const Plan& one) { return one.volume && one.volume->name() == volume->name(); }))
-        continue;
-      if (reserved) return volume;
-      if (!best || storage_of(volume->json(), "spec.capacity.storage") < storage_of(best->json(), "spec.capacity.storage"))
-        best = volume;
-    }
-    return best;
+    return volume::find_matching_volume(cycle.lister.volumes(), claim, false, [&](const Object& volume) {
+      bool is_taken =
+          std::ranges::any_of(taken, [&](const Plan& one) { return one.volume && one.volume->name() == volume.name(); });
+      return !is_taken && node_has_volume(volume, node);
+    });
   }
 
   static bool can_be_made(const Cycle& cycle, const Object& claim, const NodeInfo& node) {
-    ObjectPtr storage = cycle.lister.storage_class(class_of(claim));
+    ObjectPtr storage = cycle.lister.storage_class(volume::class_of(claim));
     if (!storage) return false;
     std::string_view provisioner = get_string(storage->json(), "provisioner");
-    if (provisioner.empty() || provisioner == kNoProvisioner) return false;
+    if (provisioner.empty() || provisioner == volume::kNoProvisioner) return false;
     const json::array& terms = get_array(storage->json(), "allowedTopologies");
     return terms.empty() || std::ranges::any_of(terms, [&](const json::value& term) {
              return std::ranges::all_of(get_array(term, "matchLabelExpressions"), [&](const json::value& one) {
@@ -382,7 +338,7 @@ class VolumeBinding : public Plugin {
 bool are_claims_bound(const PodInfo& pod, const Lister& lister) {
   return std::ranges::all_of(pod.claims, [&](const std::string& name) {
     ObjectPtr claim = lister.claim({pod.key.ns, name});
-    return claim && is_bound(*claim);
+    return claim && volume::is_bound(*claim);
   });
 }
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the PersistentVolume of a pod's volume that uses a claim. Pure.
+// Source: Kubernetes core/v1 PersistentVolumeClaimVolumeSource, EphemeralVolumeSource; kubelet's desired state of volumes
+// (texts).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+#include "store/object/object.h"
+
+namespace coracle::volume {
+
+// The name of the claim that a volume of the pod uses: of persistentVolumeClaim, or of the claim that is created for an ephemeral
+// volume. "" for other volumes.
+std::string claim_name(std::string_view pod, const json::value& volume);
+
+// The caller's caches. They return null when the object does not exist.
+struct StorageObjects {
+  std::function<ObjectPtr(const Key& key)> claim;
+  std::function<ObjectPtr(std::string_view name)> volume;
+};
+
+struct Backing {
+  ObjectPtr claim, volume;
+  bool read_only = false;  // for this pod
+};
+// Returns the claim and its PersistentVolume once they are bound to each other. Errors, worded as kubelet's: not_found;
+// unavailable, the claim is not bound yet; conflict, the volume is bound to another claim, or the claim is being deleted.
+Result<Backing> backing_of(const json::value& pod, const json::value& volume, const StorageObjects& objects);
+
+}  // namespace coracle::volume

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// See directories.h.
+#include "daemon/volume/local/directories.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/project_quota.h"
+
+namespace coracle::volume {
+namespace {
+
+constexpr std::string_view kNew = ".new_", kRemoved = ".removed_", kMark = ".coracle";
+constexpr size_t kClaimShownMax = 140;         // with the longest namespace, a uid and kRemoved still a file's name
+constexpr uint32_t kFirstNumber = 0x40000000;  // of projects: people count theirs from 1
+constexpr uint32_t kNumbers = 0x20000000;
+
+uint32_t number_for(std::string_view name) {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (char byte : name) hash = (hash ^ uint8_t(byte)) * 16777619u;
+  return kFirstNumber + hash % kNumbers;
+}
+
+bool is_mount_point(const std::string& path) {
+  auto at = sys::open_directory(path), above = sys::open_directory(path + "/..");
+  if (!at || !above) return false;
+  auto about = sys::stat(*at), about_above = sys::stat(*above);
+  return about && about_above && (about->st_dev != about_above->st_dev || about->st_ino == about_above->st_ino);
+}
+
+// The innermost place of fstab(5) that the directory lies in, where nothing is mounted there; "" otherwise.
+std::string unmounted_place(std::string_view fstab, std::string_view directory) {
+  std::string innermost;
+  for (std::string_view line : split(fstab, '\n')) {
+    std::istringstream words{std::string(line)};
+    std::string device, place;
+    words >> device >> place;
+    bool around = directory == place || (directory.starts_with(place) && directory.substr(place.size()).starts_with('/'));
+    if (!device.starts_with('#') && place.starts_with('/') && around && place.size() > innermost.size()) innermost = place;
+  }
+  return innermost.empty() || is_mount_point(innermost) ? "" : innermost;
+}
+
+}  // namespace
+
+std::string directory_name(const Key& claim, std::string_view uid) {
+  return claim.ns + "_" + claim.name.substr(0, kClaimShownMax) + "_" + std::string(uid);
+}
+
+// Where it is already, or the one with the most room.
+Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name) const {
+  Root best;
+  Bytes room{-1};
+  Error why(Code::invalid, "no directory for volumes is set");
+  for (const std::string& path : roots_) {
+    TRY(sys::make_directories(path, 0711));
+    Fd directory = TRY(sys::open_directory(path));
+    Root root{path, std::move(directory)};
+    if (sys::stat_at(root.directory, name) || sys::stat_at(root.directory, std::string(kNew) + name)) return root;
+    if (auto checked = check_disk(root); !checked) {
+      why = checked.take_error();
+      continue;
+    }
+    Bytes available = TRY(sys::disk_usage(root.directory)).available;
+    if (available <= room) continue;
+    best = std::move(root), room = available;
+  }
+  if (!best.directory) return why;
+  return best;
+}
+
+Result<void> DiskDirectories::check_disk(const Root& root) const {
+  if (sys::stat_at(root.directory, std::string(kMark))) return {};
+  if (holds_(root.path))
+    return Error(Code::unavailable, root.path + " holds volumes, and they are not there: is its disk mounted?");
+  std::string place = unmounted_place(sys::read_file(fstab_).value_or(""), root.path);
+  if (!place.empty()) return Error(Code::unavailable, "the disk of " + place + " (" + fstab_ + ") is not mounted");
+  return {};
+}
+
+Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size) {
+  std::string name = directory_name(claim, uid);
+  Root root = TRY(root_for(name));
+  TRY(sys::open_at(root.directory, std::string(kMark), O_WRONLY | O_CREAT, 0644).wrap("mark " + root.path));
+  bool is_published = sys::stat_at(root.directory, name).ok();
+  std::string now = is_published ? name : std::string(kNew) + name;
+  auto made = is_published ? Result<void>(Error(Code::already_exists, now)) : sys::make_directory_at(root.directory, now, 0777);
+  if (!made && made.error().code() != Code::already_exists) return made.take_error().wrap("make " + now);
+  Fd directory = TRY(sys::open_at(root.directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (made) TRY(sys::change_mode(directory, 0777));  // whatever our umask took
+  Made limited = TRY(limit(directory, root.path + "/" + name, size));
+  TRY(sys::sync(directory));
+  TRY(sys::sync(root.directory));
+  return limited;
+}
+
+Result<void> DiskDirectories::publish(const std::string& path) {
+  auto [root, name] = TRY(parts_of(path));
+  Fd directory = TRY(sys::open_directory(root));
+  auto moved = sys::rename_at(directory, std::string(kNew) + name, directory, name);
+  if (!moved && moved.error().code() == Code::not_found) return {};
+  TRY(std::move(moved).wrap("publish " + path));
+  return sys::sync(directory);
+}
+
+Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Bytes size) {
+  Fd directory = TRY(sys::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return limit(directory, path, size);
+}
+
+// A number that carries a limit or counts files is somebody's. The directory has it before it has a limit: a number without
+// files and without a limit is free again, wherever this is cut off.
+Result<Directories::Made> DiskDirectories::limit(const Fd& directory, const std::string& path, Bytes size) {
+  std::lock_guard alone(numbers_);
+  auto number = sys::project_of(directory);
+  if (!number) return Made{path, number.error().text()};
+  if (*number < kFirstNumber) {
+    *number = number_for(path);
+    for (auto use = sys::project_use(directory, *number);; use = sys::project_use(directory, ++*number)) {
+      if (!use && use.error().code() == Code::unsupported) return Made{path, use.error().text()};
+      if (!use && use.error().code() != Code::not_found) return use.take_error();
+      if (!use || (use->limit.count == 0 && use->inodes == 0)) break;
+    }
+    TRY(sys::set_project(directory, *number));
+  }
+  auto done = sys::set_project_limit(directory, *number, size);
+  if (!done && done.error().code() != Code::unsupported) return done.take_error();
+  return Made{path, done ? "" : done.error().text()};
+}
+
+Result<std::pair<std::string, std::string>> DiskDirectories::parts_of(const std::string& path) const {
+  size_t slash = path.rfind('/');
+  std::string root = path.substr(0, slash), name = slash == path.npos ? "" : path.substr(slash + 1);
+  bool ours = std::ranges::find(roots_, root) != roots_.end() && !name.empty() && !name.starts_with('.');
+  if (!ours) return Error(Code::invalid, path + " is no directory of a volume");
+  return std::pair(std::move(root), std::move(name));
+}
+
+Result<void> DiskDirectories::set_aside(const std::string& path) {
+  auto [root, name] = TRY(parts_of(path));
+  Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
+  for (const std::string& each : {name, std::string(kNew) + name}) {
+    auto moved = sys::rename_at(directory, each, directory, std::string(kRemoved) + name);
+    if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("set " + path + " aside");
+  }
+  return sys::sync(directory);
+}
+
+Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
+  for (const std::string& root : roots_) TRY(clear(root, waits, stop));
+  return {};
+}
+
+Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits, std::stop_token stop) {
+  if (!sys::exists(root)) return {};
+  Fd directory = TRY(sys::open_directory(root));
+  auto entries = TRY(sys::list(directory));
+  for (const auto& entry : entries) {
+    bool abandoned = entry.name.starts_with(kNew) && !waits(entry.name.substr(kNew.size()));
+    if (!abandoned && !entry.name.starts_with(kRemoved)) continue;
+    if (stop.stop_requested()) return Error(Code::cancelled, "stopped");
+    auto removed = sys::open_at(directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    auto number = removed ? sys::project_of(*removed) : removed.take_error();
+    if (number && *number >= kFirstNumber) (void)sys::set_project_limit(*removed, *number, Bytes(0));
+    if (removed) *removed = Fd();
+    TRY(sys::remove_tree(directory, entry.name).wrap("remove " + root + "/" + entry.name));
+  }
+  return {};
+}
+
+}  // namespace coracle::volume

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directories of this machine that are the volumes of claims.
+//   <root>/.new_<namespace>_<claim>_<uid>      created, but no PersistentVolume names it yet: it never held data
+//   <root>/<namespace>_<claim>_<uid>           a volume; only set_aside() removes it, whatever the store contains
+//   <root>/.removed_<namespace>_<claim>_<uid>  its content is deleted by clear(), also after a restart
+//   <root>/.coracle                            marks the disk, so that an empty mount point is not taken for it
+// There is no other record. Each operation checks what exists, so it can be repeated after a crash.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/base/units.h"
+#include "store/object/object.h"
+
+namespace coracle::volume {
+
+// The directory's name. A long claim name is cut so that the result is a valid file name.
+std::string directory_name(const Key& claim, std::string_view uid);
+
+class Directories {
+ public:
+  virtual ~Directories() = default;
+  struct Made {
+    std::string path;
+    std::string unlimited;  // why its size is not enforced; "" when the file system enforces it
+  };
+  // Creates the claim's directory, on the root with the most free space, unless it exists. publish() then gives it the returned
+  // path. Blocks for the disk. Errors: unavailable when the disk of no root is mounted; errors of the file system.
+  virtual Result<Made> make(const Key& claim, const std::string& uid, Bytes size) = 0;
+  // To be called once a PersistentVolume names the path.
+  virtual Result<void> publish(const std::string& path) = 0;
+  // Returns as make() does. Errors: not_found.
+  virtual Result<Made> set_size(const std::string& path, Bytes size) = 0;
+  // Removes the volume's path. Its content is deleted later, by clear(). Succeeds when nothing exists there. Errors: invalid when
+  // the path is not a volume's; errors of the file system.
+  virtual Result<void> set_aside(const std::string& path) = 0;
+  // Deletes the content of removed volumes, their quotas, and unpublished directories whose claim does not exist any more.
+  // `waits`: returns whether the claim of the directory of this name exists. Blocks until all is deleted. Errors: cancelled.
+  using Waits = std::function<bool(const std::string& name)>;
+  virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
+};
+
+class DiskDirectories : public Directories {
+ public:
+  // Each root may be on a disk of its own; it is created together with the first volume. Nothing is created on a root without the
+  // mark when `holds` returns that a PersistentVolume is on it, or when fstab(5) has a mount for it that is not mounted.
+  using Holds = std::function<bool(const std::string& root)>;
+  DiskDirectories(std::vector<std::string> roots, Holds holds, std::string fstab = "/etc/fstab")
+      : roots_(std::move(roots)), holds_(std::move(holds)), fstab_(std::move(fstab)) {}
+  Result<Made> make(const Key& claim, const std::string& uid, Bytes size) override;
+  Result<void> publish(const std::string& path) override;
+  Result<Made> set_size(const std::string& path, Bytes size) override;
+  Result<void> set_aside(const std::string& path) override;
+  Result<void> clear(const Waits& waits, std::stop_token stop) override;
+
+ private:
+  struct Root {
+    std::string path;
+    Fd directory;
+  };
+  Result<Root> root_for(const std::string& name) const;
+  Result<void> check_disk(const Root& root) const;
+  Result<Made> limit(const Fd& directory, const std::string& path, Bytes size);
+  static Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop);
+  // The root and the name that a path of ours consists of. Errors: invalid.
+  Result<std::pair<std::string, std::string>> parts_of(const std::string& path) const;
+
+  const std::vector<std::string> roots_;
+  const Holds holds_;
+  const std::string fstab_;
+  std::mutex numbers_;  // while a project number is chosen
+};
+
+}  // namespace coracle::volume

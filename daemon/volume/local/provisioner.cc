@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// See provisioner.h.
+#include "daemon/volume/local/provisioner.h"
+
+#include <algorithm>
+
+#include "daemon/volume/match.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "store/schema/views.h"
+
+namespace coracle::volume {
+namespace {
+
+constexpr std::string_view kClaimKey = "claim/", kVolumeKey = "volume";
+constexpr std::string_view kFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
+constexpr std::chrono::seconds kInUseAgain{1};
+
+Key key_of_claim(const Key& claim) { return {std::string(kClaimKey) + claim.ns, claim.name}; }
+Key key_of_volume(std::string_view name) { return {std::string(kVolumeKey), std::string(name)}; }
+
+bool is_on(const Object& volume, std::string_view node) {
+  for (view::NodeSelectorTerm term : view::PersistentVolume(volume).spec().node_affinity().required().node_selector_terms())
+    for (view::NodeSelectorRequirement one : term.match_expressions())
+      for (std::string_view value : one.values())
+        if (one.key() == "kubernetes.io/hostname" && value == node) return true;
+  return false;
+}
+
+// Why a directory cannot be the volume of such a claim; "" when it can.
+std::string unsupported(view::PersistentVolumeClaimSpec claim) {
+  if (claim.volume_mode() == "Block") return "a directory is no block device";
+  if (claim.has_selector()) return "claim Selector is not supported";
+  if (claim.has_data_source_ref()) return "a new directory is empty: dataSource is not supported";
+  return "";
+}
+
+std::string volume_name(const Object& claim) { return "pvc-" + claim.uid(); }
+
+json::value volume_for(const Object& claim, const Object& storage_class, const std::string& node, const std::string& path) {
+  view::PersistentVolumeClaimSpec wanted = view::PersistentVolumeClaim(claim).spec();
+  view::StorageClass of(storage_class);
+  json::array modes;
+  for (std::string_view mode : wanted.access_modes()) modes.emplace_back(mode);
+  json::value here = {{"key", "kubernetes.io/hostname"}, {"operator", "In"}, {"values", json::array{node}}};
+  json::object spec{
+      {"capacity", {{"storage", request_of(claim).text()}}},
+      {"accessModes", std::move(modes)},
+      {"persistentVolumeReclaimPolicy", of.reclaim_policy()},
+      {"storageClassName", storage_class.name()},
+      {"volumeMode", "Filesystem"},
+      {"local", {{"path", path}}},
+      {"nodeAffinity",
+       {{"required", {{"nodeSelectorTerms", json::array{json::object{{"matchExpressions", json::array{std::move(here)}}}}}}}}},
+      {"claimRef",
+       {{"apiVersion", "v1"},
+        {"kind", "PersistentVolumeClaim"},
+        {"namespace", claim.ns()},
+        {"name", claim.name()},
+        {"uid", claim.uid()},
+        {"resourceVersion", std::to_string(claim.revision())}}},
+  };
+  return {{"apiVersion", "v1"},
+          {"kind", "PersistentVolume"},
+          {"metadata",
+           {{"name", volume_name(claim)},
+            {"annotations", {{kProvisionedBy, of.provisioner()}}},
+            {"finalizers", json::array{kFinalizer}}}},
+          {"spec", std::move(spec)}};
+}
+
+std::vector<std::string> finalizers_of(const Object& volume) {
+  std::vector<std::string> names;
+  for (const json::value& one : get_array(volume.json(), "metadata.finalizers"))
+    if (one.is_string()) names.emplace_back(one.get_string());
+  return names;
+}
+
+}  // namespace
+
+void Provisioner::on_claim(const Informer::Change& change) const {
+  bool may_leave_something = change.any().annotation(kSelectedNode) == node_name_;
+  if (change.after || may_leave_something) seams_.enqueue(key_of_claim(change.any().key()));
+}
+
+void Provisioner::on_volume(const Informer::Change& change) const {
+  if (change.after && is_ours(*change.after)) seams_.enqueue(key_of_volume(change.after->name()));
+}
+
+void Provisioner::on_class(const Informer::Change& change) const {
+  if (!change.after || !is_local_provisioner(view::StorageClass(*change.after).provisioner())) return;
+  for (const ObjectPtr& claim : seams_.claims.list())
+    if (!is_bound(*claim) && class_of(*claim) == change.after->name()) seams_.enqueue(key_of_claim(claim->key()));
+}
+
+bool Provisioner::is_key(const Key& key) { return key.ns.starts_with(kClaimKey) || key.ns == kVolumeKey; }
+
+void Provisioner::start() { clear(); }
+
+bool Provisioner::is_ours(const Object& volume) const {
+  return is_local_provisioner(volume.annotation(kProvisionedBy)) && is_on(volume, node_name_);
+}
+
+Result<Outcome> Provisioner::reconcile(const Key& key) {
+  if (key.ns == kVolumeKey) return reconcile_volume(key.name);
+  return reconcile_claim({key.ns.substr(kClaimKey.size()), key.name});
+}
+
+// ---- claims ----
+
+Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
+  ObjectPtr claim = seams_.claims.get(key);
+  if (!claim) clear();  // an unpublished directory
+  if (!claim || claim->deleting()) return Outcome{};
+  std::string named(view::PersistentVolumeClaim(*claim).spec().volume_name());
+  if (is_bound(*claim)) {
+    ObjectPtr volume = seams_.volumes.get({"", named});
+    if (volume && is_ours(*volume)) TRY(expand(*claim, *volume));
+    return Outcome{};
+  }
+  if (!named.empty() || claim->annotation(kSelectedNode) != node_name_) return Outcome{};
+  ObjectPtr storage_class = seams_.classes.get({"", class_of(*claim)});
+  if (!storage_class || !is_local_provisioner(view::StorageClass(*storage_class).provisioner())) return Outcome{};
+  auto done = provision(*claim, *storage_class);
+  if (!done)
+    seams_.events.warning(
+        *claim, "ProvisioningFailed",
+        "failed to provision volume with StorageClass " + quoted(storage_class->name()) + ": " + done.error().text());
+  TRY(std::move(done).wrap("provision a volume for " + key.text()));
+  return Outcome{};
+}
+
+Result<void> Provisioner::provision(const Object& claim, const Object& storage_class) {
+  if (ObjectPtr there = seams_.volumes.get({"", volume_name(claim)})) return publish(*there);
+  if (std::string why = unsupported(view::PersistentVolumeClaim(claim).spec()); !why.empty())
+    return Error(Code::unsupported, why);
+  auto made = TRY(seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes()));
+  auto created = seams_.client.create(kPersistentVolume, volume_for(claim, storage_class, node_name_, made.path));
+  if (!created && created.error().code() == Code::already_exists) return {};  // it comes again with the cache
+  ObjectPtr volume = TRY(std::move(created).wrap("create the volume"));
+  TRY(publish(*volume));
+  seams_.events.normal(claim, "ProvisioningSucceeded", "Successfully provisioned volume " + volume->name());
+  if (!made.unlimited.empty())
+    seams_.events.warning(claim, "SizeNotEnforced",
+                          "nothing holds the volume to its size on " + made.path + ": " + made.unlimited);
+  return {};
+}
+
+Result<void> Provisioner::publish(const Object& volume) {
+  return seams_.directories.publish(std::string(view::PersistentVolume(volume).spec().local().path()));
+}
+
+Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
+  Quantity wanted = request_of(claim);
+  std::string path(view::PersistentVolume(volume).spec().local().path());
+  if (capacity_of(volume) < wanted) {
+    TRY(seams_.directories.set_size(path, wanted.bytes()).wrap("resize " + path));
+    TRY(seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge,
+                            {{"spec", {{"capacity", {{"storage", wanted.text()}}}}}}));
+  }
+  const json::value* shown = view::PersistentVolumeClaim(claim).status().capacity().if_contains("storage");
+  auto present = shown ? Quantity::from_json(*shown) : Result<Quantity>(Quantity());
+  if (!present || *present >= wanted) return {};
+  TRY(seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge,
+                          {{"status", {{"capacity", {{"storage", wanted.text()}}}}}}, {.subresource = "status"}));
+  seams_.events.normal(claim, "FileSystemResizeSuccessful", "the volume holds " + wanted.text() + " now");
+  return {};
+}
+
+// ---- volumes ----
+
+Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
+  ObjectPtr volume = seams_.volumes.get({"", name});
+  if (!volume || !is_ours(*volume)) return Outcome{};
+  TRY(publish(*volume));
+  view::PersistentVolume view(*volume);
+  bool is_over = view.status().phase() == "Released" || view.status().phase() == "Failed";
+  if (!is_over) return Outcome{};
+  bool deletes = view.spec().persistent_volume_reclaim_policy() == "Delete";
+  if (!deletes && !volume->deleting()) return Outcome{};
+  auto used = TRY(is_in_use(*volume));
+  if (used) return Outcome{kInUseAgain};
+  if (volume->deleting()) TRY(finish_deletion(*volume, deletes));
+  else TRY(delete_object(*volume));
+  return Outcome{};
+}
+
+// Reads the store instead of the caches, because the data is deleted for good.
+Result<bool> Provisioner::is_in_use(const Object& volume) {
+  auto present = seams_.client.get(kPersistentVolume, volume.key());
+  if (!present) return present.take_error();
+  view::PersistentVolume view(**present);
+  bool is_over = view.status().phase() == "Released" || view.status().phase() == "Failed";
+  if ((*present)->uid() != volume.uid() || !is_over) return true;
+  Key key{std::string(view.spec().claim_ref().namespace_()), std::string(view.spec().claim_ref().name())};
+  if (seams_.in_use(key)) return true;
+  auto claim = seams_.client.get(kPersistentVolumeClaim, key);
+  if (!claim && claim.error().code() == Code::not_found) return false;
+  ObjectPtr there = TRY(std::move(claim));
+  std::string_view has = view::PersistentVolumeClaim(*there).spec().volume_name();
+  return there->uid() == view.spec().claim_ref().uid() && (has.empty() || has == volume.name());
+}
+
+// Nothing binds a volume that is being deleted. The revision makes sure that it has not changed since it was checked.
+Result<void> Provisioner::delete_object(const Object& volume) {
+  auto removed = seams_.client.remove(kPersistentVolume, volume.key(), {.uid = volume.uid(), .revision = volume.revision()});
+  if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove " + volume.name());
+  return {};
+}
+
+// The finalizer is removed last, so that an interrupted deletion is continued.
+Result<void> Provisioner::finish_deletion(const Object& volume, bool with_data) {
+  if (with_data) {
+    auto aside = seams_.directories.set_aside(std::string(view::PersistentVolume(volume).spec().local().path()));
+    if (!aside) seams_.events.warning(volume, "VolumeFailedDelete", aside.error().text());
+    TRY(std::move(aside));
+  }
+  std::vector<std::string> left = finalizers_of(volume);
+  if (!std::erase(left, kFinalizer)) return {};
+  json::array names;
+  for (std::string& name : left) names.emplace_back(std::move(name));
+  json::value patch = {{"metadata", {{"finalizers", std::move(names)}, {"resourceVersion", std::to_string(volume.revision())}}}};
+  auto done = seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge, patch);
+  if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + volume.name());
+  if (with_data) clear();
+  return {};
+}
+
+void Provisioner::clear() {
+  auto waits = [&claims = seams_.claims](const std::string& name) {
+    std::vector<ObjectPtr> all = claims.list();
+    return std::ranges::any_of(all, [&](const ObjectPtr& claim) { return directory_name(claim->key(), claim->uid()) == name; });
+  };
+  seams_.run_in_background([&directories = seams_.directories, waits](std::stop_token stop) {
+    auto cleared = directories.clear(waits, stop);
+    if (!cleared && cleared.error().code() != Code::cancelled)
+      log_warning("volume", "what was in deleted volumes stays: " + cleared.error().text());
+  });
+}
+
+}  // namespace coracle::volume

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Provisioner: creates directories of this node as volumes of claims, expands them, and deletes them when their claims are gone.
+//   claim whose selected node this is  ──▶ create directory ▸ create PersistentVolume with claimRef ▸ publish directory
+//   claim with a larger request        ──▶ raise quota ▸ capacity of the volume ▸ capacity of the claim
+//   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
+//                                          delete the content
+// Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
+//   keys: {"claim/<namespace>", name} · {"volume", name}
+// Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/event/recorder.h"
+#include "daemon/informer/informer.h"
+#include "daemon/queue/work_queue.h"
+#include "daemon/volume/local/directories.h"
+#include "store/client/client.h"
+
+namespace coracle::volume {
+
+struct ProvisionerSeams {
+  Client& client;
+  Informer& claims;
+  Informer& volumes;
+  Informer& classes;
+  EventRecorder events;
+  Directories& directories;
+  std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
+  std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
+  std::function<bool(const Key& claim)> in_use;                                      // a pod of this node uses it
+};
+
+class Provisioner {
+ public:
+  Provisioner(std::string node_name, ProvisionerSeams seams) : node_name_(std::move(node_name)), seams_(std::move(seams)) {}
+  static bool is_key(const Key& key);
+
+  // Handlers of the informers. Do not block.
+  void on_claim(const Informer::Change& change) const;
+  void on_volume(const Informer::Change& change) const;
+  void on_class(const Informer::Change& change) const;
+
+  // To be called once the informers have synced: deletes what an earlier process left.
+  void start();
+  Result<Outcome> reconcile(const Key& key);
+
+ private:
+  bool is_ours(const Object& volume) const;
+  Result<Outcome> reconcile_claim(const Key& key);
+  Result<Outcome> reconcile_volume(const std::string& name);
+  Result<void> provision(const Object& claim, const Object& storage_class);
+  Result<void> publish(const Object& volume);
+  Result<void> expand(const Object& claim, const Object& volume);
+  Result<bool> is_in_use(const Object& volume);
+  Result<void> delete_object(const Object& volume);
+  Result<void> finish_deletion(const Object& volume, bool with_data);
+  void clear();
+
+  const std::string node_name_;
+  ProvisionerSeams seams_;
+};
+
+}  // namespace coracle::volume

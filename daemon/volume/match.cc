@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about claims and volumes. See match.h.
+#include "daemon/volume/match.h"
+
+#include <algorithm>
+
+#include "store/object/selector.h"
+#include "store/schema/views.h"
+
+namespace coracle::volume {
+namespace {
+
+constexpr std::string_view kBetaClass = "volume.beta.kubernetes.io/storage-class";
+constexpr std::string_view kDefaultClass[] = {"storageclass.kubernetes.io/is-default-class",
+                                              "storageclass.beta.kubernetes.io/is-default-class"};
+
+Quantity amount(const json::object& amounts, std::string_view name) {
+  const json::value* value = amounts.if_contains(name);
+  auto quantity = value ? Quantity::from_json(*value) : Result<Quantity>(Quantity());
+  return quantity ? *quantity : Quantity();
+}
+
+std::string_view mode_or_default(std::string_view mode) { return mode.empty() ? "Filesystem" : mode; }
+
+bool offers_modes(view::PersistentVolumeSpec volume, view::PersistentVolumeClaimSpec claim) {
+  auto offered = volume.access_modes(), wanted = claim.access_modes();
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](std::string_view mode) { return std::find(offered.begin(), offered.end(), mode) != offered.end(); });
+}
+
+// As mismatch(), without comparing the classes.
+std::string shortcoming(const Object& volume, const Object& claim) {
+  view::PersistentVolumeSpec offered = view::PersistentVolume(volume).spec();
+  view::PersistentVolumeClaimSpec wanted = view::PersistentVolumeClaim(claim).spec();
+  if (capacity_of(volume) < request_of(claim)) return "requested PV is too small";
+  if (mode_or_default(offered.volume_mode()) != mode_or_default(wanted.volume_mode())) return "incompatible volumeMode";
+  if (!offers_modes(offered, wanted)) return "incompatible accessMode";
+  if (offered.volume_attributes_class_name() != wanted.volume_attributes_class_name())
+    return "volumeAttributesClassName does not match";
+  return "";
+}
+
+bool has_labels(const Object& volume, const Object& claim) {
+  const json::value* selector = find(claim.json(), "spec.selector");
+  if (!selector || selector->is_null()) return true;
+  auto labels = LabelSelector::from_json(selector);
+  return labels && labels->matches(volume);
+}
+
+}  // namespace
+
+bool is_local_provisioner(std::string_view name) {
+  return std::ranges::find(kLocalProvisioners, name) != std::end(kLocalProvisioners);
+}
+
+std::string class_of(const Object& object) {
+  if (const json::value* beta = get_object(object.json(), "metadata.annotations").if_contains(kBetaClass);
+      beta && beta->is_string())
+    return std::string(beta->get_string());
+  return std::string(get_string(object.json(), "spec.storageClassName"));
+}
+
+Quantity capacity_of(const Object& volume) { return amount(view::PersistentVolume(volume).spec().capacity(), "storage"); }
+
+Quantity request_of(const Object& claim) {
+  return amount(view::PersistentVolumeClaim(claim).spec().resources().requests(), "storage");
+}
+
+bool is_bound(const Object& claim) {
+  view::PersistentVolumeClaim view(claim);
+  return !view.spec().volume_name().empty() && (!claim.annotation(kBindCompleted).empty() || view.status().phase() == "Bound");
+}
+
+bool waits_for_consumer(const Object* storage_class) {
+  return storage_class && view::StorageClass(*storage_class).volume_binding_mode() == "WaitForFirstConsumer";
+}
+
+ObjectPtr default_class(const std::vector<ObjectPtr>& classes) {
+  ObjectPtr found;
+  for (const ObjectPtr& one : classes) {
+    bool marked = std::ranges::any_of(kDefaultClass, [&](std::string_view name) { return one->annotation(name) == "true"; });
+    auto made = [](const Object& object) { return get_string(object.json(), "metadata.creationTimestamp"); };
+    if (marked && (!found || made(*one) > made(*found))) found = one;
+  }
+  return found;
+}
+
+bool is_reserved_for(const Object& volume, const Object& claim) {
+  view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
+  if (!spec.has_claim_ref()) return false;
+  view::ObjectReference reference = spec.claim_ref();
+  return reference.name() == claim.name() && reference.namespace_() == claim.ns() &&
+         (reference.uid().empty() || reference.uid() == claim.uid());
+}
+
+std::string mismatch(const Object& volume, const Object& claim) {
+  if (class_of(volume) != class_of(claim)) return "storageClassName does not match";
+  return shortcoming(volume, claim);
+}
+
+ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only,
+                               const VolumeFilter& filter) {
+  ObjectPtr best;
+  for (const ObjectPtr& volume : volumes) {
+    view::PersistentVolume view(*volume);
+    bool reserved = is_reserved_for(*volume, claim);
+    bool free = !view.spec().has_claim_ref() && view.status().phase() == "Available";
+    if (volume->deleting() || !(reserved || (free && !reserved_only))) continue;
+    if (!shortcoming(*volume, claim).empty() || (filter && !filter(*volume))) continue;
+    if (reserved) return volume;  // the class is not compared: a person reserved it
+    if (class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
+    if (!best || capacity_of(*volume) < capacity_of(*best)) best = volume;
+  }
+  return best;
+}
+
+}  // namespace coracle::volume

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provisioner: who gets a directory, and that no data goes that somebody may still use, wherever it is cut off.
+#include "daemon/volume/local/provisioner.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/volume/match.h"
+#include "tests/store/client/fake_client.h"
+
+namespace coracle::volume {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct HeardEvents : EventSink {
+  void post(EventRecord record) override { all.push_back(record.reason + ": " + record.message); }
+  std::vector<std::string> all;
+};
+
+struct ProvisionerTest : testing::Test {
+  ProvisionerTest() {
+    claims.on_change([this](const Informer::Change& change) { provisioner.on_claim(change); });
+    volumes.on_change([this](const Informer::Change& change) { provisioner.on_volume(change); });
+    classes.on_change([this](const Informer::Change& change) { provisioner.on_class(change); });
+    for (Informer* informer : {&claims, &volumes, &classes}) {
+      MUST(informer->start());
+      informer->wait_synced({});
+    }
+    client.put(kStorageClass, R"({"metadata":{"name":"directory"},"provisioner":"coracle.io/directory","reclaimPolicy":"Delete",
+      "volumeBindingMode":"WaitForFirstConsumer","allowVolumeExpansion":true})");
+    client.put(kStorageClass,
+               R"({"metadata":{"name":"local-path"},"provisioner":"rancher.io/local-path","reclaimPolicy":"Retain"})");
+    client.put(kStorageClass, R"({"metadata":{"name":"cloud"},"provisioner":"example.com/disks","reclaimPolicy":"Delete"})");
+  }
+  ~ProvisionerTest() override {
+    for (Informer* informer : {&claims, &volumes, &classes}) informer->stop();
+    fs::remove_all(directory);
+  }
+  void settle() {
+    for (int turns = 0; turns < 1000; ++turns) {
+      client.settle();
+      auto lease = queue.try_take();
+      if (!lease) return;
+      work_once(queue, lease->key(), "test", [this](const Key& key) { return provisioner.reconcile(key); });
+    }
+    FAIL() << "it does not come to rest";
+  }
+  void pass(int seconds) {
+    for (; seconds > 0; --seconds) clock.advance(std::chrono::seconds(1)), settle();
+  }
+  void put_claim(const std::string& more = "", const std::string& storage_class = "directory", const std::string& node = "pi",
+                 const std::string& name = "data") {
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"shop","uid":"uid-)" + name +
+                                           R"(","annotations":{"volume.kubernetes.io/selected-node":")" + node +
+                                           R"("}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":")" + storage_class +
+                                           R"(","resources":{"requests":{"storage":"1Gi"}})" + more +
+                                           R"(},"status":{"phase":"Pending"}})");
+    settle();
+  }
+  ObjectPtr volume(const std::string& claim = "data") { return client.find(kPersistentVolume, {"", "pvc-uid-" + claim}); }
+  std::string path(const std::string& claim = "data") {
+    ObjectPtr found = volume(claim);
+    return found ? std::string(get_string(found->json(), "spec.local.path")) : "none";
+  }
+  void release(const std::string& claim = "data") {  // as the binder, once the claim is gone
+    client.erase(kPersistentVolumeClaim, {"shop", claim});
+    client.set_status(kPersistentVolume, {"", "pvc-uid-" + claim}, R"({"phase":"Released"})");
+    settle();
+  }
+
+  static std::string make_directory() {
+    char name[] = "/tmp/coracle-provisioner-XXXXXX";
+    return ::mkdtemp(name);
+  }
+
+  const std::string directory = make_directory();
+  FakeClock clock;
+  FakeClient client{clock};
+  HeardEvents events;
+  DiskDirectories directories{{directory + "/volumes"}, [](const auto&) { return false; }, ""};
+  Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
+  WorkQueue queue{BackoffPolicy{}, clock};
+  bool used = false;
+  Provisioner provisioner{"pi",
+                          {.client = client,
+                           .claims = claims,
+                           .volumes = volumes,
+                           .classes = classes,
+                           .events = EventRecorder(events, "kubelet"),
+                           .directories = directories,
+                           .enqueue = [this](Key key) { queue.add(std::move(key)); },
+                           .run_in_background = [](auto task) { task({}); },
+                           .in_use = [this](const Key&) { return used; }}};
+};
+
+TEST_F(ProvisionerTest, a_claim_whose_pod_runs_here_gets_a_directory) {
+  put_claim();
+  ASSERT_TRUE(volume());
+  EXPECT_EQ(path(), directory + "/volumes/shop_data_uid-data");
+  EXPECT_TRUE(fs::is_directory(path()));
+  const json::value made = volume()->json();
+  EXPECT_EQ(volume()->annotation(kProvisionedBy), "coracle.io/directory");
+  EXPECT_EQ(get_string(made, "spec.claimRef.uid"), "uid-data");
+  EXPECT_EQ(get_string(made, "spec.persistentVolumeReclaimPolicy"), "Delete");
+  EXPECT_EQ(get_string(made, "spec.storageClassName"), "directory");
+  EXPECT_EQ(to_text(*find(made, "spec.capacity")), R"({"storage":"1Gi"})");
+  EXPECT_EQ(
+      to_text(*find(made, "spec.nodeAffinity")),
+      R"({"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["pi"]}]}]}})");
+  ASSERT_FALSE(events.all.empty());
+  EXPECT_EQ(events.all[0], "ProvisioningSucceeded: Successfully provisioned volume pvc-uid-data");
+}
+
+TEST_F(ProvisionerTest, others_get_none) {
+  put_claim("", "directory", "run_in_background", "a");
+  put_claim("", "cloud", "pi", "b");
+  put_claim("", "nowhere", "pi", "c");
+  put_claim(R"(,"volumeName":"mine")", "directory", "pi", "d");
+  for (const char* claim : {"a", "b", "c", "d"}) EXPECT_FALSE(volume(claim)) << claim;
+  EXPECT_FALSE(fs::exists(directory + "/volumes"));
+  put_claim("", "local-path", "pi", "k3s");
+  ASSERT_TRUE(volume("k3s"));
+  EXPECT_EQ(volume("k3s")->annotation(kProvisionedBy), "rancher.io/local-path");
+}
+
+TEST_F(ProvisionerTest, what_a_directory_cannot_be_is_said) {
+  put_claim(R"(,"volumeMode":"Block")");
+  EXPECT_FALSE(volume());
+  ASSERT_FALSE(events.all.empty());
+  EXPECT_EQ(events.all[0],
+            "ProvisioningFailed: failed to provision volume with StorageClass \"directory\": a directory is no block device");
+}
+
+TEST_F(ProvisionerTest, goes_on_where_it_was_cut_off) {
+  client.fail(1, Error(Code::unavailable, "the plug was pulled"), "create persistentvolumes");
+  put_claim();
+  pass(3);
+  ASSERT_TRUE(volume());
+  EXPECT_TRUE(fs::is_directory(path()));
+  for (int nth = 1; nth <= 6; ++nth) {
+    SCOPED_TRACE(nth);
+    put_claim();
+    pass(3);
+    std::string place = path();
+    ASSERT_TRUE(fs::is_directory(place));
+    client.fail(nth, Error(Code::unavailable, "the plug was pulled"));
+    release();
+    pass(10);
+    EXPECT_FALSE(volume());
+    EXPECT_FALSE(fs::exists(place));
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory + "/volumes"), {}), 1) << "the mark alone";
+  }
+}
+
+TEST_F(ProvisionerTest, keeps_what_somebody_may_still_use) {
+  put_claim();
+  std::ofstream(path() + "/file") << "text";
+  std::string place = path();
+  client.set_status(kPersistentVolume, {"", "pvc-uid-data"}, R"({"phase":"Released"})");
+  settle();
+  EXPECT_TRUE(fs::exists(place + "/file")) << "the claim is there";
+  used = true;
+  release();
+  pass(20);
+  EXPECT_TRUE(fs::exists(place + "/file")) << "a pod has it";
+  MUST(client.patch(kPersistentVolume, {"", "pvc-uid-data"}, PatchType::merge,
+                    {{"spec", {{"persistentVolumeReclaimPolicy", "Retain"}}}}));
+  used = false;
+  pass(20);
+  EXPECT_TRUE(fs::exists(place + "/file")) << "its policy says so";
+  MUST(client.remove(kPersistentVolume, {"", "pvc-uid-data"}));
+  pass(20);
+  EXPECT_FALSE(volume());
+  EXPECT_TRUE(fs::exists(place + "/file")) << "the object goes, the data stays";
+}
+
+TEST_F(ProvisionerTest, grows_with_its_claim) {
+  put_claim();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},"spec":{"accessModes":
+    ["ReadWriteOnce"],"storageClassName":"directory","volumeName":"pvc-uid-data","resources":{"requests":{"storage":"3Gi"}}},
+    "status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
+  settle();
+  EXPECT_EQ(to_text(*find(volume()->json(), "spec.capacity")), R"({"storage":"3Gi"})");
+  EXPECT_EQ(to_text(*find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status.capacity")),
+            R"({"storage":"3Gi"})");
+}
+
+}  // namespace
+}  // namespace coracle::volume
