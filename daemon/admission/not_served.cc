@@ -28,8 +28,6 @@ constexpr NotServedKind kNotServed[] = {
     {"admissionregistration.k8s.io", "mutatingadmissionpolicybindings", kPolicies},
     {"networking.k8s.io", "networkpolicies",
      "NetworkPolicies are stored, but not enforced yet: pods are reached as without them"},
-    {"", "persistentvolumeclaims", "PersistentVolumeClaims are stored, but not bound to volumes yet: a pod that uses one waits"},
-    {"", "persistentvolumes", "PersistentVolumes are stored, but no claim is bound to them yet"},
     {"resource.k8s.io", "resourceclaims", kDevices},
     {"resource.k8s.io", "resourceclaimtemplates", kDevices},
     {"storage.k8s.io", "volumeattachments", "VolumeAttachments are stored, but no volume is attached for them yet"},

@@ -47,7 +47,8 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, Config
   add(make_endpoint_slice_controller(context));
   add(make_endpoint_slice_mirror(context));
   add(make_load_balancer_controller(context));
-  add(make_unbound_claims(context));
+  add(make_volume_binder(context));
+  add(make_ephemeral_volumes(context));
   add(make_unserved_ingresses(context));
   add(make_garbage_collector(context));
   add(make_pod_collector(context));

@@ -2,7 +2,11 @@
 // See nodes.h.
 #include "tests/simulation/nodes.h"
 
+#include <algorithm>
 #include <sstream>
+
+#include "daemon/volume/backing.h"
+#include "daemon/volume/match.h"
 
 namespace coracle::simulation {
 namespace {
@@ -123,22 +127,40 @@ void Nodes::relent() {
 bool Nodes::provision() {
   bool any = false;
   for (const ObjectPtr& claim : world_.all(kPersistentVolumeClaim)) {
-    if (claim->deleting() || get_string(claim->json(), "status.phase") == "Bound") continue;
+    if (claim->deleting() || volume::is_bound(*claim) || !volume::class_of(*claim).empty()) continue;
+    if (find(claim->json(), "spec.storageClassName") || !get_string(claim->json(), "spec.volumeName").empty()) continue;
     std::string volume = "volume-" + claim->uid();
+    if (world_.find(kPersistentVolume, {"", volume})) continue;
     json::value spec = {{"accessModes", {"ReadWriteOnce"}},
-                        {"capacity", {{"storage", "1Gi"}}},
+                        {"capacity", {{"storage", volume::request_of(*claim).text()}}},
                         {"hostPath", {{"path", "/data/" + claim->name()}}},
                         {"claimRef", {{"namespace", claim->ns()}, {"name", claim->name()}, {"uid", claim->uid()}}}};
-    if (!world_.find(kPersistentVolume, {"", volume}))
-      (void)client_.create(kPersistentVolume, {{"metadata", {{"name", volume}}}, {"spec", spec}});
-    (void)client_.patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"spec", {{"volumeName", volume}}}});
-    any |= client_
-               .patch(kPersistentVolumeClaim, claim->key(), PatchType::merge, {{"status", {{"phase", "Bound"}}}},
-                      {.subresource = "status"})
-               .ok();
+    any |= client_.create(kPersistentVolume, {{"metadata", {{"name", volume}}}, {"spec", spec}}).ok();
     trace_.say("node: volume " + volume + " for " + claim->key().text());
   }
   return any;
+}
+
+std::optional<std::vector<std::string>> Nodes::directories_of(const Object& pod) const {
+  std::vector<std::string> found;
+  for (const json::value& each : get_array(pod.json(), "spec.volumes")) {
+    if (volume::claim_name(pod.name(), each).empty()) continue;
+    auto backing = volume::backing_of(pod.json(), each,
+                                      {[this](const Key& key) { return world_.find(kPersistentVolumeClaim, key); },
+                                       [this](std::string_view name) {
+                                         return world_.find(kPersistentVolume, {"", std::string(name)});
+                                       }});
+    if (!backing) return std::nullopt;
+    if (auto path = get_string(backing->volume->json(), "spec.local.path"); !path.empty()) found.emplace_back(path);
+  }
+  return found;
+}
+
+bool Nodes::has_mounted(const std::string& path) const {
+  return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Local& local = entry.second;
+    return local.started && local.phase.empty() && std::count(local.mounts.begin(), local.mounts.end(), path) > 0;
+  });
 }
 
 Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::string& name) const {
@@ -221,10 +243,13 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
     end(pod, local, life);
   } else if (!local.phase.empty()) {
     // It has ended: only to be told.
+  } else if (auto mounts = directories_of(pod); !local.started && !mounts) {
+    return false;  // it waits for its volumes
   } else if (!local.started) {
     local = {.started = true,
              .ip = "10.0." + std::to_string(++addresses_ / 250) + "." + std::to_string(addresses_ % 250 + 1),
-             .started_at = now};
+             .started_at = now,
+             .mounts = *std::move(mounts)};
   } else if (outcome == "ends") {
     end(pod, local, life);
   } else if (dice_.chance(life.crashes)) {

@@ -35,7 +35,7 @@ class Nodes {
       : world_(world), client_(cluster, Actor::node), clock_(clock), dice_(dice), trace_(trace) {}
 
   void join(const std::string& name);  // with its Node and Lease
-  bool provision();                    // a volume for each claim that has none; false when all have
+  bool provision();                    // a volume for each claim of no class that has none; false when all have
   void beat();                         // all that are not silent renew their leases when it is time
   // A node falls silent or speaks again, its Node is removed or joins again. Never this machine's own: it is as well as the
   // daemon.
@@ -44,6 +44,7 @@ class Nodes {
   // nothing runs there any more. Most that were removed join again.
   void relent();
   // What the pods use that run: in a namespace ("": in all), or one. It follows the loads that the user gives (kLoads).
+  bool has_mounted(const std::string& path) const;  // a container runs that may write into the directory of a volume
   Result<std::vector<ObjectPtr>> measure(const std::string& ns, const std::string& name) const;
   bool step(const PodLife& life);  // one pod gets a look; false when there was nothing to do for it
   bool settle();                   // every pod gets where it is going at once; false when all were there
@@ -55,7 +56,10 @@ class Nodes {
     int exit_code = 0;
     int64_t restarts = 0;
     std::string ip, started_at, ready_since, ended_at;
+    std::vector<std::string> mounts;
   };
+  // The directories of the pod's claims; nothing while one of them has no volume yet.
+  std::optional<std::vector<std::string>> directories_of(const Object& pod) const;
   bool look(const Object& pod, const PodLife& life);
   bool report(const Object& pod, const Local& local);
   void end(const Object& pod, Local& local, const PodLife& life);

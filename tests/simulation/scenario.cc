@@ -10,6 +10,7 @@
 #include "daemon/controller/manager.h"
 #include "daemon/informer/informers.h"
 #include "daemon/scheduler/scheduler.h"
+#include "daemon/volume/local/provisioner.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/nodes.h"
 #include "tests/simulation/user.h"
@@ -20,6 +21,7 @@ namespace {
 
 using std::chrono::seconds;
 
+constexpr int64_t kNodesMax = 5;
 constexpr int kTurnsMax = 20'000;      // of a calm: beyond that it never comes to rest
 constexpr seconds kRest{15 * 60};      // so long nothing may be written; deadlines of controllers are shorter
 constexpr seconds kLateMost{20};       // no watch is later; who waits for its own writes gives up at 30
@@ -55,19 +57,56 @@ class ToldEvents : public EventSink {
 
 // All of the daemon that is in memory.
 struct Daemon {
-  Daemon(Cluster& cluster, const Clock& clock, Dice& dice, const Faults& faults, const Trace& trace)
+  Daemon(Cluster& cluster, Disk& disk, const Clock& clock, Dice& dice, const Faults& faults, const Trace& trace)
       : client(cluster, dice, faults, trace),
         events(trace),
         informers(client, Reopening::by_hand),
         manager(client, informers, events, {.root_ca = "CERT", .local_node = "node-0", .terminated_pods_max = 20}, clock),
-        scheduler(client, informers, events, scheduler::default_configuration(), clock) {
+        scheduler(client, informers, events, scheduler::default_configuration(), clock),
+        volume_queue(BackoffPolicy{}, clock) {
+    for (int i = 0; i < kNodesMax; ++i) provisioners.push_back(make_provisioner("node-" + std::to_string(i), disk));
+    auto hear = [this](const Kind& kind, void (volume::Provisioner::*tell)(const Informer::Change&) const) {
+      informers.of(kind).on_change([this, tell](const Informer::Change& change) {
+        for (const auto& each : provisioners) ((*each).*tell)(change);
+      });
+    };
+    hear(kPersistentVolumeClaim, &volume::Provisioner::on_claim);
+    hear(kPersistentVolume, &volume::Provisioner::on_volume);
+    hear(kStorageClass, &volume::Provisioner::on_class);
     MUST(informers.start());
+  }
+  std::unique_ptr<volume::Provisioner> make_provisioner(const std::string& node, Disk& disk) {
+    return std::make_unique<volume::Provisioner>(
+        node, volume::ProvisionerSeams{.client = client,
+                                       .claims = informers.of(kPersistentVolumeClaim),
+                                       .volumes = informers.of(kPersistentVolume),
+                                       .classes = informers.of(kStorageClass),
+                                       .events = EventRecorder(events, "kubelet", node),
+                                       .directories = disk,
+                                       .enqueue = [this](Key key) { volume_queue.add(std::move(key)); },
+                                       .run_in_background = [](const auto& task) { task({}); },
+                                       .in_use = [](const Key&) { return false; }});
   }
   bool turn_manager() {
     return turn([this] { return manager.turn(); });
   }
   bool turn_scheduler() {
     return turn([this] { return scheduler.turn(); });
+  }
+  bool turn_provisioners() {
+    return turn([this] {
+      auto lease = volume_queue.try_take();
+      if (!lease) return false;
+      work_once(volume_queue, lease->key(), "volume", [this](const Key& key) -> Result<coracle::Outcome> {
+        coracle::Outcome outcome;
+        for (const auto& each : provisioners) {
+          coracle::Outcome one = TRY(each->reconcile(key));
+          if (one.again) outcome = one;
+        }
+        return outcome;
+      });
+      return true;
+    });
   }
   template <typename Turn>
   bool turn(const Turn& take) {
@@ -83,6 +122,8 @@ struct Daemon {
   Informers informers;
   controller::Manager manager;
   scheduler::Scheduler scheduler;
+  WorkQueue volume_queue;
+  std::vector<std::unique_ptr<volume::Provisioner>> provisioners;  // of all nodes
 };
 
 class Scenario {
@@ -111,11 +152,14 @@ class Scenario {
     world_.add(preemption_rule());
     world_.add(budget_rule());
     world_.add(service_rule());
+    world_.add(volumes_rule(disk_));
     world_.add(ownership_rule());
+    disk_.reached = [this] { return !daemon_->client.dead(); };
+    disk_.when_set_aside = [this](const std::string& path) { set_aside(path); };
   }
 
   Outcome run() {
-    for (int64_t i = 0, all = dice_.between(1, 5); i < all; ++i) nodes_.join("node-" + std::to_string(i));
+    for (int64_t i = 0, all = dice_.between(1, kNodesMax); i < all; ++i) nodes_.join("node-" + std::to_string(i));
     user_.begin();
     begin_daemon();
     for (int64_t i = 0, all = dice_.between(1, 3); i < all && well(); ++i) {
@@ -154,6 +198,19 @@ class Scenario {
     trace_.say("scenario: " + outcome_.about);
   }
 
+  // Whose data would be gone: a claim that has it, or a container that writes it.
+  void set_aside(const std::string& path) {
+    trace_.say("disk: sets aside " + path);
+    if (nodes_.has_mounted(path)) world_.violated("volumes: " + path + " goes while a container has it");
+    for (const ObjectPtr& volume : world_.all(kPersistentVolume)) {
+      if (get_string(volume->json(), "spec.local.path") != path) continue;
+      for (const ObjectPtr& claim : world_.all(kPersistentVolumeClaim))
+        if (claim->uid() == get_string(volume->json(), "spec.claimRef.uid") &&
+            get_string(claim->json(), "spec.volumeName") == volume->name())
+          world_.violated("volumes: " + path + " goes while " + describe(*claim) + " has it");
+    }
+  }
+
   bool well() const { return world_.violations().empty(); }
 
   void hear(Actor actor, const Change& change) {
@@ -170,7 +227,7 @@ class Scenario {
   void begin_daemon() {
     daemon_.reset();
     world_.set_daemon(nullptr);
-    daemon_ = std::make_unique<Daemon>(cluster_, clock_, dice_, faults_, trace_);
+    daemon_ = std::make_unique<Daemon>(cluster_, disk_, clock_, dice_, faults_, trace_);
     daemon_->client.between_calls([this] { happen_outside(); });
     world_.set_daemon(&daemon_->client);
   }
@@ -217,6 +274,7 @@ class Scenario {
       case 4:
       case 5:
         for (int64_t i = dice_.between(1, eager_); i > 0 && !daemon_->client.dead() && daemon_->turn_manager();) --i;
+        if (!daemon_->client.dead()) daemon_->turn_provisioners();
         break;
       case 6:
         daemon_->informers.turn();
@@ -307,6 +365,7 @@ class Scenario {
       bool busy = daemon_->informers.turn();
       busy |= daemon_->client.deliver_all();
       busy |= daemon_->turn_manager();
+      busy |= daemon_->turn_provisioners();
       if (!busy) busy |= daemon_->turn_scheduler();
       if (!busy && nodes_.settle()) busy = true, moved_++;
       if (!busy) return true;
@@ -321,6 +380,7 @@ class Scenario {
   Dice dice_;
   const Trace trace_;
   Cluster cluster_;
+  Disk disk_;
   World world_;
   Nodes nodes_;
   User user_;

@@ -75,6 +75,7 @@ User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace,
            create(kNamespace, {{"metadata", {{"name", "other"}}}});
          }});
   may_keep_sets(rough);
+  may_store(rough);
   drop_some();
   ranks_ = ranks && !calm_;
   big_ |= ranks_;
@@ -107,6 +108,7 @@ constexpr const char* kClasses[] = {"modest", "important", "urgent",
 
 void User::begin() {
   if (ranks_) create_classes();
+  if (stores_) create_storage_classes();
   if (namespaces_.size() > 1) create(kNamespace, {{"metadata", {{"name", "other"}}}});
 }
 

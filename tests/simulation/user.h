@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled
-// back and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, autoscalers and
-// loads, budgets, quotas, services, namespaces, priorities. A scenario has only some of that, so that each is met alone as well
-// as with all others.
+// back and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, volumes, autoscalers
+// and loads, budgets, quotas, services, namespaces, priorities. A scenario has only some of that, so that each is met alone as
+// well as with all others.
 #pragma once
 
 #include <functional>
@@ -61,6 +61,12 @@ class User {
   json::value update_strategy(const Kind& kind);
   void put_back(const Kind& kind);
 
+  void may_store(double rough);  // user_storage.cc
+  void create_storage_classes();
+  void create_claim();
+  void create_volume();
+  void create_pod_with_claim();
+
   void may_autoscale();  // user_autoscalers.cc
   json::object autoscaler_spec(json::value target);
   json::object scaling_rules(bool up);
@@ -82,7 +88,7 @@ class User {
   const Trace& trace_;
   std::vector<std::string> namespaces_{"default"};
   std::vector<std::pair<std::string, std::vector<Deed>>> deeds_;  // by what they are about
-  bool calm_ = false, breaks_ = false, big_ = false, autoscales_ = false, ranks_ = false;
+  bool calm_ = false, breaks_ = false, big_ = false, autoscales_ = false, ranks_ = false, stores_ = false;
 };
 
 }  // namespace coracle::simulation

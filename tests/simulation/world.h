@@ -12,6 +12,7 @@
 
 #include "tests/simulation/client.h"
 #include "tests/simulation/cluster.h"
+#include "tests/simulation/disk.h"
 
 namespace coracle::simulation {
 
@@ -104,12 +105,13 @@ std::unique_ptr<Rule> stateful_sets_rule();
 std::unique_ptr<Rule> daemon_sets_rule();
 std::unique_ptr<Rule> jobs_rule();  // Job, TTL-after-finished
 std::unique_ptr<Rule> autoscalers_rule();
-std::unique_ptr<Rule> cron_jobs_rule();   // CronJob
-std::unique_ptr<Rule> nodes_rule();       // node lifecycle, taint eviction, pods of nodes that are gone
-std::unique_ptr<Rule> placement_rule();   // the scheduler
-std::unique_ptr<Rule> preemption_rule();  // the same, of pods with priorities
-std::unique_ptr<Rule> budget_rule();      // PodDisruptionBudget, ResourceQuota
-std::unique_ptr<Rule> service_rule();     // EndpointSlice, Endpoints
-std::unique_ptr<Rule> ownership_rule();   // garbage collection, finalizers, namespaces
+std::unique_ptr<Rule> cron_jobs_rule();                // CronJob
+std::unique_ptr<Rule> nodes_rule();                    // node lifecycle, taint eviction, pods of nodes that are gone
+std::unique_ptr<Rule> placement_rule();                // the scheduler
+std::unique_ptr<Rule> preemption_rule();               // the same, of pods with priorities
+std::unique_ptr<Rule> budget_rule();                   // PodDisruptionBudget, ResourceQuota
+std::unique_ptr<Rule> service_rule();                  // EndpointSlice, Endpoints
+std::unique_ptr<Rule> volumes_rule(const Disk& disk);  // PersistentVolumeClaim, PersistentVolume
+std::unique_ptr<Rule> ownership_rule();                // garbage collection, finalizers, namespaces
 
 }  // namespace coracle::simulation

@@ -307,15 +307,17 @@ TEST_F(BudgetsTest, a_claim_that_nobody_used_goes_at_once_and_a_volume_when_it_i
   start();
   client.put(kPersistentVolumeClaim,
              R"({"metadata":{"name":"data","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
-  client.put(kPersistentVolume,
-             R"({"metadata":{"name":"disk","finalizers":["kubernetes.io/pv-protection"]},"status":{"phase":"Bound"}})");
+  client.put(kPersistentVolumeClaim,
+             R"({"metadata":{"name":"user","namespace":"default","uid":"user"},"spec":{"volumeName":"disk"}})");
+  client.put(kPersistentVolume, R"({"metadata":{"name":"disk","finalizers":["kubernetes.io/pv-protection"]},"spec":{
+    "claimRef":{"namespace":"default","name":"user","uid":"user"}},"status":{"phase":"Bound"}})");
   settle();
   MUST(client.remove(kPersistentVolumeClaim, {"default", "data"}));
   MUST(client.remove(kPersistentVolume, {"", "disk"}));
   settle();
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
   ASSERT_TRUE(client.find(kPersistentVolume, {"", "disk"}));
-  client.set_status(kPersistentVolume, {"", "disk"}, R"({"phase":"Released"})");
+  client.erase(kPersistentVolumeClaim, {"default", "user"});
   settle();
   EXPECT_FALSE(client.find(kPersistentVolume, {"", "disk"}));
 }

@@ -69,18 +69,15 @@ TEST_F(HousekeepingTest, the_services_of_the_api_and_of_dns_come_back_as_they_we
 TEST_F(HousekeepingTest, what_nothing_serves_says_so) {
   start();
   put(kIngressClass, "", "here");
-  put(kPersistentVolumeClaim, "default", "data");
-  put(kPersistentVolumeClaim, "default", "bound", "", R"(,"status":{"phase":"Bound"})");
   put(kIngress, "default", "web", "", R"(,"spec":{"ingressClassName":"gone"})");
   put(kIngress, "default", "served", "", R"(,"spec":{"ingressClassName":"here"})");
   settle();
   std::vector<std::string> told;
   for (const EventRecord& event : events.take())
-    if (event.about.kind == "Ingress" || event.about.kind == "PersistentVolumeClaim")
+    if (event.about.kind == "Ingress")
       told.push_back(event.about.name + " " + event.reason + ": " + event.message);
   std::sort(told.begin(), told.end());
   EXPECT_EQ(told, (std::vector<std::string>{
-                      "data FailedBinding: this server does not bind claims to volumes yet: a pod that uses this one waits",
                       "web NotServed: nothing here serves ingresses by itself: there is no IngressClass \"gone\""}));
 }
 

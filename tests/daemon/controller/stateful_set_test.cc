@@ -515,7 +515,7 @@ TEST_F(StatefulSetTest, makes_claims_and_mounts_them) {
   EXPECT_EQ(claim->label("app"), "web");
   EXPECT_EQ(claim->label("tier"), "x");
   EXPECT_EQ(claim->controller()->uid, "set-uid");
-  EXPECT_FALSE(find(claim->json(), "status"));
+  EXPECT_EQ(to_text(get_object(claim->json(), "status")), R"({"phase":"Pending"})") << "the binder's, not the template's";
   EXPECT_EQ(to_text(get_array(pod(0)->json(), "spec.volumes").at(0)),
             R"({"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}})");
   EXPECT_TRUE(events.has("SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"));

@@ -10,8 +10,9 @@
 namespace coracle::simulation {
 namespace {
 
-// A claim stays as long as a pod has it, and who goes after it as long as it.
+// A volume stays as long as it is Bound, a claim as long as a pod has it, and who goes after it as long as it.
 bool in_use(const World& world, const Object& claim) {
+  if (claim.kind() == kPersistentVolume) return get_string(claim.json(), "status.phase") == "Bound";
   if (!(claim.kind() == kPersistentVolumeClaim)) {
     std::vector<ObjectPtr> claims = world.controlled(kPersistentVolumeClaim, claim);
     return std::any_of(claims.begin(), claims.end(),

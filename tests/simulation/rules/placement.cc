@@ -25,7 +25,8 @@ class PlacementRule : public Rule {
     bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return takes(*each, *change.after); });
     bool fits = std::any_of(nodes.begin(), nodes.end(),
                             [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
-    if (!taken) return world.violated(name + ", which does not take it");
+    bool waited = !get_array(change.after->json(), "spec.volumes").empty();  // for its volumes, since it was chosen
+    if (!taken && !waited) return world.violated(name + ", which does not take it");
     if (!fits)
       world.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
   }
@@ -36,7 +37,8 @@ class PlacementRule : public Rule {
           !get_array(pod->json(), "spec.schedulingGates").empty() || find(pod->json(), "spec.affinity"))
         continue;
       for (const ObjectPtr& node : world.all(kNode)) {
-        if (takes(*node, *pod) && offered(*node).holds(used_on(world, node->name(), "") + asked(*pod), asked(*pod)))
+        if (takes(*node, *pod) && has_volumes(world, *node, *pod) &&
+            offered(*node).holds(used_on(world, node->name(), "") + asked(*pod), asked(*pod)))
           return world.violated("placement: " + pod->key().text() + " waits, and " + node->name() + " would take it");
       }
     }

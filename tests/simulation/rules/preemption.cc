@@ -48,7 +48,7 @@ class PreemptionRule : public Rule {
           if (priority(*other) < priority(*pod)) lesser = true;
           else used = used + asked(*other);
         }
-        if (lesser && takes(*node, *pod) && offered(*node).holds(used, asked(*pod)))
+        if (lesser && takes(*node, *pod) && has_volumes(world, *node, *pod) && offered(*node).holds(used, asked(*pod)))
           return world.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() +
                                 " without those less important");
       }

@@ -20,5 +20,7 @@ Room asked(const Object& pod);
 Room offered(const Object& node);
 bool tolerates(const json::value& toleration, const json::value& taint);
 bool takes(const Object& node, const Object& pod);  // by its cordon and its taints
+// The pod's claims have their volumes and the node reaches them, or would have them there.
+bool has_volumes(const World& world, const Object& node, const Object& pod);
 
 }  // namespace coracle::simulation

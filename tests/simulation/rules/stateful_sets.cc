@@ -5,6 +5,7 @@
 // believe in. Source: Kubernetes StatefulSet, "Deployment and Scaling Guarantees", "Update strategies"; KEP-961; KEP-1847.
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 
 #include "tests/simulation/rules/revisions.h"
@@ -182,6 +183,15 @@ class StatefulSetsRule : public Rule {
     });
   }
 
+  // In order, the set looks no further than at the first pod that is not ready.
+  static int64_t first_waited_for(const World& world, const Object& set) {
+    int64_t first = std::numeric_limits<int64_t>::max();
+    if (get_string(set.json(), "spec.podManagementPolicy") == "Parallel") return first;
+    for (const ObjectPtr& pod : world.controlled(kPod, set))
+      if (!ready(*pod) || pod->deleting()) first = std::min(first, ordinal(set, pod->name()).value_or(first));
+    return first;
+  }
+
   static void check_rest(const World& world, const Object& set) {
     std::string name = "statefulsets: " + describe(set) + ": ";
     std::string_view current = get_string(set.json(), "status.currentRevision"),
@@ -189,6 +199,7 @@ class StatefulSetsRule : public Rule {
     Range range = simulation::range(set);
     int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0;
     bool due = true, fixed = false, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
+    const int64_t waited_for = first_waited_for(world, set);
     for (const ObjectPtr& pod : world.controlled(kPod, set)) {
       int64_t number = ordinal(set, pod->name()).value_or(-1);
       std::string_view label = pod->label("controller-revision-hash");
@@ -201,7 +212,7 @@ class StatefulSetsRule : public Rule {
         bool mounted = mounts(*pod, wanted);
         fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still
                             // over it
-        if (mounted && !world.find(kPersistentVolumeClaim, {set.ns(), wanted}))
+        if (mounted && number <= waited_for && !world.find(kPersistentVolumeClaim, {set.ns(), wanted}))
           return world.violated(name + "claim " + wanted + " is missing");
       }
     }

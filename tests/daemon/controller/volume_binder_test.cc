@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binder: which claim gets which volume, what both say of it, and that being cut off between two writes changes nothing.
+#include "daemon/controller/volume_binder.h"
+
+#include "tests/daemon/controller/bench.h"
+
+namespace coracle::controller {
+namespace {
+
+struct VolumeBinderTest : Bench {
+  // `spec` and `annotations`: further members, without braces.
+  void put_volume(const std::string& name, const std::string& size, const std::string& spec = "",
+                  const std::string& annotations = "") {
+    client.put(kPersistentVolume,
+               R"({"metadata":{"name":")" + name + R"(","uid":"uid-)" + name + R"(","labels":{"name":")" + name +
+                   R"("},"annotations":{)" + annotations + R"(}},"spec":{"capacity":{"storage":")" + size +
+                   R"("},"accessModes":["ReadWriteOnce","ReadOnlyMany"],"persistentVolumeReclaimPolicy":"Retain")" +
+                   (spec.empty() ? "" : ",") + spec + R"(},"status":{"phase":"Pending"}})");
+  }
+  void put_claim(const std::string& name, const std::string& size, const std::string& spec = "",
+                 const std::string& annotations = "") {
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":"uid-)" + name +
+                                           R"(","annotations":{)" + annotations +
+                                           R"(}},"spec":{"resources":{"requests":{"storage":")" + size + R"("}})" +
+                                           (spec.find("accessModes") == spec.npos ? R"(,"accessModes":["ReadWriteOnce"])" : "") +
+                                           (spec.empty() ? "" : ",") + spec + R"(},"status":{"phase":"Pending"}})");
+  }
+  void put_class(const std::string& name, const std::string& more, const std::string& annotations = "") {
+    client.put(kStorageClass, R"({"metadata":{"name":")" + name + R"(","annotations":{)" + annotations +
+                                  R"(}},"provisioner":"example.com/disks")" + (more.empty() ? "" : ",") + more + "}");
+  }
+  std::string claim(const std::string& name) {  // "Bound big"
+    ObjectPtr found = client.find(kPersistentVolumeClaim, {"default", name});
+    if (!found) return "gone";
+    std::string volume(get_string(found->json(), "spec.volumeName"));
+    return std::string(get_string(found->json(), "status.phase")) + (volume.empty() ? "" : " " + volume);
+  }
+  std::string volume(const std::string& name) {  // "Bound data"
+    ObjectPtr found = client.find(kPersistentVolume, {"", name});
+    if (!found) return "gone";
+    std::string claim(get_string(found->json(), "spec.claimRef.name"));
+    return std::string(get_string(found->json(), "status.phase")) + (claim.empty() ? "" : " " + claim);
+  }
+};
+
+TEST_F(VolumeBinderTest, a_claim_gets_the_smallest_volume_that_suits) {
+  start();
+  put_volume("huge", "100Gi");
+  put_volume("small", "1Gi");
+  put_volume("fits", "5Gi");
+  put_volume("block", "5Gi", R"("volumeMode":"Block")");
+  put_volume("fast", "5Gi", R"("storageClassName":"fast")");
+  put_claim("data", "4Gi");
+  settle();
+  EXPECT_EQ(claim("data"), "Bound fits");
+  EXPECT_EQ(volume("fits"), "Bound data");
+  for (const char* other : {"huge", "small", "block", "fast"}) EXPECT_EQ(volume(other), "Available") << other;
+  ObjectPtr bound = client.find(kPersistentVolumeClaim, {"default", "data"});
+  EXPECT_EQ(to_text(*find(bound->json(), "status.capacity")), R"({"storage":"5Gi"})");
+  EXPECT_EQ(to_text(*find(bound->json(), "status.accessModes")), R"(["ReadWriteOnce","ReadOnlyMany"])");
+  EXPECT_EQ(bound->annotation(volume::kBindCompleted), "yes");
+  EXPECT_EQ(bound->annotation(volume::kBoundByController), "yes");
+  json::value reference = *find(client.find(kPersistentVolume, {"", "fits"})->json(), "spec.claimRef");
+  EXPECT_EQ(get_string(reference, "uid"), "uid-data");
+  EXPECT_EQ(get_string(reference, "kind"), "PersistentVolumeClaim");
+}
+
+TEST_F(VolumeBinderTest, a_claim_waits_for_what_it_asks_for_and_says_for_what) {
+  put_class("later", R"("volumeBindingMode":"WaitForFirstConsumer")");
+  put_class("made", "");
+  put_class("by-hand", R"("provisioner":"kubernetes.io/no-provisioner")");
+  struct Row {
+    const char *claim, *want;
+  };
+  const Row kRows[] = {
+      {R"("storageClassName":"")", "FailedBinding: no persistent volumes available for this claim and no storage class is set"},
+      {R"("storageClassName":"gone")", "ProvisioningFailed: storageclass.storage.k8s.io \"gone\" not found"},
+      {R"("storageClassName":"later")", "WaitForFirstConsumer: waiting for first consumer to be created before binding"},
+      {R"("storageClassName":"by-hand")",
+       "FailedBinding: no persistent volumes available for this claim, and its class has no provisioner"},
+      {R"("storageClassName":"","volumeName":"small")",
+       "VolumeMismatch: Cannot bind to requested volume \"small\": requested PV is too small"},
+      {R"("storageClassName":"made","volumeName":"big")",
+       "VolumeMismatch: Cannot bind to requested volume \"big\": storageClassName does not match"},
+      {R"("storageClassName":"","volumeMode":"Block","volumeName":"big")",
+       "VolumeMismatch: Cannot bind to requested volume \"big\": incompatible volumeMode"},
+      {R"("storageClassName":"","accessModes":["ReadWriteMany"],"volumeName":"big")",
+       "VolumeMismatch: Cannot bind to requested volume \"big\": incompatible accessMode"},
+      {R"("storageClassName":"","volumeName":"taken")", "FailedBinding: volume \"taken\" already bound to a different claim."},
+      {R"("storageClassName":"","volumeName":"nowhere")", ""},
+      {R"("storageClassName":"made")",
+       "ExternalProvisioning: Waiting for a volume to be created either by the external provisioner 'example.com/disks' or "
+       "manually "
+       "by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly "
+       "registered."},
+  };
+  put_volume("small", "1Gi", R"("claimRef":{"kind":"PersistentVolumeClaim","namespace":"other","name":"x"})");
+  put_volume("taken", "10Gi", R"("claimRef":{"namespace":"other","name":"x","uid":"uid-x"})");
+  start();
+  for (const Row& row : kRows) {
+    client.erase(kPersistentVolume, {"", "small"}), client.erase(kPersistentVolume, {"", "big"});
+    settle();
+    events.take();
+    std::string spec = row.claim;
+    put_claim("data", "5Gi", spec);
+    settle();
+    if (spec.find("\"small\"") != spec.npos) put_volume("small", "1Gi");
+    if (spec.find("\"big\"") != spec.npos) put_volume("big", "10Gi");
+    settle();
+    EXPECT_TRUE(claim("data").starts_with("Pending")) << row.claim << claim("data");
+    std::string told;
+    for (const EventRecord& event : events.take())
+      if (event.about.name == "data") told = event.reason + ": " + event.message;
+    EXPECT_EQ(told, row.want) << row.claim;
+    client.erase(kPersistentVolumeClaim, {"default", "data"});
+    settle();
+  }
+}
+
+TEST_F(VolumeBinderTest, labels_choose) {
+  start();
+  put_volume("a", "1Gi");
+  put_volume("b", "1Gi");
+  put_claim("data", "1Gi", R"("selector":{"matchLabels":{"name":"b"}})");
+  put_claim("none", "1Gi", R"("selector":{"matchExpressions":[{"key":"name","operator":"DoesNotExist"}]})");
+  settle();
+  EXPECT_EQ(claim("data"), "Bound b");
+  EXPECT_EQ(claim("none"), "Pending");
+  EXPECT_EQ(volume("a"), "Available");
+}
+
+TEST_F(VolumeBinderTest, who_is_named_in_advance_is_waited_for) {
+  start();
+  put_volume("kept", "10Gi", R"("storageClassName":"odd","claimRef":{"namespace":"default","name":"data"})");
+  put_claim("other", "1Gi");
+  settle();
+  EXPECT_EQ(claim("other"), "Pending");
+  EXPECT_EQ(volume("kept"), "Available data");
+  put_claim("data", "1Gi");
+  settle();
+  EXPECT_EQ(claim("data"), "Bound kept");
+  EXPECT_EQ(client.find(kPersistentVolume, {"", "kept"})->annotation(volume::kBoundByController), "") << "a person chose";
+  put_claim("asks", "1Gi", R"("volumeName":"comes")");
+  settle();
+  EXPECT_EQ(claim("asks"), "Pending comes");
+  put_volume("comes", "3Gi");
+  settle();
+  EXPECT_EQ(claim("asks"), "Bound comes");
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "asks"})->annotation(volume::kBoundByController), "");
+}
+
+TEST_F(VolumeBinderTest, of_two_claims_one_gets_the_volume) {
+  start();
+  put_claim("a", "1Gi");
+  put_claim("b", "1Gi");
+  put_volume("only", "1Gi");
+  settle();
+  pass(std::chrono::seconds(2));
+  EXPECT_NE(claim("a") == "Bound only", claim("b") == "Bound only") << claim("a") << ", " << claim("b");
+}
+
+TEST_F(VolumeBinderTest, a_class_is_asked_to_make_one) {
+  start();
+  put_class("made", "");
+  put_class("later", R"("volumeBindingMode":"WaitForFirstConsumer")");
+  put_claim("now", "1Gi", R"("storageClassName":"made")");
+  put_claim("then", "1Gi", R"("storageClassName":"later")");
+  settle();
+  auto asked = [&](const char* name) {
+    ObjectPtr found = client.find(kPersistentVolumeClaim, {"default", name});
+    return std::string(found->annotation(volume::kProvisioner)) + " " + std::string(found->annotation(volume::kBetaProvisioner));
+  };
+  EXPECT_EQ(asked("now"), "example.com/disks example.com/disks");
+  EXPECT_EQ(asked("then"), " ");
+  put_volume("free", "1Gi", R"("storageClassName":"later")");
+  settle();
+  EXPECT_EQ(claim("then"), "Pending") << "where its pod will run is not known";
+  client.erase(kPersistentVolume, {"", "free"});
+  MUST(client.patch(kPersistentVolumeClaim, {"default", "then"}, PatchType::merge,
+                    {{"metadata", {{"annotations", {{volume::kSelectedNode, "pi"}}}}}}));
+  settle();
+  EXPECT_EQ(asked("then"), "example.com/disks example.com/disks");
+  put_volume("pvc-1", "1Gi", R"("storageClassName":"made","claimRef":{"namespace":"default","name":"now","uid":"uid-now"})");
+  settle();
+  EXPECT_EQ(claim("now"), "Bound pvc-1");
+}
+
+TEST_F(VolumeBinderTest, a_directory_is_made_where_it_can_only_be) {
+  put_class("directory", R"("provisioner":"coracle.io/directory")");
+  start();
+  put_claim("data", "1Gi", R"("storageClassName":"directory")");
+  settle();
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "data"})->annotation(volume::kSelectedNode), "pi");
+  client.put(kNode, R"({"metadata":{"name":"second"}})");
+  put_claim("other", "1Gi", R"("storageClassName":"directory")");
+  settle();
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "other"})->annotation(volume::kSelectedNode), "");
+  EXPECT_TRUE(events.has("ProvisioningFailed", "directories are on one of several nodes"));
+  put_volume("pvc-1", "1Gi",
+             R"("storageClassName":"directory","claimRef":{"namespace":"default","name":"data","uid":"uid-data"})",
+             R"("pv.kubernetes.io/provisioned-by":"coracle.io/directory")");
+  settle();
+  EXPECT_EQ(client.find(kPersistentVolumeClaim, {"default", "data"})->annotation(volume::kProvisioner), "coracle.io/directory");
+}
+
+TEST_F(VolumeBinderTest, the_default_class_may_come_later) {
+  start();
+  put_claim("any", "1Gi");
+  put_claim("none", "1Gi", R"("storageClassName":"")");
+  settle();
+  put_class("made", "", R"("storageclass.kubernetes.io/is-default-class":"true")");
+  settle();
+  EXPECT_EQ(get_string(client.find(kPersistentVolumeClaim, {"default", "any"})->json(), "spec.storageClassName"), "made");
+  EXPECT_EQ(get_string(client.find(kPersistentVolumeClaim, {"default", "none"})->json(), "spec.storageClassName"), "");
+}
+
+TEST_F(VolumeBinderTest, a_volume_outlives_its_claim_as_its_policy_says) {
+  start();
+  put_volume("kept", "1Gi");
+  put_volume("made", "2Gi", R"("persistentVolumeReclaimPolicy":"Delete")",
+             R"("pv.kubernetes.io/provisioned-by":"example.com/disks")");
+  put_volume("nobodys", "3Gi", R"("persistentVolumeReclaimPolicy":"Delete")");
+  put_volume("old", "4Gi", R"("persistentVolumeReclaimPolicy":"Recycle")");
+  for (const char* size : {"1", "2", "3", "4"}) put_claim(std::string("claim") + size, std::string(size) + "Gi");
+  settle();
+  pass(std::chrono::seconds(5));
+  for (const char* size : {"1", "2", "3", "4"}) {
+    ASSERT_TRUE(claim(std::string("claim") + size).starts_with("Bound")) << size;
+    client.erase(kPersistentVolumeClaim, {"default", std::string("claim") + size});
+  }
+  settle();
+  EXPECT_EQ(volume("kept"), "Released claim1");
+  EXPECT_EQ(volume("made"), "Released claim2");
+  EXPECT_EQ(volume("nobodys"), "Failed claim3");
+  EXPECT_EQ(volume("old"), "Failed claim4");
+  EXPECT_TRUE(events.has("VolumeFailedDelete", "error getting deleter volume plugin for volume \"nobodys\""));
+  put_claim("claim1", "1Gi");  // the name again, and another uid would not do
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"claim1","namespace":"default","uid":"another"},"spec":{"accessModes":
+    ["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Pending"}})");
+  settle();
+  EXPECT_EQ(claim("claim1"), "Pending");
+  EXPECT_EQ(volume("kept"), "Released claim1");
+}
+
+TEST_F(VolumeBinderTest, a_claim_that_lost_its_volume_says_so) {
+  start();
+  put_volume("only", "1Gi");
+  put_claim("data", "1Gi");
+  settle();
+  client.erase(kPersistentVolume, {"", "only"});
+  settle();
+  EXPECT_EQ(claim("data"), "Lost only");
+  EXPECT_TRUE(events.has("ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"));
+  put_volume("only", "1Gi");
+  settle();
+  EXPECT_EQ(claim("data"), "Bound only");
+}
+
+TEST_F(VolumeBinderTest, a_volume_is_unbind_when_its_claim_has_another) {
+  start();
+  put_claim("data", "1Gi", R"("volumeName":"first")");
+  put_volume("second", "1Gi", R"("claimRef":{"namespace":"default","name":"data","uid":"uid-data"})",
+             R"("pv.kubernetes.io/bound-by-controller":"yes")");
+  put_volume("third", "1Gi", R"("claimRef":{"namespace":"default","name":"data","uid":"uid-data"})");
+  settle();
+  put_volume("first", "1Gi");
+  settle();
+  EXPECT_EQ(claim("data"), "Bound first");
+  EXPECT_EQ(volume("second"), "Available");
+  EXPECT_EQ(volume("third"), "Available data") << "a person keeps it for a claim of that name";
+}
+
+// Whatever write fails, once: the next look goes on from there.
+struct CutOff : VolumeBinderTest, testing::WithParamInterface<int> {};
+TEST_P(CutOff, is_made_good) {
+  start();
+  put_volume("fits", "5Gi");
+  settle();
+  client.fail(GetParam(), Error(Code::unavailable, "the plug was pulled"), GetParam() % 2 ? "update" : "");
+  put_claim("data", "4Gi");
+  settle();
+  pass(std::chrono::seconds(3));
+  EXPECT_EQ(claim("data"), "Bound fits");
+  EXPECT_EQ(volume("fits"), "Bound data");
+  client.fail((GetParam() + 1) / 2, Error(Code::unavailable, "the plug was pulled"));
+  client.erase(kPersistentVolumeClaim, {"default", "data"});
+  settle();
+  pass(std::chrono::seconds(3));
+  EXPECT_EQ(volume("fits"), "Released data");
+}
+INSTANTIATE_TEST_SUITE_P(VolumeBinder, CutOff, testing::Range(1, 9));
+
+}  // namespace
+}  // namespace coracle::controller

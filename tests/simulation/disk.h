@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Disk: the directories of volumes in a scenario, all nodes' together, without a file in them. It outlives the daemon, and knows
+// for whom each was made.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "daemon/volume/local/directories.h"
+
+namespace coracle::simulation {
+
+class Disk : public volume::Directories {
+ public:
+  Result<Made> make(const Key& claim, const std::string& uid, Bytes size) override {
+    std::string path = path_of(volume::directory_name(claim, uid));
+    if (reached() && !directories_.contains(path)) new_[path] = size;
+    return Made{path, ""};
+  }
+  Result<void> publish(const std::string& path) override {
+    if (auto made = new_.find(path); reached() && made != new_.end()) directories_[path] = made->second, new_.erase(made);
+    return {};
+  }
+  Result<Made> set_size(const std::string& path, Bytes size) override {
+    if (!directories_.contains(path)) return Error(Code::not_found, "no such directory");
+    if (reached()) directories_[path] = size;
+    return Made{path, ""};
+  }
+  Result<void> set_aside(const std::string& path) override {
+    if (!reached()) return {};
+    if (directories_.contains(path)) when_set_aside(path);
+    directories_.erase(path), new_.erase(path);
+    return {};
+  }
+  Result<void> clear(const Waits& waits, std::stop_token) override {
+    if (reached()) std::erase_if(new_, [&](const auto& made) { return !waits(made.first.substr(path_of("").size())); });
+    return {};
+  }
+
+  const std::map<std::string, Bytes>& directories() const { return directories_; }
+  const std::map<std::string, Bytes>& unpublished() const { return new_; }
+  std::function<void(const std::string& path)> when_set_aside;
+  std::function<bool()> reached;  // whether what is done reaches the disk: not that of a daemon that has died
+
+ private:
+  static std::string path_of(const std::string& name) { return "/volumes/" + name; }
+  std::map<std::string, Bytes> directories_, new_;  // and how much each may hold
+};
+
+}  // namespace coracle::simulation

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims and volumes: no two claims have one volume; a claim keeps what it has; a volume is released only when its claim is gone;
+// data goes only when nobody can have it any more. At rest every claim has the volume that there is for it, both say the same of
+// each other, and no directory is left that no volume names. Source: Kubernetes "Persistent Volumes".
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "daemon/volume/match.h"
+#include "tests/simulation/world.h"
+
+namespace coracle::simulation {
+namespace {
+
+std::string_view claim_uid(const Object& volume) { return get_string(volume.json(), "spec.claimRef.uid"); }
+std::string_view volume_name(const Object& claim) { return get_string(claim.json(), "spec.volumeName"); }
+std::string_view phase(const Object& object) { return get_string(object.json(), "status.phase"); }
+
+ObjectPtr claim_of(const World& world, const Object& volume) {  // null unless it is the very one
+  Key key{std::string(get_string(volume.json(), "spec.claimRef.namespace")),
+          std::string(get_string(volume.json(), "spec.claimRef.name"))};
+  ObjectPtr claim = world.find(kPersistentVolumeClaim, key);
+  return claim && claim->uid() == claim_uid(volume) ? claim : nullptr;
+}
+
+class VolumesRule : public Rule {
+ public:
+  explicit VolumesRule(const Disk& disk) : disk_(disk) {}
+
+  void after(const World& world, Actor actor, const Change& change) override {
+    if (actor != Actor::daemon || !change.after) return;
+    if (*change.kind == kPersistentVolumeClaim) after_claim(world, change);
+    if (*change.kind == kPersistentVolume) after_volume(world, change);
+  }
+
+  void at_rest(const World& world) override {
+    for (const ObjectPtr& claim : world.all(kPersistentVolumeClaim)) claim_at_rest(world, *claim);
+    for (const ObjectPtr& volume : world.all(kPersistentVolume)) volume_at_rest(world, *volume);
+    for (const auto& [path, size] : disk_.directories()) {
+      std::vector<ObjectPtr> volumes = world.all(kPersistentVolume);
+      bool named = std::any_of(volumes.begin(), volumes.end(), [&, path = path](const ObjectPtr& volume) {
+        return get_string(volume->json(), "spec.local.path") == path;
+      });
+      if (!named && !kept_.contains(path)) world.violated("volumes: nobody names " + path);
+    }
+    for (const auto& [path, size] : disk_.unpublished()) {
+      std::vector<ObjectPtr> claims = world.all(kPersistentVolumeClaim);
+      bool waited_for = std::any_of(claims.begin(), claims.end(),
+                                    [&, path = path](const ObjectPtr& claim) { return path.ends_with("_" + claim->uid()); });
+      if (!waited_for) world.violated("volumes: nobody waits for " + path);
+    }
+  }
+
+ private:
+  static void after_claim(const World& world, const Change& change) {
+    const Object& claim = *change.after;
+    bool binds = !claim.annotation(volume::kBindCompleted).empty() &&
+                 (!change.before || change.before->annotation(volume::kBindCompleted).empty());
+    if (!binds) return;
+    for (const ObjectPtr& volume : world.believable(kPersistentVolume, {"", std::string(volume_name(claim))}))
+      if (claim_uid(*volume) == claim.uid()) return;
+    world.violated("volumes: " + describe(claim) + " is bound to " + std::string(volume_name(claim)) + ", which is not its own");
+  }
+
+  void after_volume(const World& world, const Change& change) {
+    const Object& volume = *change.after;
+    ObjectPtr claim = claim_of(world, volume);
+    bool deletes = get_string(volume.json(), "spec.persistentVolumeReclaimPolicy") == "Delete";
+    if (!deletes && volume.deleting()) kept_.insert(std::string(get_string(volume.json(), "spec.local.path")));
+    if (change.before && !claim_uid(*change.before).empty() && claim_uid(*change.before) != claim_uid(volume) &&
+        !claim_uid(volume).empty())
+      world.violated("volumes: " + describe(volume) + " goes from one claim to another");
+    bool releases = phase(volume) == "Released" && (!change.before || phase(*change.before) != "Released");
+    if (releases && claim && volume_name(*claim) == volume.name())
+      world.violated("volumes: " + describe(volume) + " is released, though its claim is there");
+  }
+
+  static void claim_at_rest(const World& world, const Object& claim) {
+    ObjectPtr volume = world.find(kPersistentVolume, {"", std::string(volume_name(claim))});
+    bool completed = !claim.annotation(volume::kBindCompleted).empty();
+    auto wrong = [&](const std::string& what) { world.violated("volumes: " + describe(claim) + " " + what); };
+    if (completed && (!volume || (claim_uid(*volume) != claim.uid() && !claim_uid(*volume).empty())))
+      return phase(claim) == "Lost" ? void() : wrong("has lost its volume and does not say so");
+    if (completed) return phase(claim) == "Bound" ? void() : wrong("has its volume and is not Bound");
+    if (phase(claim) != "Pending") return wrong("has no volume and is " + std::string(phase(claim)));
+    if (claim.deleting()) return;
+    if (!volume_name(claim).empty()) {
+      if (volume && !volume->deleting() && volume::mismatch(*volume, claim).empty() &&
+          (volume::is_reserved_for(*volume, claim) || !find(volume->json(), "spec.claimRef")))
+        wrong("does not get the volume that it names");
+      return;
+    }
+    ObjectPtr storage_class = world.find(kStorageClass, {"", volume::class_of(claim)});
+    bool waits = volume::waits_for_consumer(storage_class.get()) && claim.annotation(volume::kSelectedNode).empty();
+    ObjectPtr free = volume::find_matching_volume(world.all(kPersistentVolume), claim, waits);
+    if (free) wrong("does not get " + free->name());
+  }
+
+  static void volume_at_rest(const World& world, const Object& volume) {
+    ObjectPtr claim = claim_of(world, volume);
+    std::string_view policy = get_string(volume.json(), "spec.persistentVolumeReclaimPolicy");
+    bool made = !volume.annotation(volume::kProvisionedBy).empty();
+    std::string want = "Available";
+    if (!claim_uid(volume).empty() && claim) want = volume_name(*claim) == volume.name() ? "Bound" : "Available";
+    else if (!claim_uid(volume).empty()) want = policy == "Delete" && !made ? "Failed" : "Released";
+    if (phase(volume) != want)
+      world.violated("volumes: " + describe(volume) + " is " + std::string(phase(volume)) + ", not " + want);
+    if (want == "Released" && made && policy == "Delete")
+      world.violated("volumes: " + describe(volume) + " is needed by nobody, and stays");
+  }
+
+  const Disk& disk_;
+  std::set<std::string> kept_;  // what a person kept
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> volumes_rule(const Disk& disk) { return std::make_unique<VolumesRule>(disk); }
+
+}  // namespace coracle::simulation
