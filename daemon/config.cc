@@ -125,6 +125,15 @@ Result<void> read_mirrors(Config& config, const json::value& value) {
   return {};
 }
 
+Result<void> read_volume_dirs(Config& config, const json::value& value) {
+  std::vector<std::string> list = TRY(texts_of(value));
+  for (const std::string& one : list)
+    if (!one.starts_with('/') || one.size() == 1 || one.ends_with('/'))
+      return Error(Code::invalid, coracle::quoted(one) + " must be an absolute path of a directory, without a slash at its end");
+  config.volume_dirs = std::move(list);
+  return {};
+}
+
 Result<void> read_image_verification(Config& config, const json::value& value) {
   constexpr std::string_view kPolicies[] = {"NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages",
                                             "AlwaysVerify"};
@@ -227,6 +236,8 @@ const std::map<std::string, Read, std::less<>>& fields() {
          config.store_max_size = TRY(megabytes_of(value, 0, 1 << 20));
          return {};
        }},
+      {"volumeDirs", read_volume_dirs},
+      {"storageClasses", flag(&Config::storage_classes)},
       {"schedulerConfigFile", path(&Config::scheduler_config_file)},
       {"insecureRegistries", texts(&Config::insecure_registries)},
       {"mirrors", read_mirrors},

@@ -65,6 +65,11 @@ struct Config {
   int store_max_size = 0;
   bool events_on_disk = false;  // eventsOnDisk: false = events go with the daemon, and the card is spared
 
+  // Volumes of claims.
+  std::vector<std::string>
+      volume_dirs;              // volumeDirs: where they are made, each perhaps on a disk of its own; [] = stateDir/volumes
+  bool storage_classes = true;  // storageClasses: false = the classes "directory" and "local-path" are not made at the start
+
   // Images.
   std::vector<std::string> insecure_registries;             // insecureRegistries: host[:port]
   std::map<std::string, std::vector<std::string>> mirrors;  // mirrors: registry → URLs

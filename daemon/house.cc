@@ -17,6 +17,7 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry_source.h"
+#include "daemon/volume_metrics.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/apparmor.h"
@@ -110,6 +111,8 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.log_links_dir = config.log_links_dir.empty() && config.log_dir == kLogDir ? kLogLinksDir : config.log_links_dir;
   to.manifests_dir = config.manifests_dir;
   to.seccomp_dir = config.state_dir + "/seccomp";
+  to.volume_dirs = config.volume_dirs;
+  if (to.volume_dirs.empty()) to.volume_dirs.push_back(config.state_dir + "/volumes");
   to.pods_max = config.max_pods;
   to.pod_pids_max = config.pod_pids_limit;
   to.has_own_users = sys::try_own_users(config.state_dir).ok();
@@ -242,6 +245,9 @@ Result<void> House::furnish() {
                          .runtime = *runtime_,
                          .events = *events_};
   seams.nodes = &informers_->of(kNode);
+  seams.claims = &informers_->of(kPersistentVolumeClaim);
+  seams.volumes = &informers_->of(kPersistentVolume);
+  seams.storage_classes = &informers_->of(kStorageClass);
   seams.is_dropped = sys::is_dropped;
   seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
@@ -254,6 +260,7 @@ Result<void> House::furnish() {
   api.metrics = [this](std::string& text) {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });
     if (queue) write_queue_metrics(text, queue->counts());
+    write_volume_metrics(text, agent_->volumes());
   };
   api.when_asked = [this] {
     asked_.fetch_add(1, std::memory_order_relaxed);
@@ -273,7 +280,7 @@ Result<void> House::furnish() {
 
 Result<void> House::start(std::stop_token stop) {
   TRY(server_->start());
-  TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port()}));
+  TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port(), config_.storage_classes}));
   TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
   if (!ends_) make_deciders();
   network_->publish_dns(*client_);

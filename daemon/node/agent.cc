@@ -5,6 +5,7 @@
 #include "daemon/node/log_links.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -34,6 +35,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .config_maps = seams.config_maps,
                .secrets = seams.secrets,
                .services = seams.services,
+               .storage = storage(),
                .runtime = seams.runtime,
                .network = network_,
                .events = recorder_,
@@ -58,6 +60,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .is_dropped = seams.is_dropped,
                .node_ends_by = [this](const json::value& pod) { return ends_by(pod); },
                .clock = seams.clock}),
+      directories_(config_.volume_dirs, [this](const std::string& root) { return holds_volumes(root); }),
       static_pods_(config_, seams.client, seams.pods, table_, [this](const std::string& uid) { queue_.add(queue_key(uid)); }),
       storage_limits_(
           config_, table_, seams.runtime, seams.clock,
@@ -68,7 +71,8 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
       pulls_(kPullsAtOnce),
       hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
-      walks_(kWalksAtOnce) {
+      walks_(kWalksAtOnce),
+      clearing_(1) {
   // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
   auto heard = [self = self_](auto&& hear) {
     self->with([&](Agent* agent) {
@@ -77,15 +81,72 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
   };
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
   seams_.config_maps.on_change(
-      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change); }); });
+      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change.any().key()); }); });
   seams_.secrets.on_change(
-      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kSecret, change); }); });
+      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kSecret, change.any().key()); }); });
   if (seams_.nodes)
     seams_.nodes->on_change([heard, name = config_.node_name](const Informer::Change& change) {
       if (change.after && change.after->name() == name)
         heard([&](Agent& agent) { agent.node_object_.node_changed(change.after->json()); });
     });
+  if (seams_.claims) hear_storage();
   seams_.runtime.on_change([heard](const std::string& uid) { heard([&](Agent& agent) { agent.on_sandbox(uid); }); });
+}
+
+volume::StorageObjects Agent::storage() const {
+  return {[this](const Key& key) { return seams_.claims ? seams_.claims->get(key) : nullptr; },
+          [this](std::string_view name) {
+            return seams_.volumes ? seams_.volumes->get({"", std::string(name)}) : nullptr;
+          }};
+}
+
+std::vector<VolumeUse> Agent::volumes() const { return measure_volumes(table_, storage(), config_.host_root); }
+
+// Whether a PersistentVolume says that it lies there.
+bool Agent::holds_volumes(const std::string& root) const {
+  std::vector<ObjectPtr> volumes = seams_.volumes->list();
+  return std::any_of(volumes.begin(), volumes.end(), [&](const ObjectPtr& volume) {
+    return view::PersistentVolume(*volume).spec().local().path().starts_with(root + "/");
+  });
+}
+
+// Pods look again when their claim changes, or its volume.
+void Agent::hear_storage() {
+  auto heard = [self = self_](auto&& hear) {
+    self->with([&](Agent* agent) {
+      if (agent) hear(*agent);
+    });
+  };
+  seams_.claims->on_change([heard](const Informer::Change& change) {
+    heard([&](Agent& agent) {
+      agent.on_source(kPersistentVolumeClaim, change.any().key());
+      agent.provisioner_->on_claim(change);
+    });
+  });
+  seams_.volumes->on_change([heard](const Informer::Change& change) {
+    view::ObjectReference claim = view::PersistentVolume(change.any()).spec().claim_ref();
+    Key key{std::string(claim.namespace_()), std::string(claim.name())};
+    heard([&](Agent& agent) {
+      agent.on_source(kPersistentVolumeClaim, key);
+      agent.provisioner_->on_volume(change);
+    });
+  });
+  seams_.storage_classes->on_change(
+      [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.provisioner_->on_class(change); }); });
+  provisioner_.emplace(
+      config_.node_name,
+      volume::ProvisionerSeams{
+          .client = seams_.client,
+          .claims = *seams_.claims,
+          .volumes = *seams_.volumes,
+          .classes = *seams_.storage_classes,
+          .events = recorder_,
+          .directories = directories_,
+          .enqueue = [this](Key key) { queue_.add(std::move(key)); },
+          .run_in_background =
+              [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : clearing_.post(std::move(task)); },
+          .in_use = [this](const Key& claim) { return table_.uses_claim(claim); },
+      });
 }
 
 Agent::~Agent() {
@@ -149,15 +210,20 @@ void Agent::run(std::stop_token stop) {
   if (auto registered = node_object_.refresh(); !registered) log_warning("node", registered.error().text());
   for (Informer* informer : {&seams_.pods, &seams_.config_maps, &seams_.secrets, &seams_.services})
     if (!informer->wait_synced(stop)) return;
-  if (seams_.nodes && !seams_.nodes->wait_synced(stop)) return;
+  for (Informer* informer : {seams_.nodes, seams_.claims, seams_.volumes, seams_.storage_classes})
+    if (informer && !informer->wait_synced(stop)) return;
   if (!config_.manifests_dir.empty()) static_pods_.read();
   sweep();
+  if (provisioner_) provisioner_->start();
   std::vector<std::jthread> threads;
   for (int i = 0; i < config_.workers; ++i)
-    threads.emplace_back(
-        [this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return worker_.reconcile(key); }); });
+    threads.emplace_back([this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return reconcile(key); }); });
   if (!config_.manifests_dir.empty()) threads.emplace_back([this, stop] { static_pods_.run(stop); });
   node_object_.run(stop, [this] { storage_limits_.look(); });
+}
+
+Result<Outcome> Agent::reconcile(const Key& key) {
+  return volume::Provisioner::is_key(key) ? provisioner_->reconcile(key) : worker_.reconcile(key);
 }
 
 void Agent::sweep() {
@@ -176,7 +242,7 @@ void Agent::read_manifests() {
 bool Agent::work_once() {
   auto lease = queue_.try_take();
   if (!lease) return false;
-  coracle::work_once(queue_, lease->key(), "node", [this](const Key& key) { return worker_.reconcile(key); });
+  coracle::work_once(queue_, lease->key(), "node", [this](const Key& key) { return reconcile(key); });
   return true;
 }
 
@@ -206,8 +272,8 @@ void Agent::on_pod(const Informer::Change& change) {
   queue_.add(queue_key(uid));
 }
 
-void Agent::on_source(const Kind& kind, const Informer::Change& change) {
-  for (const auto& uid : table_.mark_stale(kind, change.any().key())) queue_.add(queue_key(uid));
+void Agent::on_source(const Kind& kind, const Key& key) {
+  for (const auto& uid : table_.mark_stale(kind, key)) queue_.add(queue_key(uid));
 }
 
 void Agent::on_sandbox(const std::string& uid) {

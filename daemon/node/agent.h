@@ -25,9 +25,11 @@
 #include "daemon/node/static_pods.h"
 #include "daemon/node/storage_limits.h"
 #include "daemon/node/task_pool.h"
+#include "daemon/node/volume_use.h"
 #include "daemon/node/worker.h"
 #include "daemon/queue/work_queue.h"
 #include "daemon/stream/stream.h"
+#include "daemon/volume/local/provisioner.h"
 #include "runtime/runtime.h"
 #include "store/client/client.h"
 
@@ -50,6 +52,8 @@ struct AgentSeams {
   // Whether the kernel drops a signal for a process that knows nothing of it. Absent: never.
   std::function<bool(int pid, int signal)> is_dropped;
   Informer* nodes = nullptr;  // of this node, or all. Absent: its labels and taints are not looked at
+  // PersistentVolumeClaims, PersistentVolumes and StorageClasses. Absent, all three: pods with claims wait.
+  Informer *claims = nullptr, *volumes = nullptr, *storage_classes = nullptr;
 };
 
 class Agent : public PodStreams, public NodeImages {
@@ -106,14 +110,19 @@ class Agent : public PodStreams, public NodeImages {
   void look_at_storage() { storage_limits_.look(); }  // every kStoragePeriod
   Probes& probes() { return probes_; }
   Metrics& metrics() { return metrics_; }  // what this machine and its pods use
+  std::vector<VolumeUse> volumes() const;  // how full those of claims are. Blocks for the disks
 
  private:
   void on_pod(const Informer::Change& change);
-  void on_source(const Kind& kind, const Informer::Change& change);
+  void on_source(const Kind& kind, const Key& key);
   void on_sandbox(const std::string& uid);
   void tell(const Probes::Warning& warning);
   void images_changed();
   void prepare_log_links();
+  void hear_storage();
+  bool holds_volumes(const std::string& root) const;
+  volume::StorageObjects storage() const;
+  Result<Outcome> reconcile(const Key& key);
   void run(std::stop_token stop);
   void wait_for(std::chrono::nanoseconds span);
   std::optional<SteadyTime> ends_by(const json::value& pod) const;
@@ -154,11 +163,13 @@ class Agent : public PodStreams, public NodeImages {
   Guarded<std::optional<End>> end_;
   Guarded<WantingImages> wanting_images_;
   PodWorker worker_;
+  volume::DiskDirectories directories_;
   StaticPods static_pods_;
   StorageLimits storage_limits_;
   std::stop_source stop_;
   Metrics metrics_;
-  TaskPool pulls_, hooks_, walks_;  // their tasks reach what stands above
+  TaskPool pulls_, hooks_, walks_, clearing_;  // their tasks reach what stands above
+  std::optional<volume::Provisioner> provisioner_;
   std::vector<std::jthread> threads_;
 };
 

@@ -92,8 +92,9 @@ struct AgentConfig {
   std::string log_dir = "/var/log/pods";                      // <namespace>_<name>_<uid>/<container>/<n>.log
   std::string log_links_dir;                                  // "/var/log/containers": see log_links.h; "" = none
   std::string manifests_dir;                                  // static pods; "" = none
-  std::string seccomp_dir = "/var/lib/coracle/seccomp";       // profiles of type Localhost
-  std::string host_root = "";  // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests
+  std::vector<std::string> volume_dirs;                  // <namespace>_<claim>_<uid>: what claims get; none = no claim gets any
+  std::string seccomp_dir = "/var/lib/coracle/seccomp";  // profiles of type Localhost
+  std::string host_root = "";                            // "" = "/": where hostPath volumes and /etc/resolv.conf are read; tests
   int pods_max = 110;
   int workers = 4;              // pods worked on at once
   bool seccomp_default = true;  // RuntimeDefault for pods that name no profile

@@ -201,11 +201,24 @@ class SpecMaker {
       spec_.linux_.masked_paths.clear();
       spec_.linux_.readonly_paths.clear();
     }
+    add_volume_devices();
     if (!is_privileged(container_)) return;
     for (auto& mount : spec_.mounts)
       if (mount.type == "sysfs" || mount.type == "cgroup" || mount.type == "cgroup2") replace_option(mount.options, "ro", "rw");
-    spec_.linux_.devices = inputs_.host_devices;
+    auto& devices = spec_.linux_.devices;
+    devices.insert(devices.end(), inputs_.host_devices.begin(), inputs_.host_devices.end());
     spec_.linux_.resources.devices = {oci::DeviceRule{.allow = true}};
+  }
+
+  void add_volume_devices() {
+    for (const VolumeDevice& one : inputs_.devices) {
+      spec_.linux_.devices.push_back(one.device);
+      spec_.linux_.resources.devices.push_back({.allow = true,
+                                                .type = one.device.type,
+                                                .major = one.device.major,
+                                                .minor = one.device.minor,
+                                                .access = one.read_only ? "r" : "rw"});
+    }
   }
 
   void set_resources() {

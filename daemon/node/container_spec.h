@@ -27,6 +27,11 @@ struct VolumeMount {
   bool made_by_node = false;  // a whole volume whose directory is the node's: places for other mounts may be made in it
 };
 
+struct VolumeDevice {  // a block volume, as the container sees it
+  oci::Device device;
+  bool read_only = false;
+};
+
 struct ManagedFile {  // a file of ours shown in the container unless one of its own mounts is there
   std::string destination, source;
 };
@@ -38,6 +43,7 @@ struct ContainerInputs {
   std::vector<VolumeMount> volumes;
   std::vector<ManagedFile> files;
   std::vector<oci::Device> host_devices;     // for privileged containers
+  std::vector<VolumeDevice> devices;         // block volumes
   std::optional<json::value> local_seccomp;  // the profile that a Localhost seccompProfile names
   std::string apparmor_profile;              // "" = none
   std::string target_id;                     // the runtime's, of a container whose processes it is to see; "" = its own

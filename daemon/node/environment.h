@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/node/pod.h"
+#include "daemon/volume/backing.h"
 #include "store/object/object.h"
 
 namespace coracle::node {
@@ -23,6 +24,7 @@ std::string expand(std::string_view text, const std::map<std::string, std::strin
 struct Lookup {
   std::function<ObjectPtr(std::string_view name)> config_map, secret;  // of the pod's namespace; null when absent
   std::vector<ObjectPtr> services;                                     // of its namespace, and default/kubernetes
+  volume::StorageObjects storage;                                      // empty where nobody knows any
   // The text of a file in a volume of the pod. Errors: not_found.
   std::function<Result<std::string>(std::string_view volume, const std::string& path)> file;
 };

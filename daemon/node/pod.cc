@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "daemon/volume/backing.h"
+
 namespace coracle::node {
 
 namespace {
@@ -137,6 +139,8 @@ References volume_references(const json::value& pod) {
   References found;
   for (const auto& volume : get_array(pod, "spec.volumes")) {
     add_references(volume, found);
+    if (std::string claim = volume::claim_name(get_string(pod, "metadata.name"), volume); !claim.empty())
+      found.claims.insert(std::move(claim));
     for (const auto& source : get_array(volume, "projected.sources")) add_references(source, found);
   }
   return found;

@@ -50,8 +50,8 @@ int64_t grace_seconds(const json::value& pod);  // of a deletion under way, else
 bool ends_by_itself(const json::value& pod);    // its phase is Succeeded or Failed
 std::vector<HostPort> host_ports(const json::value& pod);
 
-struct References {  // names of configMaps and secrets that the pod's volumes show
-  std::set<std::string, std::less<>> config_maps, secrets;
+struct References {  // names of what the pod's volumes show
+  std::set<std::string, std::less<>> config_maps, secrets, claims;
 };
 References volume_references(const json::value& pod);
 

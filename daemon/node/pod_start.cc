@@ -201,7 +201,8 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   inputs.attempt = attempt;
   inputs.environment = TRY(make_environment(pod(), spec, lookup(), identity()));
   inputs.user = TRY(seams_.runtime.images().resolve_user(image, user_of(pod(), spec, image.config)));
-  inputs.volumes = TRY(worker_.volumes_.mounts(pod(), spec, paths_, inputs.environment));
+  inputs.volumes = TRY(worker_.volumes_.mounts(pod(), spec, paths_, inputs.environment, seams_.storage));
+  inputs.devices = TRY(worker_.volumes_.devices(pod(), spec, seams_.storage));
   inputs.files = TRY(managed_files(container, attempt));
   TRY(make_mount_points(inputs.volumes, inputs.files));
   inputs.enforcement = seams_.runtime.enforcement();

@@ -122,7 +122,8 @@ Result<void> PodSync::prepare_volumes() {
   auto set_stale = [&](bool stale) { seams_.table.change_existing(uid_, [&](RestingPod& pod) { pod.stale_volumes = stale; }); };
   set_stale(false);  // before its sources are read: what changes meanwhile makes it stale again
   auto first = TRY(first_id());
-  auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), first.value_or(0));
+  const bool begins = record_.sandbox != SandboxFact::alive;
+  auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), begins, first.value_or(0));
   if (!result) set_stale(true);
   if (!result) note_mount_failed(result.error());
   if (!result) return result.take_error();

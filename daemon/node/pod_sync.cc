@@ -491,6 +491,7 @@ Lookup PodSync::lookup() const {
   made.file = [this](std::string_view volume, const std::string& path) {
     return worker_.volumes_.read_file(pod(), paths_, volume, path);
   };
+  made.storage = seams_.storage;
   made.services = seams_.services.list(ns);
   if (ns != "default")
     if (ObjectPtr api_server = seams_.services.get({"default", "kubernetes"})) made.services.push_back(api_server);

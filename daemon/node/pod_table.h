@@ -4,6 +4,7 @@
 // workers read it. The objects in it are at rest; get() and the lists hand them out awake.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,8 +96,8 @@ class PodTable {
       std::vector<std::string> list;
       for (auto& [uid, pod] : pods) {
         if (!pod.object || pod.object->ns() != key.ns) continue;
-        if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->awake()->json()));
-        const auto& names = kind == kConfigMap ? pod.references->config_maps : pod.references->secrets;
+        const References& known = references_of(pod);
+        const auto& names = kind == kConfigMap ? known.config_maps : kind == kSecret ? known.secrets : known.claims;
         bool shown = names.count(key.name) > 0;
         pod.stale_volumes |= shown;
         // A container that waits for a reference of its environment looks again, too.
@@ -106,7 +107,21 @@ class PodTable {
     });
   }
 
+  // A pod that has not ended uses the claim.
+  bool uses_claim(const Key& claim) {
+    return pods_.with([&](auto& pods) {
+      return std::any_of(pods.begin(), pods.end(), [&](auto& entry) {
+        RestingPod& pod = entry.second;
+        return pod.object && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
+      });
+    });
+  }
+
  private:
+  static const References& references_of(RestingPod& pod) {
+    if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->awake()->json()));
+    return *pod.references;
+  }
   static DesiredPod awake(const RestingPod& pod) {
     auto wake = [](const RestingPtr& object) { return object ? object->awake() : nullptr; };
     return {pod, wake(pod.object), wake(pod.mirror)};

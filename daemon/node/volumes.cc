@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <set>
@@ -14,6 +15,7 @@
 #include "daemon/node/resources.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/tree_group.h"
 #include "store/object/quantity.h"
 
 namespace coracle::node {
@@ -197,6 +199,29 @@ Result<Fd> make_sub_path(const Fd& volume, const std::string& path) {
 
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
 
+bool is_block(const json::value& volume) { return get_string(volume, "volumeMode") == "Block"; }
+
+// A directory that is not there is not made: the disk that it lies on may come.
+Result<void> check_local(const json::value& volume) {
+  std::string shown(get_string(volume, "local.path"));
+  auto there = type_of(shown);
+  if (!there) return Error(Code::not_found, "path " + quoted(shown) + " does not exist");
+  if (*there == (is_block(volume) ? S_IFBLK : S_IFDIR)) return {};
+  return Error(Code::invalid, "path " + quoted(shown) + (is_block(volume) ? " is no block device" : " is no directory"));
+}
+
+// As long as it lasts: of a large tree with another group, minutes. OnRootMismatch is for such.
+Result<void> give_to_fs_group(const json::value& pod, const json::value& volume) {
+  auto group = fs_group(pod);
+  if (!group) return {};
+  Fd root = TRY(sys::open(std::string(get_string(volume, "local.path")), O_RDONLY | O_DIRECTORY));
+  if (get_string(pod, "spec.securityContext.fsGroupChangePolicy") == "OnRootMismatch") {
+    bool given = TRY(sys::is_of_group(root, *group));
+    if (given) return {};
+  }
+  return sys::give_to_group(root, *group, {});
+}
+
 // The variables that an expression refers to and that are not set, or are empty: sorted.
 std::string missing_in(std::string_view expression, const std::map<std::string, std::string>& environment) {
   std::set<std::string> missing;
@@ -230,12 +255,30 @@ Result<std::string> sub_path_of(const json::value& mount, const std::map<std::st
   return path;
 }
 
-// "nfs": the field beside the name.
+// "nfs": the field that is no other part of a Volume or of a PersistentVolume's spec.
 std::string_view volume_source(const json::value& volume) {
+  constexpr std::string_view kOthers[] = {"name",
+                                          "capacity",
+                                          "accessModes",
+                                          "claimRef",
+                                          "persistentVolumeReclaimPolicy",
+                                          "storageClassName",
+                                          "mountOptions",
+                                          "volumeMode",
+                                          "nodeAffinity",
+                                          "volumeAttributesClassName"};
   if (const json::object* fields = volume.if_object())
     for (const auto& field : *fields)
-      if (field.key() != "name") return field.key();
+      if (std::ranges::find(kOthers, std::string_view(field.key())) == std::end(kOthers)) return field.key();
   return {};
+}
+
+// Why the node cannot have it, in kubelet's words where it has some.
+std::string no_such_kind(const json::value& volume) {
+  std::string_view kind = volume_source(volume);
+  if (kind == "csi")
+    return "driver name " + std::string(get_string(volume, "csi.driver")) + " not found in the list of registered CSI drivers";
+  return "this node has no volumes of the kind " + quoted(kind);
 }
 
 // By volume: the names in it where containers mount something else.
@@ -280,6 +323,24 @@ Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is
   return made;
 }
 
+// What a pod's volume is: itself, or the spec of the PersistentVolume behind its claim. Both name their kind by a field.
+struct Source {
+  const json::value* spec = nullptr;
+  volume::Backing backing;  // empty without a claim
+};
+
+Result<Source> source_of(const json::value& pod, const json::value& volume, const volume::StorageObjects& storage) {
+  if (volume::claim_name("", volume).empty()) return Source{&volume, {}};
+  std::string name(get_string(volume, "name"));
+  auto backing = storage.claim ? volume::backing_of(pod, volume, storage)
+                               : Result<volume::Backing>(Error(Code::unsupported, "this node has no volumes of claims"));
+  if (!backing)
+    return backing.take_error().wrap("Unable to attach or mount volumes: unmounted volumes=[" + name +
+                                     "], unattached volumes=[], failed to process volumes=[" + name + "]");
+  const json::value* spec = find(backing->volume->json(), "spec");
+  return Source{spec, *std::move(backing)};
+}
+
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
 
 }  // namespace
@@ -322,15 +383,21 @@ std::optional<WallTime> token_refresh_time(std::string_view token) {
 }
 
 Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup,
-                                      const PodIdentity& identity, uint32_t first_id) const {
+                                      const PodIdentity& identity, bool begins, uint32_t first_id) const {
   VolumeResult result;
   const NamesByVolume mounted = mounted_names(pod);
-  for (const auto& volume : get_array(pod, "spec.volumes")) {
-    std::string name(get_string(volume, "name"));
+  for (const auto& one : get_array(pod, "spec.volumes")) {
+    std::string name(get_string(one, "name"));
+    const Source source = TRY(source_of(pod, one, lookup.storage));
+    const json::value& volume = *source.spec;
     if (find(volume, "emptyDir")) {
       TRY(prepare_empty_dir(pod, volume, paths.volume(name), first_id).wrap(setup_failed(name)));
     } else if (find(volume, "hostPath")) {
       TRY(check_host_path(volume).wrap(setup_failed(name)));
+    } else if (find(volume, "local")) {
+      TRY(check_local(volume).wrap(setup_failed(name)));
+      bool writes = !source.backing.read_only;
+      if (begins && writes && !is_block(volume)) TRY(give_to_fs_group(pod, volume).wrap(setup_failed(name)));
     } else if (is_payload_volume(volume)) {
       std::string directory = paths.memory_volume(name);
       auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
@@ -352,8 +419,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
                         others == mounted.end() ? std::set<std::string>() : others->second)
               .wrap(setup_failed(name)));
     } else {
-      return Error(Code::unsupported,
-                   setup_failed(name) + ": this node has no volumes of the kind " + quoted(volume_source(volume)));
+      return Error(Code::unsupported, setup_failed(name) + ": " + no_such_kind(volume));
     }
   }
   return result;
@@ -421,14 +487,15 @@ Result<void> Volumes::check_host_path(const json::value& volume) const {
   return {};
 }
 
-Result<Fd> Volumes::open_volume(const json::value& volume, const PodPaths& paths) const {
-  auto name = get_string(volume, "name");
+Result<Fd> Volumes::open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const {
   if (find(volume, "hostPath")) return open_path(config_.host_root + std::string(get_string(volume, "hostPath.path")));
+  if (find(volume, "local")) return open_path(std::string(get_string(volume, "local.path")));
   return open_path(is_payload_volume(volume) ? paths.memory_volume(name) : paths.volume(name));
 }
 
 Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
-                                                 const std::map<std::string, std::string>& environment) const {
+                                                 const std::map<std::string, std::string>& environment,
+                                                 const volume::StorageObjects& storage) const {
   std::vector<VolumeMount> mounts;
   const VolumesByName volumes = volumes_of(pod);
   for (const auto& mount : get_array(container, "volumeMounts")) {
@@ -436,8 +503,11 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     auto found = volumes.find(name);
     if (found == volumes.end())
       return Error(Code::not_found, "failed to prepare volume mount: volume " + quoted(name) + " not found");
-    const json::value* volume = found->second;
-    Fd source = TRY(open_volume(*volume, paths).wrap("failed to prepare volume mount"));
+    const Source behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume mount"));
+    const json::value* volume = behind.spec;
+    if (is_block(*volume))
+      return Error(Code::invalid, "volume " + std::string(name) + " has volumeMode Block, but is specified in volumeMounts");
+    Fd source = TRY(open_volume(*volume, name, paths).wrap("failed to prepare volume mount"));
     std::string sub_path = TRY(sub_path_of(mount, environment));
     bool payload = is_payload_volume(*volume);
     if (!sub_path.empty()) {
@@ -448,7 +518,8 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
                                         quoted(get_string(container, "name")));
       source = *std::move(inside);
     }
-    bool read_only = get_bool(mount, "readOnly") || payload;  // what the node writes is not for the container to write
+    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only ||
+                     payload;  // what the node writes is not for the container to write
     const bool id_mapped = has_own_users(pod) && !payload && !is_in_memory(*volume);  // those belong to its users already
     const bool made_by_node = sub_path.empty() && !find(*volume, "hostPath");
     mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
@@ -456,6 +527,34 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
                       std::string(name), id_mapped, made_by_node});
   }
   return mounts;
+}
+
+Result<std::vector<VolumeDevice>> Volumes::devices(const json::value& pod, const json::value& container,
+                                                   const volume::StorageObjects& storage) {
+  std::vector<VolumeDevice> devices;
+  const VolumesByName volumes = volumes_of(pod);
+  for (const auto& wanted : get_array(container, "volumeDevices")) {
+    auto name = get_string(wanted, "name");
+    auto found = volumes.find(name);
+    if (found == volumes.end()) return Error(Code::not_found, "volume " + quoted(name) + " not found");
+    const Source behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume device"));
+    if (!is_block(*behind.spec))
+      return Error(Code::invalid,
+                   "volume " + std::string(name) + " has volumeMode Filesystem, but is specified in volumeDevices");
+    TRY(check_local(*behind.spec).wrap("failed to prepare volume device"));
+    struct stat info {};
+    std::string path(get_string(*behind.spec, "local.path"));
+    if (::stat(path.c_str(), &info) != 0) return Error::from_errno("look at " + path);
+    devices.push_back({{.path = container_path(get_string(wanted, "devicePath")),
+                        .type = "b",
+                        .major = major(info.st_rdev),
+                        .minor = minor(info.st_rdev),
+                        .file_mode = info.st_mode & 07777,
+                        .uid = info.st_uid,
+                        .gid = info.st_gid},
+                       behind.backing.read_only});
+  }
+  return devices;
 }
 
 Result<std::string> Volumes::read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,

@@ -53,12 +53,18 @@ class Volumes {
   // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
   // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
   // them, because not every kernel can id-map a tmpfs (Linux 6.3 can), and what is on a disk is id-mapped.
+  // `begins`: nothing of the pod runs yet, so that what lasts longer than it may get its fsGroup.
   Result<VolumeResult> prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
-                               uint32_t first_id = 0) const;
+                               bool begins, uint32_t first_id = 0) const;
 
   // What a container mounts; descriptors stay valid beyond any renaming in the volumes. Errors: invalid, not_found.
   Result<std::vector<VolumeMount>> mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
-                                          const std::map<std::string, std::string>& environment) const;
+                                          const std::map<std::string, std::string>& environment,
+                                          const volume::StorageObjects& storage) const;
+
+  // The block volumes of a container. Errors: invalid, not_found.
+  static Result<std::vector<VolumeDevice>> devices(const json::value& pod, const json::value& container,
+                                                   const volume::StorageObjects& storage);
 
   // The text of a file in an emptyDir of the pod, which a container may have put there. Errors: not_found; invalid when it is
   // no file, or longer than 1 MiB.
@@ -73,7 +79,7 @@ class Volumes {
                                  uint32_t first_id) const;
   Result<void> mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const;
   Result<void> check_host_path(const json::value& volume) const;
-  Result<Fd> open_volume(const json::value& volume, const PodPaths& paths) const;
+  Result<Fd> open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const;
 
   const AgentConfig& config_;
   const Clock& clock_;

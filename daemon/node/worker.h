@@ -65,6 +65,7 @@ struct WorkerSeams {
   Informer& config_maps;
   Informer& secrets;
   Informer& services;
+  volume::StorageObjects storage;
   runtime::Runtime& runtime;
   const PodNetworkHooks& network;
   EventRecorder events;

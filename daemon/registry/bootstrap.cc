@@ -73,6 +73,26 @@ Result<void> make_priority_classes(Registry& registry) {
   return {};
 }
 
+json::value storage_class(std::string_view name, std::string_view provisioner, bool by_default) {
+  json::object meta = metadata(name);
+  if (by_default) meta["annotations"] = json::object{{"storageclass.kubernetes.io/is-default-class", "true"}};
+  return json::object{{"metadata", std::move(meta)},
+                      {"provisioner", provisioner},
+                      {"reclaimPolicy", "Delete"},
+                      {"volumeBindingMode", "WaitForFirstConsumer"},
+                      {"allowVolumeExpansion", true}};
+}
+
+// Once they are there, they are the administrator's.
+Result<void> make_storage_classes(Registry& registry) {
+  for (const json::value& wanted :
+       {storage_class("directory", "coracle.io/directory", true), storage_class("local-path", "rancher.io/local-path", false)}) {
+    Key key{"", std::string(get_string(wanted, "metadata.name"))};
+    if (!registry.get(kStorageClass, key)) TRY(ensure(registry, kStorageClass, key, wanted));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> ensure_flow_control(Registry& registry) {
@@ -116,6 +136,7 @@ Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap
       TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));
   TRY(ensure_flow_control(registry).wrap("make the flow schemas"));
   TRY(make_priority_classes(registry));
+  if (facts.storage_classes) TRY(make_storage_classes(registry).wrap("make the storage classes"));
   std::string address = TRY(api_service_address(ranges));
   Key key{"default", "kubernetes"};
   TRY(ensure(registry, kService, key, service(address, facts.api_port)).wrap("make the Service kubernetes"));

@@ -13,6 +13,7 @@ namespace coracle::registry {
 struct Bootstrap {
   std::string api_address;  // where pods reach the API: the node's address
   uint16_t api_port = 6443;
+  bool storage_classes = false;  // "directory", everybody's default, and "local-path", which k3s has: see daemon/volume/local
 };
 
 // Errors: what the pipeline says.

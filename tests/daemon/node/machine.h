@@ -65,6 +65,7 @@ class Machine : public ::testing::Test {
     config_.log_links_dir = directory_ + "/links";
     std::filesystem::create_directories(config_.log_links_dir);
     config_.manifests_dir = directory_ + "/manifests";
+    config_.volume_dirs = {directory_ + "/volumes"};
     config_.host_root = directory_ + "/host";
     std::filesystem::create_directories(config_.host_root + "/etc");
     network_.attach = [this](const std::string& id, const Fd& ns, const Key&,
@@ -93,7 +94,8 @@ class Machine : public ::testing::Test {
   void boot() {  // a daemon starts
     agent_.reset();
     informers_.clear();
-    for (const Kind* kind : {&kPod, &kConfigMap, &kSecret, &kService})
+    for (const Kind* kind :
+         {&kPod, &kConfigMap, &kSecret, &kService, &kPersistentVolumeClaim, &kPersistentVolume, &kStorageClass})
       informers_.push_back(std::make_unique<Informer>(client_, *kind));
     agent_ = std::make_unique<Agent>(config_,
                                      AgentSeams{.client = client_,
@@ -109,7 +111,10 @@ class Machine : public ::testing::Test {
                                                 .walks = walks_.executor(),
                                                 .held_back = held_back_,
                                                 .pause = pause_,
-                                                .is_dropped = is_dropped_},
+                                                .is_dropped = is_dropped_,
+                                                .claims = informers_[4].get(),
+                                                .volumes = informers_[5].get(),
+                                                .storage_classes = informers_[6].get()},
                                      network_);
     ASSERT_TRUE(agent_->adopt());
     for (auto& informer : informers_) ASSERT_TRUE(informer->start());

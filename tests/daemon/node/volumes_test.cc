@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "daemon/node/atomic_writer.h"
 #include "tests/daemon/node/machine.h"
 
@@ -109,6 +112,83 @@ TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
   put_pod(pod_with(R"("nfs":{"server":"s","path":"/p"})"));
   EXPECT_TRUE(
       events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no volumes of the kind \"nfs\""));
+}
+
+class ClaimsTest : public VolumesTest {
+ protected:
+  void put_claim(const std::string& volume, const std::string& more = "") {
+    client_.put(kPersistentVolumeClaim,
+                R"({"metadata":{"name":"data","namespace":"default","uid":"uid-data"},"spec":{"accessModes":
+      ["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}},"volumeName":")" +
+                    volume + R"("})" + more + "}");
+    settle();
+  }
+  void put_volume(const std::string& source, const std::string& claim = "uid-data") {
+    client_.put(kPersistentVolume, R"({"metadata":{"name":"disk"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":
+      ["ReadWriteOnce"],"claimRef":{"namespace":"default","name":"data","uid":")" +
+                                       claim + "\"}," + source + R"(},"status":{"phase":"Bound"}})");
+    settle();
+  }
+  static constexpr const char* kClaimed = R"("persistentVolumeClaim":{"claimName":"data"})";
+  static constexpr const char* kBound = R"(,"status":{"phase":"Bound"})";
+};
+
+TEST_F(ClaimsTest, a_pod_waits_for_its_volume_and_gets_it) {
+  std::filesystem::create_directories(directory_ + "/disk");
+  std::ofstream(directory_ + "/disk/file") << "kept";
+  boot();
+  put_pod(pod_with(kClaimed));
+  EXPECT_TRUE(events_.has("persistentvolumeclaim \"data\" not found"));
+  put_claim("");
+  EXPECT_TRUE(events_.has("PVC default/data has non-bound phase"));
+  put_claim("disk", kBound);
+  EXPECT_TRUE(events_.has("persistentvolume \"disk\" not found"));
+  put_volume(R"("local":{"path":")" + directory_ + R"(/nowhere"})");
+  EXPECT_TRUE(events_.has("path \"" + directory_ + "/nowhere\" does not exist"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  put_volume(R"("local":{"path":")" + directory_ + R"(/disk"})");
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(shown("a-0", "/v", "/file"), "kept");
+}
+
+TEST_F(ClaimsTest, one_that_is_another_claims_is_not_mounted) {
+  std::filesystem::create_directories(directory_ + "/disk");
+  boot();
+  put_claim("disk", kBound);
+  put_volume(R"("local":{"path":")" + directory_ + R"(/disk"})", "somebody");
+  put_pod(pod_with(kClaimed));
+  EXPECT_TRUE(events_.has("persistentvolume \"disk\" is bound to a different PVC"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+}
+
+TEST_F(ClaimsTest, what_a_kind_cannot_do_is_named) {
+  boot();
+  put_claim("disk", kBound);
+  put_volume(R"("csi":{"driver":"disks.example.com","volumeHandle":"1"})");
+  put_pod(pod_with(kClaimed));
+  EXPECT_TRUE(events_.has("driver name disks.example.com not found in the list of registered CSI drivers"));
+  put_volume(R"("iscsi":{"targetPortal":"10.0.0.1","iqn":"x","lun":0})");
+  EXPECT_TRUE(events_.has("this node has no volumes of the kind \"iscsi\""));
+}
+
+TEST_F(ClaimsTest, block_devices_are_devices) {
+  std::string device;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev"))
+    if (entry.is_block_file()) device = entry.path();
+  if (device.empty()) GTEST_SKIP() << "this machine shows no block device";
+  boot();
+  put_claim("disk", kBound);
+  put_volume(R"("volumeMode":"Block","local":{"path":")" + device + R"("})");
+  put_pod(
+      R"("containers":[{"name":"a","image":"web:1","volumeDevices":[{"name":"v","devicePath":"/dev/disk"}]}],"volumes":[{"name":"v",)" +
+      std::string(kClaimed) + "}]");
+  ASSERT_EQ(state(), "Running");
+  auto spec = spec_of("a-0");
+  ASSERT_EQ(spec->spec.linux_.devices.size(), 1u);
+  EXPECT_EQ(spec->spec.linux_.devices[0].path, "/dev/disk");
+  EXPECT_EQ(spec->spec.linux_.devices[0].type, "b");
+  put_pod(pod_with(kClaimed), "mounts");
+  EXPECT_TRUE(events_.has("volume v has volumeMode Block, but is specified in volumeMounts"));
 }
 
 TEST_F(VolumesTest, a_config_map_is_shown_and_follows_its_object) {
@@ -376,7 +456,7 @@ TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
                                 std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
     "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"token","audience":"vault","expirationSeconds":1000}}]}}]}})");
   PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
-  auto prepare = [&] { return volumes.prepare(pod, paths, {}, {}); };
+  auto prepare = [&] { return volumes.prepare(pod, paths, {}, {}, false); };
   auto first = prepare();
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->refresh_at, WallTime(seconds(start + 800)));

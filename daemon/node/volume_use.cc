@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// See volume_use.h.
+#include "daemon/node/volume_use.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/sys/file.h"
+#include "runtime/sys/project_quota.h"
+#include "store/schema/views.h"
+
+namespace coracle::node {
+namespace {
+
+std::string place_of(view::PersistentVolumeSpec spec, const std::string& host_root) {
+  if (spec.has_local()) return std::string(spec.local().path());
+  if (spec.has_host_path()) return host_root + std::string(spec.host_path().path());
+  return "";
+}
+
+Result<VolumeUse> measure(const std::string& place) {
+  Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
+  auto disk = TRY(sys::disk_usage(directory));
+  VolumeUse use;
+  use.capacity = disk.total, use.available = disk.available, use.used = disk.total - disk.available;
+  use.inodes = disk.inodes, use.inodes_free = disk.inodes_free, use.inodes_used = disk.inodes - disk.inodes_free;
+  auto number = sys::project_of(directory);
+  auto quota = number && *number ? sys::project_use(directory, *number) : Error(Code::unsupported, "");
+  if (!quota || quota->limit.count == 0) return use;
+  use.capacity = quota->limit, use.used = quota->used;
+  use.available = std::min(disk.available, std::max(Bytes(0), quota->limit - quota->used));
+  use.inodes_used = quota->inodes, use.inodes = quota->inodes + disk.inodes_free;
+  return use;
+}
+
+}  // namespace
+
+std::vector<VolumeUse> measure_volumes(const PodTable& table, const volume::StorageObjects& storage,
+                                       const std::string& host_root) {
+  std::vector<VolumeUse> found;
+  std::set<Key> seen;
+  for (const std::string& uid : table.uids()) {
+    auto pod = table.get(uid);
+    if (!pod || !pod->object || ends_by_itself(pod->object->json())) continue;
+    for (const json::value& volume : get_array(pod->object->json(), "spec.volumes")) {
+      Key claim{pod->object->ns(), volume::claim_name(pod->object->name(), volume)};
+      if (claim.name.empty() || !seen.insert(claim).second) continue;
+      auto backing = volume::backing_of(pod->object->json(), volume, storage);
+      auto use = backing ? measure(place_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
+      if (!use) continue;
+      use->claim = claim, use->volume = backing->volume->name();
+      found.push_back(*std::move(use));
+    }
+  }
+  std::ranges::sort(found, {}, &VolumeUse::claim);
+  return found;
+}
+
+}  // namespace coracle::node

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How full the volumes of claims are that this node's pods have: by the quota of a volume where it has one, else by the disk that
+// it is on, as kubelet tells it of local volumes. No walk: a few system calls a volume.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/node/pod_table.h"
+#include "daemon/volume/backing.h"
+#include "runtime/base/units.h"
+
+namespace coracle::node {
+
+struct VolumeUse {
+  Key claim;
+  std::string volume;  // the PersistentVolume's name
+  Bytes capacity, used, available;
+  uint64_t inodes = 0, inodes_used = 0, inodes_free = 0;
+};
+
+// Of each claim once, sorted. What cannot be measured now is left out.
+std::vector<VolumeUse> measure_volumes(const PodTable& table, const volume::StorageObjects& storage,
+                                       const std::string& host_root);
+
+}  // namespace coracle::node
