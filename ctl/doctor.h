@@ -64,7 +64,7 @@ struct DiskFacts {
   Bytes total, available;
   uint64_t inodes = 0, inodes_free = 0;
   std::vector<double> sync_ms;  // each an fdatasync of 4 KiB
-  Tried measured, overlay, own_users;
+  Tried measured, overlay, own_users, quotas;
 };
 
 struct ClockFacts {

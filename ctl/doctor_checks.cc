@@ -180,6 +180,12 @@ void check_disk(const Facts& facts, Findings& findings) {
   else if (disk.own_users.outcome == Tried::not_tried)
     say(findings, Level::skip, "own users", "not tried: " + disk.own_users.why);
   else say(findings, Level::ok, "own users", "pods with hostUsers false can run");
+  if (disk.quotas.outcome == Tried::fails)
+    say(findings, Level::warn, "volume sizes", "nothing holds the volumes of claims to their sizes: " + disk.quotas.why,
+        "ext4: tune2fs -O project,quota DEVICE while it is not mounted, and the mount option prjquota (of the root: "
+        "rootflags=prjquota)\nor a disk of its own for volumes, XFS mounted with pquota: volumeDirs in config.yaml");
+  else if (disk.quotas.outcome == Tried::not_tried) say(findings, Level::skip, "volume sizes", "not tried: " + disk.quotas.why);
+  else say(findings, Level::ok, "volume sizes", "volumes of claims are held to their sizes");
 
   if (disk.sync_ms.empty()) return say(findings, Level::skip, "disk speed", "not measured: " + disk.measured.why);
   std::vector<double> sorted = disk.sync_ms;

@@ -18,6 +18,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/probe.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/project_quota.h"
 #include "runtime/sys/run.h"
 #include "store/object/yaml.h"
 
@@ -137,7 +138,7 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   facts.path = nearest_directory(settings.state_dir);
   auto directory = sys::open_directory(facts.path);
   if (!directory) {
-    facts.measured = facts.overlay = facts.own_users = tried(directory, root);
+    facts.measured = facts.overlay = facts.own_users = facts.quotas = tried(directory, root);
     return facts;
   }
   if (auto usage = sys::disk_usage(*directory)) {
@@ -146,7 +147,7 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   }
   std::tie(facts.device, facts.file_system) = device_of(read_text("/proc/self/mountinfo"), facts.path);
   if (!root) {
-    facts.measured = facts.overlay = facts.own_users = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+    facts.measured = facts.overlay = facts.own_users = facts.quotas = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
     return facts;
   }
   auto spans = measure_syncs(facts.path);
@@ -155,6 +156,7 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   facts.overlay = tried(sys::try_overlay(facts.path), root);
   facts.own_users = facts.overlay.outcome == Tried::works ? tried(sys::try_own_users(facts.path), root)
                                                           : Tried{Tried::not_tried, "containers' roots cannot be made at all"};
+  facts.quotas = tried(sys::project_use(*directory, 0), root);
   return facts;
 }
 

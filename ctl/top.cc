@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// top: what nodes and pods use now, as metrics.k8s.io measures it while it is asked; of nodes, as a part of what they can give.
+// top: what nodes and pods use now, as metrics.k8s.io measures it while it is asked; of nodes, as a part of what they can give;
+// and how full the volumes of claims are, as the node agents tell it.
 #include "ctl/top.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <tuple>
 
 #include "ctl/command.h"
 #include "ctl/print.h"
+#include "runtime/base/text.h"
 
 namespace coracle::ctl {
 
@@ -128,6 +132,71 @@ std::string print_node_usages(const json::value& metrics, const json::value& nod
 
 namespace {
 
+constexpr std::string_view kVolumeMetric = "kubelet_volume_stats_";
+
+// The value of a label in `a="x",b="y"`; "" when it is not there. Names of objects need no escapes.
+std::string label_value(std::string_view labels, std::string_view name) {
+  size_t at = labels.find(std::string(name) + "=\"");
+  if (at == labels.npos) return "";
+  std::string_view rest = labels.substr(at + name.size() + 2);
+  return std::string(rest.substr(0, rest.find('"')));
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::string_view kUnits[] = {"", "Ki", "Mi", "Gi", "Ti"};
+  size_t unit = 0;
+  for (; bytes >= 10240 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return std::to_string(int64_t(bytes)) + std::string(kUnits[unit]);
+}
+
+}  // namespace
+
+std::vector<VolumeUsage> volume_usages(std::string_view metrics) {
+  std::map<std::pair<std::string, std::string>, VolumeUsage> found;
+  for (std::string_view line : split(metrics, '\n')) {
+    size_t open = line.find('{'), close = line.find("} ");
+    if (!line.starts_with(kVolumeMetric) || open == line.npos || close == line.npos || close < open) continue;
+    std::string_view labels = line.substr(open + 1, close - open - 1);
+    std::string ns = label_value(labels, "namespace"), claim = label_value(labels, "persistentvolumeclaim");
+    VolumeUsage& usage = found[{ns, claim}];
+    usage.ns = ns, usage.claim = claim;
+    std::string figure(line.substr(kVolumeMetric.size(), open - kVolumeMetric.size()));
+    usage.figures[figure] = std::strtod(std::string(line.substr(close + 2)).c_str(), nullptr);
+  }
+  std::vector<VolumeUsage> all;
+  for (auto& [key, usage] : found) all.push_back(std::move(usage));
+  return all;
+}
+
+std::string print_volume_usages(std::vector<VolumeUsage> usages, const VolumeTopOptions& options) {
+  auto figure = [](const VolumeUsage& usage, std::string_view name) {
+    auto found = usage.figures.find(name);
+    return found == usage.figures.end() ? 0.0 : found->second;
+  };
+  auto part = [&](const VolumeUsage& usage, std::string_view of, std::string_view whole) {
+    double all = figure(usage, whole);
+    return all > 0 ? std::to_string(int(figure(usage, of) / all * 100)) + "%" : std::string("<unknown>");
+  };
+  if (!options.sort_by.empty())
+    std::ranges::stable_sort(usages, std::greater(),
+                             [&](const VolumeUsage& usage) { return figure(usage, options.sort_by + "_bytes"); });
+  Columns columns;
+  std::vector<std::string> header{"NAME", "CAPACITY", "USED", "AVAILABLE", "USED(%)", "INODES(%)"};
+  if (options.all_namespaces) header.insert(header.begin(), "NAMESPACE");
+  if (options.headers) columns.add(header);
+  for (const VolumeUsage& usage : usages) {
+    std::vector<std::string> cells{usage.claim};
+    for (const char* name : {"capacity_bytes", "used_bytes", "available_bytes"}) cells.push_back(bytes_text(figure(usage, name)));
+    cells.push_back(part(usage, "used_bytes", "capacity_bytes"));
+    cells.push_back(part(usage, "inodes_used", "inodes"));
+    if (options.all_namespaces) cells.insert(cells.begin(), usage.ns);
+    columns.add(std::move(cells));
+  }
+  return columns.text();
+}
+
+namespace {
+
 struct TopFlags {
   std::string name, selector, field_selector, sort_by;
   bool no_headers = false, all_namespaces = false, containers = false, sum = false, show_capacity = false, protobuf = false;
@@ -174,6 +243,38 @@ Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
   return 0;
 }
 
+// Each node's agent tells of the volumes that its pods have.
+Result<int> run_volumes(Commands& commands, const TopFlags& flags) {
+  if (!flags.sort_by.empty() && flags.sort_by != "used" && flags.sort_by != "available" && flags.sort_by != "capacity")
+    return Error(Code::bad_request, "--sort-by accepts only used, available or capacity");
+  Session* session = TRY(commands.session());
+  json::value nodes = TRY(session->json({.path = session->path(schema::catalog().of(kNode), "")}));
+  std::vector<VolumeUsage> usages;
+  int status = 0;
+  for (const json::value& node : get_array(nodes, "items")) {
+    std::string name(get_string(node, "metadata.name"));
+    auto metrics = session->text({.path = session->path(schema::catalog().of(kNode), "", name, "proxy") + "/metrics"});
+    if (!metrics) {
+      std::fprintf(stderr, "error: node %s: %s\n", name.c_str(), metrics.error().text().c_str());
+      status = 1;
+      continue;
+    }
+    for (VolumeUsage& usage : volume_usages(*metrics)) usages.push_back(std::move(usage));
+  }
+  std::erase_if(usages, [&](const VolumeUsage& usage) {
+    return (!flags.all_namespaces && usage.ns != session->ns()) || (!flags.name.empty() && usage.claim != flags.name);
+  });
+  if (usages.empty() && status == 0) {
+    if (!flags.name.empty()) return Error(Code::not_found, "no pod that runs has a volume of the claim " + quoted(flags.name));
+    std::fputs(
+        flags.all_namespaces ? "No resources found\n" : ("No resources found in " + session->ns() + " namespace.\n").c_str(),
+        stderr);
+    return 0;
+  }
+  out(print_volume_usages(std::move(usages), {flags.all_namespaces, !flags.no_headers, flags.sort_by}));
+  return status;
+}
+
 void add_shared(Command command, TopFlags& flags) {
   command.add_option("-l,--selector", flags.selector, "label selector");
   command.add_option("--sort-by", flags.sort_by, "cpu or memory");
@@ -184,7 +285,7 @@ void add_shared(Command command, TopFlags& flags) {
 }  // namespace
 
 void add_top(Commands& commands) {
-  Command top = commands.add("top", "What nodes and pods use: cpu and memory");
+  Command top = commands.add("top", "What nodes and pods use: cpu and memory; how full volumes are");
   auto pod_flags = std::make_shared<TopFlags>();
   Command pods = commands.add("pods", "What pods use", top);
   pods.alias("pod").alias("po");
@@ -203,6 +304,15 @@ void add_top(Commands& commands) {
   add_shared(nodes, *node_flags);
   nodes.add_flag("--show-capacity", node_flags->show_capacity, "as a part of what nodes have, not of what pods may use");
   commands.on(nodes, [&commands, node_flags] { return run_nodes(commands, *node_flags); });
+
+  auto volume_flags = std::make_shared<TopFlags>();
+  Command volumes = commands.add("volumes", "How full the volumes of claims are that pods have", top);
+  volumes.alias("volume").alias("pvc");
+  volumes.add_option("name", volume_flags->name, "CLAIM");
+  volumes.add_flag("-A,--all-namespaces", volume_flags->all_namespaces, "in all namespaces");
+  volumes.add_option("--sort-by", volume_flags->sort_by, "used, available or capacity");
+  volumes.add_flag("--no-headers", volume_flags->no_headers, "rows only");
+  commands.on(volumes, [&commands, volume_flags] { return run_volumes(commands, *volume_flags); });
   commands.on(top, [top]() -> Result<int> { return out(top.help()), 0; });
 }
 

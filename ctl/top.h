@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure part of top: metrics.k8s.io's answers as kubectl's columns.
+// The pure part of top: metrics.k8s.io's answers as kubectl's columns, and what a node agent's /metrics say of volumes as ours.
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -35,5 +37,17 @@ std::vector<Usage> pod_usages(const json::value& metrics);  // one PodMetrics, o
 std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& options);
 // `metrics` and `nodes`: one, or a list. Nodes that are not measured are shown as unknown.
 std::string print_node_usages(const json::value& metrics, const json::value& nodes, const NodeTopOptions& options);
+
+// How full the volume of a claim is, by kubelet_volume_stats_*. What a node does not tell is not there.
+struct VolumeUsage {
+  std::string ns, claim;
+  std::map<std::string, double, std::less<>> figures;  // "capacity_bytes", "used_bytes", "available_bytes", "inodes_used", …
+};
+struct VolumeTopOptions {
+  bool all_namespaces = false, headers = true;
+  std::string sort_by;  // "", "used", "available", "capacity": most first
+};
+std::vector<VolumeUsage> volume_usages(std::string_view metrics);  // Prometheus' text format
+std::string print_volume_usages(std::vector<VolumeUsage> usages, const VolumeTopOptions& options);
 
 }  // namespace coracle::ctl

@@ -25,7 +25,7 @@ Facts healthy_machine() {
                 .available = Bytes(int64_t(50) << 30)};
   facts.disk.inodes = 1000, facts.disk.inodes_free = 900;
   facts.disk.sync_ms = {1, 2, 3};
-  facts.disk.measured = facts.disk.overlay = facts.disk.own_users = {Tried::works, ""};
+  facts.disk.measured = facts.disk.overlay = facts.disk.own_users = facts.disk.quotas = {Tried::works, ""};
   facts.clock = {.now = *parse_time("2026-05-01T10:00:00Z"),
                  .built = *parse_time("2026-01-01T00:00:00Z"),
                  .synchronised = true,
@@ -140,6 +140,11 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                  f.disk.own_users = {Tried::fails, "cannot be id-mapped"};
                },
                "own users", Level::warn, "cannot be id-mapped", "Linux 5.19"},
+           Row{"no project quotas",
+               [](Facts& f) {
+                 f.disk.quotas = {Tried::fails, "the file system does not count by projects"};
+               },
+               "volume sizes", Level::warn, "does not count by projects", "prjquota"},
            Row{"no overlay",
                [](Facts& f) {
                  f.disk.overlay = {Tried::fails, "Invalid argument"};
@@ -221,12 +226,12 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
 TEST(Doctor, says_what_it_could_not_look_at) {
   Facts facts = healthy_machine();
   facts.features[0].tried = {Tried::not_tried, "needs root"};
-  facts.disk.overlay = facts.disk.own_users = facts.disk.measured = {Tried::not_tried, "needs root"};
+  facts.disk.overlay = facts.disk.own_users = facts.disk.measured = facts.disk.quotas = {Tried::not_tried, "needs root"};
   facts.disk.sync_ms.clear();
   facts.firewall.rules_read = {Tried::not_tried, "needs root"};
   facts.daemon.ready = {Tried::not_tried, "no kubeconfig"};
   auto findings = examine(facts);
-  for (const char* check : {"features", "overlay", "own users", "disk speed", "firewall", "coracled"})
+  for (const char* check : {"features", "overlay", "own users", "volume sizes", "disk speed", "firewall", "coracled"})
     EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
   EXPECT_TRUE(healthy(findings));
 }

@@ -45,6 +45,25 @@ TEST(Top, shows_nodes_as_a_part_of_what_they_can_give) {
             "edge   500m   12%   256Mi   25%\n");
 }
 
+TEST(Top, shows_how_full_volumes_are) {
+  auto usages = volume_usages(
+      "# TYPE kubelet_volume_stats_used_bytes gauge\n"
+      "kubelet_volume_stats_capacity_bytes{namespace=\"default\",persistentvolumeclaim=\"data\"} 1073741824\n"
+      "kubelet_volume_stats_capacity_bytes{namespace=\"shop\",persistentvolumeclaim=\"big\"} 1.099511627776e+13\n"
+      "kubelet_volume_stats_used_bytes{namespace=\"default\",persistentvolumeclaim=\"data\"} 268435456\n"
+      "kubelet_volume_stats_available_bytes{namespace=\"default\",persistentvolumeclaim=\"data\"} 805306368\n"
+      "kubelet_volume_stats_inodes{namespace=\"default\",persistentvolumeclaim=\"data\"} 1000\n"
+      "kubelet_volume_stats_inodes_used{namespace=\"default\",persistentvolumeclaim=\"data\"} 30\n"
+      "workqueue_depth{name=\"x\"} 3\n");
+  EXPECT_EQ(print_volume_usages(usages, {}),
+            "NAME   CAPACITY   USED    AVAILABLE   USED(%)   INODES(%)\n"
+            "data   1024Mi     256Mi   768Mi       25%       3%\n"
+            "big    10Ti       0       0           0%        <unknown>\n");
+  EXPECT_EQ(print_volume_usages(usages, {true, false, "capacity"}),
+            "shop      big    10Ti     0       0       0%    <unknown>\n"
+            "default   data   1024Mi   256Mi   768Mi   25%   3%\n");
+}
+
 TEST(Top, one_pod_is_a_list_of_one) {
   EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods.at("items").at(1)), {.headers = false}), "db   3m   300Mi\n");
 }
