@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Volumes of claims on a disk of their own that counts by projects: sizes that hold, a disk that is not there at boot, a power cut.
+# TAP; skipped as a whole, with the reason, where there is no qemu.
+set -uo pipefail
+title="volumes in a virtual machine"
+. "$(dirname "$0")/machine.sh"
+
+diagnose() { on 60 'journalctl -u coracled --no-pager -n 40; coraclectl get pods,pvc,pv -o wide; coraclectl get events | tail -n 30; findmnt /srv/volumes; ls -la /srv/volumes' | sed 's/^/  | /'; }
+
+payload_of_build lib.sh storage.sh
+pack
+boot
+
+check "files are installed" 120 "$unpack"'. /root/lib.sh && coracled --version' || exit 1
+check "a disk for volumes; the node is ready" 300 'disk_of_volumes 400 && mkdir -p /etc/coracle && echo "volumeDirs: [$volumes]" >/etc/coracle/config.yaml && echo "/root/volumes.img $volumes ext4 loop,prjquota,noauto 0 0" >>/etc/fstab
+systemctl daemon-reload; systemd-tmpfiles --create coracle.conf; systemctl enable --quiet --now coracled && until_true 100 ready && rootfs /root/box && coraclectl image pack /root/box localhost/busybox:latest --cmd sh' || { diagnose; exit 1; }
+
+check "two claims, each with a pod" 180 'claim small 16Mi && claim other 16Mi && pod one small "sleep 1000000" && pod two other "sleep 1000000" && until_true 100 phase_is one Running && until_true 100 phase_is two Running' || { diagnose; exit 1; }
+check "nothing says that sizes are not held" 60 '! events_of small | grep SizeNotEnforced' || diagnose
+check "a pod that fills its volume gets no more than its size" 180 'got=$(fills one 64); echo "measured: $got of 16 MiB"; [ "$got" -ge 14 ] && [ "$got" -le 16 ]' || diagnose
+check "… and sees how large it is" 60 'in_pod one "/bin/busybox df -m /data" | grep -qw 16' || diagnose
+check "… which is nobody else's concern" 60 'is "$(fills two 8)" 8' || diagnose
+check "a claim that asks for more gets it while its pod runs" 120 'coraclectl patch pvc small --type=merge -p "{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"48Mi\"}}}}" && until_true 20 eval "[ \"\$(coraclectl get pvc small -o jsonpath={.status.capacity.storage})\" = 48Mi ]" && got=$(fills one 64) && echo "measured: $got of 48 MiB" && [ "$got" -ge 45 ] && [ "$got" -le 48 ]' || diagnose
+
+check "fifty claims come and go" 600 'for i in $(seq 50); do claim c$i 4Mi && pod p$i c$i "echo x >/data/x; sleep 1000000"; done >/dev/null && until_true 300 eval "[ \$(coraclectl get pods --no-headers | grep -cw Running) = 52 ]" && coraclectl delete pod $(seq -f p%g 50) >/dev/null && coraclectl delete pvc $(seq -f c%g 50) >/dev/null && until_true 60 eval "[ \$(ls -A $volumes | grep -cv -e lost+found -e .coracle) = 2 ]"' || diagnose
+check "… and leave no volume behind" 60 'is "$(coraclectl get pv --no-headers | wc -l)" 2' || diagnose
+
+check "a block device is a pod's device, and no other" 180 'block_claim && until_true 100 phase_is raw Running && in_pod raw "echo raw >/dev/disk && /bin/busybox sync" && sync && is "$(head -c 3 /root/block.img)" raw && ! in_pod one "/bin/busybox mknod /tmp/b b 7 0 && /bin/busybox head -c 1 /tmp/b" && coraclectl delete pod raw >/dev/null' || diagnose
+
+check "a program writes, the plug is pulled" 60 'in_pod two "echo kept >/data/kept; /bin/busybox sync"; place=$(coraclectl get pv -o "jsonpath={.items[0].spec.local.path}"); echo "$place" >/root/place; sync' || diagnose
+"$vm/vm.py" cut "$T"
+boot
+check "the machine is up again, without the volumes' disk" 300 'systemctl is-active coracled && until_true 100 ready && ! mountpoint -q $volumes' || diagnose
+check "the pods wait for it, and say so" 120 'until_true 60 eval "events_of two | grep -q \"does not exist\"" && is "$(of_pod two "{.status.containerStatuses[0].ready}")" false' || diagnose
+check "a new claim waits too" 120 'claim late 4Mi && pod three late "sleep 1000000" && until_true 60 eval "events_of late | grep -q mounted"; events_of late' || diagnose
+check "and nothing was written where the disk belongs" 60 'is "$(ls -A $volumes | wc -l)" 0' || diagnose
+check "with the disk all go on, and have what they had" 180 'disk_of_volumes && until_true 100 phase_is two Running && until_true 100 phase_is three Running && is "$(in_pod two "/bin/busybox cat /data/kept")" kept' || diagnose
+check "and the sizes hold still" 120 'until_true 60 phase_is one Running && got=$(fills one 64) && [ "$got" -le 48 ]' || diagnose
+echo "1..$n"
+[ "$failures" -eq 0 ]
