@@ -143,8 +143,9 @@ void PodSync::note_mount_failed(const Error& error) {
     entry_.mount_error_told = now;
   }
   const json::array& volumes = get_array(pod(), "spec.volumes");
-  bool on_host = std::any_of(volumes.begin(), volumes.end(),
-                             [](const json::value& volume) { return !get_string(volume, "hostPath.type").empty(); });
+  bool on_host = std::any_of(volumes.begin(), volumes.end(), [](const json::value& volume) {
+    return !get_string(volume, "hostPath.type").empty() || !volume::claim_name("", volume).empty();
+  });
   again_at(now + (on_host ? kHostPathRetry : kConfigErrorRetry));
   waits_ = true;
 }

@@ -159,7 +159,8 @@ Result<void> Provisioner::expand(const Object& claim, const Object& volume) {
                             {{"spec", {{"capacity", {{"storage", wanted.text()}}}}}}));
   }
   const json::value* shown = view::PersistentVolumeClaim(claim).status().capacity().if_contains("storage");
-  auto present = shown ? Quantity::from_json(*shown) : Result<Quantity>(Quantity());
+  if (!shown) return {};  // the binder has not written it yet
+  auto present = Quantity::from_json(*shown);
   if (!present || *present >= wanted) return {};
   TRY(seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge,
                           {{"status", {{"capacity", {{"storage", wanted.text()}}}}}}, {.subresource = "status"}));
@@ -188,6 +189,7 @@ Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
 // Reads the store instead of the caches, because the data is deleted for good.
 Result<bool> Provisioner::is_in_use(const Object& volume) {
   auto present = seams_.client.get(kPersistentVolume, volume.key());
+  if (!present && present.error().code() == Code::not_found) return true;  // the cache will show that it is gone
   if (!present) return present.take_error();
   view::PersistentVolume view(**present);
   bool is_over = view.status().phase() == "Released" || view.status().phase() == "Failed";

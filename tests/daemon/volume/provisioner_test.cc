@@ -178,6 +178,15 @@ TEST_F(ProvisionerTest, keeps_what_somebody_may_still_use) {
   EXPECT_TRUE(fs::exists(place + "/file")) << "the object goes, the data stays";
 }
 
+TEST_F(ProvisionerTest, leaves_the_status_of_a_new_claim_to_the_binder) {
+  put_claim();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data","annotations":{
+    "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"directory",
+    "volumeName":"pvc-uid-data","resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Pending"}})");
+  settle();
+  EXPECT_FALSE(find(client.find(kPersistentVolumeClaim, {"shop", "data"})->json(), "status.capacity"));
+}
+
 TEST_F(ProvisionerTest, grows_with_its_claim) {
   put_claim();
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},"spec":{"accessModes":
