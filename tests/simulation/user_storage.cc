@@ -67,8 +67,7 @@ void User::create_volume() {
 
 void User::create_pod_with_claim() {
   std::string app = name("x");
-  json::object pod = pod_template(app);
-  json::value body = std::move(pod);
+  json::value body = pod_template(app);
   make(body, "metadata.name") = app + "-" + std::to_string(dice_.between(0, 9));
   make(body, "spec.volumes") = json::array{{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", name("data")}}}}};
   create(kPod, std::move(body));
