@@ -108,7 +108,7 @@ const std::vector<Layer>& layers() {
       {"daemon/volume/local/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/project_quota.h", "store/object/", "store/schema/",
         "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/volume/"}},
-      {"daemon/volume/", {"runtime/base/", "store/object/", "store/schema/"}},
+      {"daemon/volume/", {"runtime/base/", "daemon/quota/", "store/object/", "store/schema/"}},
       {"daemon/order/", {"runtime/base/", "store/object/", "store/schema/", "daemon/informer/", "daemon/quota/disruption.h"}},
       {"daemon/admission/",
        {"runtime/base/", "store/object/", "store/schema/priority.h", "store/engine/", "daemon/quota/", "daemon/order/order.h"}},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DefaultIngressClass: an ingress that names no class gets the default one, where there is one.
 // Source: Kubernetes plugin/pkg/admission/network/defaultingressclass.
-#include "daemon/admission/default_class.h"
+#include "daemon/admission/plugin.h"
+#include "store/object/default_object.h"
 
 namespace coracle::admission {
 namespace {
@@ -17,7 +18,7 @@ class DefaultIngressClass : public Plugin {
     bool has_class =
         (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
     if (has_class) return {};
-    if (ObjectPtr found = default_class(world, kIngressClass, {"ingressclass.kubernetes.io/is-default-class"}))
+    if (ObjectPtr found = default_object(world.list(kIngressClass), kDefaultIngressClass))
       make(ingress, "spec.ingressClassName") = found->name();
     return {};
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DefaultStorageClass: a claim that names no class gets the default one, where there is one. A claim that names "" wants none.
 // Source: Kubernetes plugin/pkg/admission/storage/storageclass/setdefault.
-#include "daemon/admission/default_class.h"
+#include "daemon/admission/plugin.h"
+#include "store/object/default_object.h"
 
 namespace coracle::admission {
 namespace {
@@ -17,9 +18,7 @@ class DefaultStorageClass : public Plugin {
     bool has_class = (named && !named->is_null()) ||
                      get_object(claim, "metadata.annotations").contains("volume.beta.kubernetes.io/storage-class");
     if (has_class) return {};
-    ObjectPtr found =
-        default_class(world, kStorageClass,
-                      {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"});
+    ObjectPtr found = default_object(world.list(kStorageClass), kDefaultStorageClass);
     if (found) make(claim, "spec.storageClassName") = found->name();
     return {};
   }

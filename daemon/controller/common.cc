@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.h"
 #include "store/object/selector.h"
 
 namespace coracle::controller {
@@ -122,11 +123,6 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
   return claimed;
 }
 
-bool has_finalizer(const Object& object, std::string_view finalizer) {
-  const json::array& all = get_array(object.json(), "metadata.finalizers");
-  return std::find(all.begin(), all.end(), json::value(finalizer)) != all.end();
-}
-
 bool pod_finished(view::Pod pod) {
   std::string_view phase = pod.status().phase();
   return phase == "Succeeded" || phase == "Failed";
@@ -215,10 +211,8 @@ std::string name_hash(std::string_view text, int64_t collisions) {
   constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";  // no vowels, nothing that reads like another
   std::string hashed(text);
   if (collisions) hashed += std::to_string(collisions);
-  uint32_t hash = 2166136261u;  // FNV-1a
-  for (char byte : hashed) hash = (hash ^ uint8_t(byte)) * 16777619u;
   std::string name;
-  for (char digit : std::to_string(hash)) name += kAlphabet[size_t(uint8_t(digit)) % kAlphabet.size()];
+  for (char digit : std::to_string(fnv1a(hashed))) name += kAlphabet[size_t(uint8_t(digit)) % kAlphabet.size()];
   return name;
 }
 

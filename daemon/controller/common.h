@@ -15,6 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
+#include "store/object/finalizers.h"
 #include "store/object/share.h"
 #include "store/schema/views.h"
 
@@ -38,7 +39,6 @@ void index_by_node(Informer& pods);
 Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner, const json::value* selector,
                                      bool active_only, const std::function<bool(const Object&)>& belongs = {},
                                      std::string_view finalizer = {});
-bool has_finalizer(const Object& object, std::string_view finalizer);
 
 bool pod_finished(view::Pod pod);    // Succeeded or Failed
 bool pod_active(const Object& pod);  // neither finished nor being deleted

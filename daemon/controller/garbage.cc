@@ -40,14 +40,6 @@ OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& ow
   return plan;
 }
 
-json::value without_finalizer_patch(const Object& object, std::string_view finalizer) {
-  json::array kept;
-  for (const json::value& entry : get_array(object.json(), "metadata.finalizers"))
-    if (!entry.is_string() || entry.get_string() != finalizer) kept.push_back(entry);
-  return {{"metadata",
-           {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"finalizers", std::move(kept)}}}};
-}
-
 namespace {
 
 constexpr std::string_view kByOwner = "owner";

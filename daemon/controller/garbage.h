@@ -33,7 +33,4 @@ struct OwnedPlan {
 OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& owners, const std::vector<OwnerState>& states,
                      bool has_dependents);
 
-// The metadata.finalizers without one of them, as a merge patch that fails when the object has changed since.
-json::value without_finalizer_patch(const Object& object, std::string_view finalizer);
-
 }  // namespace coracle::controller

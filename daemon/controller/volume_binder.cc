@@ -10,6 +10,7 @@
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 #include "runtime/base/text.h"
+#include "store/object/default_object.h"
 #include "store/schema/views.h"
 
 namespace coracle::controller {
@@ -127,7 +128,7 @@ class VolumeBinder : public Controller {
     observed.volumes = volumes_.list();
     std::string storage_class = volume::class_of(*claim);
     if (!storage_class.empty()) observed.storage_class = classes_.get({"", storage_class});
-    else observed.default_class = volume::default_class(classes_.list());
+    else observed.default_class = default_object(classes_.list(), kDefaultStorageClass);
     if (nodes_.size() == 1) observed.only_node = nodes_.list().front()->name();
     return observed;
   }

@@ -165,9 +165,7 @@ std::optional<json::value> with_claim(const Object& volume, const Object& claim)
   bool named = spec.has_claim_ref();
   if (named && spec.claim_ref().uid() == claim.uid()) return std::nullopt;
   json::value body = volume.json();
-  object_at(body, "spec.claimRef") = {{"apiVersion", "v1"},      {"kind", "PersistentVolumeClaim"},
-                                      {"namespace", claim.ns()}, {"name", claim.name()},
-                                      {"uid", claim.uid()},      {"resourceVersion", std::to_string(claim.revision())}};
+  object_at(body, "spec")["claimRef"] = volume::claim_reference(claim);
   if (!named) object_at(body, "metadata.annotations")[volume::kBoundByController] = "yes";
   return body;
 }

@@ -73,12 +73,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
       walks_(kWalksAtOnce),
       clearing_(1) {
-  // Informers and runtime outlive the agent: what they tell after its end reaches nobody.
-  auto heard = [self = self_](auto&& hear) {
-    self->with([&](Agent* agent) {
-      if (agent) hear(*agent);
-    });
-  };
+  auto heard = while_alive();
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
   seams_.config_maps.on_change(
       [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_source(kConfigMap, change.any().key()); }); });
@@ -100,7 +95,7 @@ volume::StorageObjects Agent::storage() const {
           }};
 }
 
-std::vector<VolumeUse> Agent::volumes() const { return measure_volumes(table_, storage(), config_.host_root); }
+std::vector<VolumeUse> Agent::volumes() { return measure_volumes(table_.with_claims(), storage(), config_.host_root); }
 
 // Whether a PersistentVolume says that it lies there.
 bool Agent::holds_volumes(const std::string& root) const {
@@ -112,11 +107,7 @@ bool Agent::holds_volumes(const std::string& root) const {
 
 // Pods look again when their claim changes, or its volume.
 void Agent::hear_storage() {
-  auto heard = [self = self_](auto&& hear) {
-    self->with([&](Agent* agent) {
-      if (agent) hear(*agent);
-    });
-  };
+  auto heard = while_alive();
   seams_.claims->on_change([heard](const Informer::Change& change) {
     heard([&](Agent& agent) {
       agent.on_source(kPersistentVolumeClaim, change.any().key());

@@ -110,7 +110,7 @@ class Agent : public PodStreams, public NodeImages {
   void look_at_storage() { storage_limits_.look(); }  // every kStoragePeriod
   Probes& probes() { return probes_; }
   Metrics& metrics() { return metrics_; }  // what this machine and its pods use
-  std::vector<VolumeUse> volumes() const;  // how full those of claims are. Blocks for the disks
+  std::vector<VolumeUse> volumes();        // how full those of claims are. Blocks for the disks
 
  private:
   void on_pod(const Informer::Change& change);
@@ -141,6 +141,15 @@ class Agent : public PodStreams, public NodeImages {
   struct Followers {  // of logs, woken when their sandbox changes
     std::multimap<std::string, files::DirectoryWatch*> by_uid;
   };
+
+  // What informers and the runtime call on a change: `hear` on this agent, or nothing once it has ended, since they outlive it.
+  auto while_alive() {
+    return [self = self_](auto&& hear) {
+      self->with([&](Agent* agent) {
+        if (agent) hear(*agent);
+      });
+    };
+  }
 
   std::shared_ptr<Guarded<Agent*>> self_ = std::make_shared<Guarded<Agent*>>(this);  // null once it has ended
   AgentConfig config_;

@@ -30,13 +30,7 @@ void add_devices(const Fd& directory, const std::string& path, std::vector<oci::
       auto inside = sys::open_at(directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
       if (inside) add_devices(*inside, path + "/" + entry.name, found, depth + 1);
     } else if ((S_ISCHR(info->st_mode) || S_ISBLK(info->st_mode)) && entry.name != "console") {
-      found.push_back({.path = path + "/" + entry.name,
-                       .type = S_ISCHR(info->st_mode) ? "c" : "b",
-                       .major = major(info->st_rdev),
-                       .minor = minor(info->st_rdev),
-                       .file_mode = info->st_mode & 07777,
-                       .uid = info->st_uid,
-                       .gid = info->st_gid});
+      found.push_back(device(path + "/" + entry.name, *info));
     }
   }
 }
@@ -84,6 +78,16 @@ std::vector<std::string> list(const std::string& directory) {
   if (entries)
     for (auto& entry : *entries) names.push_back(std::move(entry.name));
   return names;
+}
+
+oci::Device device(std::string path, const struct stat& info) {
+  return {.path = std::move(path),
+          .type = S_ISCHR(info.st_mode) ? "c" : "b",
+          .major = major(info.st_rdev),
+          .minor = minor(info.st_rdev),
+          .file_mode = info.st_mode & 07777,
+          .uid = info.st_uid,
+          .gid = info.st_gid};
 }
 
 std::vector<oci::Device> devices(const std::string& directory) {

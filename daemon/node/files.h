@@ -3,6 +3,8 @@
 // output, listing the machine's devices. Source: inotify(7), poll(2).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -23,6 +25,8 @@ Result<void> set_mode(const std::string& path, unsigned mode);  // exactly, what
 Result<void> set_owner(const std::string& path, std::optional<uint32_t> uid, std::optional<uint32_t> gid);
 std::vector<std::string> list(const std::string& directory);  // names, sorted; none when there is no such directory
 
+// The device at `path` in a container, with number, mode and owners of the device file that `info` is about.
+oci::Device device(std::string path, const struct stat& info);
 // The machine's devices, for privileged containers.
 std::vector<oci::Device> devices(const std::string& directory = "/dev");
 

@@ -107,6 +107,15 @@ class PodTable {
     });
   }
 
+  // The pods that have volumes of claims, for a look at these: the others are not woken.
+  std::vector<ObjectPtr> with_claims() {
+    return pods_.with([](auto& pods) {
+      std::vector<ObjectPtr> list;
+      for (auto& [uid, pod] : pods)
+        if (pod.object && !references_of(pod).claims.empty()) list.push_back(pod.object->awake());
+      return list;
+    });
+  }
   // A pod that has not ended uses the claim.
   bool uses_claim(const Key& claim) {
     return pods_.with([&](auto& pods) {

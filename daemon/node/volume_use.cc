@@ -37,17 +37,16 @@ Result<VolumeUse> measure(const std::string& place) {
 
 }  // namespace
 
-std::vector<VolumeUse> measure_volumes(const PodTable& table, const volume::StorageObjects& storage,
+std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
                                        const std::string& host_root) {
   std::vector<VolumeUse> found;
   std::set<Key> seen;
-  for (const std::string& uid : table.uids()) {
-    auto pod = table.get(uid);
-    if (!pod || !pod->object || ends_by_itself(pod->object->json())) continue;
-    for (const json::value& volume : get_array(pod->object->json(), "spec.volumes")) {
-      Key claim{pod->object->ns(), volume::claim_name(pod->object->name(), volume)};
+  for (const ObjectPtr& pod : pods) {
+    if (ends_by_itself(pod->json())) continue;
+    for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
+      Key claim{pod->ns(), volume::claim_name(pod->name(), volume)};
       if (claim.name.empty() || !seen.insert(claim).second) continue;
-      auto backing = volume::backing_of(pod->object->json(), volume, storage);
+      auto backing = volume::backing_of(pod->json(), volume, storage);
       auto use = backing ? measure(place_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
       if (!use) continue;
       use->claim = claim, use->volume = backing->volume->name();

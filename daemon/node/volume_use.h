@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/node/pod_table.h"
+#include "daemon/node/pod.h"
 #include "daemon/volume/backing.h"
 #include "runtime/base/units.h"
 
@@ -19,8 +19,8 @@ struct VolumeUse {
   uint64_t inodes = 0, inodes_used = 0, inodes_free = 0;
 };
 
-// Of each claim once, sorted. What cannot be measured now is left out.
-std::vector<VolumeUse> measure_volumes(const PodTable& table, const volume::StorageObjects& storage,
+// Of each claim of these pods once, sorted. What cannot be measured now is left out.
+std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
                                        const std::string& host_root);
 
 }  // namespace coracle::node

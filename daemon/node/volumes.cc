@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <set>
@@ -545,14 +544,7 @@ Result<std::vector<VolumeDevice>> Volumes::devices(const json::value& pod, const
     struct stat info {};
     std::string path(get_string(*behind.spec, "local.path"));
     if (::stat(path.c_str(), &info) != 0) return Error::from_errno("look at " + path);
-    devices.push_back({{.path = container_path(get_string(wanted, "devicePath")),
-                        .type = "b",
-                        .major = major(info.st_rdev),
-                        .minor = minor(info.st_rdev),
-                        .file_mode = info.st_mode & 07777,
-                        .uid = info.st_uid,
-                        .gid = info.st_gid},
-                       behind.backing.read_only});
+    devices.push_back({files::device(container_path(get_string(wanted, "devicePath")), info), behind.backing.read_only});
   }
   return devices;
 }

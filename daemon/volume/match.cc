@@ -4,15 +4,12 @@
 
 #include <algorithm>
 
+#include "daemon/quota/usage.h"
 #include "store/object/selector.h"
 #include "store/schema/views.h"
 
 namespace coracle::volume {
 namespace {
-
-constexpr std::string_view kBetaClass = "volume.beta.kubernetes.io/storage-class";
-constexpr std::string_view kDefaultClass[] = {"storageclass.kubernetes.io/is-default-class",
-                                              "storageclass.beta.kubernetes.io/is-default-class"};
 
 Quantity amount(const json::object& amounts, std::string_view name) {
   const json::value* value = amounts.if_contains(name);
@@ -53,12 +50,7 @@ bool is_local_provisioner(std::string_view name) {
   return std::ranges::find(kLocalProvisioners, name) != std::end(kLocalProvisioners);
 }
 
-std::string class_of(const Object& object) {
-  if (const json::value* beta = get_object(object.json(), "metadata.annotations").if_contains(kBetaClass);
-      beta && beta->is_string())
-    return std::string(beta->get_string());
-  return std::string(get_string(object.json(), "spec.storageClassName"));
-}
+std::string class_of(const Object& object) { return quota::storage_class_of(object.json()); }
 
 Quantity capacity_of(const Object& volume) { return amount(view::PersistentVolume(volume).spec().capacity(), "storage"); }
 
@@ -75,14 +67,10 @@ bool waits_for_consumer(const Object* storage_class) {
   return storage_class && view::StorageClass(*storage_class).volume_binding_mode() == "WaitForFirstConsumer";
 }
 
-ObjectPtr default_class(const std::vector<ObjectPtr>& classes) {
-  ObjectPtr found;
-  for (const ObjectPtr& one : classes) {
-    bool marked = std::ranges::any_of(kDefaultClass, [&](std::string_view name) { return one->annotation(name) == "true"; });
-    auto made = [](const Object& object) { return get_string(object.json(), "metadata.creationTimestamp"); };
-    if (marked && (!found || made(*one) > made(*found))) found = one;
-  }
-  return found;
+json::value claim_reference(const Object& claim) {
+  return {{"apiVersion", "v1"},      {"kind", "PersistentVolumeClaim"},
+          {"namespace", claim.ns()}, {"name", claim.name()},
+          {"uid", claim.uid()},      {"resourceVersion", std::to_string(claim.revision())}};
 }
 
 bool is_reserved_for(const Object& volume, const Object& claim) {

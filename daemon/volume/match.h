@@ -37,9 +37,8 @@ Quantity request_of(const Object& claim);
 bool is_bound(const Object& claim);
 // The class has volumeBindingMode WaitForFirstConsumer. `storage_class` may be null.
 bool waits_for_consumer(const Object* storage_class);
-// The default class: the one with the annotation; of several the newest, then the first by name. Null when there is none.
-// `classes`: sorted by name.
-ObjectPtr default_class(const std::vector<ObjectPtr>& classes);
+// The claim as a volume's spec.claimRef.
+json::value claim_reference(const Object& claim);
 // The volume's claimRef names this claim, without a uid or with the claim's uid.
 bool is_reserved_for(const Object& volume, const Object& claim);
 

@@ -83,6 +83,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+uint32_t fnv1a(std::string_view bytes) {
+  uint32_t hash = 2166136261u;
+  for (char byte : bytes) hash = (hash ^ uint8_t(byte)) * 16777619u;
+  return hash;
+}
+
 std::string to_lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)

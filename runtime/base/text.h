@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace coracle {
 std::vector<std::string_view> split(std::string_view text, char separator);  // "a,,b" has three parts, "" has one
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view trim(std::string_view text);  // drops spaces, tabs, CR and LF at both ends
+uint32_t fnv1a(std::string_view bytes);        // a hash that is the same everywhere and for ever: the FNV-1a of 32 bits
 std::string to_lower(std::string_view text);   // ASCII
 
 // The whole of `text` as a decimal number, or nothing: no sign for unsigned types, no spaces, no trailing bytes.

@@ -274,12 +274,7 @@ class VolumeBinding : public Plugin {
             {&kPersistentVolumeClaim, claim.key(), {{"metadata", {{"annotations", {{volume::kSelectedNode, node.name}}}}}}});
         continue;
       }
-      json::value reference = {{"apiVersion", "v1"},
-                               {"kind", "PersistentVolumeClaim"},
-                               {"namespace", claim.ns()},
-                               {"name", claim.name()},
-                               {"uid", claim.uid()}};
-      json::value patch = {{"spec", {{"claimRef", std::move(reference)}}}};
+      json::value patch = {{"spec", {{"claimRef", volume::claim_reference(claim)}}}};
       if (!volume::is_reserved_for(*one.volume, claim))  // else a person chose the pair
         make(patch, "metadata.annotations") = {{volume::kBoundByController, "yes"}};
       writes.push_back({&kPersistentVolume, one.volume->key(), std::move(patch)});

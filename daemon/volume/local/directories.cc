@@ -19,12 +19,6 @@ constexpr size_t kClaimShownMax = 140;         // with the longest namespace, a 
 constexpr uint32_t kFirstNumber = 0x40000000;  // of projects: people count theirs from 1
 constexpr uint32_t kNumbers = 0x20000000;
 
-uint32_t number_for(std::string_view name) {
-  uint32_t hash = 2166136261u;  // FNV-1a
-  for (char byte : name) hash = (hash ^ uint8_t(byte)) * 16777619u;
-  return kFirstNumber + hash % kNumbers;
-}
-
 bool is_mount_point(const std::string& path) {
   auto at = sys::open_directory(path), above = sys::open_directory(path + "/..");
   if (!at || !above) return false;
@@ -119,7 +113,7 @@ Result<Directories::Made> DiskDirectories::limit(const Fd& directory, const std:
   auto number = sys::project_of(directory);
   if (!number) return Made{path, number.error().text()};
   if (*number < kFirstNumber) {
-    *number = number_for(path);
+    *number = kFirstNumber + fnv1a(path) % kNumbers;
     for (auto use = sys::project_use(directory, *number);; use = sys::project_use(directory, ++*number)) {
       if (!use && use.error().code() == Code::unsupported) return Made{path, use.error().text()};
       if (!use && use.error().code() != Code::not_found) return use.take_error();

@@ -7,6 +7,7 @@
 #include "daemon/volume/match.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "store/object/finalizers.h"
 #include "store/schema/views.h"
 
 namespace coracle::volume {
@@ -52,13 +53,7 @@ json::value volume_for(const Object& claim, const Object& storage_class, const s
       {"local", {{"path", path}}},
       {"nodeAffinity",
        {{"required", {{"nodeSelectorTerms", json::array{json::object{{"matchExpressions", json::array{std::move(here)}}}}}}}}},
-      {"claimRef",
-       {{"apiVersion", "v1"},
-        {"kind", "PersistentVolumeClaim"},
-        {"namespace", claim.ns()},
-        {"name", claim.name()},
-        {"uid", claim.uid()},
-        {"resourceVersion", std::to_string(claim.revision())}}},
+      {"claimRef", claim_reference(claim)},
   };
   return {{"apiVersion", "v1"},
           {"kind", "PersistentVolume"},
@@ -67,13 +62,6 @@ json::value volume_for(const Object& claim, const Object& storage_class, const s
             {"annotations", {{kProvisionedBy, of.provisioner()}}},
             {"finalizers", json::array{kFinalizer}}}},
           {"spec", std::move(spec)}};
-}
-
-std::vector<std::string> finalizers_of(const Object& volume) {
-  std::vector<std::string> names;
-  for (const json::value& one : get_array(volume.json(), "metadata.finalizers"))
-    if (one.is_string()) names.emplace_back(one.get_string());
-  return names;
 }
 
 }  // namespace
@@ -217,12 +205,8 @@ Result<void> Provisioner::finish_deletion(const Object& volume, bool with_data) 
     if (!aside) seams_.events.warning(volume, "VolumeFailedDelete", aside.error().text());
     TRY(std::move(aside));
   }
-  std::vector<std::string> left = finalizers_of(volume);
-  if (!std::erase(left, kFinalizer)) return {};
-  json::array names;
-  for (std::string& name : left) names.emplace_back(std::move(name));
-  json::value patch = {{"metadata", {{"finalizers", std::move(names)}, {"resourceVersion", std::to_string(volume.revision())}}}};
-  auto done = seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge, patch);
+  if (!has_finalizer(volume, kFinalizer)) return {};
+  auto done = seams_.client.patch(kPersistentVolume, volume.key(), PatchType::merge, without_finalizer_patch(volume, kFinalizer));
   if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("release " + volume.name());
   if (with_data) clear();
   return {};

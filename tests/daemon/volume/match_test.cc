@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/volume/backing.h"
+#include "store/object/default_object.h"
 
 namespace coracle::volume {
 namespace {
@@ -74,10 +75,11 @@ TEST(DefaultClass, is_the_newest_that_is_marked) {
                             name + R"(","creationTimestamp":")" + made + R"(","annotations":{)" + mark + "}}}")));
   };
   const std::string mark = R"("storageclass.kubernetes.io/is-default-class":"true")";
-  EXPECT_FALSE(default_class({storage_class("a", "2026-01-01T00:00:00Z", "")}));
+  EXPECT_FALSE(default_object({storage_class("a", "2026-01-01T00:00:00Z", "")}, kDefaultStorageClass));
   EXPECT_EQ(
-      default_class({storage_class("a", "2026-01-01T00:00:00Z", mark), storage_class("b", "2026-01-02T00:00:00Z", mark),
-                     storage_class("c", "2026-01-03T00:00:00Z", R"("storageclass.kubernetes.io/is-default-class":"false")")})
+      default_object({storage_class("a", "2026-01-01T00:00:00Z", mark), storage_class("b", "2026-01-02T00:00:00Z", mark),
+                      storage_class("c", "2026-01-03T00:00:00Z", R"("storageclass.kubernetes.io/is-default-class":"false")")},
+                     kDefaultStorageClass)
           ->name(),
       "b");
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finalizers of an object. Source: Kubernetes "Finalizers".
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "store/object/object.h"
+
+namespace coracle {
+
+inline bool has_finalizer(const Object& object, std::string_view finalizer) {
+  const json::array& all = get_array(object.json(), "metadata.finalizers");
+  return std::find(all.begin(), all.end(), json::value(finalizer)) != all.end();
+}
+
+// The merge patch that removes it from just this object, as it is now.
+inline json::value without_finalizer_patch(const Object& object, std::string_view finalizer) {
+  json::array kept;
+  for (const json::value& entry : get_array(object.json(), "metadata.finalizers"))
+    if (!entry.is_string() || entry.get_string() != finalizer) kept.push_back(entry);
+  return {{"metadata",
+           {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"finalizers", std::move(kept)}}}};
+}
+
+}  // namespace coracle
