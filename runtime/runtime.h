@@ -68,7 +68,7 @@ struct PullProgress {
 struct Removal {                   // what became of an image
   Image image;                     // as it was, or as it is left
   bool deleted = false;            // with its content; else it has other names
-  std::vector<std::string> users;  // containers that go on with it, "<sandbox>.<container>"
+  std::vector<std::string> users;  // who goes on with it: containers, "<sandbox>.<container>", and those who hold it (mount)
 };
 
 class ImageStore {
@@ -104,6 +104,14 @@ class ImageStore {
   // uid, gid and groups of "user[:group]" (names or numbers) by the image's own /etc/passwd and /etc/group, which are
   // read as hostile. Errors: invalid when a name is unknown or a number out of range.
   virtual Result<oci::User> resolve_user(const Image& image, std::string_view user) = 0;
+  // Mounts the files of an image that is here on a directory of the host: read-only, and nothing in it can be executed or is a
+  // device. Until release() nobody removes the image, over restarts too. `holder`: [a-zA-Z0-9][a-zA-Z0-9_.-]*, at most 200 long,
+  // the name of no container's snapshot; one that holds another image lets that go. `ids`: the owners are shown as these of the
+  // host's users and groups. Errors: not_found; unsupported, this kernel or file system cannot map ids; what the kernel said.
+  virtual Result<void> mount(const std::string& image_id, const std::string& holder, const std::string& directory,
+                             const std::vector<oci::IdMapping>& ids) = 0;
+  // Lets go of the image that mount() held, once the caller has unmounted it. Succeeds when there is none.
+  virtual Result<void> release(const std::string& holder) = 0;
 };
 
 // ---- sandboxes and containers ----

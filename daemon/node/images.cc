@@ -52,17 +52,19 @@ bool may_use(const ImageVerification& verification, std::string_view reference, 
 
 bool is_local_image(std::string_view reference) { return reference.starts_with("localhost/"); }
 
-PullPolicy pull_policy(const json::value& container) {
-  auto policy = get_string(container, "imagePullPolicy");
-  if (policy == "Never") return PullPolicy::never;
-  if (policy == "Always") return is_local_image(get_string(container, "image")) ? PullPolicy::never : PullPolicy::always;
-  std::string_view image = get_string(container, "image");
-  if (is_local_image(image)) return PullPolicy::never;
-  // Static pods have not been defaulted by the API.
-  std::string_view name = image.substr(image.rfind('/') + 1);
+PullPolicy pull_policy(std::string_view reference, std::string_view policy) {
+  if (policy == "Never" || is_local_image(reference)) return PullPolicy::never;
+  if (policy == "Always") return PullPolicy::always;
+  std::string_view name = reference.substr(reference.rfind('/') + 1);
   bool latest = name.find('@') == name.npos && (name.find(':') == name.npos || name.ends_with(":latest"));
   return policy.empty() && latest ? PullPolicy::always : PullPolicy::if_not_present;
 }
+
+PullPolicy pull_policy(const json::value& container) {
+  return pull_policy(get_string(container, "image"), get_string(container, "imagePullPolicy"));
+}
+
+std::string image_holder(const std::string& uid, std::string_view volume) { return uid + ".volume." + std::string(volume); }
 
 std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
   std::vector<runtime::Credentials> found;

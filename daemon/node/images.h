@@ -18,7 +18,11 @@ enum class PullPolicy : uint8_t { always, if_not_present, never };
 
 // Images of the registry "localhost" (without a port) exist on this machine only: they are never asked for elsewhere.
 bool is_local_image(std::string_view reference);
+// `policy`: "Always", "IfNotPresent", "Never"; "" by the tag, since static pods have no defaults of the API.
+PullPolicy pull_policy(std::string_view reference, std::string_view policy);
 PullPolicy pull_policy(const json::value& container);
+// Under which name a pod's volume holds its image in the runtime's store.
+std::string image_holder(const std::string& uid, std::string_view volume);
 
 // Whether a pod may use an image that is here without its registry being asked. `reference` as the pod writes it.
 bool may_use(const ImageVerification& verification, std::string_view reference, runtime::ImageAccess access);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a container: its image, its definition carried out on this machine, its files, and what is noted about the
-// attempt. What cannot be done yet leaves the reason that the pod's status shows. See pod_sync.h.
+// Starting a container: its definition carried out on this machine, its files, and what is noted about the attempt. What cannot
+// be done yet leaves the reason that the pod's status shows. Images: pod_images.cc. See pod_sync.h.
 #include <cerrno>
 
 #include "daemon/node/admit.h"
 #include "daemon/node/environment.h"
 #include "daemon/node/files.h"
-#include "daemon/node/images.h"
 #include "daemon/node/log_links.h"
 #include "daemon/node/network_files.h"
 #include "daemon/node/pod_sync.h"
@@ -22,11 +21,6 @@ namespace {
 constexpr int kLogsKept = 2;  // the running attempt's and the one's before
 constexpr Bytes kSharedMemory = 64_MiB;
 constexpr std::chrono::seconds kPostStartTimeout{3600};
-
-std::string seconds_text(std::chrono::milliseconds span) {
-  if (span < std::chrono::seconds(1)) return std::to_string(span.count()) + "ms";
-  return std::to_string(span.count() / 1000) + "." + std::to_string(span.count() % 1000) + "s";
-}
 
 std::string read_host_file(const AgentConfig& config, const char* path) {
   return sys::read_file(config.host_root + path, 1 << 20).value_or("");
@@ -49,7 +43,8 @@ Result<void> PodSync::start(const std::string& name) {
   if (!container || !record) return {};
   if (!record_.volumes_ready) TRY(prepare_volumes());
   auto image = image_for(*container, *record);
-  if (!image) return {};
+  bool volumes_shown = mount_images(*container, *record);  // what both have to pull comes at the same time
+  if (!image || !volumes_shown) return {};
   int attempt = record->attempt + 1;
   auto spec = container_spec(*container, *record, *image, attempt);
   if (!spec) {
@@ -65,130 +60,6 @@ Result<void> PodSync::start(const std::string& name) {
   else note_start_failed(*container, *record, attempt, started.error());
   remove_old_attempts(*record);
   return {};
-}
-
-// ---- image ----
-
-std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
-  const std::pair<std::string, std::string> wanting{uid_, record.name};
-  seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });  // before looking: none that comes is missed
-  auto image = find_image(container, record);
-  // It may run all the same, where the kernel knows an emulator.
-  if (image && !image->other_machine.empty())
-    event(true, "ImagePlatformMismatch",
-          "Container image " + coracle::quoted(get_string(*container.spec, "image")) + " is for " + image->platform +
-              ", this machine is " + image->other_machine,
-          &container);
-  if (image) seams_.wanting_images.with([&](WantingImages& all) { all.erase(wanting); });
-  return image;
-}
-
-std::optional<runtime::Image> PodSync::find_image(const ContainerRef& container, ContainerRecord& record) {
-  std::string reference(get_string(*container.spec, "image")), shown = coracle::quoted(reference);
-  Pull& pull = entry_.pulls[record.name];
-  int attempt = record.attempt + 1;
-  bool pulled = pull.done && pull.attempt == attempt;
-  PullPolicy policy = pull_policy(*container.spec);
-  if (pulled || policy != PullPolicy::always) {
-    auto found = seams_.runtime.images().find(reference);
-    if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just given it to this pod
-    if (found && may_use(seams_.config.image_verification, reference,
-                         seams_.runtime.images().access(*found, reference, pull_credentials()))) {
-      if (!pulled)
-        event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod",
-              &container);
-      return *std::move(found);
-    }
-    if (!found && found.error().code() == Code::invalid) {
-      config_error(container, record, "InvalidImageName",
-                   Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
-      return std::nullopt;
-    }
-    if (policy == PullPolicy::never) {
-      config_error(container, record, "ErrImageNeverPull",
-                   Error(Code::not_found, "Container image " + shown + " is not present with pull policy of Never"));
-      return std::nullopt;
-    }
-  }
-  if (pull.running) return std::nullopt;
-  auto credentials = pull_credentials();
-  if (credentials != pull.credentials) pull.back_off.reset();  // it may be welcome now
-  auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
-  if (wait && seams_.clock.steady() < *wait) {
-    if (seams_.clock.steady() < pull.failed_at + kPullErrorShown) {
-      again_at(pull.failed_at + kPullErrorShown);
-      return std::nullopt;
-    }
-    if (record.waiting_reason != "ImagePullBackOff") {
-      event(false, "BackOff", "Back-off pulling image " + shown, &container);
-      event(true, "Failed", "Error: ImagePullBackOff", &container);
-    }
-    wait_with(record, "ImagePullBackOff", "Back-off pulling image " + shown + ": " + pull.reason + ": " + pull.error);
-    again_at(*wait);
-    return std::nullopt;
-  }
-  begin_pull(container, reference, attempt);
-  return std::nullopt;
-}
-
-// Those of the pod. Which of them are missing is told when that changes.
-std::vector<runtime::Credentials> PodSync::pull_credentials() {
-  PullSecrets secrets = pull_secrets(pod(), lookup());
-  std::string missing = join(secrets.missing, ", ");
-  if (std::exchange(entry_.missing_pull_secrets, missing) != missing && !missing.empty())
-    event(true, "FailedToRetrieveImagePullSecret",
-          "Unable to retrieve some image pull secrets (" + missing + "); attempting to pull the image may not succeed.");
-  return std::move(secrets.credentials);
-}
-
-void PodSync::begin_pull(const ContainerRef& container, const std::string& reference, int attempt) {
-  Pull& pull = entry_.pulls[std::string(container.name)];
-  pull.attempt = attempt;
-  pull.running = true;
-  pull.done = false;
-  pull.credentials = pull_credentials();
-  event(false, "Pulling", "Pulling image " + coracle::quoted(reference), &container);
-  auto task = [&worker = worker_, uid = uid_, name = std::string(container.name), reference, attempt,
-               credentials = pull.credentials](std::stop_token stop) {
-    SteadyTime began = worker.seams_.clock.steady();
-    auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
-    auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
-    bool fine = image.ok();
-    worker.report(uid, [&](Reports& reports) {
-      reports.pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took});
-    });
-    if (fine) worker.seams_.images_changed();
-    worker.seams_.look_again(uid);
-  };
-  seams_.pulls(std::move(task));
-}
-
-void PodSync::take_pull(ContainerRecord& record, const PullDone& done) {
-  const ContainerRef* container = containers().find(record.name);
-  Pull& pull = entry_.pulls[record.name];
-  pull.running = false;
-  if (!container) return;
-  std::string shown = coracle::quoted(done.reference);
-  if (done.image) {
-    pull.done = true;
-    pull.image_id = done.image->id;
-    pull.error.clear();
-    pull.credentials.clear();
-    pull.back_off.reset();
-    record.waiting_reason.clear();
-    event(false, "Pulled",
-          "Successfully pulled image " + shown + " in " + seconds_text(done.took) + " (" + seconds_text(done.took) +
-              " including waiting). Image size: " + std::to_string(done.image->size.count) + " bytes.",
-          container);
-    return;
-  }
-  pull.reason = pull_error_reason(done.image.error());
-  pull.error = done.image.error().text();
-  pull.failed_at = seams_.clock.steady();
-  pull.back_off.next(pull.failed_at, pull.failed_at);
-  event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, container);
-  event(true, "Failed", "Error: " + pull.reason, container);
-  wait_with(record, pull.reason, pull.error);
 }
 
 // ---- definition ----

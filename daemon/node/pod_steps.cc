@@ -272,7 +272,7 @@ Result<void> PodSync::release() {
   }
   seams_.probes.forget_pod(uid_);
   if (record_.sandbox != SandboxFact::absent) TRY(remove_sandbox());
-  TRY(worker_.volumes_.remove(paths_));
+  TRY(worker_.volumes_.remove(paths_, uid_));
   worker_.ids_.give_back(uid_);
   record_.released = true;
   record_.network_known = false;

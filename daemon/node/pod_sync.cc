@@ -287,8 +287,8 @@ void PodSync::take_reports() {
       if (hook->second.state == HookState::failed)
         event(true, "FailedPreStopHook", "PreStopHook failed: " + hook->second.text, containers().find(container.name));
     }
-    if (auto pull = reports.pulls.find(container.name); pull != reports.pulls.end()) take_pull(container, pull->second);
   }
+  for (const auto& [name, pull] : reports.pulls) take_pull(name, pull);
   if (!reports.evicted.empty() && record_.verdict == Verdict::none && !deleting()) end_as_evicted(std::move(reports.evicted));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodSync: what one look at one pod needs, from reading through planning and doing to telling. Inside the worker only:
-// pod_sync.cc reads and tells, pod_steps.cc carries out the plan, pod_start.cc starts a container.
+// pod_sync.cc reads and tells, pod_steps.cc carries out the plan, pod_images.cc has the images, pod_start.cc starts a container.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/node/container_spec.h"
+#include "daemon/node/images.h"
 #include "daemon/node/worker.h"
 
 namespace coracle::node {
@@ -58,7 +59,7 @@ class PodSync {
   void note_lost(ContainerRecord& container, int exit_code, std::string reason, std::string message);
   std::string termination_message(const ContainerRecord& container, int exit_code) const;
   void take_reports();
-  void take_pull(ContainerRecord& container, const PullDone& pull);
+  void take_pull(const std::string& name, const PullDone& pull);
   void end_as_evicted(std::string why);
   void take_verdicts();
   void admit();
@@ -81,10 +82,22 @@ class PodSync {
   Result<std::optional<uint32_t>> first_id();
   Result<std::string> shared_memory();
   Result<void> start(const std::string& name);
+  struct ImageWanted {  // by a container: its own image, or that of a volume which it mounts
+    std::string pull;   // its name among the pod's pulls
+    std::string reference;
+    PullPolicy policy;
+    int attempt;                // for each it is pulled once
+    const ContainerRef* about;  // whom events are about; null: the pod
+  };
   std::optional<runtime::Image> image_for(const ContainerRef& container, ContainerRecord& record);
-  std::optional<runtime::Image> find_image(const ContainerRef& container, ContainerRecord& record);
+  // Mounts the images that are volumes of the container, as far as they are there. False: it waits, and its record says why.
+  bool mount_images(const ContainerRef& container, ContainerRecord& record);
+  Result<void> mount_image(const runtime::Image& image, const std::string& volume, const std::string& place);
+  std::optional<runtime::Image> find_image(const ImageWanted& wanted, const ContainerRef& container, ContainerRecord& record);
+  bool is_pulled(const ImageWanted& wanted) const;
+  std::optional<runtime::Image> look_for_image(const ImageWanted& wanted, const ContainerRef& container, ContainerRecord& record);
   std::vector<runtime::Credentials> pull_credentials();
-  void begin_pull(const ContainerRef& container, const std::string& reference, int attempt);
+  void begin_pull(const ImageWanted& wanted);
   Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record,
                                                 const runtime::Image& image, int attempt);
   Result<std::string> apparmor_profile(const json::value& container) const;

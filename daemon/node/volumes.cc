@@ -11,6 +11,7 @@
 
 #include "daemon/node/files.h"
 #include "daemon/node/id_ranges.h"
+#include "daemon/node/images.h"
 #include "daemon/node/resources.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
@@ -397,6 +398,8 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
       TRY(check_local(volume).wrap(setup_failed(name)));
       bool writes = !source.backing.read_only;
       if (begins && writes && !is_block(volume)) TRY(give_to_fs_group(pod, volume).wrap(setup_failed(name)));
+    } else if (find(volume, "image")) {
+      // Mounted when a container that mounts it starts: see pod_images.cc.
     } else if (is_payload_volume(volume)) {
       std::string directory = paths.memory_volume(name);
       auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
@@ -508,19 +511,20 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
       return Error(Code::invalid, "volume " + std::string(name) + " has volumeMode Block, but is specified in volumeMounts");
     Fd source = TRY(open_volume(*volume, name, paths).wrap("failed to prepare volume mount"));
     std::string sub_path = TRY(sub_path_of(mount, environment));
-    bool payload = is_payload_volume(*volume);
+    const bool payload = is_payload_volume(*volume), image = find(*volume, "image");
     if (!sub_path.empty()) {
       auto inside = sys::open_in(source, sub_path, O_PATH);
-      if (!inside && inside.error().code() == Code::not_found && !payload) inside = make_sub_path(source, sub_path);
+      if (!inside && inside.error().code() == Code::not_found && !payload && !image) inside = make_sub_path(source, sub_path);
       if (!inside)
         return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " +
                                         quoted(get_string(container, "name")));
       source = *std::move(inside);
     }
-    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only ||
+    bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || image ||
                      payload;  // what the node writes is not for the container to write
-    const bool id_mapped = has_own_users(pod) && !payload && !is_in_memory(*volume);  // those belong to its users already
-    const bool made_by_node = sub_path.empty() && !find(*volume, "hostPath");
+    const bool id_mapped =
+        has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those belong to its users already
+    const bool made_by_node = sub_path.empty() && !image && !find(*volume, "hostPath");
     mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
                       get_string(mount, "recursiveReadOnly") == "Enabled", std::string(get_string(mount, "mountPropagation")),
                       std::string(name), id_mapped, made_by_node});
@@ -558,11 +562,13 @@ Result<std::string> Volumes::read_file(const json::value& pod, const PodPaths& p
   return sys::read_file_in(directory, path, kEnvFileMax);
 }
 
-Result<void> Volumes::remove(const PodPaths& paths) const {
-  if (config_.mounts.unmount) {
-    for (const auto& name : files::list(paths.state + "/volumes")) TRY(config_.mounts.unmount(paths.volume(name)));
-    if (sys::exists(paths.state + "/shm")) TRY(config_.mounts.unmount(paths.state + "/shm"));
+Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) const {
+  auto unmount = [&](const std::string& path) { return config_.mounts.unmount ? config_.mounts.unmount(path) : Result<void>(); };
+  for (const auto& name : files::list(paths.state + "/volumes")) {
+    TRY(unmount(paths.volume(name)));
+    TRY(images_.release(image_holder(uid, name)));
   }
+  if (sys::exists(paths.state + "/shm")) TRY(unmount(paths.state + "/shm"));
   for (const auto& directory : {paths.memory, paths.state + "/volumes", paths.state + "/shm"})
     TRY(sys::remove_tree(directory).wrap("remove volumes"));
   return {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod's volumes: what they show (pure, volume_payload), and their directories on this machine (make, refresh, remove).
 //   volume + ConfigMaps, Secrets, pod, token ──volume_payload──▶ Payload ──write_payload──▶ directory ──mounts──▶ Fd
-// emptyDir lies in the pod's state directory (medium Memory and HugePages: a file system mounted there); configMap, secret,
+// emptyDir lies in the pod's state directory (medium Memory and HugePages: a file system mounted there), and so does an image
+// (mounted, pod_images.cc); configMap, secret,
 // downwardAPI and projected volumes in the pod's memory directory, so that secrets do not reach the disk and refreshing wears no
 // flash. Nothing about them is remembered: what is there is compared with what should be, also after a restart. Source:
 // Kubernetes core/v1 Volume, VolumeMount, projected volumes; kubelet's volume errors (texts).
@@ -47,8 +48,8 @@ struct VolumeResult {
 
 class Volumes {
  public:
-  Volumes(const AgentConfig& config, const Clock& clock, TokenSource tokens)
-      : config_(config), clock_(clock), tokens_(std::move(tokens)) {}
+  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, TokenSource tokens)
+      : config_(config), clock_(clock), images_(images), tokens_(std::move(tokens)) {}
 
   // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
   // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
@@ -71,8 +72,8 @@ class Volumes {
   Result<std::string> read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,
                                 const std::string& path) const;
 
-  // Unmounts and removes them all. The rest of the pod's directory stays.
-  Result<void> remove(const PodPaths& paths) const;
+  // Unmounts and removes them all, and lets go of their images. The rest of the pod's directory stays.
+  Result<void> remove(const PodPaths& paths, const std::string& uid) const;
 
  private:
   Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
@@ -83,6 +84,7 @@ class Volumes {
 
   const AgentConfig& config_;
   const Clock& clock_;
+  runtime::ImageStore& images_;
   TokenSource tokens_;
 };
 

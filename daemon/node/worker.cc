@@ -39,7 +39,7 @@ Result<std::string> request_token(Client& client, const json::value& pod, std::s
 
 PodWorker::PodWorker(WorkerSeams seams)
     : seams_(std::move(seams)),
-      volumes_(seams_.config, seams_.clock,
+      volumes_(seams_.config, seams_.clock, seams_.runtime.images(),
                [this](const json::value& pod, std::string_view audience, int64_t seconds) {
                  return request_token(seams_.client, pod, audience, seconds);
                }),

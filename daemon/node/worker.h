@@ -38,9 +38,10 @@ struct PullDone {
   std::chrono::milliseconds took;
 };
 
-// How far the image of a container's next attempt has come.
+// How far an image has come: that of a container's next attempt, or of a volume.
 struct Pull {
   int attempt = -1;  // it was asked for
+  int told = -1;     // the attempt for which events told that it is there
   bool running = false, done = false;
   std::string image_id;  // what came
   BackOff back_off;
@@ -52,11 +53,11 @@ struct Pull {
 // What other threads report about a pod until its next look.
 struct Reports {
   std::map<std::string, Hook> hooks;      // by "<container id> postStart" and "<container id> preStop"
-  std::map<std::string, PullDone> pulls;  // by container name
+  std::map<std::string, PullDone> pulls;  // by container, or "volume/" and the volume's name
   std::string evicted;                    // why the pod is to end; "" when it is not
 };
 
-// Containers that wait for an image to come: their pod's uid, and their name.
+// Who waits for an image to come: the pod's uid, and the name of the pull.
 using WantingImages = std::set<std::pair<std::string, std::string>>;
 
 struct WorkerSeams {
@@ -105,7 +106,7 @@ class PodWorker {
   struct Entry {
     PodRecord record;
     RestingPtr written;                                    // our newest status, until the informer has it too
-    std::map<std::string, Pull, std::less<>> pulls;        // by container
+    std::map<std::string, Pull, std::less<>> pulls;        // as in Reports
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false, weighed = false;

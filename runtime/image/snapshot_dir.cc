@@ -19,14 +19,18 @@ bool is_snapshot_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), good);
 }
 
-Result<std::map<std::string, std::string>> SnapshotDir::load() {
-  std::map<std::string, std::string> out;
+Result<SnapshotDir::Found> SnapshotDir::load() {
+  Found out;
   std::vector<sys::DirEntry> entries = TRY(sys::list(dir_));
   for (const auto& entry : entries) {
+    if (auto held = sys::read_link_at(dir_, entry.name)) {
+      out.holds[entry.name] = *held;
+      continue;
+    }
     Fd snapshot = TRY(sys::open_at(dir_, entry.name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
     auto image = sys::read_link_at(snapshot, "image");
     if (image) {
-      out[entry.name] = *image;
+      out.snapshots[entry.name] = *image;
     } else {
       TRY(sys::unless_read_only(sys::remove_tree(dir_, entry.name)));
     }
@@ -58,15 +62,26 @@ Result<Fd> SnapshotDir::mount(const std::string& name, const std::vector<std::st
   return sys::mount_overlay({lower, base + "/upper", base + "/work", trash_path_, id_map}).wrap("mount snapshot " + name);
 }
 
-Result<Fd> SnapshotDir::mount_read_only(const std::vector<std::string>& lower) const {
-  if (lower.size() == 1) return sys::mount_read_only(lower[0]);
-  return sys::mount_overlay({lower, "", "", trash_path_, nullptr}).wrap("mount image");
+Result<Fd> SnapshotDir::mount_read_only(const std::vector<std::string>& lower, const Fd* id_map) const {
+  if (lower.size() == 1) return id_map ? sys::clone_id_mapped(lower[0], *id_map) : sys::mount_read_only(lower[0]);
+  return sys::mount_overlay({lower, "", "", trash_path_, id_map}).wrap("mount image");
 }
 
 Result<Fd> SnapshotDir::writable(const std::string& name) const {
   if (!is_snapshot_name(name)) return Error(Code::not_found, "no snapshot " + name);
   Fd snapshot = TRY(sys::open_at(dir_, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
   return sys::open_at(snapshot, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+Result<void> SnapshotDir::hold(const std::string& holder, const std::string& image_id) {
+  TRY(release(holder));
+  return sys::symlink_at(image_id, dir_, holder).wrap("hold image");
+}
+
+Result<void> SnapshotDir::release(const std::string& holder) {
+  auto gone = sys::unlink_at(dir_, holder);
+  if (!gone && gone.error().code() != Code::not_found) return gone.take_error().wrap("release image");
+  return {};
 }
 
 Result<void> SnapshotDir::remove(const std::string& name) {

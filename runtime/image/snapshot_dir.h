@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots on the disk: snapshots/<name>/{upper,work} and the link `image`, made, mounted and deleted. What an image's
-// layers are, and that it stays while it is used, is the store's affair.
+// Snapshots on the disk: snapshots/<name>/{upper,work} and the link `image`, made, mounted and deleted; and who holds an image
+// without writing to it: the link snapshots/<holder>. What an image's layers are, and that it stays while it is used, is the
+// store's affair.
 #pragma once
 
 #include <atomic>
@@ -19,15 +20,20 @@ class SnapshotDir {
   SnapshotDir(const Fd& dir, std::string path, const Fd& trash, std::string trash_path)
       : dir_(dir), path_(std::move(path)), trash_(trash), trash_path_(std::move(trash_path)) {}
 
-  // Names and the image ids they stand on. Deletes what a crash left half-made.
-  Result<std::map<std::string, std::string>> load();
+  struct Found {
+    std::map<std::string, std::string> snapshots, holds;  // names and the image ids they stand on
+  };
+  // Deletes what a crash left half-made.
+  Result<Found> load();
   // `root_like`: the directory whose owner and mode the new root gets. `id_map`: see snapshot.h.
   Result<void> create(const std::string& name, const std::string& image_id, const std::string& root_like, const Fd* id_map);
   // `lower`: layer directories, topmost first.
   Result<Fd> mount(const std::string& name, const std::vector<std::string>& lower, const Fd* id_map) const;
-  Result<Fd> mount_read_only(const std::vector<std::string>& lower) const;
+  Result<Fd> mount_read_only(const std::vector<std::string>& lower, const Fd* id_map = nullptr) const;
   Result<Fd> writable(const std::string& name) const;
   Result<void> remove(const std::string& name);
+  Result<void> hold(const std::string& holder, const std::string& image_id);  // instead of what it held before
+  Result<void> release(const std::string& holder);                            // succeeds when there is none
 
  private:
   const Fd& dir_;

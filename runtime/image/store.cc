@@ -4,6 +4,8 @@
 // has just found to be there.
 #include "runtime/image/store.h"
 
+#include <linux/mount.h>
+
 #include <algorithm>
 #include <set>
 
@@ -20,6 +22,8 @@
 #include "runtime/image/worker.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
+#include "runtime/sys/mount.h"
+#include "runtime/sys/namespaces.h"
 
 namespace coracle::image {
 namespace {
@@ -38,11 +42,21 @@ struct Known {  // one image in memory
 struct State {
   std::vector<Known> images;
   std::map<std::string, std::string> snapshots;  // name → image id
+  std::map<std::string, std::string> holds;      // holder → image id
   std::multiset<Digest> pinned;                  // layers and configurations of pulls on their way
   std::map<std::pair<std::string, std::string>, oci::User> users;
 };
 
 using Written = std::vector<Record>;  // what images.json holds
+
+// Who uses an image: names of snapshots, and holders.
+std::vector<std::string> users_in(const State& state, std::string_view image_id) {
+  std::vector<std::string> users;
+  for (const auto* all : {&state.snapshots, &state.holds})
+    for (const auto& [user, image] : *all)
+      if (image == image_id) users.push_back(user);
+  return users;
+}
 
 void add_once(std::vector<std::string>& list, const std::string& text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
@@ -150,6 +164,9 @@ class DirStore final : public Store {
   Result<runtime::Image> tag(std::string_view reference, std::string_view name) override;
   Result<std::vector<runtime::Image>> prune(bool all) override;
   Result<oci::User> resolve_user(const runtime::Image& image, std::string_view user) override;
+  Result<void> mount(const std::string& image_id, const std::string& holder, const std::string& directory,
+                     const std::vector<oci::IdMapping>& ids) override;
+  Result<void> release(const std::string& holder) override;
   Snapshots& snapshots() override { return held_; }
 
  private:
@@ -178,6 +195,8 @@ class DirStore final : public Store {
   Result<void> commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed);
   Result<runtime::Removal> drop(Written& written, const Wanted& wanted, std::string_view text);
   std::vector<std::string> users_of(const std::string& image_id) const;
+  Result<void> hold(const std::string& image_id, const std::string& holder);
+  void sweep_unnamed(const std::string& image_id);
   // Takes out of the state and of `images` those that `is_unwanted` and that no container uses. Returns them.
   std::vector<Known> take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted);
   // Commits `images` without those.
@@ -241,8 +260,8 @@ PulledRecord DirStore::pulled_of(const Digest& id) const {
 
 Result<void> DirStore::load() {
   std::vector<Record> records = TRY(content_.read_index());
-  auto snapshots = TRY(snapshot_dir_.load().wrap("snapshots"));
-  state_.with([&](State& state) { state.snapshots = std::move(snapshots); });
+  SnapshotDir::Found found = TRY(snapshot_dir_.load().wrap("snapshots"));
+  state_.with([&](State& state) { state.snapshots = std::move(found.snapshots), state.holds = std::move(found.holds); });
   std::vector<Known> images;
   for (const Record& record : records) {
     auto text = content_.read_config(record.id);
@@ -360,21 +379,14 @@ Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
 }
 
 std::vector<std::string> DirStore::users_of(const std::string& image_id) const {
-  return state_.with([&](const State& state) {
-    std::vector<std::string> users;
-    for (const auto& [snapshot, image] : state.snapshots)
-      if (image == image_id) users.push_back(snapshot);
-    return users;
-  });
+  return state_.with([&](const State& state) { return users_in(state, image_id); });
 }
 
-// create() looks for the image under the lock that erases it.
+// create() and hold() look for the image under the lock that erases it.
 std::vector<Known> DirStore::take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted) {
   std::vector<Known> taken;
   state_.with([&](State& state) {
-    std::set<std::string> used;
-    for (const auto& [snapshot, image] : state.snapshots) used.insert(image);
-    auto goes = [&](const Known& known) { return !used.contains(known.image.id) && is_unwanted(known); };
+    auto goes = [&](const Known& known) { return is_unwanted(known) && users_in(state, known.image.id).empty(); };
     for (const Known& known : images)
       if (goes(known)) taken.push_back(known);
     std::erase_if(images, goes);
@@ -560,8 +572,7 @@ Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, 
 
   // The last name: from here on nobody new may use it. create() looks for the image under the lock that erases it.
   std::string user = state_.with([&](State& state) {
-    for (const auto& [snapshot, image] : state.snapshots)
-      if (image == before.image.id) return snapshot;
+    if (auto users = users_in(state, before.image.id); !users.empty()) return users.front();
     std::erase_if(state.images, [&](const Known& known) { return known.record.id == before.record.id; });
     return std::string();
   });
@@ -596,6 +607,62 @@ Result<oci::User> DirStore::resolve_user(const runtime::Image& image, std::strin
   return resolved;
 }
 
+// ---- holding it ----
+
+Result<void> DirStore::mount(const std::string& image_id, const std::string& holder, const std::string& directory,
+                             const std::vector<oci::IdMapping>& ids) {
+  if (!is_snapshot_name(holder)) return Error(Code::invalid, "no good holder of an image: " + coracle::quoted(holder));
+  Fd place = TRY(sys::open_directory(directory));
+  TRY(hold(image_id, holder));
+  std::vector<std::string> lower = TRY(lower_of(image_id));
+  std::optional<sys::OwnedNamespaces> users;
+  std::vector<sys::IdRange> ranges;
+  for (const oci::IdMapping& each : ids) ranges.push_back({each.container_id, each.host_id, each.size});
+  if (!ranges.empty()) users = TRY(sys::make_user_namespace(ranges, ranges, 0).wrap("map the owners of an image's files"));
+  Fd mounted = TRY(snapshot_dir_.mount_read_only(lower, users ? &users->user : nullptr));
+  constexpr uint64_t kOnlyData = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  TRY(sys::change_mount(mounted, {.set = kOnlyData}));
+  return sys::attach_mount(mounted, place);
+}
+
+Result<void> DirStore::hold(const std::string& image_id, const std::string& holder) {
+  std::string before;
+  TRY(state_.with([&](State& state) -> Result<void> {
+    auto is_it = [&](const Known& known) { return known.image.id == image_id; };
+    if (std::none_of(state.images.begin(), state.images.end(), is_it))
+      return Error(Code::not_found, "no image " + image_id + " here");
+    before = std::exchange(state.holds[holder], image_id);
+    return {};
+  }));
+  if (before == image_id) return {};
+  auto noted = snapshot_dir_.hold(holder, image_id);
+  if (!noted) state_.with([&](State& state) { state.holds.erase(holder); });
+  return noted;
+}
+
+Result<void> DirStore::release(const std::string& holder) {
+  auto held = state_.with([&](const State& state) {
+    auto found = state.holds.find(holder);
+    return found == state.holds.end() ? std::string() : found->second;
+  });
+  if (held.empty()) return {};
+  TRY(snapshot_dir_.release(holder));
+  state_.with([&](State& state) { state.holds.erase(holder); });
+  sweep_unnamed(held);
+  return {};
+}
+
+// Removes the image when its name went to a newer one while it was used, and nobody uses it any more.
+void DirStore::sweep_unnamed(const std::string& image_id) {
+  bool may_go = state_.with([&](const State& state) {
+    auto is_it = [&](const Known& known) { return known.image.id == image_id && has_lost_its_names(known); };
+    return std::any_of(state.images.begin(), state.images.end(), is_it);
+  });
+  if (!may_go) return;
+  auto swept = disk_.with([&](Written& written) { return sweep(written, known(), has_lost_its_names); });
+  if (!swept) log_warning("image", "an image without a name stays", {{"error", swept.error().text()}});
+}
+
 // ---- snapshots ----
 
 Result<void> DirStore::Held::create(const std::string& name, const std::string& image_id, const Fd* id_map) {
@@ -626,15 +693,8 @@ Result<Fd> DirStore::Held::mount(const std::string& name, const Fd* id_map) {
 Result<void> DirStore::Held::remove(const std::string& name) {
   if (!is_snapshot_name(name)) return Error(Code::invalid, "no good snapshot name: " + coracle::quoted(name));
   TRY(store.snapshot_dir_.remove(name));
-  bool may_go = store.state_.with([&](State& state) {
-    auto mine = state.snapshots.extract(name);
-    auto its = [&](const Known& known) { return !mine.empty() && known.image.id == mine.mapped() && has_lost_its_names(known); };
-    return std::any_of(state.images.begin(), state.images.end(), its);
-  });
-  if (!may_go) return {};
-  // The name went to a newer one while this container ran.
-  auto swept = store.disk_.with([&](Written& written) { return store.sweep(written, store.known(), has_lost_its_names); });
-  if (!swept) log_warning("image", "an image without a name stays", {{"error", swept.error().text()}});
+  auto mine = store.state_.with([&](State& state) { return state.snapshots.extract(name); });
+  if (!mine.empty()) store.sweep_unnamed(mine.mapped());
   return {};
 }
 

@@ -309,6 +309,12 @@ Result<struct stat> stat(const Fd& fd) {
   return about;
 }
 
+Result<bool> is_mount_point(const Fd& fd) {
+  struct statx about {};
+  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_INO, &about) < 0) return Error::from_errno("statx");
+  return (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 Result<struct stat> stat_at(const Fd& dir, const std::string& name) {
   struct stat about;
   if (::fstatat(dir.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) < 0) return Error::from_errno("stat " + name);

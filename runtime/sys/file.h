@@ -86,6 +86,8 @@ Result<std::vector<DirEntry>> list(const std::string& path);
 bool exists(const std::string& path);
 Result<struct stat> stat(const Fd& fd);
 Result<struct stat> stat_at(const Fd& dir, const std::string& name);  // does not follow a link
+// Whether it is the root of a mount, a bind mount's too. Source: statx(2), Linux 5.8.
+Result<bool> is_mount_point(const Fd& fd);
 Result<void> rename_at(const Fd& from_dir, const std::string& from, const Fd& to_dir, const std::string& to);
 Result<void> unlink(const std::string& path);
 Result<void> unlink_at(const Fd& dir, const std::string& name);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Real pulls from a real registry: by tag and digest, with a password, from a private one by a pull secret; cut off; import.
-# for: runtime/image daemon/node/images daemon/api/images ctl/image ctl/pack
+# for: runtime/image daemon/node/images daemon/node/pod_images daemon/api/images ctl/image ctl/pack
 . "$(dirname "$0")/lib.sh"
 command -v docker-registry >/dev/null && command -v skopeo >/dev/null && command -v htpasswd >/dev/null || skip_all "docker-registry, skopeo or htpasswd is missing"
 REGISTRY_PORT=5999
@@ -94,3 +94,51 @@ gzip -k "$T/app.tar"
 check "what was exported is taken in again" c image import "$T/export.tar"
 expect "… and runs" "it runs" c run exported --rm -i -q --restart=Never --image=localhost/imported:1 --command -- sh -c 'echo it runs'
 check "import compressed" c image import "$T/app.tar.gz" --name localhost/zipped:1
+
+echo "# an image as a volume"
+mkdir -p "$T/site/pages"
+echo hello >"$T/site/pages/index.html"
+printf '#!/bin/sh\necho ran\n' >"$T/site/tool"; chmod 755 "$T/site/tool"
+c image pack "$T/site" localhost/site:1 --output "$T/site.tar" >/dev/null
+check "data are packed and pushed" in_ns skopeo copy -q --dest-tls-verify=false "oci-archive:$T/site.tar" docker://127.0.0.1:5999/site:1
+k apply -f - >/dev/null <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: reader}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: main, image: "127.0.0.1:5999/app:1", command: [sleep, "1000"], volumeMounts: [{name: site, mountPath: /site}]}
+  - {name: side, image: "127.0.0.1:5999/app:1", command: [sleep, "1000"], volumeMounts: [{name: site, mountPath: /pages, subPath: pages}]}
+  volumes: [{name: site, image: {reference: "127.0.0.1:5999/site:1"}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: astray}
+spec:
+  containers: [{name: main, image: "127.0.0.1:5999/app:1", command: [sleep, "1000"], volumeMounts: [{name: site, mountPath: /site, subPath: nowhere}]}]
+  volumes: [{name: site, image: {reference: "127.0.0.1:5999/site:1"}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: without}
+spec:
+  containers: [{name: main, image: "127.0.0.1:5999/app:1", command: [sleep, "1000"], volumeMounts: [{name: site, mountPath: /site}]}]
+  volumes: [{name: site, image: {reference: "127.0.0.1:5999/site:none"}}]
+Y
+check "a pod starts with it" until_true 30 k exec reader -c main -- true
+expect "reads it" hello k exec reader -c main -- cat /site/pages/index.html
+expect "and a part of it elsewhere" hello k exec reader -c side -- cat /pages/index.html
+expect_fail "cannot write to it" 'Read-only file system' k exec reader -c main -- touch /site/new
+expect_fail "nor execute what is in it" 'Permission denied|permission denied' k exec reader -c main -- /site/tool
+expect_match "its pull is an event of the pod" 'Successfully pulled image "127.0.0.1:5999/site:1"' k describe pod reader
+check "a path that is not in the image is told" until_true 20 eval "k describe pod astray | grep -q 'failed to prepare subPath for volumeMount \"site\" of container \"main\"'"
+check "an image that cannot be pulled too" until_true 20 eval "k get pod without | grep -qE 'ErrImagePull|ImagePullBackOff'"
+expect_fail "it is not removed while the pod has it" 'in use' c image remove 127.0.0.1:5999/site:1
+kill_daemon; start_daemon
+check "after a SIGKILL the pod still reads it" until_true 10 eval '[ "$(k exec reader -c main -- cat /site/pages/index.html)" = hello ]'
+check "a container that starts again has it" eval 'k exec reader -c main -- kill 1; until_true 20 eval "[ \"\$(k exec reader -c main -- cat /site/pages/index.html 2>/dev/null)\" = hello ]"'
+uid=$(k get pod reader -o 'jsonpath={.metadata.uid}')
+check "the pods are deleted" k delete pod reader astray without --wait=true
+expect "nothing stays mounted" 0 grep -c "$uid" /proc/self/mountinfo
+check "and the image may go" c image remove 127.0.0.1:5999/site:1

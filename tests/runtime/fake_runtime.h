@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
@@ -134,6 +135,25 @@ class FakeImageStore : public ImageStore {
     }
     return Error(Code::not_found, "no image " + coracle::quoted(reference));
   }
+  // Mounts nothing: the directory gets a file "of" with the image's id.
+  Result<void> mount(const std::string& image_id, const std::string& holder, const std::string& directory,
+                     const std::vector<oci::IdMapping>&) override {
+    std::lock_guard lock(mutex_);
+    bool is_here = std::any_of(present_.begin(), present_.end(), [&](const auto& each) { return each.second.id == image_id; });
+    if (!is_here) return Error(Code::not_found, "no image " + image_id);
+    std::ofstream(directory + "/of") << image_id;
+    held_[holder] = image_id;
+    return {};
+  }
+  Result<void> release(const std::string& holder) override {
+    std::lock_guard lock(mutex_);
+    held_.erase(holder);
+    return {};
+  }
+  std::map<std::string, std::string> held() const {  // image ids by holder
+    std::lock_guard lock(mutex_);
+    return held_;
+  }
   Result<oci::User> resolve_user(const Image&, std::string_view user) override {
     std::lock_guard lock(mutex_);
     oci::User out;
@@ -182,6 +202,7 @@ class FakeImageStore : public ImageStore {
   std::vector<Error> pull_errors_;
   std::map<std::string, std::set<std::string>> pulled_for_;  // by image id: the sources of credentials; others are preloaded
   std::map<std::string, uint32_t> users_;
+  std::map<std::string, std::string> held_;
   std::vector<Credentials> last_credentials_;
   int pulls_ = 0;
 };

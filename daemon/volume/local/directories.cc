@@ -20,10 +20,8 @@ constexpr uint32_t kFirstNumber = 0x40000000;  // of projects: people count thei
 constexpr uint32_t kNumbers = 0x20000000;
 
 bool is_mount_point(const std::string& path) {
-  auto at = sys::open_directory(path), above = sys::open_directory(path + "/..");
-  if (!at || !above) return false;
-  auto about = sys::stat(*at), about_above = sys::stat(*above);
-  return about && about_above && (about->st_dev != about_above->st_dev || about->st_ino == about_above->st_ino);
+  auto directory = sys::open_directory(path);
+  return directory && sys::is_mount_point(*directory).value_or(false);
 }
 
 // The innermost place of fstab(5) that the directory lies in, where nothing is mounted there; "" otherwise.

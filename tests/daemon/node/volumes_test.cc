@@ -114,6 +114,96 @@ TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
       events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no volumes of the kind \"nfs\""));
 }
 
+class ImageVolumesTest : public VolumesTest {
+ protected:
+  static std::string image(const std::string& reference, const std::string& more = "") {
+    return R"("image":{"reference":")" + reference + "\"" + more + "}";
+  }
+};
+
+TEST_F(ImageVolumesTest, an_image_is_pulled_and_mounted_to_be_read) {
+  std::string id = runtime_.images_fake().add("registry.example/models:3", {}, false);
+  boot();
+  put_pod(pod_with(image("registry.example/models:3"), R"(,"mountPropagation":"None")"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has("Pulling image \"registry.example/models:3\""));
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state(), "Running");
+  EXPECT_TRUE(events_.has("Successfully pulled image \"registry.example/models:3\""));
+  EXPECT_EQ(shown("a-0", "/v", "/of"), id);
+  for (const auto& mount : spec_of("a-0")->spec.mounts) EXPECT_TRUE(mount.destination != "/v" || mount.options.back() == "ro");
+  EXPECT_EQ(runtime_.images_fake().held().at(uid() + ".volume.v"), id);
+}
+
+TEST_F(ImageVolumesTest, the_image_is_let_go_with_the_pod) {
+  runtime_.images_fake().add("registry.example/models:3");
+  boot();
+  put_pod(pod_with(image("registry.example/models:3")));
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(runtime_.images_fake().held().size(), 1u);
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}));
+  settle();
+  advance(seconds(60));
+  EXPECT_EQ(runtime_.images_fake().held().size(), 0u);
+}
+
+TEST_F(ImageVolumesTest, only_who_mounts_it_waits_for_it) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]},
+      {"name":"b","image":"web:1"}],"volumes":[{"name":"v",)" +
+          image("registry.example/nothing:1") + "}]");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a"), "Waiting ErrImagePull");
+  EXPECT_EQ(state("b"), "Running");
+  advance(seconds(2));
+  EXPECT_EQ(state("a"), "Waiting ImagePullBackOff");
+  EXPECT_FALSE(pulls_.run_one());
+  std::string id = runtime_.images_fake().add("registry.example/nothing:1", {}, false);
+  advance(seconds(8));
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a"), "Running");
+  EXPECT_EQ(shown("a-0", "/v", "/of"), id);
+}
+
+TEST_F(ImageVolumesTest, the_pull_policy_decides) {
+  boot();
+  put_pod(pod_with(image("registry.example/models:3", R"(,"pullPolicy":"Never")")), "never");
+  EXPECT_EQ(state("a", "never"), "Waiting ErrImageNeverPull");
+  runtime_.images_fake().add("registry.example/models:3");
+  put_pod(pod_with(image("registry.example/models:3", R"(,"pullPolicy":"Always")")), "always");
+  EXPECT_EQ(state("a", "always"), "Waiting ContainerCreating");
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state("a", "always"), "Running");
+  put_pod(pod_with(image("not an image")), "invalid");
+  EXPECT_EQ(state("a", "invalid"), "Waiting InvalidImageName");
+}
+
+TEST_F(ImageVolumesTest, what_is_in_the_image_can_be_mounted_alone) {
+  std::string id = runtime_.images_fake().add("registry.example/models:3");
+  boot();
+  put_pod(pod_with(image("registry.example/models:3"), R"(,"subPath":"of")"));
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(shown("a-0", "/v", ""), id);
+  put_pod(pod_with(image("registry.example/models:3"), R"(,"subPath":"missing")"), "other");
+  EXPECT_EQ(state("a", "other"), "Waiting CreateContainerConfigError");
+  EXPECT_TRUE(events_.has("failed to prepare subPath for volumeMount \"v\" of container \"a\""));
+  EXPECT_FALSE(std::filesystem::exists(config_.state_dir + "/" + uid("other") + "/volumes/v/missing"));
+}
+
+TEST_F(ImageVolumesTest, a_private_image_is_pulled_by_the_pods_secrets) {
+  runtime_.images_fake().protect(runtime_.images_fake().add("registry.example/models:3"));
+  boot();
+  put_pod(pod_with(image("registry.example/models:3")));
+  EXPECT_EQ(state(), "Waiting ContainerCreating") << "its registry is asked";
+  ASSERT_TRUE(pulls_.run_one());
+  settle();
+  EXPECT_EQ(state(), "Running");
+}
+
 class ClaimsTest : public VolumesTest {
  protected:
   void put_claim(const std::string& volume, const std::string& more = "") {
@@ -444,14 +534,15 @@ TEST_F(VolumesTest, what_comes_to_be_on_the_host_is_found_within_two_seconds_and
 TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   int asked = 0;
   int64_t start = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
-  Volumes volumes(config_, clock_, [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
-    EXPECT_EQ(audience, "vault");
-    int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
-    return "e30." +
-           base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) + R"(,"exp":)" +
-                            std::to_string(now + span) + "}") +
-           ".x";
-  });
+  Volumes volumes(config_, clock_, runtime_.images(),
+                  [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
+                    EXPECT_EQ(audience, "vault");
+                    int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
+                    return "e30." +
+                           base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) +
+                                            R"(,"exp":)" + std::to_string(now + span) + "}") +
+                           ".x";
+                  });
   json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" +
                                 std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
     "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"token","audience":"vault","expirationSeconds":1000}}]}}]}})");

@@ -19,6 +19,7 @@
 #include "runtime/image/manifest.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
+#include "runtime/sys/namespaces.h"
 #include "runtime/sys/overlay.h"
 #include "tests/runtime/image/builder.h"
 
@@ -369,6 +370,81 @@ TEST_F(StoreTest, keeps_what_is_in_use) {
   ASSERT_TRUE(store_->snapshots().remove("pod-1").ok());
   ASSERT_TRUE(store_->snapshots().remove("pod-1").ok()) << "again is no error";
   EXPECT_TRUE(store_->remove(id).ok());
+}
+
+class MountedImage : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    if (IsSkipped()) return;
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      GTEST_SKIP() << "may not mount here";
+    fs::create_directory(place_);
+  }
+  void TearDown() override { ::umount2(place_.c_str(), MNT_DETACH); }
+  const std::string place_ = dir_.path() + "/place";
+};
+
+TEST_F(MountedImage, can_be_read_and_nothing_else) {
+  const TestImage with_program = {{{make_tar({{"run", 'f', "#!/bin/sh\n", 0755}})}, {make_tar({{"more", 'f', "m"}})}}};
+  for (const TestImage& image : {two_layers(), with_program, TestImage{{{make_tar({{"one", 'f', "1", 0755}})}}}}) {
+    std::string id = import(archive_of(oci_layout(image, "localhost/x:1")))->front().id;
+    auto mounted = store_->mount(id, "pod.volume.x", place_, {});
+    ASSERT_TRUE(mounted.ok()) << mounted.error().text();
+    EXPECT_EQ(tree_of(place_), look(store_->snapshots().mount_image(id)));
+    EXPECT_TRUE(MUST(sys::is_mount_point(MUST(sys::open_directory(place_)))));
+    for (const auto& entry : fs::directory_iterator(place_)) {
+      if (!entry.is_regular_file()) continue;
+      EXPECT_NE(::access(entry.path().c_str(), X_OK), 0) << entry.path();
+      EXPECT_NE(::access(entry.path().c_str(), W_OK), 0) << entry.path();
+    }
+    ASSERT_EQ(::umount2(place_.c_str(), 0), 0);
+    EXPECT_FALSE(MUST(sys::is_mount_point(MUST(sys::open_directory(place_)))));
+  }
+}
+
+TEST_F(MountedImage, is_held_until_it_is_released) {
+  std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  ASSERT_TRUE(store_->mount(id, "pod.volume.x", place_, {}).ok());
+  EXPECT_EQ(store_->remove(id).error().code(), Code::conflict);
+  EXPECT_TRUE(MUST(store_->prune(true)).empty());
+  EXPECT_EQ(*store_->snapshots().list(), std::vector<std::string>()) << "no container's";
+  open();
+  EXPECT_EQ(store_->remove(id).error().code(), Code::conflict) << "after a restart too";
+  ASSERT_EQ(::umount2(place_.c_str(), 0), 0);
+  ASSERT_TRUE(store_->release("pod.volume.x").ok());
+  EXPECT_TRUE(store_->release("pod.volume.x").ok()) << "again is no error";
+  EXPECT_TRUE(store_->remove(id).ok());
+  EXPECT_EQ(store_->mount(id, "pod.volume.x", place_, {}).error().code(), Code::not_found);
+  EXPECT_EQ(store_->mount(id, "../x", place_, {}).error().code(), Code::invalid);
+}
+
+TEST_F(MountedImage, goes_when_it_is_released_and_has_lost_its_name) {
+  std::string before = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  ASSERT_TRUE(store_->mount(before, "pod.volume.x", place_, {}).ok());
+  ASSERT_TRUE(import(archive_of(oci_layout({{{make_tar({{"new", 'f', "n"}})}}}, "localhost/x:1"))).ok());
+  EXPECT_EQ(store_->list().size(), 2u);
+  EXPECT_EQ(tree_of(place_), kTwoLayersTree);
+  ASSERT_EQ(::umount2(place_.c_str(), 0), 0);
+  ASSERT_TRUE(store_->release("pod.volume.x").ok());
+  EXPECT_EQ(store_->list().size(), 1u);
+}
+
+TEST_F(MountedImage, shows_owners_as_other_ids) {
+  if (!sys::make_user_namespace({{0, 100000, 65536}}, {{0, 100000, 65536}}, 0)) GTEST_SKIP() << "no user namespaces here";
+  for (const TestImage& image : {two_layers(), TestImage{{{make_tar({{"one", 'f', "1"}})}}}}) {
+    std::string id = import(archive_of(oci_layout(image, "localhost/x:1")))->front().id;
+    auto mounted = store_->mount(id, "pod.volume.x", place_, {{0, 100000, 65536}});
+    if (!mounted && mounted.error().code() == Code::unsupported) GTEST_SKIP() << mounted.error().text();
+    ASSERT_TRUE(mounted.ok()) << mounted.error().text();
+    for (const auto& entry : fs::directory_iterator(place_)) {
+      struct stat info {};
+      ASSERT_EQ(::lstat(entry.path().c_str(), &info), 0);
+      EXPECT_GE(info.st_uid, 100000u) << entry.path();
+      EXPECT_GE(info.st_gid, 100000u) << entry.path();
+    }
+    ASSERT_EQ(::umount2(place_.c_str(), 0), 0);
+  }
 }
 
 TEST_F(StoreTest, snapshots_are_written_apart) {

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The images that a pod's containers wait for: their own, and those that they mount as volumes. Found, or pulled with back-off;
+// what cannot be had leaves the reason that the pod's status shows. See pod_sync.h.
+#include "daemon/node/images.h"
+#include "daemon/node/pod_sync.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::node {
+
+namespace {
+
+constexpr std::string_view kOfVolume = "volume/";  // no container's name has a slash
+
+std::string seconds_text(std::chrono::milliseconds span) {
+  if (span < std::chrono::seconds(1)) return std::to_string(span.count()) + "ms";
+  return std::to_string(span.count() / 1000) + "." + std::to_string(span.count() % 1000) + "s";
+}
+
+bool shows_pull(std::string_view waiting_reason) {
+  return waiting_reason == "ErrImagePull" || waiting_reason == "ImagePullBackOff" || waiting_reason == "InvalidImageName";
+}
+
+bool mounts_volume(const json::value& container, std::string_view volume) {
+  const json::array& mounts = get_array(container, "volumeMounts");
+  return std::any_of(mounts.begin(), mounts.end(), [&](const auto& mount) { return get_string(mount, "name") == volume; });
+}
+
+}  // namespace
+
+std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, ContainerRecord& record) {
+  ImageWanted wanted{record.name, std::string(get_string(*container.spec, "image")), pull_policy(*container.spec),
+                     record.attempt + 1, &container};
+  return find_image(wanted, container, record);
+}
+
+// An image that is mounted stays what it is for the pod's life, whatever its name means later.
+bool PodSync::mount_images(const ContainerRef& container, ContainerRecord& record) {
+  bool all = true;
+  for (const auto& volume : get_array(pod(), "spec.volumes")) {
+    const json::value* source = find(volume, "image");
+    std::string name(get_string(volume, "name")), place = paths_.volume(name);
+    if (!source || !mounts_volume(*container.spec, name)) continue;
+    auto there = sys::open_directory(place);
+    if (there && sys::is_mount_point(*there).value_or(false)) continue;
+    std::string reference(get_string(*source, "reference"));
+    ImageWanted wanted{std::string(kOfVolume) + name, reference, pull_policy(reference, get_string(*source, "pullPolicy")), 0,
+                       nullptr};
+    auto image = find_image(wanted, container, record);
+    if (!image) {
+      all = false;
+      continue;
+    }
+    auto mounted = mount_image(*image, name, place);
+    if (mounted) continue;
+    config_error(container, record, "CreateContainerError",
+                 mounted.take_error().wrap("failed to mount the image of volume " + coracle::quoted(name)));
+    return false;
+  }
+  return all;
+}
+
+Result<void> PodSync::mount_image(const runtime::Image& image, const std::string& volume, const std::string& place) {
+  TRY(sys::make_directories(place, 0755));
+  std::vector<oci::IdMapping> ids;
+  auto first = TRY(first_id());
+  if (first) ids = {{0, *first, kPodIds}};
+  return seams_.runtime.images().mount(image.id, image_holder(uid_, volume), place, ids);
+}
+
+std::optional<runtime::Image> PodSync::find_image(const ImageWanted& wanted, const ContainerRef& container,
+                                                  ContainerRecord& record) {
+  const std::pair<std::string, std::string> wanting{uid_, wanted.pull};
+  seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });  // before looking: none that comes is missed
+  auto image = look_for_image(wanted, container, record);
+  if (!image) return std::nullopt;
+  seams_.wanting_images.with([&](WantingImages& all) { all.erase(wanting); });
+  Pull& pull = entry_.pulls[wanted.pull];
+  if (std::exchange(pull.told, wanted.attempt) == wanted.attempt) return image;
+  const std::string shown = coracle::quoted(wanted.reference);
+  if (!is_pulled(wanted))
+    event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod",
+          wanted.about);
+  // It may run all the same, where the kernel knows an emulator.
+  if (wanted.about && !image->other_machine.empty())
+    event(true, "ImagePlatformMismatch",
+          "Container image " + shown + " is for " + image->platform + ", this machine is " + image->other_machine, wanted.about);
+  return image;
+}
+
+bool PodSync::is_pulled(const ImageWanted& wanted) const {
+  const Pull& pull = entry_.pulls[wanted.pull];
+  return pull.done && pull.attempt == wanted.attempt;
+}
+
+std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted, const ContainerRef& container,
+                                                      ContainerRecord& record) {
+  const std::string &reference = wanted.reference, shown = coracle::quoted(reference);
+  Pull& pull = entry_.pulls[wanted.pull];
+  const bool pulled = is_pulled(wanted);
+  if (pulled || wanted.policy != PullPolicy::always) {
+    auto found = seams_.runtime.images().find(reference);
+    if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just given it to this pod
+    if (found && may_use(seams_.config.image_verification, reference,
+                         seams_.runtime.images().access(*found, reference, pull_credentials())))
+      return *std::move(found);
+    if (!found && found.error().code() == Code::invalid) {
+      config_error(container, record, "InvalidImageName",
+                   Error(Code::invalid, "Failed to apply default image tag " + shown + ": " + found.error().text()));
+      return std::nullopt;
+    }
+    if (wanted.policy == PullPolicy::never) {
+      config_error(container, record, "ErrImageNeverPull",
+                   Error(Code::not_found, "Container image " + shown + " is not present with pull policy of Never"));
+      return std::nullopt;
+    }
+  }
+  if (pull.running) return std::nullopt;
+  auto credentials = pull_credentials();
+  if (credentials != pull.credentials) pull.back_off.reset();  // it may be welcome now
+  auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
+  if (!wait || seams_.clock.steady() >= *wait) {
+    begin_pull(wanted);
+    return std::nullopt;
+  }
+  if (seams_.clock.steady() < pull.failed_at + kPullErrorShown) {
+    wait_with(record, pull.reason, pull.error);
+    again_at(pull.failed_at + kPullErrorShown);
+    return std::nullopt;
+  }
+  if (record.waiting_reason != "ImagePullBackOff") {
+    event(false, "BackOff", "Back-off pulling image " + shown, wanted.about);
+    event(true, "Failed", "Error: ImagePullBackOff", wanted.about);
+  }
+  wait_with(record, "ImagePullBackOff", "Back-off pulling image " + shown + ": " + pull.reason + ": " + pull.error);
+  again_at(*wait);
+  return std::nullopt;
+}
+
+// Those of the pod. Which of them are missing is told when that changes.
+std::vector<runtime::Credentials> PodSync::pull_credentials() {
+  PullSecrets secrets = pull_secrets(pod(), lookup());
+  std::string missing = join(secrets.missing, ", ");
+  if (std::exchange(entry_.missing_pull_secrets, missing) != missing && !missing.empty())
+    event(true, "FailedToRetrieveImagePullSecret",
+          "Unable to retrieve some image pull secrets (" + missing + "); attempting to pull the image may not succeed.");
+  return std::move(secrets.credentials);
+}
+
+void PodSync::begin_pull(const ImageWanted& wanted) {
+  Pull& pull = entry_.pulls[wanted.pull];
+  pull.attempt = wanted.attempt;
+  pull.running = true;
+  pull.done = false;
+  pull.credentials = pull_credentials();
+  event(false, "Pulling", "Pulling image " + coracle::quoted(wanted.reference), wanted.about);
+  auto task = [&worker = worker_, uid = uid_, name = wanted.pull, reference = wanted.reference, attempt = wanted.attempt,
+               credentials = pull.credentials](std::stop_token stop) {
+    SteadyTime began = worker.seams_.clock.steady();
+    auto image = worker.seams_.runtime.images().pull(reference, credentials, nullptr, stop);
+    auto took = std::chrono::duration_cast<std::chrono::milliseconds>(worker.seams_.clock.steady() - began);
+    bool fine = image.ok();
+    worker.report(uid, [&](Reports& reports) {
+      reports.pulls.insert_or_assign(name, PullDone{reference, attempt, std::move(image), took});
+    });
+    if (fine) worker.seams_.images_changed();
+    worker.seams_.look_again(uid);
+  };
+  seams_.pulls(std::move(task));
+}
+
+void PodSync::take_pull(const std::string& name, const PullDone& done) {
+  Pull& pull = entry_.pulls[name];
+  pull.running = false;
+  const bool of_volume = name.starts_with(kOfVolume);
+  const ContainerRef* container = of_volume ? nullptr : containers().find(name);
+  if (!container && !of_volume) return;
+  std::string shown = coracle::quoted(done.reference);
+  if (!done.image) {
+    pull.reason = pull_error_reason(done.image.error());
+    pull.error = done.image.error().text();
+    pull.failed_at = seams_.clock.steady();
+    pull.back_off.next(pull.failed_at, pull.failed_at);
+    event(true, "Failed", "Failed to pull image " + shown + ": " + pull.error, container);
+    event(true, "Failed", "Error: " + pull.reason, container);
+  } else {
+    pull.done = true;
+    pull.image_id = done.image->id;
+    pull.error.clear();
+    pull.credentials.clear();
+    pull.back_off.reset();
+    event(false, "Pulled",
+          "Successfully pulled image " + shown + " in " + seconds_text(done.took) + " (" + seconds_text(done.took) +
+              " including waiting). Image size: " + std::to_string(done.image->size.count) + " bytes.",
+          container);
+  }
+  for (const auto& each : containers().all()) {
+    ContainerRecord* record = record_.find(each.name);
+    bool waits = record && !record->running &&
+                 (of_volume ? mounts_volume(*each.spec, std::string_view(name).substr(kOfVolume.size())) : each.name == name);
+    if (!waits) continue;
+    if (!done.image) wait_with(*record, pull.reason, pull.error);
+    else if (!of_volume || shows_pull(record->waiting_reason)) record->waiting_reason.clear();
+  }
+}
+
+}  // namespace coracle::node
