@@ -114,6 +114,32 @@ class ImageStore {
   virtual Result<void> release(const std::string& holder) = 0;
 };
 
+// ---- directory trees ----
+
+struct TreeCount {
+  int64_t entries = 0;
+  Bytes bytes;  // of files, as long as they are
+};
+using TreeProgress = std::function<void(const TreeCount& done)>;
+
+// Trees of files that containers have shaped, as archives and copied. Each call has a confined process of its own, which sees
+// nothing but the descriptors. What is kept of every entry: type, mode, owners, time of change, attributes (user.*, file
+// capabilities, POSIX access lists), hard links, and the holes of files. Sockets are left out, and what is mounted in the tree.
+class Trees {
+ public:
+  virtual ~Trees() = default;
+  // Writes what `directory` holds as a tar stream (pax), compressed by zstd, to `archive` (a pipe will do). Blocks. `progress`
+  // may be null. Errors: conflict, a file shrank while it was read; cancelled; errno's.
+  virtual Result<TreeCount> write(const Fd& directory, const Fd& archive, const TreeProgress& progress, std::stop_token stop) = 0;
+  // The reverse, into an empty directory, which is half full after an error; else all is on the disk. Takes what the archives of
+  // images may be packed with, too. Blocks. Errors: invalid for what is no archive, or leads out of the directory; cancelled;
+  // errno's (ENOSPC, EDQUOT).
+  virtual Result<TreeCount> read(const Fd& archive, const Fd& directory, const TreeProgress& progress, std::stop_token stop) = 0;
+  // Copies a tree into an empty directory, which is half full after an error; else all is on the disk. Shares the blocks of files
+  // where the file system can. Blocks. Errors as above.
+  virtual Result<TreeCount> copy(const Fd& from, const Fd& to, const TreeProgress& progress, std::stop_token stop) = 0;
+};
+
 // ---- sandboxes and containers ----
 
 constexpr int kSandboxContainersMax = 512;  // containers of one sandbox, ended ones that were not removed included
@@ -216,6 +242,7 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
   virtual ImageStore& images() = 0;
+  virtual Trees& trees() = 0;
   virtual Enforcement enforcement() const = 0;
   // What all pods together may hold of memory, as it is set now. Nothing: no bound, or none that is enforced.
   virtual std::optional<Bytes> memory_bound() const = 0;

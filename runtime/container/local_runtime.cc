@@ -31,7 +31,7 @@ Error no_sandbox(const std::string& id) { return Error(Code::not_found, "no sand
 }  // namespace
 
 Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, std::unique_ptr<ImageStore> images,
-                                                         image::Snapshots* snapshots) {
+                                                         image::Snapshots* snapshots, std::unique_ptr<Trees> trees) {
   sys::raise_open_files();  // two connections and a pidfd per sandbox
   TRY(sys::make_directories(config.state_dir, 0700).wrap("runtime state"));
   TRY(sys::make_directories(config.run_dir, 0700).wrap("run directory"));
@@ -53,6 +53,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
               std::make_unique<DevicePrograms>()};
   std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(house)));
   out->images_ = std::move(images);
+  out->trees_ = std::move(trees);
   out->lock_ = std::move(lock);
   out->epoll_ = TRY(sys::make_epoll());
   out->stop_ = TRY(sys::make_eventfd());

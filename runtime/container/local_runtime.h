@@ -17,13 +17,14 @@ namespace coracle::runtime {
 
 class LocalRuntime : public Runtime {
  public:
-  // `images` and `snapshots` may be null: then only containers with a root path run. Errors: conflict when another
-  // process has the same state open; else with the step named.
+  // `images` and `snapshots` may be null: then only containers with a root path run. So may `trees`, when nobody asks for them.
+  // Errors: conflict when another process has the same state open; else with the step named.
   static Result<std::unique_ptr<LocalRuntime>> open(const Config& config, std::unique_ptr<ImageStore> images,
-                                                    image::Snapshots* snapshots);
+                                                    image::Snapshots* snapshots, std::unique_ptr<Trees> trees);
   ~LocalRuntime() override;
 
   ImageStore& images() override { return *images_; }
+  Trees& trees() override { return *trees_; }
   Enforcement enforcement() const override { return house_.cgroups.enforcement(); }
   std::optional<Bytes> memory_bound() const override { return house_.cgroups.memory_bound(); }
   void on_change(std::function<void(const std::string&)> notify) override;
@@ -66,6 +67,7 @@ class LocalRuntime : public Runtime {
 
   House house_;
   std::unique_ptr<ImageStore> images_;
+  std::unique_ptr<Trees> trees_;
   Fd lock_, epoll_, stop_;
   Guarded<All> all_;
   Guarded<std::shared_ptr<const std::function<void(const std::string&)>>> notify_;

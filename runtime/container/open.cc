@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/container/local_runtime.h"
 #include "runtime/image/store.h"
+#include "runtime/image/trees.h"
 #include "runtime/runtime.h"
 
 namespace coracle::runtime {
@@ -16,7 +17,8 @@ Result<std::unique_ptr<Runtime>> open(const Config& config) {
   options.worker_program = config.image_program;
   auto store = TRY(image::make_store(options).wrap("image store"));
   image::Snapshots& snapshots = store->snapshots();
-  auto runtime = TRY(LocalRuntime::open(config, std::move(store), &snapshots));
+  auto trees = image::make_trees(config.image_program, options.state_dir);
+  auto runtime = TRY(LocalRuntime::open(config, std::move(store), &snapshots, std::move(trees)));
   runtime->drop_stray_snapshots();
   return std::unique_ptr<Runtime>(std::move(runtime));
 }

@@ -2,6 +2,9 @@
 // See job.h.
 #include "runtime/image/job.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "runtime/sys/file.h"
 
 namespace coracle::image {
@@ -9,6 +12,9 @@ namespace {
 
 constexpr size_t kMessageMax = 16 << 20;
 constexpr size_t kPiece = 64 << 10;
+constexpr std::string_view kKinds[] = {"pull", "import", "export", "unpack", "writeTree", "readTree", "copyTree"};  // as JobKind
+
+std::string_view kind_text(JobKind kind) { return kKinds[size_t(kind)]; }
 
 json::array array_of(const std::vector<std::string>& from) { return json::array(from.begin(), from.end()); }
 
@@ -44,15 +50,13 @@ Result<void> outcome_of(const json::value& message) {
 }  // namespace
 
 json::object Job::to_json() const {
-  json::object out{{"store", store},
+  json::object out{{"kind", kind_text(kind)},
+                   {"store", store},
                    {"staging", staging},
                    {"architecture", platform.architecture},
                    {"os", platform.os},
                    {"variant", platform.variant},
                    {"name", name},
-                   {"import", import},
-                   {"write", write},
-                   {"unpack", unpack},
                    {"insecureRegistries", array_of(insecure_registries)},
                    {"retryDelayMs", retry_delay.count()}};
   json::array& what = out["images"].emplace_array();
@@ -67,17 +71,17 @@ json::object Job::to_json() const {
 Result<Job> Job::from_json(const json::value& from) {
   auto text = [&](std::string_view key) { return std::string(get_string(from, key)); };
   Job job;
+  auto kind = std::ranges::find(kKinds, get_string(from, "kind"));
+  if (kind == std::end(kKinds)) return Error(Code::invalid, "a job of an unknown kind");
+  job.kind = JobKind(kind - std::begin(kKinds));
   job.store = text("store");
   job.staging = text("staging");
   job.platform = {text("architecture"), text("os"), text("variant")};
   job.name = text("name");
-  job.import = get_bool(from, "import");
-  job.write = get_bool(from, "write");
   for (const json::value& each : get_array(from, "images")) {
     Record record = TRY(record_from(each));
     job.images.push_back(std::move(record));
   }
-  job.unpack = get_bool(from, "unpack");
   job.insecure_registries = get_strings(from, "insecureRegistries");
   job.retry_delay = std::chrono::milliseconds(get_int(from, "retryDelayMs"));
   for (const json::value& each : get_array(from, "credentials")) job.credentials.push_back(credentials_of(each));
@@ -108,17 +112,17 @@ Result<std::optional<json::value>> Wire::receive() {
   return std::optional<json::value>(std::move(message));
 }
 
-Result<void> Wire::send_file(const Fd* file) {
+Result<void> Wire::send_files(const std::vector<const Fd*>& files) {
   const std::byte carrier{};
-  const int number = file ? file->get() : -1;
-  return sys::send_message(socket_, {&carrier, 1}, std::span(&number, file ? 1 : 0));
+  std::vector<int> numbers;
+  for (const Fd* file : files) numbers.push_back(file->get());
+  return sys::send_message(socket_, {&carrier, 1}, numbers);
 }
 
-Result<std::optional<Fd>> Wire::receive_file() {
+Result<std::vector<Fd>> Wire::receive_files() {
   std::byte carrier;
   sys::Message got = TRY(sys::receive_message(socket_, {&carrier, 1}));
-  if (got.fds.empty()) return std::optional<Fd>();
-  return std::optional<Fd>(std::move(got.fds[0]));
+  return std::vector<Fd>(std::make_move_iterator(got.fds.begin()), std::make_move_iterator(got.fds.end()));
 }
 
 json::object pin_message(const Digest& id, const std::vector<Digest>& chain) {
@@ -141,6 +145,12 @@ json::object progress_message(const runtime::PullProgress& progress) {
             {"layersTotal", progress.layers_total}}}};
 }
 
+json::object counted_message(const runtime::TreeCount& count) {
+  return {{"counted", {{"entries", count.entries}, {"bytes", count.bytes.count}}}};
+}
+
+bool wants_leave(const json::value& message) { return find(message, "pin") || find(message, "add"); }
+
 json::object outcome_message(const Result<void>& outcome) {
   if (outcome) return {{"outcome", {{"ok", true}}}};
   return {{"outcome", {{"code", int64_t(outcome.error().code())}, {"text", outcome.error().text()}}}};
@@ -150,11 +160,11 @@ Result<std::optional<Result<void>>> hear(const json::value& message, const JobEv
   std::optional<Result<void>> outcome;
   if (const json::value* said = find(message, "outcome")) {
     outcome = outcome_of(*said);
-  } else if (const json::value* image = find(message, "add")) {
+  } else if (const json::value* image = find(message, "add"); image && events.add) {
     Record record = TRY(record_from(*image));
     int64_t used = get_int(message, "used", -1);
     TRY(events.add(record, used < 0 ? std::nullopt : std::optional(size_t(used))));
-  } else if (find(message, "pin")) {
+  } else if (find(message, "pin") && events.pin) {
     Digest id = TRY(Digest::parse(get_string(message, "pin")));
     std::vector<Digest> chain = TRY(digests_of(message, "layers"));
     TRY(events.pin(id, chain));
@@ -162,6 +172,8 @@ Result<std::optional<Result<void>>> hear(const json::value& message, const JobEv
     runtime::PullProgress progress{Bytes(get_int(*at, "done")), Bytes(get_int(*at, "total")), int(get_int(*at, "layersDone")),
                                    int(get_int(*at, "layersTotal"))};
     if (events.progress) events.progress(progress);
+  } else if (const json::value* count = find(message, "counted")) {
+    if (events.counted) events.counted({get_int(*count, "entries"), Bytes(get_int(*count, "bytes"))});
   } else {
     return Error(Code::internal, "coracle-image said something else");
   }

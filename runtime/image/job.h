@@ -4,7 +4,7 @@
 // confined, for as long as it takes, and then its memory is the machine's again. A pull has two: one speaks to registries, the
 // other one has no network and unpacks what the first one hands it (fetch/remote_unpacker.h).
 //
-//   store                                    coracle-image (one process per import or export, two per pull)
+//   store                                    coracle-image (two processes for a pull, one for any other job)
 //     job, archive ──────────────────────────▶ confine itself ▸ manifest ▸ configuration
 //     nothing of this is collected ◀── pin ─── which image, which layers
 //              └──────────────────────── go ─▶ download ▸ verify ▸ unpack ▸ keep
@@ -17,6 +17,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -32,15 +33,23 @@
 
 namespace coracle::image {
 
+enum class JobKind : uint8_t {
+  pull,        // from a registry                                            descriptors: the process that unpacks
+  import,      // the images in an archive                                   the archive
+  export_,     // `images` into an archive                                   the archive
+  unpack,      // the layers of a pull, for the process that downloads       that process
+  write_tree,  // runtime::Trees::write                                      the directory, the archive
+  read_tree,   // runtime::Trees::read                                       the archive, the directory
+  copy_tree,   // runtime::Trees::copy                                       both directories
+};
+
 struct Job {
+  JobKind kind = JobKind::pull;
   std::string store;    // the image store's directory
-  std::string staging;  // this job's own below its staging/; "" when it writes an archive
+  std::string staging;  // this job's own below its staging/; "" when it stores nothing
   Platform platform;
-  std::string name;     // what to pull; of an import: what to call its image, or ""
-  bool import = false;  // an archive, which comes along as a descriptor; else a pull, with what follows
-  bool write = false;   // an archive of `images` into the descriptor that comes along, and nothing else
+  std::string name;  // what to pull; of an import: what to call its image, or ""
   std::vector<Record> images;
-  bool unpack = false;  // the layers of a pull, for the process at the other end of the socket that comes along
   std::vector<runtime::Credentials> credentials;
   std::vector<std::string> insecure_registries;
   std::map<std::string, std::vector<std::string>> mirrors;
@@ -50,13 +59,14 @@ struct Job {
   static Result<Job> from_json(const json::value& from);  // Errors: invalid
 };
 
-struct JobEvents {
+struct JobEvents {  // what is null is not said in jobs of this kind
   // Before it is looked what is there: nothing of this may be collected until the job is over.
   std::function<Result<void>(const Digest& id, const std::vector<Digest>& chain)> pin;
   // This image is complete and on the disk, its configuration too. Its names are those it came with or was asked for
   // by. `used`: which of the job's credentials the registry took, if it asked for any.
   std::function<Result<void>(const Record& image, std::optional<size_t> used)> add;
   std::function<void(const runtime::PullProgress& progress)> progress;  // may be null
+  runtime::TreeProgress counted;                                        // may be null
 };
 
 class Wire {  // one end
@@ -65,9 +75,9 @@ class Wire {  // one end
   Result<void> send(const json::object& message);
   // Blocks. Nothing: the other end is gone. Errors: too_large, bad_request.
   Result<std::optional<json::value>> receive();
-  // A descriptor, or none, ahead of everything else.
-  Result<void> send_file(const Fd* file);
-  Result<std::optional<Fd>> receive_file();
+  // Descriptors, or none, ahead of everything else.
+  Result<void> send_files(const std::vector<const Fd*>& files);
+  Result<std::vector<Fd>> receive_files();
 
  private:
   Fd socket_;
@@ -78,6 +88,8 @@ class Wire {  // one end
 json::object pin_message(const Digest& id, const std::vector<Digest>& chain);
 json::object add_message(const Record& image, std::optional<size_t> used);
 json::object progress_message(const runtime::PullProgress& progress);
+json::object counted_message(const runtime::TreeCount& count);
+bool wants_leave(const json::value& message);  // who said it waits for {"go":true}
 json::object outcome_message(const Result<void>& outcome);
 
 // Tells `events` what a message from the worker says. The outcome, once there is one. Errors: what `events` answered;

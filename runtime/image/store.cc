@@ -433,8 +433,8 @@ Result<void> DirStore::note(const std::string& image_id, const Note& note, const
 Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
                                                   const std::function<void(const runtime::PullProgress&)>& progress,
                                                   std::stop_token stop) {
-  std::optional<Staging> staging;  // goes, with all the worker may have left in it, after the worker
-  if (!job.write) {                // what only reads works on a disk that is full or read-only
+  std::optional<Staging> staging;      // goes, with all the worker may have left in it, after the worker
+  if (job.kind != JobKind::export_) {  // what only reads works on a disk that is full or read-only
     Staging own = TRY(content_.stage());
     job.staging = staging.emplace(std::move(own)).name();
   }
@@ -452,7 +452,7 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
     if (used && *used >= job.credentials.size())
       return Error(Code::internal, "coracle-image used credentials that it was not given");
     runtime::Image added = TRY(add(image, [&](PulledRecord& record, const std::string& repository) {
-      if (job.import) return note_import(record, repository);
+      if (job.kind == JobKind::import) return note_import(record, repository);
       std::optional<PulledWith> with;
       if (used) with = pulled_with(job.credentials[*used]);
       note_pull(record, repository, with ? &*with : nullptr);
@@ -460,7 +460,7 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
     images.push_back(std::move(added));
     return {};
   };
-  TRY(run_job(options_.worker_program, job, archive, events, stop));
+  TRY(run_job(options_.worker_program, job, archive ? std::vector{archive} : std::vector<const Fd*>(), events, stop));
   return images;
 }
 
@@ -483,14 +483,14 @@ Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<r
 
 Result<std::vector<runtime::Image>> DirStore::import(const Fd& archive, std::string_view name) {
   Job job;
-  job.import = true;
+  job.kind = JobKind::import;
   job.name = name;
   return run(std::move(job), &archive, nullptr, {});
 }
 
 Result<void> DirStore::write_archive(const std::vector<std::string>& references, const Fd& archive) {
   Job job;
-  job.write = true;
+  job.kind = JobKind::export_;
   std::vector<Scope> pinned;
   for (const std::string& text : references) {
     const Wanted wanted = TRY(parse_wanted(text));

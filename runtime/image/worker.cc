@@ -24,7 +24,7 @@ Result<void> converse(Wire& wire, const JobEvents& events) {
     if (!message) return Error(Code::internal, "coracle-image ended before its work was done");
     std::optional<Result<void>> outcome = TRY(hear(*message, events));
     if (outcome) return *std::move(outcome);
-    if (!find(*message, "progress")) TRY(wire.send({{"go", true}}));
+    if (wants_leave(*message)) TRY(wire.send({{"go", true}}));
   }
 }
 
@@ -46,8 +46,8 @@ class Worker {  // a process that is gone with this
   }
   Wire& wire() { return wire_; }
   void kill() { (void)sys::send_signal(process_.pidfd, SIGKILL); }  // it may have ended
-  Result<void> order(const Job& job, const Fd* with) {
-    TRY(wire_.send_file(with));
+  Result<void> order(const Job& job, const std::vector<const Fd*>& files) {
+    TRY(wire_.send_files(files));
     return wire_.send(job.to_json());
   }
 
@@ -58,10 +58,11 @@ class Worker {  // a process that is gone with this
 };
 
 // What has nothing to do with a network.
-Result<void> run_local(const Fd& program, const Job& job, const Fd* archive, const JobEvents& events, std::stop_token stop) {
+Result<void> run_local(const Fd& program, const Job& job, const std::vector<const Fd*>& files, const JobEvents& events,
+                       std::stop_token stop) {
   std::unique_ptr<Worker> worker = TRY(Worker::start(program, kApart | CLONE_NEWNET, nullptr));
   std::stop_callback cancel(stop, [&] { worker->kill(); });
-  TRY(worker->order(job, archive));
+  TRY(worker->order(job, files));
   return converse(worker->wire(), events);
 }
 
@@ -75,11 +76,11 @@ Result<void> run_pull(const Fd& program, const Job& job, const JobEvents& events
   {
     auto [to_unpack, to_download] = TRY(sys::make_socketpair(SOCK_SEQPACKET));
     Job layers;
-    layers.unpack = true;
+    layers.kind = JobKind::unpack;
     layers.store = job.store;
     layers.staging = job.staging;
-    TRY(unpacks->order(layers, &to_unpack));
-    TRY(downloads->order(job, &to_download));
+    TRY(unpacks->order(layers, {&to_unpack}));
+    TRY(downloads->order(job, {&to_download}));
   }                                    // each has its own end now, and notices when the other one is gone
   TRY(converse(unpacks->wire(), {}));  // it is ready, or says why not
   return converse(downloads->wire(), events);
@@ -87,10 +88,10 @@ Result<void> run_pull(const Fd& program, const Job& job, const JobEvents& events
 
 }  // namespace
 
-Result<void> run_job(const std::string& program, const Job& job, const Fd* archive, const JobEvents& events,
+Result<void> run_job(const std::string& program, const Job& job, const std::vector<const Fd*>& files, const JobEvents& events,
                      std::stop_token stop) {
   Fd file = TRY(sys::open(program, O_PATH).wrap("coracle-image"));
-  auto done = job.import || job.write ? run_local(file, job, archive, events, stop) : run_pull(file, job, events, stop);
+  auto done = job.kind == JobKind::pull ? run_pull(file, job, events, stop) : run_local(file, job, files, events, stop);
   if (!done && stop.stop_requested()) return Error(Code::cancelled, "cancelled");
   return done;
 }

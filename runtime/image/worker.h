@@ -5,14 +5,15 @@
 
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "runtime/image/job.h"
 
 namespace coracle::image {
 
-// Blocks until the worker or workers are gone. `archive` may be null. Errors: the job's own; internal when the worker died, or
-// cannot be started; cancelled.
-Result<void> run_job(const std::string& program, const Job& job, const Fd* archive, const JobEvents& events,
+// Blocks until the worker or workers are gone. `files`: see JobKind; of a pull none. Errors: the job's own; internal when the
+// worker died, or cannot be started; cancelled.
+Result<void> run_job(const std::string& program, const Job& job, const std::vector<const Fd*>& files, const JobEvents& events,
                      std::stop_token stop);
 
 }  // namespace coracle::image

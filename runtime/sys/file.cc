@@ -327,6 +327,12 @@ Result<void> rename_at(const Fd& from_dir, const std::string& from, const Fd& to
   return {};
 }
 
+Result<void> exchange_at(const Fd& dir, const std::string& one, const std::string& other) {
+  if (::renameat2(dir.get(), one.c_str(), dir.get(), other.c_str(), RENAME_EXCHANGE) < 0)
+    return Error::from_errno("exchange " + one + " and " + other);
+  return {};
+}
+
 Result<void> unlink(const std::string& path) {
   if (::unlink(path.c_str()) < 0) return Error::from_errno("remove " + path);
   return {};

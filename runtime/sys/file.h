@@ -89,6 +89,7 @@ Result<struct stat> stat_at(const Fd& dir, const std::string& name);  // does no
 // Whether it is the root of a mount, a bind mount's too. Source: statx(2), Linux 5.8.
 Result<bool> is_mount_point(const Fd& fd);
 Result<void> rename_at(const Fd& from_dir, const std::string& from, const Fd& to_dir, const std::string& to);
+Result<void> exchange_at(const Fd& dir, const std::string& one, const std::string& other);  // both at once, renameat2(2)
 Result<void> unlink(const std::string& path);
 Result<void> unlink_at(const Fd& dir, const std::string& name);
 Result<void> remove_directory_at(const Fd& dir, const std::string& name);

@@ -41,7 +41,7 @@ class Walk {
     if (!own) return Error::from_errno("read directory");
     struct stat about;
     if (::fstat(own.get(), &about) < 0) return Error::from_errno("stat");
-    TRY(each_({own.get(), ".", about}));
+    TRY(each_({own.get(), ".", 0, about}));
     if (!enter(std::move(own), about)) return Error::from_errno("read directory");
     while (!levels_.empty()) {
       if (entries_ % kStopCheckEvery == 0 && stop_.stop_requested())
@@ -61,7 +61,7 @@ class Walk {
     ++entries_;
     if (::fstatat(here, name, &about, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) return {};  // gone meanwhile
     if (about.st_dev != levels_.back().device) return {};                                     // something is mounted there
-    TRY(each_({here, name, about}));
+    TRY(each_({here, name, levels_.size(), about}));
     if (!S_ISDIR(about.st_mode)) return {};
     open_how how{};
     how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

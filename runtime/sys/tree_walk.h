@@ -17,6 +17,7 @@ namespace coracle::sys {
 struct TreeEntry {
   int directory;     // descriptor of the directory that it is in
   const char* name;  // "." of the root itself
+  size_t depth;      // 0 of the root itself, 1 of what is in it
   const struct stat& about;
 };
 

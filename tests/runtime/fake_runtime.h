@@ -27,6 +27,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/runtime.h"
+#include "runtime/sys/file.h"
 
 namespace coracle::runtime {
 
@@ -207,6 +208,47 @@ class FakeImageStore : public ImageStore {
   int pulls_ = 0;
 };
 
+// An archive is the names of the files in the directory's root, a line each; read, each of them is a file that says "read".
+class FakeTrees : public Trees {
+ public:
+  Result<TreeCount> write(const Fd& directory, const Fd& archive, const TreeProgress&, std::stop_token) override {
+    TreeCount count;
+    auto entries = TRY(sys::list(directory));
+    for (const auto& entry : entries) {
+      TRY(sys::write_all(archive, entry.name + "\n"));
+      ++count.entries;
+    }
+    return count;
+  }
+  Result<TreeCount> read(const Fd& archive, const Fd& directory, const TreeProgress&, std::stop_token) override {
+    TreeCount count;
+    std::string text;
+    for (char piece[4096];;) {
+      size_t got = TRY(sys::read_some(archive, piece));
+      if (got == 0) break;
+      text.append(piece, got);
+    }
+    for (std::string_view name : split(text, '\n')) {
+      if (name.empty()) continue;
+      if (name == "damaged") return Error(Code::invalid, "damaged archive");
+      TRY(sys::replace_file_at(directory, std::string(name), "read"));
+      ++count.entries;
+    }
+    return count;
+  }
+  Result<TreeCount> copy(const Fd& from, const Fd& to, const TreeProgress& progress, std::stop_token) override {
+    TreeCount count;
+    auto entries = TRY(sys::list(from));
+    for (const auto& entry : entries) {
+      std::string text = TRY(sys::read_file_in(from, entry.name, 1 << 20));
+      TRY(sys::replace_file_at(to, entry.name, text));
+      ++count.entries, count.bytes += Bytes(int64_t(text.size()));
+    }
+    if (progress) progress(count);
+    return count;
+  }
+};
+
 class FakeRuntime : public Runtime {
  public:
   struct Script {
@@ -310,6 +352,7 @@ class FakeRuntime : public Runtime {
 
   // ---- Runtime ----
   ImageStore& images() override { return images_; }
+  Trees& trees() override { return trees_; }
   Enforcement enforcement() const override { return enforcement_; }
   std::optional<Bytes> memory_bound() const override { return memory_bound_; }
   void on_change(std::function<void(const std::string&)> notify) override {
@@ -595,6 +638,7 @@ class FakeRuntime : public Runtime {
 
   const Clock& clock_;
   FakeImageStore images_;
+  FakeTrees trees_;
   std::optional<Bytes> memory_bound_;
   Enforcement enforcement_{.memory = true, .cpu = true, .pids = true, .io = true, .cpuset = true, .missing = ""};
   mutable std::mutex mutex_;

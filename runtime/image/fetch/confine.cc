@@ -93,11 +93,21 @@ Result<void> finish_root(const Fd& root) {
   return sys::enter_root(root);
 }
 
+Result<void> show_locales(const Fd& root) {  // names in archives are UTF-8: the C library looks them up there
+  return show(root, {"/usr/lib/locale"}).wrap("/usr/lib/locale");
+}
+
+Result<void> hide_all(const std::string& store) {
+  Fd root = TRY(begin_root(store));
+  TRY(show_locales(root));
+  return finish_root(root);
+}
+
 Result<void> hide_all_but_store(const std::string& store) {
   Fd own = TRY(sys::clone_mount(store, false));
   Fd root = TRY(begin_root(store));
   TRY(show_store(root, own, store));
-  TRY(show(root, {"/usr/lib/locale"}).wrap("/usr/lib/locale"));  // names in archives are UTF-8: the C library looks them up there
+  TRY(show_locales(root));
   // The containers' own files are nothing that an image's layers have to do with.
   Fd cover = TRY(empty_directory());
   TRY(sys::change_mount(cover, {.set = kPlain | MOUNT_ATTR_RDONLY}));
@@ -129,7 +139,9 @@ Result<runtime::SeccompProgram> system_calls_with(uint64_t capabilities) {
 
 }  // namespace
 
-Result<void> confine_unpacking(const std::string& store) {
+namespace {
+
+Result<void> confine_to_files(const std::string& store, Result<void> (*hide)(const std::string& store)) {
   TRY(sys::set_own_oom_score(kOomScore));
   // The profile is that of a container without CAP_SYS_ADMIN, which is kept for the overlay's attributes and nothing
   // else.
@@ -137,9 +149,15 @@ Result<void> confine_unpacking(const std::string& store) {
       TRY(oci::capability_set({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_MKNOD", "CAP_SETFCAP"}));
   uint64_t attributes = TRY(oci::capability_set({"CAP_SYS_ADMIN"}));
   runtime::SeccompProgram filter = TRY(system_calls_with(files));
-  TRY(hide_all_but_store(store).wrap("confine files"));
+  TRY(hide(store).wrap("confine files"));
   return confine_rights(filter, files | attributes);
 }
+
+}  // namespace
+
+Result<void> confine_unpacking(const std::string& store) { return confine_to_files(store, hide_all_but_store); }
+
+Result<void> confine_to_descriptors(const std::string& store) { return confine_to_files(store, hide_all); }
 
 Result<void> confine_download(const std::string& store) {
   TRY(sys::set_own_oom_score(kOomScore));

@@ -138,7 +138,7 @@ Result<void> import(const Job& job, const Fd& archive, Content& content, Unpacke
 }  // namespace
 
 Result<void> fetch(const Job& job, const Fd* archive, Content& content, Unpacker& unpacker, const JobEvents& events) {
-  if (job.import) {
+  if (job.kind == JobKind::import) {
     if (!archive) return Error(Code::internal, "an import without an archive");
     return import(job, *archive, content, unpacker, events);
   }

@@ -4,8 +4,7 @@
 
 #include <fcntl.h>
 
-#include <map>
-
+#include "runtime/image/fetch/inode_tar.h"
 #include "runtime/image/fetch/layer_form.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
@@ -15,7 +14,7 @@ namespace {
 
 class LayerWriter {
  public:
-  explicit LayerWriter(const Sink& to) : tar_(to) {}
+  explicit LayerWriter(const Sink& to) : tar_(to), inodes_(tar_, {.attribute = is_image_attribute}) {}
 
   Result<void> write(const Fd& layer) {
     struct stat info = TRY(sys::stat(layer));
@@ -25,71 +24,13 @@ class LayerWriter {
   }
 
  private:
-  // Of all but what is in it: who it belongs to and what may be done with it.
-  static ArchiveEntry header(const std::string& name, const struct stat& info) {
-    ArchiveEntry entry(archive_entry_new());
-    archive_entry_set_pathname(entry.get(), name.c_str());
-    archive_entry_set_filetype(entry.get(), info.st_mode & S_IFMT);
-    archive_entry_set_perm(entry.get(), info.st_mode & 07777);
-    archive_entry_set_uid(entry.get(), info.st_uid);
-    archive_entry_set_gid(entry.get(), info.st_gid);
-    archive_entry_set_mtime(entry.get(), info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    return entry;
-  }
-
-  static Result<void> add_attributes(archive_entry* entry, const Fd& object) {
-    auto names = sys::list_attributes(object);
-    if (!names && names.error().code() == Code::unsupported) return {};  // a file system without such
-    if (!names) return names.take_error();
-    for (const std::string& name : *names) {
-      if (!is_image_attribute(name)) continue;
-      std::string value = TRY(sys::get_attribute(object, name));
-      archive_entry_xattr_add_entry(entry, name.c_str(), value.data(), value.size());
-    }
-    return {};
-  }
-
   Result<void> add_mark(const std::string& name) { return tar_.add(plain_file(name, 0).get()); }
 
   Result<void> add_directory(const Fd& directory, const std::string& name, const struct stat& info) {
-    ArchiveEntry entry = header(name, info);
-    TRY(add_attributes(entry.get(), directory));
-    TRY(tar_.add(entry.get()));
+    TRY(inodes_.add_directory(directory, name, info));
     auto opaque = sys::get_attribute(directory, kOpaqueAttribute);
     if (opaque && *opaque == "y") TRY(add_mark(name + std::string(kOpaque)));
     return {};
-  }
-
-  Result<void> add_file(const Fd& file, const std::string& name, const struct stat& info) {
-    ArchiveEntry entry = header(name, info);
-    if (info.st_nlink > 1) {
-      auto [first, is_first] = links_.emplace(info.st_ino, name);
-      if (!is_first) {
-        archive_entry_set_hardlink(entry.get(), first->second.c_str());
-        return tar_.add(entry.get());
-      }
-    }
-    archive_entry_set_size(entry.get(), info.st_size);
-    TRY(add_attributes(entry.get(), file));
-    TRY(tar_.add(entry.get()));
-    for (int64_t left = info.st_size; left > 0;) {
-      size_t got = TRY(sys::read_some(file, std::span(buffer_.data(), size_t(std::min<int64_t>(left, buffer_.size())))));
-      if (got == 0) return Error(Code::conflict, name + " shrank while it was read");
-      TRY(tar_.data(std::string_view(buffer_.data(), got)));
-      left -= int64_t(got);
-    }
-    return {};
-  }
-
-  // What is neither directory nor file: a link, a device, a fifo.
-  Result<void> add_other(const Fd& parent, const std::string& name, const std::string& path, const struct stat& info) {
-    ArchiveEntry entry = header(path, info);
-    if (S_ISLNK(info.st_mode)) {
-      std::string target = TRY(sys::read_link_at(parent, name));
-      archive_entry_set_symlink(entry.get(), target.c_str());
-    }
-    if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) archive_entry_set_rdev(entry.get(), info.st_rdev);
-    return tar_.add(entry.get());
   }
 
   // `path`: its own, with a slash at the end; "" = the layer's.
@@ -106,17 +47,16 @@ class LayerWriter {
         TRY(add_contents(child, name + "/"));
       } else if (S_ISREG(info.st_mode)) {
         Fd file = TRY(sys::open_at(directory, each.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
-        TRY(add_file(file, name, info));
+        TRY(inodes_.add_file(file, name, info));
       } else if (!S_ISSOCK(info.st_mode)) {
-        TRY(add_other(directory, each.name, name, info));
+        TRY(inodes_.add_other(directory, each.name, name, info));
       }
     }
     return {};
   }
 
   TarWriter tar_;
-  std::map<ino_t, std::string> links_;  // where a file of several names stood first
-  std::string buffer_ = std::string(64 << 10, '\0');
+  InodeTar inodes_;
 };
 
 }  // namespace

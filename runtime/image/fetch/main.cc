@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // coracle-image: does one job for the image store (job.h), on descriptor 3, and ends. Confines itself first; dies with
-// the thread that started it. It is one of four:
+// the thread that started it. It is one of five:
 //
 //   imports     reads an archive, unpacks its layers                  no network
 //   exports     writes an archive of images that are here             no network
 //   downloads   speaks to registries, hands layers to the next one    no rights
 //   unpacks     verifies and unpacks those layers                     no network
+//   trees       writes, reads or copies a directory tree              no network, no file but its descriptors
 #include <curl/curl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "runtime/image/fetch/export.h"
 #include "runtime/image/fetch/fetch.h"
 #include "runtime/image/fetch/remote_unpacker.h"
+#include "runtime/image/fetch/tree.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 
@@ -47,37 +49,42 @@ Result<Content> begin_in_store(const Job& job) {
   return Content::join(job.store, job.staging).wrap("open image store");
 }
 
-Result<void> import(Wire& wire, const Job& job, const Fd* archive) {
+Result<void> import(Wire& wire, const Job& job, const Fd& archive) {
   Content content = TRY(begin_in_store(job));
   LocalUnpacker unpacker(content);
-  return fetch(job, archive, content, unpacker, events_over(wire));
+  return fetch(job, &archive, content, unpacker, events_over(wire));
 }
 
-Result<void> write_archive(const Job& job, const Fd* archive) {
-  if (!archive) return Error(Code::internal, "an export without an archive to write");
+Result<void> write_archive(const Job& job, const Fd& archive) {
   const Content content = TRY(begin_in_store(job));
-  return export_images(job.images, content, *archive);
+  return export_images(job.images, content, archive);
 }
 
-Result<void> download(Wire& wire, const Job& job, const Fd* unpacking) {
-  if (!unpacking) return Error(Code::internal, "a pull without a process that unpacks");
+Result<void> work_on_tree(Wire& wire, const Job& job, const Fd& from, const Fd& to) {
+  TRY(confine_to_descriptors(job.store));
+  const runtime::TreeProgress counted = [&wire](const runtime::TreeCount& count) { (void)wire.send(counted_message(count)); };
+  if (job.kind == JobKind::write_tree) return write_tree(from, to, counted);
+  if (job.kind == JobKind::read_tree) return read_tree(from, to, counted);
+  return copy_tree(from, to, counted);
+}
+
+Result<void> download(Wire& wire, const Job& job, const Fd& unpacking) {
   TRY(confine_download(job.store));
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return Error(Code::internal, "libcurl does not start");
   Content content = TRY(Content::join_for_download(job.store).wrap("open image store"));
-  RemoteUnpacker unpacker(*unpacking);
+  RemoteUnpacker unpacker(unpacking);
   return fetch(job, nullptr, content, unpacker, events_over(wire));
 }
 
 // Tells the store that it is there, or why not, and works for whoever downloads until that ends.
-Result<void> unpack(Wire& wire, const Job& job, const Fd* downloading) {
+Result<void> unpack(Wire& wire, const Job& job, const Fd& downloading) {
   auto content = begin_in_store(job);
   Result<void> ready;
   if (!content) ready = content.take_error();
-  else if (!downloading) ready = Error(Code::internal, "nobody to unpack for");
   TRY(wire.send(outcome_message(ready)));
   if (!ready) return ready;
   LocalUnpacker unpacker(*content);
-  return serve_unpacker(*downloading, unpacker);
+  return serve_unpacker(downloading, unpacker);
 }
 
 Result<void> serve() {
@@ -85,15 +92,23 @@ Result<void> serve() {
   sys::PeerCredentials store = TRY(sys::peer_credentials(socket));
   TRY(sys::die_with_parent(store.pid));
   Wire wire(std::move(socket));
-  std::optional<Fd> file = TRY(wire.receive_file());
+  std::vector<Fd> files = TRY(wire.receive_files());
   std::optional<json::value> order = TRY(wire.receive());
   if (!order) return {};
   const Job job = TRY(Job::from_json(*order));
-  const Fd* with = file ? &*file : nullptr;
-  if (job.unpack) return unpack(wire, job, with);
-  if (job.write) return wire.send(outcome_message(write_archive(job, with)));
-  auto done = job.import ? import(wire, job, with) : download(wire, job, with);
-  return wire.send(outcome_message(done));
+  const bool is_tree = job.kind == JobKind::write_tree || job.kind == JobKind::read_tree || job.kind == JobKind::copy_tree;
+  if (files.size() != (is_tree ? 2 : 1))
+    return wire.send(outcome_message(Error(Code::internal, "a job without its descriptors")));
+  switch (job.kind) {
+    case JobKind::unpack: return unpack(wire, job, files[0]);
+    case JobKind::pull: return wire.send(outcome_message(download(wire, job, files[0])));
+    case JobKind::import: return wire.send(outcome_message(import(wire, job, files[0])));
+    case JobKind::export_: return wire.send(outcome_message(write_archive(job, files[0])));
+    case JobKind::write_tree:
+    case JobKind::read_tree:
+    case JobKind::copy_tree: return wire.send(outcome_message(work_on_tree(wire, job, files[0], files[1])));
+  }
+  return {};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "runtime/base/text.h"
 #include "runtime/image/fetch/layer_form.h"
 #include "runtime/image/fetch/tar.h"
+#include "runtime/image/fetch/tree.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
 
@@ -60,9 +61,11 @@ Result<void> set_attribute(const Fd& object, const std::string& name, std::strin
   return set;
 }
 
-class Layer {
+enum class Form : uint8_t { layer, bottom, tree };  // a layer over others; one over none; no layer
+
+class Tree {
  public:
-  Layer(const Fd& root, bool bottom, const UnpackLimits& limits) : root_(root), bottom_(bottom), limits_(limits) {
+  Tree(const Fd& root, Form form, const UnpackLimits& limits) : root_(root), form_(form), limits_(limits) {
     out_.implicit_dirs.insert("");
   }
 
@@ -87,9 +90,10 @@ class Layer {
   Result<void> make_opaque(const Fd& dir);
   Result<void> check_space(int64_t more);
   void forget_parent() { parent_.reset(); }
+  bool is_hidden(const struct stat& info) const { return form_ != Form::tree && is_whiteout(info); }
 
   const Fd& root_;
-  const bool bottom_;
+  const Form form_;
   const UnpackLimits& limits_;
   Unpacked out_;
   int64_t entries_ = 0, bytes_ = 0, unchecked_ = kFreeCheckEvery;
@@ -111,7 +115,7 @@ Result<std::pair<uid_t, gid_t>> owner_of(archive_entry* entry) {
   return std::pair(uid_t(uid), gid_t(gid));
 }
 
-Result<void> Layer::check_space(int64_t more) {
+Result<void> Tree::check_space(int64_t more) {
   if (more > limits_.bytes_max - bytes_)
     return Error(Code::too_large, "the layer holds more than " + std::to_string(limits_.bytes_max) + " bytes");
   bytes_ += more;
@@ -119,13 +123,13 @@ Result<void> Layer::check_space(int64_t more) {
 }
 
 // One part of the way to an entry: opened, or made as a directory the stream has not described.
-Result<Fd> Layer::make_parent(const std::string& path, const std::string& part_of, const std::string& name) {
+Result<Fd> Tree::make_parent(const std::string& path, const std::string& part_of, const std::string& name) {
   auto found = open_inside(root_, path, O_PATH | O_DIRECTORY);
   if (found) return found;
   if (found.error().code() != Code::not_found && found.error().err() != ENOTDIR) return found.take_error();
   Fd above = TRY(open_inside(root_, part_of, O_RDONLY | O_DIRECTORY));
   auto standing = sys::stat_at(above, name);
-  bool whiteout = standing && is_whiteout(*standing);
+  bool whiteout = standing && is_hidden(*standing);
   if (whiteout) {
     TRY(sys::remove_tree(above, name));
   } else if (standing) {
@@ -139,7 +143,7 @@ Result<Fd> Layer::make_parent(const std::string& path, const std::string& part_o
   return open_inside(root_, path, O_PATH | O_DIRECTORY);
 }
 
-Result<const Fd*> Layer::open_parent(const Path& path) {
+Result<const Fd*> Tree::open_parent(const Path& path) {
   std::string wanted = path.parent();
   if (parent_ && wanted == parent_path_) return &parent_;
   auto found = open_inside(root_, wanted, O_RDONLY | O_DIRECTORY);
@@ -158,10 +162,10 @@ Result<const Fd*> Layer::open_parent(const Path& path) {
 }
 
 // Makes room for a new object. A directory over a directory stays.
-Result<void> Layer::clear(const Fd& parent, const Path& path, bool for_directory, bool& was_whiteout) {
+Result<void> Tree::clear(const Fd& parent, const Path& path, bool for_directory, bool& was_whiteout) {
   auto standing = sys::stat_at(parent, path.name());
   if (!standing) return standing.error().code() == Code::not_found ? Result<void>() : Result<void>(standing.take_error());
-  was_whiteout = is_whiteout(*standing);
+  was_whiteout = is_hidden(*standing);
   if (S_ISDIR(standing->st_mode)) {
     if (for_directory) return {};
     std::string prefix = path.text() + "/";
@@ -171,13 +175,13 @@ Result<void> Layer::clear(const Fd& parent, const Path& path, bool for_directory
   return sys::remove_tree(parent, path.name());
 }
 
-Result<void> Layer::set_attributes(archive_entry* entry, const Fd& object) {
+Result<void> Tree::set_attributes(archive_entry* entry, const Fd& object) {
   archive_entry_xattr_reset(entry);
   const char* name = nullptr;
   const void* value = nullptr;
   size_t size = 0;
   while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
-    if (!name || !is_image_attribute(name)) continue;
+    if (!name || !(form_ == Form::tree ? is_tree_attribute(name) : is_image_attribute(name))) continue;
     if (size > sys::kAttributeMax) return Error(Code::too_large, "an extended attribute is larger than 64 KiB");
     TRY(set_attribute(object, name, std::string_view(static_cast<const char*>(value), size)));
   }
@@ -185,7 +189,7 @@ Result<void> Layer::set_attributes(archive_entry* entry, const Fd& object) {
 }
 
 // Owner, mode, attributes, time: of what we hold open.
-Result<void> Layer::dress(archive_entry* entry, const Fd& object) {
+Result<void> Tree::dress(archive_entry* entry, const Fd& object) {
   auto [uid, gid] = TRY(owner_of(entry));
   TRY(sys::change_owner(object, uid, gid));
   TRY(sys::change_mode(object, archive_entry_perm(entry) & 07777));
@@ -194,18 +198,18 @@ Result<void> Layer::dress(archive_entry* entry, const Fd& object) {
 }
 
 // The same for what cannot be opened: links and devices, by their parent's descriptor and never followed.
-Result<void> Layer::dress_at(archive_entry* entry, const Fd& parent, const std::string& name) {
+Result<void> Tree::dress_at(archive_entry* entry, const Fd& parent, const std::string& name) {
   auto [uid, gid] = TRY(owner_of(entry));
   TRY(sys::change_owner_at(parent, name, uid, gid));
   return sys::set_modified_at(parent, name, modified_at(entry));
 }
 
-Result<void> Layer::make_opaque(const Fd& dir) {
-  if (bottom_) return {};
+Result<void> Tree::make_opaque(const Fd& dir) {
+  if (form_ != Form::layer) return {};
   return sys::set_attribute(dir, kOpaqueAttribute, "y");
 }
 
-Result<void> Layer::add_root(archive_entry* entry) {
+Result<void> Tree::add_root(archive_entry* entry) {
   if (archive_entry_filetype(entry) != AE_IFDIR || archive_entry_hardlink(entry))
     return Error(Code::invalid, "the layer's root is no directory");
   TRY(dress(entry, root_));
@@ -215,13 +219,13 @@ Result<void> Layer::add_root(archive_entry* entry) {
 }
 
 // A whiteout speaks of the layers below only: what this layer brings itself under the name stays.
-Result<void> Layer::add_whiteout(const Fd& parent, const Path& path) {
+Result<void> Tree::add_whiteout(const Fd& parent, const Path& path) {
   if (path.name() == kOpaque) return make_opaque(parent);
   if (path.name().starts_with(kAufsMeta)) return {};
   std::string hidden = path.name().substr(kWhiteout.size());
   if (hidden.empty() || hidden == "." || hidden == "..")
     return Error(Code::invalid, "the whiteout " + coracle::quoted(path.text()) + " hides no name");
-  if (bottom_) return {};
+  if (form_ != Form::layer) return {};
   if (auto standing = sys::stat_at(parent, hidden)) {
     if (!S_ISDIR(standing->st_mode)) return {};
     Fd dir = TRY(open_child(parent, hidden, O_RDONLY | O_DIRECTORY));
@@ -230,7 +234,7 @@ Result<void> Layer::add_whiteout(const Fd& parent, const Path& path) {
   return sys::make_node_at(parent, hidden, S_IFCHR, 0);
 }
 
-Result<void> Layer::write_data(TarReader& tar, const Fd& file, int64_t size) {
+Result<void> Tree::write_data(TarReader& tar, const Fd& file, int64_t size) {
   for (;;) {
     TarReader::Piece piece = TRY(tar.data());
     int64_t count = int64_t(piece.bytes.size());
@@ -247,7 +251,7 @@ Result<void> Layer::write_data(TarReader& tar, const Fd& file, int64_t size) {
   }
 }
 
-Result<void> Layer::add_file(TarReader& tar, archive_entry* entry, const Fd& parent, const Path& path) {
+Result<void> Tree::add_file(TarReader& tar, archive_entry* entry, const Fd& parent, const Path& path) {
   int64_t size = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
   if (size < 0) return Error(Code::invalid, "negative size");
   TRY(check_space(size));
@@ -257,7 +261,7 @@ Result<void> Layer::add_file(TarReader& tar, archive_entry* entry, const Fd& par
   return dress(entry, file);
 }
 
-Result<void> Layer::add_directory(archive_entry* entry, const Fd& parent, const Path& path, bool opaque) {
+Result<void> Tree::add_directory(archive_entry* entry, const Fd& parent, const Path& path, bool opaque) {
   auto made = sys::make_directory_at(parent, path.name(), 0700);
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   Fd dir = TRY(open_child(parent, path.name(), O_RDONLY | O_DIRECTORY));
@@ -269,16 +273,16 @@ Result<void> Layer::add_directory(archive_entry* entry, const Fd& parent, const 
 }
 
 // A hard link to something this layer brought. The target is found inside the root and not followed at its end.
-Result<void> Layer::add_link(archive_entry* entry, const Fd& parent, const Path& path) {
+Result<void> Tree::add_link(archive_entry* entry, const Fd& parent, const Path& path) {
   Path target = TRY(parse_path(archive_entry_hardlink(entry), limits_).wrap("hard link target"));
   if (target.root()) return Error(Code::invalid, "a hard link to the root");
   Fd target_parent = TRY(open_inside(root_, target.parent(), O_PATH | O_DIRECTORY).wrap("hard link target"));
   struct stat info = TRY(sys::stat_at(target_parent, target.name()).wrap("hard link target"));
-  if (S_ISDIR(info.st_mode) || is_whiteout(info)) return Error(Code::invalid, "a hard link to " + coracle::quoted(target.text()));
+  if (S_ISDIR(info.st_mode) || is_hidden(info)) return Error(Code::invalid, "a hard link to " + coracle::quoted(target.text()));
   return sys::link_at(target_parent, target.name(), parent, path.name());
 }
 
-Result<void> Layer::add_symlink(archive_entry* entry, const Fd& parent, const Path& path) {
+Result<void> Tree::add_symlink(archive_entry* entry, const Fd& parent, const Path& path) {
   const char* target = archive_entry_symlink(entry);
   if (!target || !*target) return Error(Code::invalid, "a symbolic link to nothing");
   if (std::strlen(target) >= limits_.path_max) return Error(Code::too_large, "a symbolic link's target is too long");
@@ -286,7 +290,7 @@ Result<void> Layer::add_symlink(archive_entry* entry, const Fd& parent, const Pa
   return dress_at(entry, parent, path.name());
 }
 
-Result<void> Layer::add_special(archive_entry* entry, const Fd& parent, const Path& path) {
+Result<void> Tree::add_special(archive_entry* entry, const Fd& parent, const Path& path) {
   mode_t type = archive_entry_filetype(entry);
   dev_t device = type == AE_IFIFO ? 0 : makedev(archive_entry_rdevmajor(entry), archive_entry_rdevminor(entry));
   TRY(sys::make_node_at(parent, path.name(), type | (archive_entry_perm(entry) & 07777), device));
@@ -294,7 +298,7 @@ Result<void> Layer::add_special(archive_entry* entry, const Fd& parent, const Pa
   return {};
 }
 
-Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
+Result<void> Tree::add(TarReader& tar, archive_entry* entry) {
   if (++entries_ > limits_.entries_max)
     return Error(Code::too_large, "the layer has more than " + std::to_string(limits_.entries_max) + " entries");
   Path path = TRY(parse_path(archive_entry_pathname(entry), limits_));
@@ -302,7 +306,7 @@ Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
   auto here = [&](Result<void> done) { return std::move(done).wrap(coracle::quoted(path.text())); };
   const Fd* opened = TRY(open_parent(path).wrap(coracle::quoted(path.text())));
   const Fd& parent = *opened;
-  if (path.name().starts_with(kWhiteout)) return here(add_whiteout(parent, path));
+  if (form_ != Form::tree && path.name().starts_with(kWhiteout)) return here(add_whiteout(parent, path));
 
   bool link = archive_entry_hardlink(entry) != nullptr;
   auto type = archive_entry_filetype(entry);
@@ -325,7 +329,7 @@ Result<void> Layer::add(TarReader& tar, archive_entry* entry) {
   }
 }
 
-Result<Unpacked> Layer::finish() {
+Result<Unpacked> Tree::finish() {
   forget_parent();
   for (const auto& [path, time] : dir_times_) {
     auto dir = open_inside(root_, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -361,7 +365,7 @@ const Fd* find_below(const std::string& path, const std::vector<const Fd*>& belo
 
 Result<Unpacked> unpack_layer(Source& stream, const Fd& target, bool bottom, const UnpackLimits& limits) {
   TarReader tar(stream);
-  Layer layer(target, bottom, limits);
+  Tree layer(target, bottom ? Form::bottom : Form::layer, limits);
   for (;;) {
     archive_entry* entry = TRY(tar.next());
     if (!entry) break;
@@ -369,6 +373,23 @@ Result<Unpacked> unpack_layer(Source& stream, const Fd& target, bool bottom, con
   }
   TRY(stream.drain());  // padding counts for the digest
   return layer.finish();
+}
+
+Result<Unpacked> unpack_tree(Source& stream, const Fd& target, const std::function<void(Bytes bytes)>& counted) {
+  constexpr int64_t kNoLimit = INT64_MAX;
+  const UnpackLimits limits{.entries_max = kNoLimit, .bytes_max = kNoLimit, .free_reserve_bytes = 0, .depth_max = SIZE_MAX};
+  TarReader tar(stream);
+  Tree tree(target, Form::tree, limits);
+  for (;;) {
+    archive_entry* entry = TRY(tar.next());
+    if (!entry) break;
+    TRY(tree.add(tar, entry));
+    std::string_view name = archive_entry_pathname(entry);
+    bool has_data = archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
+    if (name != "./" && name != ".") counted(Bytes(has_data ? archive_entry_size(entry) : 0));
+  }
+  TRY(stream.drain());  // what follows the end is no error, and whoever writes it is not cut off
+  return tree.finish();
 }
 
 Result<void> inherit_directories(const Fd& layer, const std::set<std::string>& implicit_dirs,

@@ -56,7 +56,7 @@ class LiveHouse {
   }
 
   Result<void> open() {
-    runtime = TRY(LocalRuntime::open(config, nullptr, nullptr));
+    runtime = TRY(LocalRuntime::open(config, nullptr, nullptr, nullptr));
     return {};
   }
 

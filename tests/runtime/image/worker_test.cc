@@ -29,8 +29,7 @@ namespace fs = std::filesystem;
 
 TEST(Job, survives_the_wire) {
   Job job;
-  job.store = "/s", job.staging = "7", job.platform = {"arm", "linux", "v7"}, job.name = "a/b:c", job.import = true;
-  job.unpack = job.write = true;
+  job.store = "/s", job.staging = "7", job.platform = {"arm", "linux", "v7"}, job.name = "a/b:c", job.kind = JobKind::import;
   job.images = {{digest_of("x"), {"a/b:1"}, {}}};
   job.credentials = {{"r.example", "me", "p\"w", "t", "ns/key/u1"}};
   job.insecure_registries = {"x:5000"};
@@ -38,8 +37,8 @@ TEST(Job, survives_the_wire) {
   job.retry_delay = std::chrono::milliseconds(7);
   json::object sent = job.to_json();
   EXPECT_EQ(MUST(Job::from_json(sent)).to_json(), sent);
-  for (const char* key : {"store", "staging", "architecture", "variant", "name", "import", "unpack", "write", "images",
-                          "insecureRegistries", "mirrors", "credentials", "retryDelayMs"})
+  for (const char* key : {"store", "staging", "architecture", "variant", "name", "kind", "images", "insecureRegistries",
+                          "mirrors", "credentials", "retryDelayMs"})
     EXPECT_TRUE(sent.contains(key)) << key;
 
   JobEvents events;

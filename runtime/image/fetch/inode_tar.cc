@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// See inode_tar.h. libarchive wants the zeros of a hole, too, and leaves them out itself.
+#include "runtime/image/fetch/inode_tar.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "runtime/sys/file.h"
+#include "runtime/sys/inode.h"
+
+namespace coracle::image {
+namespace {
+
+// Of all but what is in it: who it belongs to and what may be done with it.
+ArchiveEntry header(const std::string& name, const struct stat& info) {
+  ArchiveEntry entry(archive_entry_new());
+  archive_entry_set_pathname(entry.get(), name.c_str());
+  archive_entry_set_filetype(entry.get(), info.st_mode & S_IFMT);
+  archive_entry_set_perm(entry.get(), info.st_mode & 07777);
+  archive_entry_set_uid(entry.get(), info.st_uid);
+  archive_entry_set_gid(entry.get(), info.st_gid);
+  archive_entry_set_mtime(entry.get(), info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  return entry;
+}
+
+}  // namespace
+
+Result<void> InodeTar::add_attributes(archive_entry* entry, const Fd& object) {
+  auto names = sys::list_attributes(object);
+  if (!names && names.error().code() == Code::unsupported) return {};  // a file system without such
+  if (!names) return names.take_error();
+  for (const std::string& name : *names) {
+    if (!choice_.attribute(name)) continue;
+    std::string value = TRY(sys::get_attribute(object, name));
+    archive_entry_xattr_add_entry(entry, name.c_str(), value.data(), value.size());
+  }
+  return {};
+}
+
+Result<void> InodeTar::add_directory(const Fd& directory, const std::string& name, const struct stat& info) {
+  ArchiveEntry entry = header(name, info);
+  TRY(add_attributes(entry.get(), directory));
+  return tar_.add(entry.get());
+}
+
+// Notes where the file's data lie. Returns whether it has holes.
+Result<bool> InodeTar::map_holes(archive_entry* entry, const Fd& file, const struct stat& info) {
+  constexpr int64_t kBlock = 512;
+  if (!choice_.holes || info.st_blocks * kBlock >= info.st_size) return false;
+  for (int64_t at = 0; at < info.st_size;) {
+    int64_t data = ::lseek(file.get(), at, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) return false;  // a file system that tells of no holes
+    if (data < 0 || data >= info.st_size) break;
+    int64_t hole = ::lseek(file.get(), data, SEEK_HOLE);
+    if (hole < 0) return Error::from_errno("look for holes");
+    at = std::min<int64_t>(hole, info.st_size);
+    archive_entry_sparse_add_entry(entry, data, at - data);
+  }
+  if (archive_entry_sparse_count(entry) == 0) archive_entry_sparse_add_entry(entry, info.st_size, 0);  // nothing but a hole
+  if (::lseek(file.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind");
+  return true;
+}
+
+Result<void> InodeTar::add_data(const Fd& file, const std::string& name, int64_t from, int64_t to) {
+  while (from < to) {
+    size_t got = TRY(sys::read_some(file, std::span(buffer_.data(), size_t(std::min<int64_t>(to - from, buffer_.size())))));
+    if (got == 0) return Error(Code::conflict, name + " shrank while it was read");
+    TRY(tar_.data(std::string_view(buffer_.data(), got)));
+    from += int64_t(got);
+  }
+  return {};
+}
+
+Result<void> InodeTar::add_zeros(int64_t count) {
+  static const std::string zeros(1 << 20, '\0');
+  for (; count > 0; count -= int64_t(zeros.size()))
+    TRY(tar_.data(std::string_view(zeros).substr(0, size_t(std::min<int64_t>(count, zeros.size())))));
+  return {};
+}
+
+Result<void> InodeTar::add_file(const Fd& file, const std::string& name, const struct stat& info) {
+  ArchiveEntry entry = header(name, info);
+  if (info.st_nlink > 1) {
+    auto [first, is_first] = links_.emplace(info.st_ino, name);
+    if (!is_first) {
+      archive_entry_set_hardlink(entry.get(), first->second.c_str());
+      return tar_.add(entry.get());
+    }
+  }
+  archive_entry_set_size(entry.get(), info.st_size);
+  TRY(add_attributes(entry.get(), file));
+  const bool has_holes = TRY(map_holes(entry.get(), file, info));
+  std::vector<std::pair<int64_t, int64_t>> parts{{0, info.st_size}};  // begin and end of data
+  if (has_holes) {
+    parts.clear();
+    archive_entry_sparse_reset(entry.get());
+    la_int64_t at = 0, length = 0;
+    while (archive_entry_sparse_next(entry.get(), &at, &length) == ARCHIVE_OK) parts.emplace_back(at, at + length);
+  }
+  TRY(tar_.add(entry.get()));
+  int64_t done = 0;
+  for (auto [begin, end] : parts) {
+    TRY(add_zeros(begin - done));
+    if (has_holes && ::lseek(file.get(), begin, SEEK_SET) < 0) return Error::from_errno("seek in " + name);
+    TRY(add_data(file, name, begin, end));
+    done = end;
+  }
+  return add_zeros(info.st_size - done);
+}
+
+Result<void> InodeTar::add_other(const Fd& parent, const std::string& name, const std::string& path, const struct stat& info) {
+  ArchiveEntry entry = header(path, info);
+  if (S_ISLNK(info.st_mode)) {
+    std::string target = TRY(sys::read_link_at(parent, name));
+    archive_entry_set_symlink(entry.get(), target.c_str());
+  }
+  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) archive_entry_set_rdev(entry.get(), info.st_rdev);
+  return tar_.add(entry.get());
+}
+
+}  // namespace coracle::image

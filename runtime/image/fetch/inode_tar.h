@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inodes as entries of a tar stream: type, mode, owners, time of change, chosen attributes, hard links; files with their holes,
+// or with zeros instead.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/fd.h"
+#include "runtime/image/tar_writer.h"
+
+namespace coracle::image {
+
+class InodeTar {
+ public:
+  struct Choice {
+    bool (*attribute)(std::string_view name);  // whether one goes along
+    bool holes = false;                        // as such; else zeros
+  };
+  InodeTar(TarWriter& to, Choice choice) : tar_(to), choice_(choice) {}
+
+  // `name` of a directory ends in a slash.
+  Result<void> add_directory(const Fd& directory, const std::string& name, const struct stat& info);
+  // From its position, which is its begin. Of the second name of an inode and the following only that they are it. Errors:
+  // conflict, it shrank meanwhile.
+  Result<void> add_file(const Fd& file, const std::string& name, const struct stat& info);
+  // What is neither directory nor file: a link, a device, a fifo.
+  Result<void> add_other(const Fd& parent, const std::string& name, const std::string& path, const struct stat& info);
+
+ private:
+  Result<void> add_attributes(archive_entry* entry, const Fd& object);
+  Result<bool> map_holes(archive_entry* entry, const Fd& file, const struct stat& info);
+  Result<void> add_data(const Fd& file, const std::string& name, int64_t from, int64_t to);
+  Result<void> add_zeros(int64_t count);
+
+  TarWriter& tar_;
+  const Choice choice_;
+  std::map<ino_t, std::string> links_;  // where a file of several names stood first
+  std::string buffer_ = std::string(256 << 10, '\0');
+};
+
+}  // namespace coracle::image

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// See tree.h. Of trees that others change meanwhile: what is gone when it is opened is left out.
+#include "runtime/image/fetch/tree.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <vector>
+
+#include "runtime/image/fetch/inode_tar.h"
+#include "runtime/image/fetch/source.h"
+#include "runtime/image/fetch/unpack.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/inode.h"
+#include "runtime/sys/tree_walk.h"
+
+namespace coracle::image {
+namespace {
+
+constexpr int64_t kTellEveryEntries = 512;
+constexpr Bytes kTellEveryBytes = 8_MiB;
+
+class Count {
+ public:
+  explicit Count(const runtime::TreeProgress& tell) : tell_(tell) {}
+  void add(Bytes bytes) {
+    ++now_.entries, now_.bytes += bytes;
+    bool is_time = now_.entries - told_.entries >= kTellEveryEntries || now_.bytes - told_.bytes >= kTellEveryBytes;
+    if (is_time) end();
+  }
+  void end() {
+    told_ = now_;
+    if (tell_) tell_(now_);
+  }
+
+ private:
+  const runtime::TreeProgress& tell_;
+  runtime::TreeCount now_, told_;
+};
+
+// The path of each entry that a walk hands out, from the tree's root.
+class Paths {
+ public:
+  std::string of(const sys::TreeEntry& entry) {
+    if (entry.depth == 0) return "";
+    directory_.resize(ends_[entry.depth - 1]);
+    std::string path = directory_ + entry.name;
+    if (!S_ISDIR(entry.about.st_mode)) return path;
+    directory_ = path + "/";
+    ends_.resize(entry.depth);
+    ends_.push_back(directory_.size());
+    return path;
+  }
+
+ private:
+  std::string directory_;           // of the entry at hand, with a slash at its end
+  std::vector<size_t> ends_ = {0};  // by depth: how long the path of the directory is
+};
+
+struct Opened {
+  Fd object;
+  struct stat about {};
+};
+
+// Invalid when it is gone, or has become something else.
+Result<Opened> open_entry(const sys::TreeEntry& entry) {
+  const int kind = S_ISDIR(entry.about.st_mode) ? O_DIRECTORY : O_NONBLOCK;
+  Opened opened{Fd(::openat(entry.directory, entry.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind)), {}};
+  if (!opened.object && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO)) return Opened{};
+  if (!opened.object) return Error::from_errno("open " + std::string(entry.name));
+  opened.about = TRY(sys::stat(opened.object));
+  if ((opened.about.st_mode & S_IFMT) != (entry.about.st_mode & S_IFMT)) return Opened{};
+  return opened;
+}
+
+Result<Fd> same_directory(int directory) {
+  Fd copy(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return Error::from_errno("copy a descriptor");
+  return copy;
+}
+
+// Passes a tar stream on, and tells whether it ended as one does: libarchive takes one that just stops after an entry, too.
+class EndingSource : public Source {
+ public:
+  explicit EndingSource(Source& from) : from_(from) {}
+  Result<std::string_view> next() override {
+    std::string_view piece = TRY(from_.next());
+    size_t last = piece.find_last_not_of('\0');
+    zeros_ = last == piece.npos ? zeros_ + piece.size() : piece.size() - last - 1;
+    return piece;
+  }
+  bool has_ended() const { return zeros_ >= 1024; }  // two blocks of zeros
+
+ private:
+  Source& from_;
+  size_t zeros_ = 0;  // at the end so far
+};
+
+class TreeCopy {
+ public:
+  TreeCopy(const Fd& from, const Fd& to, const runtime::TreeProgress& counted) : from_(from), to_(to), count_(counted) {}
+
+  Result<void> run() {
+    Paths paths;
+    TRY(sys::walk_tree(from_, [&](const sys::TreeEntry& entry) { return add(entry, paths.of(entry)); }, {}));
+    Paths again;
+    TRY(sys::walk_tree(from_, [&](const sys::TreeEntry& entry) { return set_time(entry, again.of(entry)); }, {}));
+    count_.end();
+    return {};
+  }
+
+ private:
+  Result<void> add(const sys::TreeEntry& entry, const std::string& path) {
+    const struct stat& about = entry.about;
+    if (S_ISSOCK(about.st_mode)) return {};
+    if (entry.depth == 0) return dress_directory(entry, to_);
+    const Fd* parent = TRY(parent_of(path));
+    const std::string name = entry.name;
+    if (S_ISDIR(about.st_mode)) {
+      TRY(sys::make_directory_at(*parent, name, 0700));
+      Fd made = TRY(sys::open_at(*parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+      TRY(dress_directory(entry, made));
+    } else if (S_ISREG(about.st_mode)) {
+      TRY(add_file(entry, *parent, path));
+    } else {
+      TRY(add_other(entry, *parent));
+    }
+    count_.add(S_ISREG(about.st_mode) ? Bytes(about.st_size) : Bytes(0));
+    return {};
+  }
+
+  Result<const Fd*> parent_of(const std::string& path) {
+    size_t slash = path.rfind('/');
+    std::string wanted = slash == path.npos ? "" : path.substr(0, slash);
+    if (wanted.empty()) return &to_;
+    if (parent_ && wanted == parent_path_) return &parent_;
+    parent_ = TRY(sys::open_no_links(to_, wanted, O_RDONLY | O_DIRECTORY));
+    parent_path_ = std::move(wanted);
+    return &parent_;
+  }
+
+  Result<void> dress(const Fd& source, const struct stat& about, const Fd& object) {
+    TRY(sys::change_owner(object, about.st_uid, about.st_gid));
+    TRY(sys::change_mode(object, about.st_mode & 07777));
+    auto names = sys::list_attributes(source);
+    if (!names && names.error().code() == Code::unsupported) return sys::set_modified(object, about.st_mtim);
+    std::vector<std::string> all = TRY(std::move(names));
+    for (const std::string& name : all) {
+      if (!is_tree_attribute(name)) continue;
+      std::string value = TRY(sys::get_attribute(source, name));
+      TRY(sys::set_attribute(object, name, value));
+    }
+    return sys::set_modified(object, about.st_mtim);
+  }
+
+  Result<void> dress_directory(const sys::TreeEntry& entry, const Fd& made) {
+    Opened source = TRY(open_entry(entry));
+    return source.object ? dress(source.object, source.about, made) : Result<void>();
+  }
+
+  Result<void> add_file(const sys::TreeEntry& entry, const Fd& parent, const std::string& path) {
+    if (entry.about.st_nlink > 1) {
+      auto [first, is_first] = links_.emplace(entry.about.st_ino, path);
+      if (!is_first) {
+        size_t slash = first->second.rfind('/');
+        std::string directory = slash == std::string::npos ? "." : first->second.substr(0, slash);
+        Fd there = TRY(sys::open_no_links(to_, directory, O_PATH | O_DIRECTORY));
+        return sys::link_at(there, first->second.substr(slash + 1), parent, entry.name);
+      }
+    }
+    Opened source = TRY(open_entry(entry));
+    if (!source.object) return {};
+    Fd made = TRY(sys::open_at(parent, entry.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+    TRY(copy_data(source.object, made, source.about.st_size).wrap(path));
+    return dress(source.object, source.about, made);
+  }
+
+  Result<void> copy_data(const Fd& from, const Fd& to, int64_t size) {
+    if (may_share_) {
+      if (::ioctl(to.get(), FICLONE, from.get()) == 0) return {};
+      may_share_ = false;  // what one file cannot, none can
+    }
+    for (int64_t at = 0; at < size;) {
+      int64_t data = ::lseek(from.get(), at, SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;
+      int64_t hole = data < 0 ? size : ::lseek(from.get(), data, SEEK_HOLE);
+      if (data < 0) data = at;  // a file system that tells of no holes
+      if (hole < 0) return Error::from_errno("look for holes");
+      for (at = data; at < std::min(hole, size);) {
+        ssize_t got = ::pread(from.get(), buffer_.data(), size_t(std::min<int64_t>(hole - at, buffer_.size())), at);
+        if (got < 0) return Error::from_errno("read");
+        if (got == 0) return Error(Code::conflict, "it shrank while it was read");
+        TRY(sys::write_at(to, std::string_view(buffer_.data(), size_t(got)), at));
+        at += got;
+      }
+    }
+    return sys::resize(to, size);
+  }
+
+  Result<void> add_other(const sys::TreeEntry& entry, const Fd& parent) {
+    const struct stat& about = entry.about;
+    if (S_ISLNK(about.st_mode)) {
+      Fd directory = TRY(same_directory(entry.directory));
+      auto target = sys::read_link_at(directory, entry.name);
+      if (!target && target.error().code() == Code::not_found) return {};
+      std::string text = TRY(std::move(target));
+      TRY(sys::symlink_at(text, parent, entry.name));
+    } else {
+      TRY(sys::make_node_at(parent, entry.name, about.st_mode, about.st_rdev));
+    }
+    TRY(sys::change_owner_at(parent, entry.name, about.st_uid, about.st_gid));
+    return sys::set_modified_at(parent, entry.name, about.st_mtim);
+  }
+
+  // Making what is in a directory has changed its time.
+  Result<void> set_time(const sys::TreeEntry& entry, const std::string& path) {
+    if (!S_ISDIR(entry.about.st_mode)) return {};
+    auto made = sys::open_no_links(to_, path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
+    if (!made && made.error().code() == Code::not_found) return {};  // it has come meanwhile
+    Fd opened = TRY(std::move(made));
+    return sys::set_modified(opened, entry.about.st_mtim);
+  }
+
+  const Fd &from_, &to_;
+  Count count_;
+  std::string parent_path_;
+  Fd parent_;                           // the last parent: entries come directory by directory
+  std::map<ino_t, std::string> links_;  // where a file of several names stood first
+  bool may_share_ = true;
+  std::string buffer_ = std::string(256 << 10, '\0');
+};
+
+}  // namespace
+
+bool is_tree_attribute(std::string_view name) {
+  return name.starts_with("user.") || name == "security.capability" || name == "system.posix_acl_access" ||
+         name == "system.posix_acl_default";
+}
+
+Result<void> write_tree(const Fd& directory, const Fd& archive, const runtime::TreeProgress& counted) {
+  const Sink to_archive = [&](std::string_view bytes) { return sys::write_all(archive, bytes); };
+  TarWriter tar(to_archive, TarWriter::Packing::zstd);
+  InodeTar inodes(tar, {.attribute = is_tree_attribute, .holes = true});
+  Count count(counted);
+  Paths paths;
+  auto add = [&](const sys::TreeEntry& entry) -> Result<void> {
+    const std::string path = paths.of(entry);
+    if (S_ISSOCK(entry.about.st_mode)) return {};
+    if (S_ISDIR(entry.about.st_mode) || S_ISREG(entry.about.st_mode)) {
+      Opened opened = TRY(open_entry(entry));
+      if (!opened.object) return {};
+      if (S_ISDIR(entry.about.st_mode)) TRY(inodes.add_directory(opened.object, path.empty() ? "./" : path + "/", opened.about));
+      else TRY(inodes.add_file(opened.object, path, opened.about));
+    } else {
+      Fd parent = TRY(same_directory(entry.directory));
+      TRY(inodes.add_other(parent, entry.name, path, entry.about));
+    }
+    if (entry.depth > 0) count.add(S_ISREG(entry.about.st_mode) ? Bytes(entry.about.st_size) : Bytes(0));
+    return {};
+  };
+  TRY(sys::walk_tree(directory, add, {}));
+  TRY(tar.end());
+  count.end();
+  return {};
+}
+
+Result<void> read_tree(const Fd& archive, const Fd& directory, const runtime::TreeProgress& counted) {
+  FileSource file(archive);
+  DecompressingSource plain(file);
+  EndingSource watched(plain);
+  Count count(counted);
+  TRY(unpack_tree(watched, directory, [&](Bytes bytes) { count.add(bytes); }));
+  if (!watched.has_ended()) return Error(Code::invalid, "the archive is cut off: it has no end");
+  TRY(sys::sync_file_system(directory));
+  count.end();
+  return {};
+}
+
+Result<void> copy_tree(const Fd& from, const Fd& to, const runtime::TreeProgress& counted) {
+  TRY(TreeCopy(from, to, counted).run());
+  return sys::sync_file_system(to);
+}
+
+}  // namespace coracle::image
