@@ -182,6 +182,7 @@ void add_commands(Commands& commands) {
   add_top(commands);
   add_about(commands);
   add_image(commands);
+  add_volume(commands);
   add_backup(commands);
   add_doctor(commands);
   add_completion(commands);

@@ -13,6 +13,7 @@
 #include "ctl/output_file.h"
 #include "ctl/pack.h"
 #include "ctl/print.h"
+#include "ctl/progress_bar.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fd.h"
 #include "runtime/sys/file.h"
@@ -20,15 +21,6 @@
 
 namespace coracle::ctl {
 namespace {
-
-std::string bytes_text(double bytes) {  // "12.3MB", as people read sizes of downloads
-  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
-  int unit = 0;
-  while (bytes >= 1000 && unit < 4) bytes /= 1000, ++unit;
-  char text[32];
-  std::snprintf(text, sizeof text, unit && bytes < 100 ? "%.1f%s" : "%.0f%s", bytes, units[unit]);
-  return text;
-}
 
 // "docker.io/library/nginx:1.27" → name and tag; by digest: the digest's first characters stand as the tag.
 std::pair<std::string, std::string> split_reference(const std::string& reference) {
@@ -52,7 +44,7 @@ Result<int> run_image_list(Commands& commands, const std::string& output, bool n
   for (const auto& image : *images) {
     std::string id(get_string(image, "id"));
     if (id.starts_with("sha256:")) id = id.substr(7, 12);
-    std::string size = bytes_text(double(get_int(image, "sizeBytes")));
+    std::string size = decimal_bytes(double(get_int(image, "sizeBytes")));
     const json::array& references = get_array(image, "references");
     for (const auto& reference : references) {
       auto [name, tag] = split_reference(std::string(reference.get_string()));
@@ -64,40 +56,10 @@ Result<int> run_image_list(Commands& commands, const std::string& output, bool n
   return 0;
 }
 
-class Bar {  // one line, redrawn at most ten times a second; nothing where standard error is no terminal
- public:
-  explicit Bar(std::string what) : what_(std::move(what)), shown_(::isatty(STDERR_FILENO)), started_(now()) {}
-  void show(const json::value& progress) {
-    if (!shown_ || now() - drawn_ < std::chrono::milliseconds(100)) return;
-    drawn_ = now();
-    double done = double(get_int(progress, "done")), total = double(get_int(progress, "total"));
-    double seconds = std::chrono::duration<double>(drawn_ - started_).count();
-    constexpr int kWidth = 24;
-    int filled = total > 0 ? int(kWidth * std::min(1.0, done / total)) : 0;
-    std::string line = "\r" + what_ + " [" + std::string(size_t(filled), '=') + std::string(size_t(kWidth - filled), ' ') + "] " +
-                       bytes_text(done);
-    if (total > 0) line += " of " + bytes_text(total);
-    if (seconds > 0.2) line += ", " + bytes_text(done / seconds) + "/s";
-    line += "\x1b[K";
-    std::fputs(line.c_str(), stderr);
-    std::fflush(stderr);
-    drawn_any_ = true;
-  }
-  void end() {
-    if (drawn_any_) std::fputs("\r\x1b[K", stderr);
-  }
-
- private:
-  static std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
-  std::string what_;
-  bool shown_, drawn_any_ = false;
-  std::chrono::steady_clock::time_point started_, drawn_{};
-};
-
 // Reads an answer of JSON lines: {"progress":{…}}, then {"image":{…}} or {"images":[…]}, or a Status.
 class Lines {
  public:
-  explicit Lines(Bar& bar) : bar_(bar) {}
+  explicit Lines(ProgressBar& bar) : bar_(bar) {}
   bool feed(std::string_view bytes) {
     partial_ += bytes;
     for (size_t end; (end = partial_.find('\n')) != partial_.npos; partial_.erase(0, end + 1))
@@ -116,10 +78,11 @@ class Lines {
   void line(std::string_view text) {
     auto value = parse_json(text);
     if (!value) return;
-    if (const auto* progress = find(*value, "progress")) bar_.show(*progress);
+    if (const auto* progress = find(*value, "progress"))
+      bar_.show(double(get_int(*progress, "done")), double(get_int(*progress, "total")));
     else last_ = std::move(*value);
   }
-  Bar& bar_;
+  ProgressBar& bar_;
   std::string partial_;
   json::value last_;
 };
@@ -153,7 +116,7 @@ Result<int> run_pull(Commands& commands, PullFlags& flags) {
   std::string credentials = TRY(credentials_text(flags));
   Session* session = TRY(commands.session());
   for (const auto& reference : flags.references) {
-    Bar bar(reference);
+    ProgressBar bar(reference);
     Lines lines(bar);
     auto started = std::chrono::steady_clock::now();
     TRY(session->stream({.method = "POST", .path = kImages, .query = {{"reference", reference}}, .body = credentials},
@@ -166,14 +129,14 @@ Result<int> run_pull(Commands& commands, PullFlags& flags) {
     char time[32];
     std::snprintf(time, sizeof time, "%.1f s", seconds);
     out("pulled " + reference + ": " + std::string(get_string(image ? *image : answer, "id")) + ", " +
-        bytes_text(double(get_int(image ? *image : answer, "sizeBytes"))) + " unpacked, in " + time + "\n");
+        decimal_bytes(double(get_int(image ? *image : answer, "sizeBytes"))) + " unpacked, in " + time + "\n");
     warn_of_platform(image ? *image : answer, reference);
   }
   return 0;
 }
 
 Result<void> import_from(Session& session, const std::string& name, const std::function<size_t(char*, size_t)>& source) {
-  Bar bar("importing");
+  ProgressBar bar("importing");
   Lines lines(bar);
   Request request{.method = "POST", .path = std::string(kImages) + "/import", .content_type = "application/x-tar"};
   if (!name.empty()) request.query.emplace_back("name", name);
@@ -229,7 +192,7 @@ Result<int> run_prune(Commands& commands, bool all) {
     out("removed " + visible_line(name) + "\n");
     bytes += double(get_int(image, "sizeBytes"));
   }
-  out("freed " + bytes_text(bytes) + " at most: images share layers\n");
+  out("freed " + decimal_bytes(bytes) + " at most: images share layers\n");
   return 0;
 }
 
@@ -265,7 +228,7 @@ Result<int> run_export(Commands& commands, const std::vector<std::string>& refer
   }));
   TRY(std::move(written).wrap("write " + path));
   TRY(output.finish());
-  if (path != "-") out("exported to " + path + ": " + bytes_text(bytes) + "\n");
+  if (path != "-") out("exported to " + path + ": " + decimal_bytes(bytes) + "\n");
   return 0;
 }
 

@@ -273,7 +273,7 @@ Result<void> House::furnish() {
     });
   };
   if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(access::read_static_tokens(config_.token_auth_file));
-  server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_);
+  server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_, *agent_);
   server_->set_keeper(*keeper_);
   return {};
 }

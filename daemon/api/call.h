@@ -27,6 +27,7 @@ struct House {  // what handlers work with
   registry::Registry& registry;
   PodStreams& streams;
   NodeImages& images;
+  NodeVolumes& volumes;
   const Config& config;
   const Clock& clock;
   access::Tokens* tokens = nullptr;

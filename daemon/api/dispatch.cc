@@ -30,10 +30,11 @@ bool below(const std::string& path, std::string_view prefix) {
 void dispatch_other(Call& call) {
   const std::string& path = call.route.path;
   bool reads = call.head().method == "GET" || call.head().method == "HEAD";
-  bool ours = below(path, "/coracle/v1/images") || below(path, "/coracle/v1/store");
+  bool ours = below(path, "/coracle/v1/images") || below(path, "/coracle/v1/volumes") || below(path, "/coracle/v1/store");
   if (ours && !reads && call.query().has("dryRun"))  // it would not be dry
     return answer_error(call, bad_request("dryRun: " + path + " has no dry run"));
   if (below(path, "/coracle/v1/images")) return serve_images(call);
+  if (below(path, "/coracle/v1/volumes")) return serve_volumes(call);
   if (below(path, "/coracle/v1/store")) return serve_store(call);
   if (!reads) return not_allowed(call);
   if (below(path, "/livez") || below(path, "/readyz") || below(path, "/healthz")) return serve_health(call);

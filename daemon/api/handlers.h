@@ -17,6 +17,7 @@ void serve_exec(Call& call);          // exec.cc: exec and attach
 void serve_port_forward(Call& call);  // port_forward.cc
 void serve_proxy(Call& call);         // proxy/serve.cc: what pods, services and nodes answer
 void serve_images(Call& call);        // images.cc: /coracle/v1/images
+void serve_volumes(Call& call);       // volumes.cc: /coracle/v1/volumes
 void serve_placement(Call& call);     // placement.cc: /coracle/v1/placement
 void serve_store(Call& call);         // store.cc: /coracle/v1/store
 void serve_discovery(Call& call);     // discovery.cc: /api, /apis, and below

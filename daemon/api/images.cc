@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // /coracle/v1/images, for `coraclectl image`: list, pull, import, export, tag, remove, prune. Answers that take long are JSON
 // lines: {"progress":{…}} as it goes, then {"image":{…}} or {"images":[…]}, or a Status when it failed.
-// Archives go through a pipe to the node as they arrive, and from it as they are written; nothing is kept in memory.
-#include <optional>
-#include <thread>
-
-#include "daemon/api/handlers.h"
-#include "runtime/base/log.h"
-#include "runtime/sys/file.h"
+#include "daemon/api/archives.h"
 #include "store/object/status.h"
 
 namespace coracle::api {
@@ -54,48 +48,18 @@ Result<void> prune_images(Call& call) {
 }
 
 Result<void> import_images(Call& call, const std::string& name) {
-  sys::Pipe pipe = TRY(sys::make_pipe());
-  Result<json::value> imported = Error(Code::internal, "not read");
-  std::jthread reader([&, from = std::move(pipe.read)] { imported = call.house.images.import(from, name); });
-  call.exchange.connection.set_read_deadline(SteadyTime::max());  // an archive takes what it takes
-  Result<void> written;
-  auto sent =
-      call.exchange.stream_body([&](std::string_view bytes) { return (written = sys::write_all(pipe.write, bytes)).ok(); });
-  pipe.write.reset();  // the end of the archive
-  reader.join();
-  if (!imported) return imported.take_error();  // says more than a broken pipe does
-  if (!sent) return sent.take_error();
-  json::value answer = json::object{{"images", *std::move(imported)}};
+  json::value images = TRY(receive_archive(call, [&](const Fd& archive) { return call.house.images.import(archive, name); }));
+  json::value answer = json::object{{"images", std::move(images)}};
   answer_value(call, answer);
   return {};
 }
 
-// An archive that breaks off has no end: its client sees that it is not whole.
 Result<void> export_images(Call& call) {
   std::vector<std::string> references;
   for (std::string_view each : call.query().all("reference")) references.emplace_back(each);
   if (references.empty()) return bad_request("?reference= must name an image");
-  sys::Pipe pipe = TRY(sys::make_pipe());
-  Result<void> written;
-  std::jthread writer([&, to = std::move(pipe.write)]() mutable {
-    written = call.house.images.write_archive(references, to);
-    to.reset();
-  });
-  std::optional<ChunkedAnswer> answer;
-  std::string piece(64 << 10, '\0');
-  bool is_read = true;
-  while (is_read) {
-    auto got = sys::read_some(pipe.read, piece);
-    if (!got || *got == 0) break;
-    if (!answer) answer.emplace(call.exchange, "application/x-tar", common_headers(call));
-    is_read = answer->write(std::string_view(piece).substr(0, *got));
-  }
-  pipe.read.reset();  // who still writes learns that nobody reads
-  writer.join();
-  if (!answer) return written;
-  if (written) answer->end();
-  else if (is_read) log_warning("api", "an export of images broke off", {{"error", written.error().text()}});
-  return {};
+  return send_archive(call, "application/x-tar", "an export of images",
+                      [&](const Fd& archive) { return call.house.images.write_archive(references, archive); });
 }
 
 }  // namespace

@@ -56,8 +56,7 @@ bool is_long(const Head& head) {
   auto route = read_route(head.path);
   if (!route) return false;
   if (route->what != Route::What::resource)
-    return (route->path.starts_with("/coracle/v1/images") || route->path.starts_with("/coracle/v1/store")) &&
-           (head.method == "POST" || route->path == "/coracle/v1/images/export");
+    return route->path.starts_with("/coracle/v1/") && (head.method == "POST" || route->path.ends_with("/export"));
   if (asks_for_watch(*route, head)) return true;
   const std::string& sub = route->subresource;
   return sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy" ||
@@ -94,7 +93,7 @@ Result<fairness::Fairness::Seat> too_many_watches() { return Error(Code::too_man
 }  // namespace
 
 struct Server::State {
-  State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
+  State(Config c, registry::Registry& registry, PodStreams& streams, NodeImages& images, NodeVolumes& volumes, const Clock& clock)
       : config(std::move(c)),
         clock(clock),
         authorizer(registry),
@@ -105,6 +104,7 @@ struct Server::State {
         house{registry,
               streams,
               images,
+              volumes,
               config,
               clock,
               nullptr,
@@ -299,8 +299,9 @@ void Server::State::keep(std::stop_token stop) {
   }
 }
 
-Server::Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, const Clock& clock)
-    : state_(std::make_unique<State>(std::move(config), registry, streams, images, clock)) {}
+Server::Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, NodeVolumes& volumes,
+               const Clock& clock)
+    : state_(std::make_unique<State>(std::move(config), registry, streams, images, volumes, clock)) {}
 
 Server::~Server() {
   stop();

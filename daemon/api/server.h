@@ -53,8 +53,8 @@ struct Config {
 
 class Server {
  public:
-  // `registry`, `streams` and `images` must outlive it. Does nothing before start().
-  Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images,
+  // `registry`, `streams`, `images` and `volumes` must outlive it. Does nothing before start().
+  Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, NodeVolumes& volumes,
          const Clock& clock = system_clock());
   ~Server();
   // Serves /coracle/v1/store, and lets it do its upkeep once an hour. It must outlive the server. Before start().

@@ -92,7 +92,8 @@ volume::StorageObjects Agent::storage() const {
   return {[this](const Key& key) { return seams_.claims ? seams_.claims->get(key) : nullptr; },
           [this](std::string_view name) {
             return seams_.volumes ? seams_.volumes->get({"", std::string(name)}) : nullptr;
-          }};
+          },
+          [this](const Key& claim) { return archives_ && archives_->keeps_out(claim); }};
 }
 
 std::vector<VolumeUse> Agent::volumes() { return measure_volumes(table_.with_claims(), storage(), config_.host_root); }
@@ -124,6 +125,19 @@ void Agent::hear_storage() {
   });
   seams_.storage_classes->on_change(
       [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.provisioner_->on_class(change); }); });
+  archives_.emplace(
+      VolumeArchiveSeams{.client = seams_.client,
+                         .table = table_,
+                         .storage = storage(),
+                         .directories = directories_,
+                         .trees = seams_.runtime.trees(),
+                         .node_name = config_.node_name,
+                         .host_root = config_.host_root,
+                         .is_ours = [this](const Object& volume) { return provisioner_->is_ours(volume); },
+                         .may_provision = [this](const Object& claim) { return provisioner_->may_provision(claim); },
+                         .look_again = [this](const Key& claim) { on_source(kPersistentVolumeClaim, claim); },
+                         .clear = [this] { provisioner_->clear(); },
+                         .wait = [this](std::chrono::milliseconds span) { wait_for(span); }});
   provisioner_.emplace(
       config_.node_name,
       volume::ProvisionerSeams{
@@ -136,7 +150,7 @@ void Agent::hear_storage() {
           .enqueue = [this](Key key) { queue_.add(std::move(key)); },
           .run_in_background =
               [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : clearing_.post(std::move(task)); },
-          .in_use = [this](const Key& claim) { return table_.uses_claim(claim); },
+          .in_use = [this](const Key& claim) { return !table_.users_of_claim(claim).empty() || archives_->is_busy(claim); },
       });
 }
 

@@ -25,6 +25,7 @@
 #include "daemon/node/static_pods.h"
 #include "daemon/node/storage_limits.h"
 #include "daemon/node/task_pool.h"
+#include "daemon/node/volume_archives.h"
 #include "daemon/node/volume_use.h"
 #include "daemon/node/worker.h"
 #include "daemon/queue/work_queue.h"
@@ -56,7 +57,7 @@ struct AgentSeams {
   Informer *claims = nullptr, *volumes = nullptr, *storage_classes = nullptr;
 };
 
-class Agent : public PodStreams, public NodeImages {
+class Agent : public PodStreams, public NodeImages, public NodeVolumes {
  public:
   // Registers its handlers with the informers: before they are started.
   Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network);
@@ -101,6 +102,10 @@ class Agent : public PodStreams, public NodeImages {
   Result<json::value> remove(const std::string& reference) override;
   Result<json::value> tag(const std::string& reference, const std::string& name) override;
   Result<json::value> prune(bool all) override;
+
+  // ---- NodeVolumes ----
+  Result<void> export_volume(const Key& claim, bool while_in_use, const Fd& archive) override;
+  Result<json::value> import_volume(const Key& claim, bool replace, const Fd& archive) override;
 
   // The steps of a thread, one at a time on the caller's, for tests: adopt, then a look at each pod that is due.
   Result<void> adopt();
@@ -179,6 +184,7 @@ class Agent : public PodStreams, public NodeImages {
   Metrics metrics_;
   TaskPool pulls_, hooks_, walks_, clearing_;  // their tasks reach what stands above
   std::optional<volume::Provisioner> provisioner_;
+  std::optional<VolumeArchives> archives_;
   std::vector<std::jthread> threads_;
 };
 

@@ -116,13 +116,14 @@ class PodTable {
       return list;
     });
   }
-  // A pod that has not ended uses the claim.
-  bool uses_claim(const Key& claim) {
+  // The names of the pods that use the claim and have not ended.
+  std::vector<std::string> users_of_claim(const Key& claim) {
     return pods_.with([&](auto& pods) {
-      return std::any_of(pods.begin(), pods.end(), [&](auto& entry) {
-        RestingPod& pod = entry.second;
-        return pod.object && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
-      });
+      std::vector<std::string> names;
+      for (auto& [uid, pod] : pods)
+        if (pod.object && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0)
+          names.emplace_back(pod.object->name());
+      return names;
     });
   }
 

@@ -291,4 +291,17 @@ Result<json::value> Agent::prune(bool all) {
   return json::value(std::move(list));
 }
 
+// ---- volumes ----
+
+Result<void> Agent::export_volume(const Key& claim, bool while_in_use, const Fd& archive) {
+  if (!archives_) return Error(Code::unsupported, "this node has no volumes of claims");
+  return archives_->write(claim, while_in_use, archive, stop_.get_token());
+}
+
+Result<json::value> Agent::import_volume(const Key& claim, bool replace, const Fd& archive) {
+  if (!archives_) return Error(Code::unsupported, "this node has no volumes of claims");
+  runtime::TreeCount count = TRY(archives_->read(claim, replace, archive, stop_.get_token()));
+  return json::value(json::object{{"entries", count.entries}, {"bytes", count.bytes.count}});
+}
+
 }  // namespace coracle::node

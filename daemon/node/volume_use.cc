@@ -9,16 +9,9 @@
 
 #include "runtime/sys/file.h"
 #include "runtime/sys/project_quota.h"
-#include "store/schema/views.h"
 
 namespace coracle::node {
 namespace {
-
-std::string place_of(view::PersistentVolumeSpec spec, const std::string& host_root) {
-  if (spec.has_local()) return std::string(spec.local().path());
-  if (spec.has_host_path()) return host_root + std::string(spec.host_path().path());
-  return "";
-}
 
 Result<VolumeUse> measure(const std::string& place) {
   Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
@@ -37,6 +30,12 @@ Result<VolumeUse> measure(const std::string& place) {
 
 }  // namespace
 
+std::string directory_of(view::PersistentVolumeSpec volume, const std::string& host_root) {
+  if (volume.has_local()) return std::string(volume.local().path());
+  if (volume.has_host_path()) return host_root + std::string(volume.host_path().path());
+  return "";
+}
+
 std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
                                        const std::string& host_root) {
   std::vector<VolumeUse> found;
@@ -47,7 +46,8 @@ std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const
       Key claim{pod->ns(), volume::claim_name(pod->name(), volume)};
       if (claim.name.empty() || !seen.insert(claim).second) continue;
       auto backing = volume::backing_of(pod->json(), volume, storage);
-      auto use = backing ? measure(place_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
+      auto use =
+          backing ? measure(directory_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
       if (!use) continue;
       use->claim = claim, use->volume = backing->volume->name();
       found.push_back(*std::move(use));

@@ -9,6 +9,7 @@
 #include "daemon/node/pod.h"
 #include "daemon/volume/backing.h"
 #include "runtime/base/units.h"
+#include "store/schema/views.h"
 
 namespace coracle::node {
 
@@ -18,6 +19,9 @@ struct VolumeUse {
   Bytes capacity, used, available;
   uint64_t inodes = 0, inodes_used = 0, inodes_free = 0;
 };
+
+// The directory that a volume is; "" when it is none.
+std::string directory_of(view::PersistentVolumeSpec volume, const std::string& host_root);
 
 // Of each claim of these pods once, sorted. What cannot be measured now is left out.
 std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,

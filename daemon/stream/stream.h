@@ -89,4 +89,16 @@ class NodeImages {
   virtual Result<json::value> prune(bool all) = 0;                                             // what was removed
 };
 
+// What the volumes of claims on the node hold, for `coraclectl volume`: /coracle/v1/volumes. Both block. Errors: not_found;
+// unavailable, the claim is not bound; conflict, a pod uses it; unsupported, its volume is of another kind.
+class NodeVolumes {
+ public:
+  virtual ~NodeVolumes() = default;
+  // Writes a tar stream, packed by zstd, to `archive` (a pipe will do). `while_in_use`: although a pod may change it meanwhile.
+  virtual Result<void> export_volume(const Key& claim, bool while_in_use, const Fd& archive) = 0;
+  // Reads `archive` to its end into the claim's volume: all of it or nothing. `replace`: what the volume holds goes. Returns
+  // {"entries": of the archive, "bytes": of its files}. Errors: already_exists, the volume is not empty.
+  virtual Result<json::value> import_volume(const Key& claim, bool replace, const Fd& archive) = 0;
+};
+
 }  // namespace coracle

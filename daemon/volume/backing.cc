@@ -40,6 +40,8 @@ Result<Backing> backing_of(const json::value& pod, const json::value& volume, co
   if (!backing.volume) return in_claim(Code::not_found, "persistentvolume " + quoted(name) + " not found");
   if (view::PersistentVolume(*backing.volume).spec().claim_ref().uid() != backing.claim->uid())
     return in_claim(Code::conflict, "persistentvolume " + quoted(name) + " is bound to a different PVC");
+  if (objects.keeps_out && objects.keeps_out(key))
+    return in_claim(Code::unavailable, "PVC " + key.text() + " is being exported or imported");
   return backing;
 }
 

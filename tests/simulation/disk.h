@@ -33,6 +33,10 @@ class Disk : public volume::Directories {
     directories_.erase(path), new_.erase(path);
     return {};
   }
+  // No scenario imports anything.
+  Result<Fd> stage(const std::string&, Bytes) override { return Error(Code::unsupported, "no files"); }
+  Result<void> put_staged(const std::string&) override { return Error(Code::unsupported, "no files"); }
+  Result<void> unstage(const std::string&) override { return {}; }
   Result<void> clear(const Waits& waits, std::stop_token) override {
     if (reached()) std::erase_if(new_, [&](const auto& made) { return !waits(made.first.substr(path_of("").size())); });
     return {};

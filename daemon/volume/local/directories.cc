@@ -14,8 +14,9 @@
 namespace coracle::volume {
 namespace {
 
-constexpr std::string_view kNew = ".new_", kRemoved = ".removed_", kMark = ".coracle";
-constexpr size_t kClaimShownMax = 140;         // with the longest namespace, a uid and kRemoved still a file's name
+constexpr std::string_view kNew = ".new_", kStaged = ".staged_", kRemoved = ".removed_", kMark = ".coracle";
+constexpr size_t kClaimShownMax = 140;         // with the longest namespace, a uid, kRemoved and its number still a file's name
+constexpr int kRemovedMax = 1000;              // directories of one volume that were removed and are not deleted yet
 constexpr uint32_t kFirstNumber = 0x40000000;  // of projects: people count theirs from 1
 constexpr uint32_t kNumbers = 0x20000000;
 
@@ -136,10 +137,49 @@ Result<void> DiskDirectories::set_aside(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   for (const std::string& each : {name, std::string(kNew) + name}) {
-    auto moved = sys::rename_at(directory, each, directory, std::string(kRemoved) + name);
+    auto moved = rename_to_removed(directory, each, name);
     if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("set " + path + " aside");
   }
   return sys::sync(directory);
+}
+
+// Under the first of its names that is free.
+Result<void> DiskDirectories::rename_to_removed(const Fd& root, const std::string& from, const std::string& name) {
+  for (int n = 0; n < kRemovedMax; ++n) {
+    std::string to = std::string(kRemoved) + name + (n == 0 ? "" : "." + std::to_string(n));
+    if (!sys::stat_at(root, to)) return sys::rename_at(root, from, root, to);
+  }
+  return Error(Code::unavailable, "too much of " + name + " waits to be deleted");
+}
+
+Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
+  auto [root, name] = TRY(parts_of(path));
+  TRY(unstage(path));
+  Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
+  const std::string now = std::string(kStaged) + name;
+  staged_.with([&, &path = path](auto& staged) { staged.insert(path); });
+  TRY(sys::make_directory_at(directory, now, 0777).wrap("make " + now));
+  Fd made = TRY(sys::open_at(directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  TRY(sys::change_mode(made, 0777));  // whatever our umask took
+  TRY(limit(made, root + "/" + now, size));
+  return made;
+}
+
+Result<void> DiskDirectories::put_staged(const std::string& path) {
+  auto [root, name] = TRY(parts_of(path));
+  Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
+  TRY(sys::exchange_at(directory, std::string(kStaged) + name, name).wrap("put new content into " + path));
+  TRY(sys::sync(directory));
+  return unstage(path);
+}
+
+Result<void> DiskDirectories::unstage(const std::string& path) {
+  auto [root, name] = TRY(parts_of(path));
+  Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
+  auto moved = rename_to_removed(directory, std::string(kStaged) + name, name);
+  staged_.with([&](auto& staged) { staged.erase(path); });
+  if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("remove what was staged for " + path);
+  return {};
 }
 
 Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
@@ -153,6 +193,10 @@ Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits,
   auto entries = TRY(sys::list(directory));
   for (const auto& entry : entries) {
     bool abandoned = entry.name.starts_with(kNew) && !waits(entry.name.substr(kNew.size()));
+    if (entry.name.starts_with(kStaged)) {  // by a daemon before this one
+      std::string path = root + "/" + entry.name.substr(kStaged.size());
+      abandoned = !staged_.with([&](const auto& staged) { return staged.count(path) > 0; });
+    }
     if (!abandoned && !entry.name.starts_with(kRemoved)) continue;
     if (stop.stop_requested()) return Error(Code::cancelled, "stopped");
     auto removed = sys::open_at(directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

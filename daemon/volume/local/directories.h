@@ -2,19 +2,22 @@
 // Directories of this machine that are the volumes of claims.
 //   <root>/.new_<namespace>_<claim>_<uid>      created, but no PersistentVolume names it yet: it never held data
 //   <root>/<namespace>_<claim>_<uid>           a volume; only set_aside() removes it, whatever the store contains
-//   <root>/.removed_<namespace>_<claim>_<uid>  its content is deleted by clear(), also after a restart
+//   <root>/.staged_<namespace>_<claim>_<uid>   gets content that is to take a volume's place
+//   <root>/.removed_<namespace>_<claim>_<uid>… its content is deleted by clear(), also after a restart
 //   <root>/.coracle                            marks the disk, so that an empty mount point is not taken for it
-// There is no other record. Each operation checks what exists, so it can be repeated after a crash.
+// There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash.
 #pragma once
 
 #include <functional>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/fd.h"
+#include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
 #include "runtime/base/units.h"
 #include "store/object/object.h"
@@ -41,6 +44,12 @@ class Directories {
   // Removes the volume's path. Its content is deleted later, by clear(). Succeeds when nothing exists there. Errors: invalid when
   // the path is not a volume's; errors of the file system.
   virtual Result<void> set_aside(const std::string& path) = 0;
+  // Makes an empty directory beside the volume's, with a limit of its own, for content that is to take the volume's place. What
+  // is staged already goes. Blocks for the disk. Errors: invalid when the path is not a volume's; errors of the file system.
+  virtual Result<Fd> stage(const std::string& path, Bytes size) = 0;
+  // What was staged is the volume from now on, at once, also after a loss of power; what was in the volume is deleted by clear().
+  virtual Result<void> put_staged(const std::string& path) = 0;
+  virtual Result<void> unstage(const std::string& path) = 0;  // it goes. Succeeds when there is none
   // Deletes the content of removed volumes, their quotas, and unpublished directories whose claim does not exist any more.
   // `waits`: returns whether the claim of the directory of this name exists. Blocks until all is deleted. Errors: cancelled.
   using Waits = std::function<bool(const std::string& name)>;
@@ -58,6 +67,9 @@ class DiskDirectories : public Directories {
   Result<void> publish(const std::string& path) override;
   Result<Made> set_size(const std::string& path, Bytes size) override;
   Result<void> set_aside(const std::string& path) override;
+  Result<Fd> stage(const std::string& path, Bytes size) override;
+  Result<void> put_staged(const std::string& path) override;
+  Result<void> unstage(const std::string& path) override;
   Result<void> clear(const Waits& waits, std::stop_token stop) override;
 
  private:
@@ -68,14 +80,16 @@ class DiskDirectories : public Directories {
   Result<Root> root_for(const std::string& name) const;
   Result<void> check_disk(const Root& root) const;
   Result<Made> limit(const Fd& directory, const std::string& path, Bytes size);
-  static Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop);
+  Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop);
+  static Result<void> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
   // The root and the name that a path of ours consists of. Errors: invalid.
   Result<std::pair<std::string, std::string>> parts_of(const std::string& path) const;
 
   const std::vector<std::string> roots_;
   const Holds holds_;
   const std::string fstab_;
-  std::mutex numbers_;  // while a project number is chosen
+  std::mutex numbers_;                     // while a project number is chosen
+  Guarded<std::set<std::string>> staged_;  // the paths of volumes for which content is staged now
 };
 
 }  // namespace coracle::volume

@@ -83,10 +83,14 @@ void Provisioner::on_class(const Informer::Change& change) const {
 
 bool Provisioner::is_key(const Key& key) { return key.ns.starts_with(kClaimKey) || key.ns == kVolumeKey; }
 
-void Provisioner::start() { clear(); }
-
 bool Provisioner::is_ours(const Object& volume) const {
   return is_local_provisioner(volume.annotation(kProvisionedBy)) && is_on(volume, node_name_);
+}
+
+bool Provisioner::may_provision(const Object& claim) const {
+  if (!view::PersistentVolumeClaim(claim).spec().volume_name().empty()) return false;
+  ObjectPtr storage_class = seams_.classes.get({"", class_of(claim)});
+  return storage_class && is_local_provisioner(view::StorageClass(*storage_class).provisioner());
 }
 
 Result<Outcome> Provisioner::reconcile(const Key& key) {
@@ -106,9 +110,10 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
     if (volume && is_ours(*volume)) TRY(expand(*claim, *volume));
     return Outcome{};
   }
-  if (!named.empty() || claim->annotation(kSelectedNode) != node_name_) return Outcome{};
+  if (claim->annotation(kSelectedNode) != node_name_) return Outcome{};
+  if (!may_provision(*claim)) return Outcome{};
   ObjectPtr storage_class = seams_.classes.get({"", class_of(*claim)});
-  if (!storage_class || !is_local_provisioner(view::StorageClass(*storage_class).provisioner())) return Outcome{};
+  if (!storage_class) return Outcome{};
   auto done = provision(*claim, *storage_class);
   if (!done)
     seams_.events.warning(

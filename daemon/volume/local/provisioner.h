@@ -44,11 +44,13 @@ class Provisioner {
   void on_class(const Informer::Change& change) const;
 
   // To be called once the informers have synced: deletes what an earlier process left.
-  void start();
+  void start() { clear(); }
+  void clear();  // deletes what removed volumes hold, in the background
   Result<Outcome> reconcile(const Key& key);
+  bool is_ours(const Object& volume) const;       // made by the provisioner of this node
+  bool may_provision(const Object& claim) const;  // it names no volume, and its class is one of ours
 
  private:
-  bool is_ours(const Object& volume) const;
   Result<Outcome> reconcile_claim(const Key& key);
   Result<Outcome> reconcile_volume(const std::string& name);
   Result<void> provision(const Object& claim, const Object& storage_class);
@@ -57,7 +59,6 @@ class Provisioner {
   Result<bool> is_in_use(const Object& volume);
   Result<void> delete_object(const Object& volume);
   Result<void> finish_deletion(const Object& volume, bool with_data);
-  void clear();
 
   const std::string node_name_;
   ProvisionerSeams seams_;

@@ -227,6 +227,30 @@ TEST_F(Streams, an_export_that_breaks_off_has_no_end) {
   EXPECT_EQ(again.get("/coracle/v1/images/export?reference=a").status, 500) << "before the first byte it can be told";
 }
 
+TEST_F(Streams, volumes_are_exported_and_imported) {
+  world.volumes.archive = std::string(200'000, 'a');
+  RawAnswer exported = client.get("/coracle/v1/volumes/export?namespace=shop&claim=data");
+  EXPECT_EQ(exported.body, world.volumes.archive);
+  EXPECT_EQ(exported.header("Content-Type"), "application/zstd");
+  EXPECT_EQ(world.volumes.asked, "shop/data");
+  EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop&claim=used").status, 409);
+  EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop&claim=used&inUse=true").status, 200);
+  const std::string archive(5 << 20, 'x');  // more than an ordinary body may have
+  RawAnswer imported = client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=data", archive);
+  EXPECT_EQ(imported.status, 200) << imported.body;
+  EXPECT_EQ(get_int(imported.json(), "bytes"), 7);
+  EXPECT_EQ(world.volumes.imported_bytes, archive.size());
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full", archive).status, 409);
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full&replace=true", archive).status, 200);
+  EXPECT_EQ(world.volumes.asked, "shop/full replaced");
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=data&dryRun=All").status, 400);
+  EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop").status, 400);
+  EXPECT_EQ(client.get("/coracle/v1/volumes/export?claim=data").status, 400);
+  EXPECT_EQ(client.get("/coracle/v1/volumes/import?namespace=shop&claim=data").status, 405);
+  EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/export?namespace=shop&claim=data").status, 405);
+  EXPECT_EQ(client.get("/coracle/v1/volumes").status, 404);
+}
+
 TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   EXPECT_EQ(get_string(client.get("/coracle/v1/images").json().get_array()[0], "id"), "sha256:1");
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=busybox").body,

@@ -178,7 +178,7 @@ TEST_F(ImageVolumesTest, the_pull_policy_decides) {
   ASSERT_TRUE(pulls_.run_one());
   settle();
   EXPECT_EQ(state("a", "always"), "Running");
-  put_pod(pod_with(image("not an image")), "invalid");
+  put_pod(pod_with(image("not an image", R"(,"pullPolicy":"IfNotPresent")")), "invalid");
   EXPECT_EQ(state("a", "invalid"), "Waiting InvalidImageName");
 }
 

@@ -137,5 +137,43 @@ TEST_F(DirectoriesTest, a_link_is_no_volume) {
   EXPECT_TRUE(fs::exists(directory + "/host/file"));
 }
 
+TEST_F(DirectoriesTest, staged_content_takes_the_volumes_place_at_once) {
+  DiskDirectories directories({directory}, no_volumes, fstab());
+  auto waits = [](const std::string&) { return true; };
+  std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
+  ASSERT_TRUE(directories.publish(path));
+  std::ofstream(path + "/old") << "o";
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(directories.stage(path, Bytes(1 << 20)));
+    std::ofstream(directory + "/.staged_shop_data_1/new") << i;
+    ASSERT_TRUE(directories.clear(waits, {})) << "not what is being staged";
+    EXPECT_TRUE(fs::exists(path + (i == 0 ? "/old" : "/new")));
+    ASSERT_TRUE(directories.put_staged(path));
+    EXPECT_EQ(names(path), std::set<std::string>{"new"});
+  }
+  ASSERT_TRUE(directories.stage(path, Bytes(1 << 20)));
+  ASSERT_TRUE(directories.unstage(path));
+  ASSERT_TRUE(directories.unstage(path)) << "again is no error";
+  EXPECT_EQ(names(path), std::set<std::string>{"new"});
+  ASSERT_TRUE(directories.set_aside(path)) << "beside what was removed before";
+  EXPECT_EQ(names(directory).size(), 3u);
+  ASSERT_TRUE(directories.clear(waits, {}));
+  EXPECT_EQ(names(directory), std::set<std::string>{});
+}
+
+TEST_F(DirectoriesTest, what_was_staged_by_another_daemon_goes) {
+  std::string path;
+  {
+    DiskDirectories before({directory}, no_volumes, fstab());
+    path = MUST(before.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
+    ASSERT_TRUE(before.publish(path));
+    ASSERT_TRUE(before.stage(path, Bytes(1 << 20)));
+  }
+  DiskDirectories directories({directory}, no_volumes, fstab());
+  ASSERT_TRUE(directories.clear([](const std::string&) { return true; }, {}));
+  EXPECT_EQ(names(directory), std::set<std::string>{"shop_data_1"});
+  EXPECT_EQ(directories.stage(directory + "/elsewhere/x", Bytes(1)).error().code(), Code::invalid);
+}
+
 }  // namespace
 }  // namespace coracle::volume
