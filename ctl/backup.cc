@@ -47,8 +47,8 @@ Result<int> run_backup(Commands& commands, const std::string& path, bool keys, b
   const uint64_t size = TRY(receive(*session, keys, output.fd()).wrap("backup"));
   TRY(output.finish().wrap("backup"));
   std::string note = keys ? "with certificates and keys" : "without certificates and keys";
-  std::fprintf(stderr, "backed up to %s: %s, %s\n", path == "-" ? "standard output" : path.c_str(), size_text(size).c_str(),
-               note.c_str());
+  std::fprintf(stderr, "backed up to %s: %s, %s; not what volumes hold (coraclectl volume export), nor images (image export)\n",
+               path == "-" ? "standard output" : path.c_str(), size_text(size).c_str(), note.c_str());
   return 0;
 }
 
