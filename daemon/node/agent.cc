@@ -72,7 +72,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       pulls_(kPullsAtOnce),
       hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
       walks_(kWalksAtOnce),
-      clearing_(1) {
+      clearing_(2) {
   auto heard = while_alive();
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
   seams_.config_maps.on_change(
@@ -151,6 +151,10 @@ void Agent::hear_storage() {
           .run_in_background =
               [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : clearing_.post(std::move(task)); },
           .in_use = [this](const Key& claim) { return !table_.users_of_claim(claim).empty() || archives_->is_busy(claim); },
+          .copy = [this](const Key& claim, const Fd& to, std::stop_token stop) -> Result<volume::Copied> {
+            runtime::TreeCount count = TRY(archives_->copy(claim, to, std::move(stop)));
+            return volume::Copied{count.entries, count.bytes};
+          },
       });
 }
 

@@ -48,6 +48,8 @@ class VolumeArchives {
   // volume. `replace`: what the volume holds goes; else it has to be empty. Blocks. Errors: as above; unsupported, the volume was
   // not made by this node's provisioner.
   Result<runtime::TreeCount> read(const Key& claim, bool replace, const Fd& archive, std::stop_token stop);
+  // Copies what the claim's volume holds into an empty directory. Blocks. Errors: as write()'s.
+  Result<runtime::TreeCount> copy(const Key& claim, const Fd& to, std::stop_token stop);
 
  private:
   struct Bound {

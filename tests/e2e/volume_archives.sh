@@ -67,6 +67,21 @@ printf '' >"$T/outside"
 tar -C "$T" --transform 's|^|../|' -P -cf "$T/hostile.tar" outside 2>/dev/null
 expect_fail "and what leads out" '.' c volume import new "$T/hostile.tar" --replace
 
+echo "# a claim that is filled from another"
+apply <<Y
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: twin}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}},
+  dataSource: {kind: PersistentVolumeClaim, name: new}}}
+Y
+pod holder new 'sleep 1000'
+check "while a pod uses the source" until_true 20 phase_is pod holder Running
+pod reader twin 'cat /data/short; sleep 1000'
+check "its pod waits, and an event says why" until_true 20 eval 'c get events --field-selector involvedObject.name=twin -o "jsonpath={.items[*].message}" | grep -q "waits until no pod uses the PVC new"'
+c delete pod holder >/dev/null
+check "then it starts" until_true 20 eval '[ "$(c logs reader 2>/dev/null)" = kept ]'
+expect "with all that the other has" "$(listing "$(place_of new)")" listing "$(place_of twin)"
+expect_match "which is told" 'copied 7 files and directories, 10[0-9]+ bytes' c get events --field-selector involvedObject.name=twin -o 'jsonpath={.items[*].message}'
+c delete pod reader >/dev/null
+
 echo "# killed while it imports"
 wrong=
 for i in 1 2 3 4; do

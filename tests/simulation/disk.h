@@ -35,6 +35,9 @@ class Disk : public volume::Directories {
   }
   // No scenario imports anything.
   Result<Fd> stage(const std::string&, Bytes) override { return Error(Code::unsupported, "no files"); }
+  Result<std::optional<Staged>> stage_first(const Key&, const std::string&, Bytes) override {
+    return Error(Code::unsupported, "no files");
+  }
   Result<void> put_staged(const std::string&) override { return Error(Code::unsupported, "no files"); }
   Result<void> unstage(const std::string&) override { return {}; }
   Result<void> clear(const Waits& waits, std::stop_token) override {

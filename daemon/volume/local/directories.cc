@@ -75,10 +75,15 @@ Result<void> DiskDirectories::check_disk(const Root& root) const {
   return {};
 }
 
+Result<void> DiskDirectories::mark(const Root& root) {
+  TRY(sys::open_at(root.directory, std::string(kMark), O_WRONLY | O_CREAT, 0644).wrap("mark " + root.path));
+  return {};
+}
+
 Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size) {
   std::string name = directory_name(claim, uid);
   Root root = TRY(root_for(name));
-  TRY(sys::open_at(root.directory, std::string(kMark), O_WRONLY | O_CREAT, 0644).wrap("mark " + root.path));
+  TRY(mark(root));
   bool is_published = sys::stat_at(root.directory, name).ok();
   std::string now = is_published ? name : std::string(kNew) + name;
   auto made = is_published ? Result<void>(Error(Code::already_exists, now)) : sys::make_directory_at(root.directory, now, 0777);
@@ -165,10 +170,24 @@ Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
   return made;
 }
 
+Result<std::optional<Directories::Staged>> DiskDirectories::stage_first(const Key& claim, const std::string& uid, Bytes size) {
+  std::string name = directory_name(claim, uid);
+  Root root = TRY(root_for(name));
+  TRY(mark(root));
+  if (sys::stat_at(root.directory, name) || sys::stat_at(root.directory, std::string(kNew) + name))
+    return std::optional<Staged>();
+  std::string path = root.path + "/" + name;
+  Fd directory = TRY(stage(path, size));
+  return std::optional(Staged{std::move(path), std::move(directory)});
+}
+
 Result<void> DiskDirectories::put_staged(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
-  TRY(sys::exchange_at(directory, std::string(kStaged) + name, name).wrap("put new content into " + path));
+  const std::string staged = std::string(kStaged) + name;
+  auto put = sys::stat_at(directory, name) ? sys::exchange_at(directory, staged, name)
+                                           : sys::rename_at(directory, staged, directory, std::string(kNew) + name);
+  TRY(std::move(put).wrap("put new content into " + path));
   TRY(sys::sync(directory));
   return unstage(path);
 }

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -47,7 +48,15 @@ class Directories {
   // Makes an empty directory beside the volume's, with a limit of its own, for content that is to take the volume's place. What
   // is staged already goes. Blocks for the disk. Errors: invalid when the path is not a volume's; errors of the file system.
   virtual Result<Fd> stage(const std::string& path, Bytes size) = 0;
+  struct Staged {
+    std::string path;  // of the volume
+    Fd directory;
+  };
+  // The same instead of make(), for a volume that is to begin with some content. Nothing when make() or this has made it already.
+  // Errors as make()'s.
+  virtual Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) = 0;
   // What was staged is the volume from now on, at once, also after a loss of power; what was in the volume is deleted by clear().
+  // One that was staged first is as after make().
   virtual Result<void> put_staged(const std::string& path) = 0;
   virtual Result<void> unstage(const std::string& path) = 0;  // it goes. Succeeds when there is none
   // Deletes the content of removed volumes, their quotas, and unpublished directories whose claim does not exist any more.
@@ -68,6 +77,7 @@ class DiskDirectories : public Directories {
   Result<Made> set_size(const std::string& path, Bytes size) override;
   Result<void> set_aside(const std::string& path) override;
   Result<Fd> stage(const std::string& path, Bytes size) override;
+  Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) override;
   Result<void> put_staged(const std::string& path) override;
   Result<void> unstage(const std::string& path) override;
   Result<void> clear(const Waits& waits, std::stop_token stop) override;
@@ -79,6 +89,7 @@ class DiskDirectories : public Directories {
   };
   Result<Root> root_for(const std::string& name) const;
   Result<void> check_disk(const Root& root) const;
+  static Result<void> mark(const Root& root);
   Result<Made> limit(const Fd& directory, const std::string& path, Bytes size);
   Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop);
   static Result<void> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);

@@ -32,7 +32,11 @@ bool is_on(const Object& volume, std::string_view node) {
 std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   if (claim.volume_mode() == "Block") return "a directory is no block device";
   if (claim.has_selector()) return "claim Selector is not supported";
-  if (claim.has_data_source_ref()) return "a new directory is empty: dataSource is not supported";
+  if (!claim.has_data_source_ref()) return "";
+  view::TypedObjectReference source = claim.data_source_ref();
+  if (source.kind() != "PersistentVolumeClaim" || !source.api_group().empty())
+    return "a directory is filled from a PersistentVolumeClaim, not from a " + std::string(source.kind());
+  if (!source.namespace_().empty()) return "a directory is not filled from another namespace";
   return "";
 }
 
@@ -102,7 +106,12 @@ Result<Outcome> Provisioner::reconcile(const Key& key) {
 
 Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   ObjectPtr claim = seams_.claims.get(key);
-  if (!claim) clear();  // an unpublished directory
+  if (!claim) {
+    clear();  // an unpublished directory
+    copies_.with([&](auto& copies) {
+      if (auto found = copies.find(key); found != copies.end() && !found->second.runs) copies.erase(found);
+    });
+  }
   if (!claim || claim->deleting()) return Outcome{};
   std::string named(view::PersistentVolumeClaim(*claim).spec().volume_name());
   if (is_bound(*claim)) {
@@ -119,24 +128,99 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
     seams_.events.warning(
         *claim, "ProvisioningFailed",
         "failed to provision volume with StorageClass " + quoted(storage_class->name()) + ": " + done.error().text());
-  TRY(std::move(done).wrap("provision a volume for " + key.text()));
-  return Outcome{};
+  return std::move(done).wrap("provision a volume for " + key.text());
 }
 
-Result<void> Provisioner::provision(const Object& claim, const Object& storage_class) {
-  if (ObjectPtr there = seams_.volumes.get({"", volume_name(claim)})) return publish(*there);
+Result<Outcome> Provisioner::provision(const Object& claim, const Object& storage_class) {
+  if (ObjectPtr there = seams_.volumes.get({"", volume_name(claim)})) {
+    TRY(publish(*there));
+    return Outcome{};
+  }
   if (std::string why = unsupported(view::PersistentVolumeClaim(claim).spec()); !why.empty())
     return Error(Code::unsupported, why);
+  auto filled = fill(claim);
+  if (!filled && filled.error().code() == Code::conflict) return Outcome{kInUseAgain};
+  bool is_filled = TRY(std::move(filled));
+  if (!is_filled) return Outcome{};
   auto made = TRY(seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes()));
   auto created = seams_.client.create(kPersistentVolume, volume_for(claim, storage_class, node_name_, made.path));
-  if (!created && created.error().code() == Code::already_exists) return {};  // it comes again with the cache
+  if (!created && created.error().code() == Code::already_exists) return Outcome{};  // it comes again with the cache
   ObjectPtr volume = TRY(std::move(created).wrap("create the volume"));
   TRY(publish(*volume));
   seams_.events.normal(claim, "ProvisioningSucceeded", "Successfully provisioned volume " + volume->name());
   if (!made.unlimited.empty())
     seams_.events.warning(claim, "SizeNotEnforced",
                           "nothing holds the volume to its size on " + made.path + ": " + made.unlimited);
-  return {};
+  return Outcome{};
+}
+
+// ---- claims that are filled from others ----
+
+// The claim that it names, when its volume can be copied.
+Result<ObjectPtr> Provisioner::source_of(const Object& claim) const {
+  std::string name(view::PersistentVolumeClaim(claim).spec().data_source_ref().name());
+  ObjectPtr source = seams_.claims.get({std::string(claim.ns()), name});
+  if (!source) return Error(Code::not_found, "error getting PVC " + name + " (namespace " + quoted(claim.ns()) + "): not found");
+  if (!is_bound(*source)) return Error(Code::unavailable, "the PVC " + name + " that it is filled from is not bound");
+  ObjectPtr volume = seams_.volumes.get({"", std::string(view::PersistentVolumeClaim(*source).spec().volume_name())});
+  if (!volume || !is_ours(*volume))
+    return Error(Code::unsupported,
+                 "the volume of the PVC " + name + " that it is filled from is no directory that this node made");
+  if (request_of(claim) < capacity_of(*volume))
+    return Error(Code::invalid,
+                 "error, new PVC request must be greater than or equal in size to the specified PVC data source, requested " +
+                     request_of(claim).text() + " but source is " + capacity_of(*volume).text());
+  return source;
+}
+
+// Returns whether the claim's directory may be made, or is, because it begins empty or holds all of its source. Errors: conflict,
+// the copy waits for pods that use its source.
+Result<bool> Provisioner::fill(const Object& claim) {
+  if (!view::PersistentVolumeClaim(claim).spec().has_data_source_ref()) return true;
+  const Key key = claim.key();
+  const std::string uid(claim.uid());
+  auto known = copies_.with([&](auto& copies) -> std::optional<Result<bool>> {
+    auto found = copies.find(key);
+    if (found == copies.end() || !found->second.waits.empty()) return std::nullopt;
+    if (found->second.runs) return Result<bool>(false);
+    if (found->second.uid != uid) return std::nullopt;  // of one that had the name before
+    Result<void> done = std::move(found->second.result);
+    copies.erase(found);
+    return done ? Result<bool>(true) : Result<bool>(done.take_error());
+  });
+  if (known) return *std::move(known);
+  ObjectPtr source = TRY(source_of(claim));
+  if (seams_.in_use(source->key())) {
+    std::string why =
+        "waits until no pod uses the PVC " + std::string(source->name()) + ": a copy made meanwhile would not be consistent";
+    bool told = copies_.with([&](auto& copies) {
+      Copy& waiting = copies[key];
+      waiting.runs = false;
+      return std::exchange(waiting.waits, why) == why;
+    });
+    if (!told) seams_.events.normal(claim, "WaitForDataSource", why);
+    return Error(Code::conflict, why);
+  }
+  auto staged = TRY(seams_.directories.stage_first(key, uid, request_of(claim).bytes()));
+  if (!staged) return true;
+  copies_.with([&](auto& copies) { copies[key] = {}; });
+  seams_.events.normal(claim, "CopyingData", "copying what the PVC " + std::string(source->name()) + " holds");
+  copy(claim, source->key(), std::make_shared<Directories::Staged>(*std::move(staged)));
+  return false;
+}
+
+void Provisioner::copy(const Object& claim, const Key& source, std::shared_ptr<Directories::Staged> staged) {
+  seams_.run_in_background([this, claim = claim.shared_from_this(), source, staged](std::stop_token stop) {
+    auto copied = seams_.copy(source, staged->directory, stop);
+    Result<void> done = copied ? seams_.directories.put_staged(staged->path) : Result<void>(copied.take_error());
+    if (!done) (void)seams_.directories.unstage(staged->path);
+    if (done)
+      seams_.events.normal(*claim, "CopiedData",
+                           "copied " + std::to_string(copied->entries) + " files and directories, " +
+                               std::to_string(copied->bytes.count) + " bytes");
+    copies_.with([&](auto& copies) { copies[claim->key()] = {false, std::string(claim->uid()), std::move(done), ""}; });
+    seams_.enqueue(key_of_claim(claim->key()));
+  });
 }
 
 Result<void> Provisioner::publish(const Object& volume) {

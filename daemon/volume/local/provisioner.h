@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Provisioner: creates directories of this node as volumes of claims, expands them, and deletes them when their claims are gone.
 //   claim whose selected node this is  ──▶ create directory ▸ create PersistentVolume with claimRef ▸ publish directory
+//   the same with a claim as dataSource──▶ copy into a staged directory ▸ that is the directory ▸ on as above
 //   claim with a larger request        ──▶ raise quota ▸ capacity of the volume ▸ capacity of the claim
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
@@ -10,6 +11,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,9 +21,15 @@
 #include "daemon/informer/informer.h"
 #include "daemon/queue/work_queue.h"
 #include "daemon/volume/local/directories.h"
+#include "runtime/base/guarded.h"
 #include "store/client/client.h"
 
 namespace coracle::volume {
+
+struct Copied {
+  int64_t entries = 0;
+  Bytes bytes;
+};
 
 struct ProvisionerSeams {
   Client& client;
@@ -31,6 +41,9 @@ struct ProvisionerSeams {
   std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
   std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
   std::function<bool(const Key& claim)> in_use;                                      // a pod of this node uses it
+  // Copies what a bound claim's volume holds into an empty directory; all is on the disk then. Blocks. Errors: conflict, a pod
+  // uses it.
+  std::function<Result<Copied>(const Key& claim, const Fd& to, std::stop_token stop)> copy;
 };
 
 class Provisioner {
@@ -53,7 +66,10 @@ class Provisioner {
  private:
   Result<Outcome> reconcile_claim(const Key& key);
   Result<Outcome> reconcile_volume(const std::string& name);
-  Result<void> provision(const Object& claim, const Object& storage_class);
+  Result<Outcome> provision(const Object& claim, const Object& storage_class);
+  Result<bool> fill(const Object& claim);
+  Result<ObjectPtr> source_of(const Object& claim) const;
+  void copy(const Object& claim, const Key& source, std::shared_ptr<Directories::Staged> staged);
   Result<void> publish(const Object& volume);
   Result<void> expand(const Object& claim, const Object& volume);
   Result<bool> is_in_use(const Object& volume);
@@ -62,6 +78,13 @@ class Provisioner {
 
   const std::string node_name_;
   ProvisionerSeams seams_;
+  struct Copy {  // into a claim's first directory
+    bool runs = true;
+    std::string uid;      // of the claim, once it does not run
+    Result<void> result;  // then, too
+    std::string waits;    // why it cannot begin, as told; then it does not run either
+  };
+  Guarded<std::map<Key, Copy>> copies_;  // by claim
 };
 
 }  // namespace coracle::volume

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "daemon/volume/match.h"
+#include "runtime/sys/file.h"
 #include "tests/store/client/fake_client.h"
 
 namespace coracle::volume {
@@ -94,8 +95,86 @@ struct ProvisionerTest : testing::Test {
                            .directories = directories,
                            .enqueue = [this](Key key) { queue.add(std::move(key)); },
                            .run_in_background = [](auto task) { task({}); },
-                           .in_use = [this](const Key&) { return used; }}};
+                           .in_use = [this](const Key&) { return used; },
+                           .copy = [this](const Key& claim, const Fd& to, std::stop_token) -> Result<Copied> {
+                             ++copies;
+                             if (copy_error) return *copy_error;
+                             TRY(sys::replace_file_at(to, "of", claim.name));
+                             return Copied{1, Bytes(int64_t(claim.name.size()))};
+                           }}};
+  int copies = 0;
+  std::optional<Error> copy_error;
+
+  // A bound claim whose volume was made here.
+  void put_source() {
+    put_claim("", "directory", "pi", "old");
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"old","namespace":"shop","uid":"uid-old","annotations":{
+      "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"directory","resources":{
+      "requests":{"storage":"1Gi"}},"volumeName":"pvc-uid-old"},"status":{"phase":"Bound"}})");
+    settle();
+  }
+  static std::string from(const std::string& name, const std::string& kind = "PersistentVolumeClaim") {
+    return R"(,"dataSourceRef":{"kind":")" + kind + R"(","name":")" + name + "\"}";
+  }
+  bool said(const std::string& text) const {
+    return std::ranges::any_of(events.all, [&](const std::string& each) { return each.find(text) != each.npos; });
+  }
 };
+
+TEST_F(ProvisionerTest, a_claim_is_filled_from_another) {
+  put_source();
+  put_claim(from("old"));
+  ASSERT_TRUE(volume());
+  EXPECT_EQ(copies, 1);
+  std::ifstream of(path() + "/of");
+  std::string text;
+  of >> text;
+  EXPECT_EQ(text, "old");
+  EXPECT_TRUE(said("CopiedData: copied 1 files and directories, 3 bytes"));
+}
+
+TEST_F(ProvisionerTest, the_copy_waits_for_pods_that_use_its_source) {
+  put_source();
+  used = true;
+  put_claim(from("old"));
+  pass(10);
+  EXPECT_FALSE(volume());
+  EXPECT_EQ(copies, 0);
+  EXPECT_EQ(std::ranges::count_if(events.all, [](const auto& each) { return each.starts_with("WaitForDataSource"); }), 1);
+  used = false;
+  pass(2);
+  EXPECT_TRUE(volume());
+}
+
+TEST_F(ProvisionerTest, a_copy_that_fails_is_told_and_made_anew) {
+  put_source();
+  copy_error = Error(Code::unavailable, "no space left on device");
+  put_claim(from("old"));
+  EXPECT_FALSE(volume());
+  EXPECT_TRUE(said("ProvisioningFailed: failed to provision volume with StorageClass \"directory\": no space left on device"));
+  EXPECT_FALSE(fs::exists(directory + "/volumes/.new_shop_data_uid-data")) << "a part of it is no volume";
+  copy_error.reset();
+  pass(60);
+  EXPECT_TRUE(volume());
+}
+
+TEST_F(ProvisionerTest, what_cannot_be_a_source_is_said) {
+  put_claim(from("nobody"));
+  EXPECT_TRUE(said("error getting PVC nobody (namespace \"shop\"): not found"));
+  put_claim(from("one", "VolumeSnapshot"), "directory", "pi", "snapped");
+  EXPECT_TRUE(said("a directory is filled from a PersistentVolumeClaim, not from a VolumeSnapshot"));
+  put_claim("", "directory", "elsewhere", "unbound");
+  put_claim(from("unbound"), "directory", "pi", "early");
+  EXPECT_TRUE(said("the PVC unbound that it is filled from is not bound"));
+  put_source();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"small","namespace":"shop","uid":"uid-small","annotations":{
+      "volume.kubernetes.io/selected-node":"pi"}},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"directory","resources":{
+      "requests":{"storage":"1Mi"}})" + from("old") +
+                                         R"(},"status":{"phase":"Pending"}})");
+  settle();
+  EXPECT_TRUE(said("requested 1Mi but source is 1Gi"));
+  EXPECT_EQ(copies, 0);
+}
 
 TEST_F(ProvisionerTest, a_claim_whose_pod_runs_here_gets_a_directory) {
   put_claim();
