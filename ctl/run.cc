@@ -52,8 +52,8 @@ class Attached {
     auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
     if (!flags_.quiet && flags_.pod.tty) std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
     bool runs = TRY(wait_started(timeout));
-    if (flags_.pod.use_stdin && runs) TRY(attach());
-    else TRY(follow_log());
+    if (flags_.pod.use_stdin && runs) return attach();
+    TRY(follow_log());
     return exit_code();
   }
 
@@ -93,21 +93,43 @@ class Attached {
     return request;
   }
 
-  Result<void> attach() {
+  Result<int> attach() {
     StreamRequest request{ns_, name_, container_, {}, true, flags_.pod.tty};
-    std::string before = session_.text(log_request(false)).value_or("");  // an attach hears only what comes after it
+    const std::string before = session_.text(log_request(false)).value_or("");  // an attach hears only what comes after it
     out(before);
-    auto socket = open_stream(session_, request);
-    if (!socket) {  // it ended meanwhile: the log has all
-      std::string whole = session_.text(log_request(false)).value_or("");
-      if (whole.size() > before.size()) out(std::string_view(whole).substr(before.size()));
-      return {};
-    }
+    size_t heard = 0;
     StreamEnds ends;
     ends.interruptible = flags_.remove;  // to take the pod away; with a terminal ^C is the process'
-    auto talked = talk(**socket, request, ends);
-    if (!talked && flags_.pod.restart == "Always") return talked.take_error();
-    return {};  // or its pod ended under the talk: what became of it stands in the status
+    ends.on_stdout = [&](std::string_view bytes) -> Result<void> {
+      heard += bytes.size();
+      out(bytes);
+      return {};
+    };
+    ends.on_stderr = [&](std::string_view bytes) -> Result<void> {
+      heard += bytes.size();
+      std::fwrite(bytes.data(), 1, bytes.size(), stderr);
+      return {};
+    };
+    auto socket = open_stream(session_, request);
+    auto talked = socket ? talk(**socket, request, ends) : Result<int>(socket.take_error());
+    if (flags_.pod.restart == "Always") {  // it runs again and has no end
+      if (!socket) out(missed(before.size(), 0));
+      else TRY(std::move(talked));
+      return 0;
+    }
+    int code = TRY(exit_code());  // talked or not: what became of it stands in the status
+    out(talked ? missed(before.size(), heard) : missed(before.size() + heard, 0));
+    return code;
+  }
+
+  // What an ended container said and nobody heard: between the log as it was read, `read` bytes, and the `heard` bytes at its
+  // end.
+  std::string missed(size_t read, size_t heard) {
+    const std::string whole = session_.text(log_request(false)).value_or("");
+    if (whole.size() <= read + heard) return "";
+    const size_t size = whole.size() - read - heard;
+    bool is_last_newline = size == 1 && whole.ends_with('\n') && heard > 0;  // which the log puts after a line that has none
+    return is_last_newline ? "" : whole.substr(read, size);
   }
 
   // Follows on a thread of its own while this one hears signals: an interrupt must not leave the pod behind.
