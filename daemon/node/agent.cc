@@ -96,7 +96,10 @@ volume::StorageObjects Agent::storage() const {
           [this](const Key& claim) { return archives_ && archives_->keeps_out(claim); }};
 }
 
-std::vector<VolumeUse> Agent::volumes() { return measure_volumes(table_.with_claims(), storage(), config_.host_root); }
+std::vector<VolumeUse> Agent::volumes() {
+  auto used = [this](const Key& claim) { return volume_watch_ ? volume_watch_->used(claim) : std::nullopt; };
+  return measure_volumes(table_.with_claims(), storage(), config_.host_root, used);
+}
 
 // Whether a PersistentVolume says that it lies there.
 bool Agent::holds_volumes(const std::string& root) const {
@@ -125,6 +128,13 @@ void Agent::hear_storage() {
   });
   seams_.storage_classes->on_change(
       [heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.provisioner_->on_class(change); }); });
+  volume_watch_.emplace(VolumeWatchSeams{
+      .table = table_,
+      .storage = storage(),
+      .events = recorder_,
+      .clock = seams_.clock,
+      .elsewhere = [this](Task task) { seams_.walks ? seams_.walks(std::move(task)) : walks_.post(std::move(task)); },
+      .is_ours = [this](const Object& volume) { return provisioner_->is_ours(volume); }});
   archives_.emplace(
       VolumeArchiveSeams{.client = seams_.client,
                          .table = table_,
@@ -228,7 +238,12 @@ void Agent::run(std::stop_token stop) {
   for (int i = 0; i < config_.workers; ++i)
     threads.emplace_back([this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return reconcile(key); }); });
   if (!config_.manifests_dir.empty()) threads.emplace_back([this, stop] { static_pods_.run(stop); });
-  node_object_.run(stop, [this] { storage_limits_.look(); });
+  node_object_.run(stop, [this] { look_at_storage(); });
+}
+
+void Agent::look_at_storage() {
+  storage_limits_.look();
+  if (volume_watch_) volume_watch_->look();
 }
 
 Result<Outcome> Agent::reconcile(const Key& key) {

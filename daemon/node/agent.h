@@ -27,6 +27,7 @@
 #include "daemon/node/task_pool.h"
 #include "daemon/node/volume_archives.h"
 #include "daemon/node/volume_use.h"
+#include "daemon/node/volume_watch.h"
 #include "daemon/node/worker.h"
 #include "daemon/queue/work_queue.h"
 #include "daemon/stream/stream.h"
@@ -112,7 +113,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   void sweep();  // once, when the informers are level: sandboxes of pods that nobody wants any more end
   void read_manifests();
   bool work_once();
-  void look_at_storage() { storage_limits_.look(); }  // every kStoragePeriod
+  void look_at_storage();  // every kStoragePeriod
   Probes& probes() { return probes_; }
   Metrics& metrics() { return metrics_; }  // what this machine and its pods use
   std::vector<VolumeUse> volumes();        // how full those of claims are. Blocks for the disks
@@ -185,6 +186,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   TaskPool pulls_, hooks_, walks_, clearing_;  // their tasks reach what stands above
   std::optional<volume::Provisioner> provisioner_;
   std::optional<VolumeArchives> archives_;
+  std::optional<VolumeWatch> volume_watch_;
   std::vector<std::jthread> threads_;
 };
 

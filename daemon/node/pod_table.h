@@ -68,6 +68,15 @@ class PodTable {
       return list;
     });
   }
+  // The pods that have storage limits, or of which that is not known yet. The others are not woken.
+  std::map<std::string, DesiredPod> perhaps_limited() const {
+    return pods_.with([](const auto& pods) {
+      std::map<std::string, DesiredPod> found;
+      for (const auto& [uid, pod] : pods)
+        if (pod.object && pod.storage_limited != false) found.emplace(uid, awake(pod));
+      return found;
+    });
+  }
   // The static pods of this name: a changed manifest is a new pod, whose predecessor (gone) may not have ended yet.
   std::map<std::string, DesiredPod> static_pods_of(const Key& key) const {
     return pods_.with([&](const auto& pods) {

@@ -136,10 +136,8 @@ StorageLimits::StorageLimits(const AgentConfig& config, PodTable& table, runtime
       evict_(std::move(evict)) {}
 
 bool StorageLimits::is_limited(const std::string& uid, const DesiredPod& pod) {
-  if (pod.storage_limited == false) return false;  // of most, and told without looking inside
-  bool stays = pod.is_static || (pod.object && is_critical(pod.object->json()));
-  if (!pod.object || !pod.admitted || pod.gone || stays || pod.object->deleting() || ends_by_itself(pod.object->json()))
-    return false;
+  bool stays = pod.is_static || is_critical(pod.object->json());
+  if (!pod.admitted || pod.gone || stays || pod.object->deleting() || ends_by_itself(pod.object->json())) return false;
   if (pod.storage_limited) return true;
   bool limited = has_storage_limits(pod.object->json());
   table_.change_existing(uid, [&](RestingPod& known) { known.storage_limited = limited; });
@@ -148,8 +146,8 @@ bool StorageLimits::is_limited(const std::string& uid, const DesiredPod& pod) {
 
 void StorageLimits::look() {
   std::map<std::string, ObjectPtr> limited;
-  for (const auto& uid : table_.uids())
-    if (auto pod = table_.get(uid); pod && is_limited(uid, *pod)) limited[uid] = pod->object;
+  for (const auto& [uid, pod] : table_.perhaps_limited())
+    if (is_limited(uid, pod)) limited[uid] = pod.object;
   SteadyTime now = clock_.steady();
   progress_.with([&](auto& progress) {
     std::erase_if(progress, [&](const auto& entry) { return !limited.count(entry.first) && !entry.second.is_running; });

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/project_quota.h"
 
@@ -37,7 +38,8 @@ std::string directory_of(view::PersistentVolumeSpec volume, const std::string& h
 }
 
 std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
-                                       const std::string& host_root) {
+                                       const std::string& host_root,
+                                       const std::function<std::optional<Bytes>(const Key& claim)>& watched) {
   std::vector<VolumeUse> found;
   std::set<Key> seen;
   for (const ObjectPtr& pod : pods) {
@@ -49,6 +51,10 @@ std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const
       auto use =
           backing ? measure(directory_of(view::PersistentVolume(*backing->volume).spec(), host_root)) : backing.take_error();
       if (!use) continue;
+      if (auto held = watched(claim)) {
+        use->capacity = volume::capacity_of(*backing->volume).bytes(), use->used = *held;
+        use->available = std::min(use->available, std::max(Bytes(0), use->capacity - use->used));
+      }
       use->claim = claim, use->volume = backing->volume->name();
       found.push_back(*std::move(use));
     }

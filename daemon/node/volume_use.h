@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How full the volumes of claims are that this node's pods have: by the quota of a volume where it has one, else by the disk that
-// it is on, as kubelet tells it of local volumes. No walk: a few system calls a volume.
+// How full the volumes of claims are that this node's pods have: by the quota of a volume where it has one; of one that is
+// watched (VolumeWatch), by what it held last and its size; else by the disk that it is on, as kubelet tells it of local volumes.
+// No walk: a few system calls a volume.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,7 @@ std::string directory_of(view::PersistentVolumeSpec volume, const std::string& h
 
 // Of each claim of these pods once, sorted. What cannot be measured now is left out.
 std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
-                                       const std::string& host_root);
+                                       const std::string& host_root,
+                                       const std::function<std::optional<Bytes>(const Key& claim)>& watched);
 
 }  // namespace coracle::node

@@ -140,6 +140,27 @@ class Machine : public ::testing::Test {
     if (agent_) settle();
     return pod;
   }
+  // The claim "data", bound to a volume that is this directory: one that the node made for it, or somebody.
+  void put_directory_volume(const std::string& place, bool is_ours = true, const std::string& size = "1Gi") {
+    std::string made_by = is_ours ? R"("annotations":{"pv.kubernetes.io/provisioned-by":"coracle.io/directory"},)" : "";
+    client_.put(kPersistentVolume,
+                R"({"metadata":{)" + made_by + R"("name":"disk"},"spec":{"capacity":{"storage":")" + size +
+                    R"("},"accessModes":["ReadWriteOnce"],"claimRef":{"namespace":"default","name":"data","uid":
+      "uid-data"},"local":{"path":")" +
+                    place +
+                    R"("},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
+      {"key":"kubernetes.io/hostname","operator":"In","values":["node-1"]}]}]}}},"status":{"phase":"Bound"}})");
+    client_.put(kPersistentVolumeClaim,
+                R"({"metadata":{"name":"data","namespace":"default","uid":"uid-data","annotations":{
+      "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":")" +
+                    size + R"("}},"volumeName":"disk"},"status":{"phase":"Bound"}})");
+    settle();
+  }
+  void put_claim_user(const std::string& name = "web") {
+    put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],"volumes":[{"name":"v",
+      "persistentVolumeClaim":{"claimName":"data"}}])",
+            name);
+  }
   json::value pod(const std::string& name = "web") const {
     ObjectPtr found = client_.find(kPod, {"default", name});
     return found ? found->json() : json::value();

@@ -133,5 +133,57 @@ TEST_F(StorageTest, a_critical_pod_is_never_evicted) {
   EXPECT_TRUE(walks_.queued->empty());
 }
 
+class WatchTest : public StorageTest {
+ protected:
+  WatchTest() { fs::create_directories(place_); }
+  void look() {
+    agent_->look_at_storage();
+    while (walks_.run_one()) {
+    }
+    settle();
+  }
+  size_t warnings() const {
+    auto all = events_.all();
+    return size_t(std::count_if(all.begin(), all.end(), [](const auto& each) { return each.starts_with("W SizeExceeded"); }));
+  }
+  const std::string place_ = directory_ + "/volumes/default_data_uid-data";
+};
+
+TEST_F(WatchTest, a_volume_that_nothing_holds_to_its_size_is_watched) {
+  boot();
+  put_directory_volume(place_, true, "1Mi");
+  fill(place_ + "/file", 1 << 18);
+  look();
+  EXPECT_TRUE(walks_.queued->empty()) << "no pod has it";
+  put_claim_user();
+  look();
+  EXPECT_EQ(warnings(), 0u);
+  auto use = agent_->volumes();
+  ASSERT_EQ(use.size(), 1u);
+  EXPECT_EQ(use[0].capacity, 1_MiB);
+  EXPECT_GE(use[0].used.count, 1 << 18);
+  fill(place_ + "/file", 2 << 20);
+  advance(kVolumePeriod / 2 - kStoragePeriod);
+  look();
+  EXPECT_EQ(warnings(), 0u) << "once a minute";
+  advance(kVolumePeriod);
+  look();
+  EXPECT_EQ(warnings(), 1u);
+  EXPECT_TRUE(events_.has("more than its 1Mi, and nothing holds it to that"));
+  EXPECT_EQ(agent_->volumes()[0].available, Bytes(0));
+  advance(kVolumePeriod);
+  look();
+  EXPECT_EQ(warnings(), 1u) << "told once";
+}
+
+TEST_F(WatchTest, what_people_made_is_not_watched) {
+  boot();
+  put_directory_volume(place_, false, "1Mi");
+  fill(place_ + "/file", 2 << 20);
+  put_claim_user();
+  look();
+  EXPECT_EQ(warnings(), 0u);
+}
+
 }  // namespace
 }  // namespace coracle::node

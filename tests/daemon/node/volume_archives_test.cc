@@ -17,24 +17,11 @@ namespace fs = std::filesystem;
 class VolumeArchivesTest : public Machine {
  protected:
   VolumeArchivesTest() { fs::create_directories(place_); }
-  static constexpr const char* kOurs = R"("annotations":{"pv.kubernetes.io/provisioned-by":"coracle.io/directory"},)";
-  void put(const std::string& annotations = kOurs) {
+  void put(bool is_ours = true) {
     boot();
-    client_.put(kPersistentVolume, R"({"metadata":{)" + annotations + R"("name":"disk"},"spec":{"capacity":{"storage":"1Gi"},
-      "accessModes":["ReadWriteOnce"],"claimRef":{"namespace":"default","name":"data","uid":"uid-data"},"local":{"path":")" +
-                                       place_ + R"("},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
-      {"key":"kubernetes.io/hostname","operator":"In","values":["node-1"]}]}]}}},"status":{"phase":"Bound"}})");
-    client_.put(kPersistentVolumeClaim,
-                R"({"metadata":{"name":"data","namespace":"default","uid":"uid-data","annotations":{
-      "pv.kubernetes.io/bind-completed":"yes"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{
-      "storage":"1Gi"}},"volumeName":"disk"},"status":{"phase":"Bound"}})");
-    settle();
+    put_directory_volume(place_, is_ours);
   }
-  void put_user(const std::string& name) {
-    put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}],"volumes":[{"name":"v",
-      "persistentVolumeClaim":{"claimName":"data"}}])",
-            name);
-  }
+  void put_user(const std::string& name) { put_claim_user(name); }
   void write(const std::string& name) const { std::ofstream(place_ + "/" + name) << name; }
   std::set<std::string> files() const {
     std::set<std::string> names;
@@ -103,7 +90,7 @@ TEST_F(VolumeArchivesTest, a_damaged_archive_changes_nothing) {
 }
 
 TEST_F(VolumeArchivesTest, volumes_that_people_made_are_exported_and_not_imported) {
-  put("");
+  put(false);
   write("one");
   EXPECT_TRUE(export_to(directory_ + "/out"));
   auto refused = import("new\n", true);
