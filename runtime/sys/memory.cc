@@ -52,7 +52,7 @@ void prefer_small_memory() {
 
 void give_memory_back() {
   (void)::malloc_trim(0);
-  SlabPool::of_process().give_pages_back();
+  SlabPool::give_all_pages_back();
   (void)::dl_iterate_phdr(let_go_of_constants, nullptr);
 }
 

@@ -178,6 +178,16 @@ SlabPool& SlabPool::of_process() {
   return pool;
 }
 
+SlabPool& SlabPool::of_lasting() {
+  static SlabPool& pool = *new SlabPool;
+  return pool;
+}
+
+void SlabPool::give_all_pages_back() {
+  of_process().give_pages_back();
+  of_lasting().give_pages_back();
+}
+
 void* SlabPool::take(size_t size) {
   if (size > kSlabbedMax) return state_->pages.take(size);
   std::lock_guard lock(state_->mutex);

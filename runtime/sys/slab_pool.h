@@ -18,6 +18,7 @@ class SlabPool {
   SlabPool();
   ~SlabPool();
   static SlabPool& of_process();
+  static SlabPool& of_lasting();  // the process's second one: for blocks that outlive what is made at the same time, by an hour
 
   // A block of at least `size` bytes, aligned for everything. Its contents are undefined. Throws std::bad_alloc.
   void* take(size_t size);
@@ -26,6 +27,7 @@ class SlabPool {
   // Gives the pages in which nothing is in use back to the system: microseconds for each stretch of them. Others wait for a
   // slab's at the most.
   void give_pages_back();
+  static void give_all_pages_back();  // of both
 
  private:
   struct Slab;

@@ -332,12 +332,16 @@ size_t RestingObject::memory_size(const Parts& parts) {
   return sizeof(RestingObject) + parts.key.ns.size() + parts.key.name.size() + parts.uid.size() + size_of(parts.text);
 }
 
+// Events stay for an hour, when what they are about has gone: among other objects each would keep a page.
+sys::SlabPool& RestingObject::pool(bool packed) { return packed ? sys::SlabPool::of_lasting() : sys::SlabPool::of_process(); }
+
 RestingPtr RestingObject::make(const Parts& parts) {
-  return RestingPtr(new (sys::SlabPool::of_process().take(memory_size(parts))) RestingObject(Private(), parts));
+  void* place = pool(parts.text_size > 0).take(memory_size(parts));
+  return RestingPtr(new (place) RestingObject(Private(), parts));
 }
 
 RestingPtr RestingObject::make_packed(const Parts& parts, std::string_view whole_text) {
-  std::string packed = pack_text(whole_text);
+  std::string packed = pack_text(whole_text, std::string(parts.key.ns).append(parts.key.name).append(parts.uid));
   if (packed.empty()) return make(parts);
   return make(
       {parts.kind, parts.key, parts.uid, parts.revision, {packed}, parts.revision_at, parts.revision_size, whole_text.size()});
@@ -354,16 +358,17 @@ Result<RestingPtr> RestingObject::from_text(const Kind& kind, KeyView key, Revis
 std::string_view RestingObject::text(std::string& room) const {
   room.clear();
   if (!is_packed()) return kept();
-  return room = unpack_text(kept(), text_size_);
+  return room = unpack_text(kept(), text_size_, head());
 }
 
 void intrusive_ptr_add_ref(const RestingObject* object) noexcept { object->holders_.fetch_add(1, std::memory_order_relaxed); }
 
 void intrusive_ptr_release(const RestingObject* object) noexcept {
   if (object->holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  size_t size = object->memory_size();
+  const size_t size = object->memory_size();
+  sys::SlabPool& pool = RestingObject::pool(object->is_packed());
   object->~RestingObject();
-  sys::SlabPool::of_process().give(const_cast<RestingObject*>(object), size);
+  pool.give(const_cast<RestingObject*>(object), size);
 }
 
 ObjectPtr RestingObject::awake() const {
@@ -374,7 +379,7 @@ ObjectPtr RestingObject::awake() const {
       if (ObjectPtr found = awake_->weak_from_this().lock()) return found;
     if (ready) return std::make_shared<const Object>(Object::Private(), RestingPtr(this), std::move(unpacked));
     lock.unlock();
-    unpacked = unpack_text(kept(), text_size_);
+    unpacked = unpack_text(kept(), text_size_, head());
   }
 }
 

@@ -90,6 +90,8 @@ class RestingObject {
   static RestingPtr make_packed(const Parts& parts, std::string_view whole_text);
   static size_t memory_size(const Parts& parts);
   bool is_packed() const { return packed_size_ > 0; }
+  std::string_view head() const { return at(0, ns_size_ + name_size_ + uid_size_); }  // its names, which its text has, too
+  static sys::SlabPool& pool(bool packed);
   std::string_view kept() const { return at(ns_size_ + name_size_ + uid_size_, is_packed() ? packed_size_ : text_size_); }
   std::string_view at(size_t from, size_t size) const { return {reinterpret_cast<const char*>(this + 1) + from, size}; }
 
@@ -101,8 +103,8 @@ class RestingObject {
   mutable const Object* awake_ = nullptr;  // guarded, see object.cc
 };
 
-// <const Object>, since a weak_ptr<const Object> that is made of a weak_ptr<Object> holds the object for a moment: who does so under
-// a lock may be the last to let it go, and then ends it there.
+// <const Object>, since a weak_ptr<const Object> that is made of a weak_ptr<Object> holds the object for a moment: who does so
+// under a lock may be the last to let it go, and then ends it there.
 class Object : public std::enable_shared_from_this<const Object> {
   struct Private {
     explicit Private() = default;

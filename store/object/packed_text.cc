@@ -15,7 +15,6 @@ namespace {
 // Less than usual: a text is a kilobyte long. Bits of the window, without a header; 1 to 9.
 constexpr int kWindow = -12, kMemory = 5;
 
-// What comes most often stands last.
 constexpr std::string_view kSample =
     "Liveness probe failed: Readiness probe failed: Startup probe failed: Back-off restarting failed container "
     "Error: ImagePullBackOffError: ErrImagePullBack-off pulling image \"Failed to pull image \"FailedFailedMountFailedScheduling"
@@ -37,13 +36,17 @@ constexpr std::string_view kSample =
 
 Bytef* bytes(std::string_view text) { return reinterpret_cast<Bytef*>(const_cast<char*>(text.data())); }
 
+// What comes most often stands last.
+std::string dictionary_with(std::string_view beside) { return std::string(kSample).append(beside); }
+
 }  // namespace
 
-std::string pack_text(std::string_view text) {
+std::string pack_text(std::string_view text, std::string_view beside) {
   z_stream stream{};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindow, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) return {};
   Scope end([&] { (void)deflateEnd(&stream); });
-  (void)deflateSetDictionary(&stream, bytes(kSample), uInt(kSample.size()));  // it cannot fail at the beginning
+  const std::string dictionary = dictionary_with(beside);
+  (void)deflateSetDictionary(&stream, bytes(dictionary), uInt(dictionary.size()));  // it cannot fail at the beginning
   std::string packed(text.size(), '\0');
   stream.next_in = bytes(text), stream.avail_in = uInt(text.size());
   stream.next_out = bytes(packed), stream.avail_out = uInt(packed.size());
@@ -52,11 +55,12 @@ std::string pack_text(std::string_view text) {
   return packed.size() < text.size() ? packed : std::string();
 }
 
-std::string unpack_text(std::string_view packed, size_t size) {
+std::string unpack_text(std::string_view packed, size_t size, std::string_view beside) {
   z_stream stream{};
   if (inflateInit2(&stream, kWindow) != Z_OK) bug("unpack_text", "zlib has no memory", std::source_location::current());
   Scope end([&] { (void)inflateEnd(&stream); });
-  (void)inflateSetDictionary(&stream, bytes(kSample), uInt(kSample.size()));
+  const std::string dictionary = dictionary_with(beside);
+  (void)inflateSetDictionary(&stream, bytes(dictionary), uInt(dictionary.size()));
   std::string text(size, '\0');
   stream.next_in = bytes(packed), stream.avail_in = uInt(packed.size());
   stream.next_out = bytes(text), stream.avail_out = uInt(size);

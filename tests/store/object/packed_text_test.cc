@@ -43,6 +43,10 @@ TEST(PackedText, an_event_takes_a_third_of_its_length) {
   std::string packed = pack_text(event);
   EXPECT_LT(packed.size(), event.size() / 3 + 20);
   EXPECT_EQ(unpack_text(packed, event.size()), event);
+  const std::string names = "shopshop-7c9d8b6f5d-x2x9q.187c3f4e8a0b1c2d3f2a1b0c-9d8e-4f7a-8b6c-5d4e3f2a1b0c";
+  const std::string shorter = pack_text(event, names);
+  EXPECT_LT(shorter.size() + 30, packed.size()) << "what is kept beside it takes next to nothing";
+  EXPECT_EQ(unpack_text(shorter, event.size(), names), event);
 }
 
 }  // namespace
