@@ -35,18 +35,20 @@ class SlabPool {
   std::unique_ptr<State> state_;
 };
 
-// For containers whose entries stay: their memory is the process's SlabPool's.
+// For containers whose entries stay: their memory is a SlabPool's of the process, the first one's unless the other is named.
 template <typename T>
 struct SlabAllocator {
   using value_type = T;
+  SlabPool* pool = &SlabPool::of_process();
   SlabAllocator() = default;
+  explicit SlabAllocator(SlabPool& from) : pool(&from) {}
   template <typename Other>
-  SlabAllocator(const SlabAllocator<Other>&) {}
-  T* allocate(size_t count) { return static_cast<T*>(SlabPool::of_process().take(count * sizeof(T))); }
-  void deallocate(T* at, size_t count) { SlabPool::of_process().give(at, count * sizeof(T)); }
+  SlabAllocator(const SlabAllocator<Other>& other) : pool(other.pool) {}
+  T* allocate(size_t count) { return static_cast<T*>(pool->take(count * sizeof(T))); }
+  void deallocate(T* at, size_t count) { pool->give(at, count * sizeof(T)); }
   template <typename Other>
-  bool operator==(const SlabAllocator<Other>&) const {
-    return true;
+  bool operator==(const SlabAllocator<Other>& other) const {
+    return pool == other.pool;
   }
 };
 

@@ -65,14 +65,19 @@ void Memory::put(Table& table, Entry entry) {
   table.insert(next, std::move(node));
 }
 
+Memory::Table& Memory::table_for(const Kind& kind) {
+  const sys::SlabAllocator<Entry> beside(RestingObject::pool(kind));  // its objects
+  return tables_.try_emplace({kind.group, kind.resource}, beside).first->second;
+}
+
 void Memory::load(Entry entry) {
   const Kind& kind = entry.object->kind();
-  put(tables_[{kind.group, kind.resource}], std::move(entry));
+  put(table_for(kind), std::move(entry));
 }
 
 void Memory::apply(const Change& change) {
   const Object& object = *change.event.object;
-  Table& objects = tables_[{object.kind().group, object.kind().resource}];
+  Table& objects = table_for(object.kind());
   if (change.event.type != EventType::deleted) {
     put(objects, {change.event.object->at_rest(), change.row});
   } else if (auto gone = objects.find(object.key()); gone != objects.end()) {

@@ -52,6 +52,7 @@ class Memory {
   using Table = std::set<Entry, ByKey, sys::SlabAllocator<Entry>>;  // the key is in the object: no second copy of it
   using Name = std::pair<std::string_view, std::string_view>;       // group and resource, of a Kind
   const Table* table(const Kind& kind) const;
+  Table& table_for(const Kind& kind);  // made when there is none
   void put(Table& table, Entry entry);
   std::map<Name, Table> tables_;
   size_t bytes_ = 0;

@@ -333,10 +333,12 @@ size_t RestingObject::memory_size(const Parts& parts) {
 }
 
 // Events stay for an hour, when what they are about has gone: among other objects each would keep a page.
-sys::SlabPool& RestingObject::pool(bool packed) { return packed ? sys::SlabPool::of_lasting() : sys::SlabPool::of_process(); }
+sys::SlabPool& RestingObject::pool(const Kind& kind) {
+  return rests_packed(kind) ? sys::SlabPool::of_lasting() : sys::SlabPool::of_process();
+}
 
 RestingPtr RestingObject::make(const Parts& parts) {
-  void* place = pool(parts.text_size > 0).take(memory_size(parts));
+  void* place = pool(*parts.kind).take(memory_size(parts));
   return RestingPtr(new (place) RestingObject(Private(), parts));
 }
 
@@ -366,7 +368,7 @@ void intrusive_ptr_add_ref(const RestingObject* object) noexcept { object->holde
 void intrusive_ptr_release(const RestingObject* object) noexcept {
   if (object->holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   const size_t size = object->memory_size();
-  sys::SlabPool& pool = RestingObject::pool(object->is_packed());
+  sys::SlabPool& pool = RestingObject::pool(object->kind());
   object->~RestingObject();
   pool.give(const_cast<RestingObject*>(object), size);
 }

@@ -54,6 +54,9 @@ class RestingObject {
   static Result<RestingPtr> from_text(const Kind& kind, KeyView key, Revision revision, std::string_view uid,
                                       std::string_view text);
 
+  // Where objects of this kind rest.
+  static sys::SlabPool& pool(const Kind& kind);
+
   // For looking inside. Thread-safe.
   ObjectPtr awake() const;
 
@@ -91,7 +94,6 @@ class RestingObject {
   static size_t memory_size(const Parts& parts);
   bool is_packed() const { return packed_size_ > 0; }
   std::string_view head() const { return at(0, ns_size_ + name_size_ + uid_size_); }  // its names, which its text has, too
-  static sys::SlabPool& pool(bool packed);
   std::string_view kept() const { return at(ns_size_ + name_size_ + uid_size_, is_packed() ? packed_size_ : text_size_); }
   std::string_view at(size_t from, size_t size) const { return {reinterpret_cast<const char*>(this + 1) + from, size}; }
 
