@@ -30,7 +30,7 @@
 namespace coracle {
 namespace {
 
-constexpr size_t kWindowBytesMax = 1 << 20, kWindowBytesAtRest = 64 << 10;  // of recent events
+constexpr size_t kWindowBytesMax = 1 << 20, kWindowBytesAtRest = 32 << 10;  // of recent events
 
 Result<Facts> look_at_machine(const Config& config) {
   Facts facts{config.node_name, config.node_address};
