@@ -3,10 +3,13 @@
 #include "runtime/sys/inode.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace coracle::sys {
@@ -20,6 +23,32 @@ Result<void> write_at(const Fd& fd, std::string_view bytes, int64_t offset) {
     offset += count;
   }
   return {};
+}
+
+Result<size_t> read_at(const Fd& fd, std::span<char> buffer, int64_t offset) {
+  ssize_t count;
+  do {
+    count = ::pread(fd.get(), buffer.data(), buffer.size(), offset);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return Error::from_errno("read");
+  return size_t(count);
+}
+
+Result<std::optional<Stretch>> data_after(const Fd& file, int64_t from, int64_t size) {
+  if (from >= size) return std::optional<Stretch>();
+  int64_t begin = ::lseek(file.get(), from, SEEK_DATA);
+  if (begin < 0 && errno == ENXIO) return std::optional<Stretch>();
+  if (begin < 0) return std::optional(Stretch{from, size});
+  if (begin >= size) return std::optional<Stretch>();
+  int64_t end = ::lseek(file.get(), begin, SEEK_HOLE);
+  if (end < 0) return Error::from_errno("look for holes");
+  return std::optional(Stretch{begin, std::min(end, size)});
+}
+
+Result<bool> share_blocks(const Fd& from, const Fd& to) {
+  if (::ioctl(to.get(), FICLONE, from.get()) == 0) return true;
+  if (errno == EOPNOTSUPP || errno == ENOTTY || errno == EINVAL || errno == EXDEV || errno == EPERM) return false;
+  return Error::from_errno("share blocks");
 }
 
 Result<void> resize(const Fd& fd, int64_t size) {

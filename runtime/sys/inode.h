@@ -2,12 +2,14 @@
 // Making inodes and dressing them: nodes, hard links, owners, times, extended attributes, and the bytes at an offset. What
 // unpacking an image layer needs beside file.h. All by descriptor, or by a parent's descriptor and one name that is not
 // followed.
-// Source: mknod(2), link(2), utimensat(2), xattr(7), syncfs(2).
+// Source: mknod(2), link(2), utimensat(2), xattr(7), syncfs(2), lseek(2) SEEK_DATA, ioctl_ficlone(2).
 #pragma once
 
 #include <sys/types.h>
 #include <time.h>
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +21,16 @@
 namespace coracle::sys {
 
 Result<void> write_at(const Fd& fd, std::string_view bytes, int64_t offset);
+Result<size_t> read_at(const Fd& fd, std::span<char> buffer, int64_t offset);  // 0 = the end
+struct Stretch {
+  int64_t begin = 0, end = 0;  // bytes
+};
+// The first stretch of data at or after `from` in a file of this size; beyond it a hole. Nothing: only a hole follows. All is
+// data on a file system that tells of no holes.
+Result<std::optional<Stretch>> data_after(const Fd& file, int64_t from, int64_t size);
+// `to`, which is empty, gets what `from` holds, in the same blocks until one of them is written to. False: this file system
+// cannot.
+Result<bool> share_blocks(const Fd& from, const Fd& to);
 Result<void> resize(const Fd& fd, int64_t size);
 Result<void> sync_file_system(const Fd& fd);  // everything dirty on it, once instead of per file
 

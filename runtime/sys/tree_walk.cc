@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace coracle::sys {
@@ -111,6 +112,22 @@ class Walk {
 };
 
 }  // namespace
+
+Result<OpenedEntry> open_entry(const TreeEntry& entry) {
+  const int kind = S_ISDIR(entry.about.st_mode) ? O_DIRECTORY : O_NONBLOCK;
+  OpenedEntry opened{Fd(::openat(entry.directory, entry.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind)), {}};
+  if (!opened.object && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO)) return OpenedEntry{};
+  if (!opened.object) return Error::from_errno("open " + std::string(entry.name));
+  if (::fstat(opened.object.get(), &opened.about) < 0) return Error::from_errno("stat " + std::string(entry.name));
+  if ((opened.about.st_mode & S_IFMT) != (entry.about.st_mode & S_IFMT)) return OpenedEntry{};
+  return opened;
+}
+
+Result<Fd> directory_of(const TreeEntry& entry) {
+  Fd copy(::fcntl(entry.directory, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return Error::from_errno("copy a descriptor");
+  return copy;
+}
 
 Result<void> walk_tree(const Fd& root, const std::function<Result<void>(const TreeEntry&)>& each, std::stop_token stop) {
   return Walk(each, std::move(stop)).run(root);

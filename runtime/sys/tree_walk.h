@@ -21,6 +21,15 @@ struct TreeEntry {
   const struct stat& about;
 };
 
+// The directory or file that an entry is, opened for reading, with what is known of it now. Its descriptor is invalid when it has
+// gone meanwhile, or has become something else. Never follows a link.
+struct OpenedEntry {
+  Fd object;
+  struct stat about {};
+};
+Result<OpenedEntry> open_entry(const TreeEntry& entry);
+Result<Fd> directory_of(const TreeEntry& entry);  // another descriptor of it
+
 // Hands out every entry once, `root` first, a directory before what is in it. Blocks for as long as that takes. What disappears
 // meanwhile is left out; of a tree that is moved about meanwhile, what was seen. Errors: what `root` itself cannot be read with;
 // those of `each`, which end the walk; cancelled when stop is requested.

@@ -2,11 +2,6 @@
 // See inode_tar.h. libarchive wants the zeros of a hole, too, and leaves them out itself.
 #include "runtime/image/fetch/inode_tar.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <vector>
-
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
 
@@ -45,30 +40,26 @@ Result<void> InodeTar::add_directory(const Fd& directory, const std::string& nam
   return tar_.add(entry.get());
 }
 
-// Notes where the file's data lie. Returns whether it has holes.
-Result<bool> InodeTar::map_holes(archive_entry* entry, const Fd& file, const struct stat& info) {
+// Where its data lie, where that is not everywhere and holes are told of.
+Result<std::vector<sys::Stretch>> InodeTar::data_of(const Fd& file, const struct stat& info) const {
   constexpr int64_t kBlock = 512;
-  if (!choice_.holes || info.st_blocks * kBlock >= info.st_size) return false;
-  for (int64_t at = 0; at < info.st_size;) {
-    int64_t data = ::lseek(file.get(), at, SEEK_DATA);
-    if (data < 0 && errno != ENXIO) return false;  // a file system that tells of no holes
-    if (data < 0 || data >= info.st_size) break;
-    int64_t hole = ::lseek(file.get(), data, SEEK_HOLE);
-    if (hole < 0) return Error::from_errno("look for holes");
-    at = std::min<int64_t>(hole, info.st_size);
-    archive_entry_sparse_add_entry(entry, data, at - data);
+  if (!choice_.holes || info.st_blocks * kBlock >= info.st_size) return std::vector{sys::Stretch{0, info.st_size}};
+  std::vector<sys::Stretch> all;
+  for (int64_t at = 0;;) {
+    auto data = TRY(sys::data_after(file, at, info.st_size));
+    if (!data) return all;
+    all.push_back(*data);
+    at = data->end;
   }
-  if (archive_entry_sparse_count(entry) == 0) archive_entry_sparse_add_entry(entry, info.st_size, 0);  // nothing but a hole
-  if (::lseek(file.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind");
-  return true;
 }
 
-Result<void> InodeTar::add_data(const Fd& file, const std::string& name, int64_t from, int64_t to) {
-  while (from < to) {
-    size_t got = TRY(sys::read_some(file, std::span(buffer_.data(), size_t(std::min<int64_t>(to - from, buffer_.size())))));
+Result<void> InodeTar::add_data(const Fd& file, const std::string& name, sys::Stretch data) {
+  for (int64_t at = data.begin; at < data.end;) {
+    const size_t room = size_t(std::min<int64_t>(data.end - at, buffer_.size()));
+    size_t got = TRY(sys::read_at(file, std::span(buffer_.data(), room), at));
     if (got == 0) return Error(Code::conflict, name + " shrank while it was read");
     TRY(tar_.data(std::string_view(buffer_.data(), got)));
-    from += int64_t(got);
+    at += int64_t(got);
   }
   return {};
 }
@@ -91,21 +82,18 @@ Result<void> InodeTar::add_file(const Fd& file, const std::string& name, const s
   }
   archive_entry_set_size(entry.get(), info.st_size);
   TRY(add_attributes(entry.get(), file));
-  const bool has_holes = TRY(map_holes(entry.get(), file, info));
-  std::vector<std::pair<int64_t, int64_t>> parts{{0, info.st_size}};  // begin and end of data
-  if (has_holes) {
-    parts.clear();
-    archive_entry_sparse_reset(entry.get());
-    la_int64_t at = 0, length = 0;
-    while (archive_entry_sparse_next(entry.get(), &at, &length) == ARCHIVE_OK) parts.emplace_back(at, at + length);
+  const std::vector<sys::Stretch> data = TRY(data_of(file, info));
+  const bool is_whole = data.size() == 1 && data[0].begin == 0 && data[0].end == info.st_size;
+  if (!is_whole && info.st_size > 0) {
+    for (const sys::Stretch& each : data) archive_entry_sparse_add_entry(entry.get(), each.begin, each.end - each.begin);
+    if (data.empty()) archive_entry_sparse_add_entry(entry.get(), info.st_size, 0);
   }
   TRY(tar_.add(entry.get()));
   int64_t done = 0;
-  for (auto [begin, end] : parts) {
-    TRY(add_zeros(begin - done));
-    if (has_holes && ::lseek(file.get(), begin, SEEK_SET) < 0) return Error::from_errno("seek in " + name);
-    TRY(add_data(file, name, begin, end));
-    done = end;
+  for (const sys::Stretch& each : data) {
+    TRY(add_zeros(each.begin - done));
+    TRY(add_data(file, name, each));
+    done = each.end;
   }
   return add_zeros(info.st_size - done);
 }

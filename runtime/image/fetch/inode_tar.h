@@ -8,9 +8,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/fd.h"
 #include "runtime/image/tar_writer.h"
+#include "runtime/sys/inode.h"
 
 namespace coracle::image {
 
@@ -24,7 +26,7 @@ class InodeTar {
 
   // `name` of a directory ends in a slash.
   Result<void> add_directory(const Fd& directory, const std::string& name, const struct stat& info);
-  // From its position, which is its begin. Of the second name of an inode and the following only that they are it. Errors:
+  // Of the second name of an inode and the following only that they are it. Errors:
   // conflict, it shrank meanwhile.
   Result<void> add_file(const Fd& file, const std::string& name, const struct stat& info);
   // What is neither directory nor file: a link, a device, a fifo.
@@ -32,8 +34,8 @@ class InodeTar {
 
  private:
   Result<void> add_attributes(archive_entry* entry, const Fd& object);
-  Result<bool> map_holes(archive_entry* entry, const Fd& file, const struct stat& info);
-  Result<void> add_data(const Fd& file, const std::string& name, int64_t from, int64_t to);
+  Result<std::vector<sys::Stretch>> data_of(const Fd& file, const struct stat& info) const;
+  Result<void> add_data(const Fd& file, const std::string& name, sys::Stretch data);
   Result<void> add_zeros(int64_t count);
 
   TarWriter& tar_;

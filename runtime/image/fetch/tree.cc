@@ -3,12 +3,8 @@
 #include "runtime/image/fetch/tree.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <map>
 #include <vector>
 
@@ -61,28 +57,6 @@ class Paths {
   std::string directory_;           // of the entry at hand, with a slash at its end
   std::vector<size_t> ends_ = {0};  // by depth: how long the path of the directory is
 };
-
-struct Opened {
-  Fd object;
-  struct stat about {};
-};
-
-// Invalid when it is gone, or has become something else.
-Result<Opened> open_entry(const sys::TreeEntry& entry) {
-  const int kind = S_ISDIR(entry.about.st_mode) ? O_DIRECTORY : O_NONBLOCK;
-  Opened opened{Fd(::openat(entry.directory, entry.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind)), {}};
-  if (!opened.object && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO)) return Opened{};
-  if (!opened.object) return Error::from_errno("open " + std::string(entry.name));
-  opened.about = TRY(sys::stat(opened.object));
-  if ((opened.about.st_mode & S_IFMT) != (entry.about.st_mode & S_IFMT)) return Opened{};
-  return opened;
-}
-
-Result<Fd> same_directory(int directory) {
-  Fd copy(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
-  if (!copy) return Error::from_errno("copy a descriptor");
-  return copy;
-}
 
 // Passes a tar stream on, and tells whether it ended as one does: libarchive takes one that just stops after an entry, too.
 class EndingSource : public Source {
@@ -159,7 +133,7 @@ class TreeCopy {
   }
 
   Result<void> dress_directory(const sys::TreeEntry& entry, const Fd& made) {
-    Opened source = TRY(open_entry(entry));
+    sys::OpenedEntry source = TRY(sys::open_entry(entry));
     return source.object ? dress(source.object, source.about, made) : Result<void>();
   }
 
@@ -173,7 +147,7 @@ class TreeCopy {
         return sys::link_at(there, first->second.substr(slash + 1), parent, entry.name);
       }
     }
-    Opened source = TRY(open_entry(entry));
+    sys::OpenedEntry source = TRY(sys::open_entry(entry));
     if (!source.object) return {};
     Fd made = TRY(sys::open_at(parent, entry.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
     TRY(copy_data(source.object, made, source.about.st_size).wrap(path));
@@ -182,21 +156,18 @@ class TreeCopy {
 
   Result<void> copy_data(const Fd& from, const Fd& to, int64_t size) {
     if (may_share_) {
-      if (::ioctl(to.get(), FICLONE, from.get()) == 0) return {};
-      may_share_ = false;  // what one file cannot, none can
+      may_share_ = TRY(sys::share_blocks(from, to));  // what one file cannot, none can
+      if (may_share_) return {};
     }
     for (int64_t at = 0; at < size;) {
-      int64_t data = ::lseek(from.get(), at, SEEK_DATA);
-      if (data < 0 && errno == ENXIO) break;
-      int64_t hole = data < 0 ? size : ::lseek(from.get(), data, SEEK_HOLE);
-      if (data < 0) data = at;  // a file system that tells of no holes
-      if (hole < 0) return Error::from_errno("look for holes");
-      for (at = data; at < std::min(hole, size);) {
-        ssize_t got = ::pread(from.get(), buffer_.data(), size_t(std::min<int64_t>(hole - at, buffer_.size())), at);
-        if (got < 0) return Error::from_errno("read");
+      auto data = TRY(sys::data_after(from, at, size));
+      if (!data) break;
+      for (at = data->begin; at < data->end;) {
+        const size_t room = size_t(std::min<int64_t>(data->end - at, buffer_.size()));
+        size_t got = TRY(sys::read_at(from, std::span(buffer_.data(), room), at));
         if (got == 0) return Error(Code::conflict, "it shrank while it was read");
-        TRY(sys::write_at(to, std::string_view(buffer_.data(), size_t(got)), at));
-        at += got;
+        TRY(sys::write_at(to, std::string_view(buffer_.data(), got), at));
+        at += int64_t(got);
       }
     }
     return sys::resize(to, size);
@@ -205,7 +176,7 @@ class TreeCopy {
   Result<void> add_other(const sys::TreeEntry& entry, const Fd& parent) {
     const struct stat& about = entry.about;
     if (S_ISLNK(about.st_mode)) {
-      Fd directory = TRY(same_directory(entry.directory));
+      Fd directory = TRY(sys::directory_of(entry));
       auto target = sys::read_link_at(directory, entry.name);
       if (!target && target.error().code() == Code::not_found) return {};
       std::string text = TRY(std::move(target));
@@ -252,12 +223,12 @@ Result<void> write_tree(const Fd& directory, const Fd& archive, const runtime::T
     const std::string path = paths.of(entry);
     if (S_ISSOCK(entry.about.st_mode)) return {};
     if (S_ISDIR(entry.about.st_mode) || S_ISREG(entry.about.st_mode)) {
-      Opened opened = TRY(open_entry(entry));
+      sys::OpenedEntry opened = TRY(sys::open_entry(entry));
       if (!opened.object) return {};
       if (S_ISDIR(entry.about.st_mode)) TRY(inodes.add_directory(opened.object, path.empty() ? "./" : path + "/", opened.about));
       else TRY(inodes.add_file(opened.object, path, opened.about));
     } else {
-      Fd parent = TRY(same_directory(entry.directory));
+      Fd parent = TRY(sys::directory_of(entry));
       TRY(inodes.add_other(parent, entry.name, path, entry.about));
     }
     if (entry.depth > 0) count.add(S_ISREG(entry.about.st_mode) ? Bytes(entry.about.st_size) : Bytes(0));

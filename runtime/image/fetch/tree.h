@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What coracle-image does for runtime::Trees: a directory tree as an archive, out of one, and copied. Every step is by descriptor
 // inside the trees; no link in them is followed out. Paths are at most 4095 bytes long.
-// Source: ioctl_ficlone(2), lseek(2) SEEK_DATA.
 #pragma once
 
 #include "runtime/base/fd.h"
