@@ -240,7 +240,10 @@ TEST_F(Streams, volumes_are_exported_and_imported) {
   EXPECT_EQ(imported.status, 200) << imported.body;
   EXPECT_EQ(get_int(imported.json(), "bytes"), 7);
   EXPECT_EQ(world.volumes.imported_bytes, archive.size());
-  EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full", archive).status, 409);
+  // Who is refused before all was read finds the connection closed afterwards.
+  EXPECT_EQ(
+      RawClient(world.port(), &identity).ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full", archive).status,
+      409);
   EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full&replace=true", archive).status, 200);
   EXPECT_EQ(world.volumes.asked, "shop/full replaced");
   EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=data&dryRun=All").status, 400);
