@@ -116,7 +116,8 @@ Result<runtime::TreeCount> VolumeArchives::read(const Key& claim, bool replace, 
   Fd before = TRY(sys::open(found.place, O_RDONLY | O_DIRECTORY));
   bool is_empty = TRY(sys::list(before)).empty();
   if (!is_empty && !replace)
-    return Error(Code::already_exists, "the volume of " + shown(claim) + " is not empty, and replace was not asked for");
+    return Error(Code::already_exists,
+                 "the volume of " + shown(claim) + " is not empty; with --replace the archive takes its place");
   Fd staged = TRY(seams_.directories.stage(found.place, volume::capacity_of(*found.volume).bytes()));
   Scope cleared([&] { seams_.clear(); });
   Scope undo([&] { (void)seams_.directories.unstage(found.place); });
