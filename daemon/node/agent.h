@@ -183,10 +183,10 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   StorageLimits storage_limits_;
   std::stop_source stop_;
   Metrics metrics_;
-  TaskPool pulls_, hooks_, walks_, clearing_;  // their tasks reach what stands above
   std::optional<volume::Provisioner> provisioner_;
   std::optional<VolumeArchives> archives_;
   std::optional<VolumeWatch> volume_watch_;
+  TaskPool pulls_, hooks_, walks_, clearing_;  // their tasks reach what stands above
   std::vector<std::jthread> threads_;
 };
 
