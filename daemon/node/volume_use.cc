@@ -20,9 +20,8 @@ Result<VolumeUse> measure(const std::string& place) {
   VolumeUse use;
   use.capacity = disk.total, use.available = disk.available, use.used = disk.total - disk.available;
   use.inodes = disk.inodes, use.inodes_free = disk.inodes_free, use.inodes_used = disk.inodes - disk.inodes_free;
-  auto number = sys::project_of(directory);
-  auto quota = number && *number ? sys::project_use(directory, *number) : Error(Code::unsupported, "");
-  if (!quota || quota->limit.count == 0) return use;
+  auto quota = sys::limited_use(directory);
+  if (!quota) return use;
   use.capacity = quota->limit, use.used = quota->used;
   use.available = std::min(disk.available, std::max(Bytes(0), quota->limit - quota->used));
   use.inodes_used = quota->inodes, use.inodes = quota->inodes + disk.inodes_free;

@@ -21,9 +21,7 @@ namespace {
 Result<std::optional<Bytes>> measured(const Object& volume, std::stop_token stop) {
   std::string place(view::PersistentVolume(volume).spec().local().path());
   Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));
-  auto number = sys::project_of(directory);
-  auto quota = number && *number ? sys::project_use(directory, *number) : Error(Code::unsupported, "");
-  if (quota && quota->limit.count > 0) return std::optional<Bytes>();
+  if (sys::limited_use(directory)) return std::optional<Bytes>();
   sys::TreeSize size = TRY(sys::tree_size(directory, std::move(stop)));
   return std::optional(size.bytes);
 }

@@ -55,4 +55,12 @@ Result<ProjectUse> project_use(const Fd& place, uint32_t number) {
   return ProjectUse{Bytes(int64_t(found.dqb_curspace)), Bytes(int64_t(found.dqb_bhardlimit * kBlock)), found.dqb_curinodes};
 }
 
+std::optional<ProjectUse> limited_use(const Fd& directory) {
+  auto number = project_of(directory);
+  if (!number || *number == 0) return std::nullopt;
+  auto use = project_use(directory, *number);
+  if (!use || use->limit.count == 0) return std::nullopt;
+  return *use;
+}
+
 }  // namespace coracle::sys

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
@@ -25,5 +26,7 @@ Result<void> set_project(const Fd& directory, uint32_t number);
 // the file system does not count by projects, or was mounted without that.
 Result<void> set_project_limit(const Fd& place, uint32_t number, Bytes limit);
 Result<ProjectUse> project_use(const Fd& place, uint32_t number);
+// Of the directory's own project, where it has one with a limit; nothing where none holds the directory to a size.
+std::optional<ProjectUse> limited_use(const Fd& directory);
 
 }  // namespace coracle::sys
