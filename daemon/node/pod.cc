@@ -135,6 +135,11 @@ std::vector<HostPort> host_ports(const json::value& pod) {
   return ports;
 }
 
+bool is_recursively_read_only(const json::value& volume_mount) {
+  auto wanted = get_string(volume_mount, "recursiveReadOnly");
+  return wanted == "Enabled" || wanted == "IfPossible";
+}
+
 References volume_references(const json::value& pod) {
   References found;
   for (const auto& volume : get_array(pod, "spec.volumes")) {

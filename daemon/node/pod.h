@@ -50,6 +50,9 @@ int64_t grace_seconds(const json::value& pod);  // of a deletion under way, else
 bool ends_by_itself(const json::value& pod);    // its phase is Succeeded or Failed
 std::vector<HostPort> host_ports(const json::value& pod);
 
+// Whether a volume mount is to be read-only with all that is mounted beneath it. This node can do that always. Source: KEP-3857.
+bool is_recursively_read_only(const json::value& volume_mount);
+
 struct References {  // names of what the pod's volumes show
   std::set<std::string, std::less<>> config_maps, secrets, claims;
 };

@@ -188,7 +188,21 @@ class StatusMaker {
     made["imageID"] = record.mark.image_id;
     if (record.attempt >= 0) made["containerID"] = container_id(record_, record);
     made["started"] = started;
+    if (json::array mounts = volume_mounts(*container.spec); !mounts.empty()) made["volumeMounts"] = std::move(mounts);
     return made;
+  }
+
+  static json::array volume_mounts(const json::value& container) {
+    json::array list;
+    for (const json::value& mount : get_array(container, "volumeMounts")) {
+      json::object made{{"name", get_string(mount, "name")}, {"mountPath", get_string(mount, "mountPath")}};
+      if (get_bool(mount, "readOnly")) {
+        made["readOnly"] = true;
+        made["recursiveReadOnly"] = is_recursively_read_only(mount) ? "Enabled" : "Disabled";
+      }
+      list.push_back(std::move(made));
+    }
+    return list;
   }
 
   json::object state(const ContainerRef& container, const ContainerRecord& record, bool waits) const {

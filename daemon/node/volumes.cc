@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod's volumes: see volumes.h.
-#include "daemon/node/volumes.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -13,6 +11,7 @@
 #include "daemon/node/id_ranges.h"
 #include "daemon/node/images.h"
 #include "daemon/node/resources.h"
+#include "daemon/node/volumes.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/tree_group.h"
@@ -526,8 +525,8 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
         has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those belong to its users already
     const bool made_by_node = sub_path.empty() && !image && !find(*volume, "hostPath");
     mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
-                      get_string(mount, "recursiveReadOnly") == "Enabled", std::string(get_string(mount, "mountPropagation")),
-                      std::string(name), id_mapped, made_by_node});
+                      is_recursively_read_only(mount), std::string(get_string(mount, "mountPropagation")), std::string(name),
+                      id_mapped, made_by_node});
   }
   return mounts;
 }

@@ -29,5 +29,20 @@ TEST(StatusPatch, takes_away_what_a_condition_no_longer_says) {
   EXPECT_FALSE(status_patch(*merged, wanted));  // and then there is nothing left to say
 }
 
+TEST(Status, tells_of_each_mount_whether_it_can_be_written_to) {
+  json::value pod = *parse_json(R"({"metadata":{"uid":"u"},"spec":{"containers":[{"name":"a","volumeMounts":[
+    {"name":"data","mountPath":"/data"},{"name":"files","mountPath":"/files","readOnly":true},
+    {"name":"deep","mountPath":"/deep","readOnly":true,"recursiveReadOnly":"IfPossible"}]},{"name":"b"}]}})");
+  PodRecord record;
+  record.containers = {ContainerRecord("a"), ContainerRecord("b")};
+  json::value status = make_status(record, pod, {{}, false, WallTime()});
+  const json::array& containers = get_array(status, "containerStatuses");
+  ASSERT_EQ(containers.size(), 2u);
+  EXPECT_EQ(to_text(*find(containers[0], "volumeMounts")),
+            R"([{"name":"data","mountPath":"/data"},{"name":"files","mountPath":"/files","readOnly":true,"recursiveReadOnly":"Disabled"},)"
+            R"({"name":"deep","mountPath":"/deep","readOnly":true,"recursiveReadOnly":"Enabled"}])");
+  EXPECT_FALSE(find(containers[1], "volumeMounts"));
+}
+
 }  // namespace
 }  // namespace coracle::node
