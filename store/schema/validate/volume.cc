@@ -158,8 +158,10 @@ void check_made_claim(const json::value& value, const std::string& path, Finding
   if (!find(value, "volumeClaimTemplate")) out.required(sub(path, "volumeClaimTemplate"));
 }
 
+// A template may leave it to somebody who fills it in.
 void check_image_volume(const json::value& value, const std::string& path, Findings& out) {
-  if (get_string(value, "reference").empty()) out.required(sub(path, "reference"));
+  const bool in_pod = path.starts_with("spec.volumes[");
+  if (in_pod && get_string(value, "reference").empty()) out.required(sub(path, "reference"));
 }
 
 constexpr NamedValidationRule kVolumeChecks[] = {

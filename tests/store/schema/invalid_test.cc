@@ -328,6 +328,8 @@ const InvalidRow kInvalid[] = {
      "Localhost"},
     {"pods", R"({"spec":{"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"/x"}}}})",
      "spec.securityContext.seccompProfile.localhostProfile: Invalid value: \"/x\": must be a relative path"},
+    {"pods", R"({"spec":{"volumes":[{"name":"v","image":{"pullPolicy":"Always"}}]}})",
+     "spec.volumes[0].image.reference: Required value"},
     {"pods", R"({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"p"}}]}})",
      "spec.volumes[0].nfs.path: Invalid value: \"p\": must be an absolute path"},
     {"pods", R"({"spec":{"volumes":[{"name":"v","iscsi":{"targetPortal":"t","iqn":"x","lun":1}}]}})",
@@ -829,6 +831,7 @@ const ValidRow kAccepted[] = {
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","lifecycle":{"preStop":{"sleep":{"seconds":0}}}}]}})"},
     {"pods",
      R"({"spec":{"volumes":[{"name":"v","image":{"reference":"i"}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/a","subPath":"b"}]}]}})"},
+    {"deployments.apps", R"({"spec":{"template":{"spec":{"volumes":[{"name":"v","image":{"pullPolicy":"Always"}}]}}}})"},
     {"services", R"({"spec":{"trafficDistribution":"PreferSameNode"}})"},
 };
 
