@@ -120,7 +120,7 @@ std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted,
   if (credentials != pull.credentials) pull.back_off.reset();  // it may be welcome now
   auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
   if (!wait || seams_.clock.steady() >= *wait) {
-    begin_pull(wanted);
+    begin_pull(wanted, std::move(credentials));
     return std::nullopt;
   }
   if (seams_.clock.steady() < pull.failed_at + kPullErrorShown) {
@@ -147,12 +147,12 @@ std::vector<runtime::Credentials> PodSync::pull_credentials() {
   return std::move(secrets.credentials);
 }
 
-void PodSync::begin_pull(const ImageWanted& wanted) {
+void PodSync::begin_pull(const ImageWanted& wanted, std::vector<runtime::Credentials> credentials) {
   Pull& pull = entry_.pulls[wanted.pull];
   pull.attempt = wanted.attempt;
   pull.running = true;
   pull.done = false;
-  pull.credentials = pull_credentials();
+  pull.credentials = std::move(credentials);
   event(false, "Pulling", "Pulling image " + coracle::quoted(wanted.reference), wanted.about);
   auto task = [&worker = worker_, uid = uid_, name = wanted.pull, reference = wanted.reference, attempt = wanted.attempt,
                credentials = pull.credentials](std::stop_token stop) {

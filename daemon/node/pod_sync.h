@@ -97,7 +97,7 @@ class PodSync {
   bool is_pulled(const ImageWanted& wanted) const;
   std::optional<runtime::Image> look_for_image(const ImageWanted& wanted, const ContainerRef& container, ContainerRecord& record);
   std::vector<runtime::Credentials> pull_credentials();
-  void begin_pull(const ImageWanted& wanted);
+  void begin_pull(const ImageWanted& wanted, std::vector<runtime::Credentials> credentials);
   Result<runtime::ContainerSpec> container_spec(const ContainerRef& container, const ContainerRecord& record,
                                                 const runtime::Image& image, int attempt);
   Result<std::string> apparmor_profile(const json::value& container) const;
