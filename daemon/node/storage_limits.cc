@@ -148,16 +148,7 @@ void StorageLimits::look() {
   std::map<std::string, ObjectPtr> limited;
   for (const auto& [uid, pod] : table_.perhaps_limited())
     if (is_limited(uid, pod)) limited[uid] = pod.object;
-  SteadyTime now = clock_.steady();
-  progress_.with([&](auto& progress) {
-    std::erase_if(progress, [&](const auto& entry) { return !limited.count(entry.first) && !entry.second.is_running; });
-    std::erase_if(limited, [&](const auto& entry) {
-      Progress& its = progress[entry.first];
-      if (its.is_running || now < its.due) return true;
-      its.is_running = true;
-      return false;
-    });
-  });
+  pace_.keep_due(limited, clock_.steady());
   for (auto& [uid, pod] : limited)
     elsewhere_([this, uid = uid, pod = pod](std::stop_token stop) { measure(uid, pod, std::move(stop)); });
 }
@@ -167,10 +158,7 @@ void StorageLimits::measure(const std::string& uid, const ObjectPtr& pod, std::s
   auto paths = paths_of(config_, pod->key(), uid);
   auto use =
       paths ? measure_storage(pod->json(), uid, *paths, runtime_, std::move(stop)) : Result<StorageUse>(paths.take_error());
-  SteadyTime ended = clock_.steady();
-  auto rest = std::max<std::chrono::nanoseconds>(kStoragePeriod, kStoragePace * (ended - began));
-  // Half a period sooner: looks come once a period, and seldom on the dot.
-  progress_.with([&](auto& progress) { progress[uid] = {false, ended + rest - kStoragePeriod / 2}; });
+  pace_.note_end(uid, began, clock_.steady(), kStoragePeriod);
   if (!use) return log_debug("node", "measure storage of pod " + pod->key().text() + ": " + use.error().text());
   std::string why = storage_excess(pod->json(), *use);
   if (!why.empty()) evict_(uid, std::move(why));

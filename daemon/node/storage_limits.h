@@ -12,17 +12,14 @@
 #include <stop_token>
 #include <string>
 
+#include "daemon/node/pace.h"
 #include "daemon/node/pod_table.h"
 #include "daemon/node/task_pool.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/guarded.h"
 #include "runtime/base/units.h"
 #include "runtime/runtime.h"
 
 namespace coracle::node {
-
-constexpr std::chrono::seconds kStoragePeriod{10};  // kubelet's housekeeping
-constexpr int kStoragePace = 50;                    // a pod whose walk takes t is measured again after 50 t at the soonest
 
 struct StorageUse {
   std::map<std::string, Bytes> volumes;     // emptyDirs on the disk, by name
@@ -48,10 +45,6 @@ class StorageLimits {
   void look();
 
  private:
-  struct Progress {
-    bool is_running = false;
-    SteadyTime due{};
-  };
   bool is_limited(const std::string& uid, const DesiredPod& pod);
   void measure(const std::string& uid, const ObjectPtr& pod, std::stop_token stop);
 
@@ -61,7 +54,7 @@ class StorageLimits {
   const Clock& clock_;
   const Executor elsewhere_;
   const std::function<void(const std::string&, std::string)> evict_;
-  Guarded<std::map<std::string, Progress>> progress_;  // by uid, of those that are limited
+  Pace<std::string> pace_;  // by uid, of those that are limited
 };
 
 }  // namespace coracle::node

@@ -4,9 +4,8 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
+#include <utility>
 
-#include "daemon/node/storage_limits.h"
 #include "daemon/volume/match.h"
 #include "runtime/base/log.h"
 #include "runtime/sys/file.h"
@@ -29,9 +28,9 @@ Result<std::optional<Bytes>> measured(const Object& volume, std::stop_token stop
 }  // namespace
 
 std::optional<Bytes> VolumeWatch::used(const Key& claim) const {
-  return progress_.with([&](const auto& progress) {
-    auto found = progress.find(claim);
-    return found == progress.end() ? std::nullopt : found->second.used;
+  return found_.with([&](const auto& all) {
+    auto found = all.find(claim);
+    return found == all.end() ? std::nullopt : found->second.used;
   });
 }
 
@@ -43,16 +42,8 @@ void VolumeWatch::look() {
       auto backing = volume::backing_of(pod->json(), volume, seams_.storage);
       if (backing && seams_.is_ours(*backing->volume)) all.emplace(backing->claim->key(), *std::move(backing));
     }
-  const SteadyTime now = seams_.clock.steady();
-  progress_.with([&](auto& progress) {
-    std::erase_if(progress, [&](const auto& entry) { return !all.contains(entry.first) && !entry.second.is_running; });
-    std::erase_if(all, [&](const auto& entry) {
-      Progress& its = progress[entry.first];
-      if (its.is_running || now < its.due) return true;
-      its.is_running = true;
-      return false;
-    });
-  });
+  found_.with([&](auto& found) { std::erase_if(found, [&](const auto& entry) { return !all.contains(entry.first); }); });
+  pace_.keep_due(all, seams_.clock.steady());
   for (auto& [claim, backing] : all)
     seams_.elsewhere([this, backing = backing](std::stop_token stop) { measure(backing, std::move(stop)); });
 }
@@ -60,14 +51,11 @@ void VolumeWatch::look() {
 void VolumeWatch::measure(const volume::Backing& backing, std::stop_token stop) {
   const SteadyTime began = seams_.clock.steady();
   auto used = measured(*backing.volume, std::move(stop));
-  const SteadyTime ended = seams_.clock.steady();
-  const auto rest = std::max<std::chrono::nanoseconds>(kVolumePeriod, kStoragePace * (ended - began));
+  pace_.note_end(backing.claim->key(), began, seams_.clock.steady(), kVolumePeriod);
   const Quantity capacity = volume::capacity_of(*backing.volume);
   const bool is_over = used && *used && **used > capacity.bytes();
-  const bool was_over = progress_.with([&](auto& progress) {
-    Progress& its = progress[backing.claim->key()];
-    its.is_running = false;
-    its.due = ended + rest - kStoragePeriod / 2;  // looks come once a period, and seldom on the dot
+  const bool was_over = found_.with([&](auto& found) {
+    Found& its = found[backing.claim->key()];
     its.used = used ? *used : std::nullopt;
     return std::exchange(its.is_over, is_over);
   });

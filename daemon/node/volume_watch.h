@@ -12,6 +12,7 @@
 #include <string>
 
 #include "daemon/event/recorder.h"
+#include "daemon/node/pace.h"
 #include "daemon/node/pod_table.h"
 #include "daemon/node/task_pool.h"
 #include "daemon/volume/backing.h"
@@ -40,15 +41,15 @@ class VolumeWatch {
   std::optional<Bytes> used(const Key& claim) const;
 
  private:
-  struct Progress {
-    bool is_running = false, is_over = false;
-    SteadyTime due{};
+  struct Found {
+    bool is_over = false;
     std::optional<Bytes> used;
   };
   void measure(const volume::Backing& backing, std::stop_token stop);
 
   VolumeWatchSeams seams_;
-  Guarded<std::map<Key, Progress>> progress_;  // by claim, of those that pods have
+  Pace<Key> pace_;                       // by claim
+  Guarded<std::map<Key, Found>> found_;  // the same, of those that pods have
 };
 
 }  // namespace coracle::node
