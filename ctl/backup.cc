@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // backup, restore, store: the machine's store as a whole. Paths on the server: /coracle/v1/store. A backup becomes FILE only
 // when all of it is on the disk.
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "ctl/input_file.h"
 #include "ctl/output_file.h"
 #include "runtime/base/fd.h"
 #include "runtime/sys/file.h"
@@ -54,24 +53,12 @@ Result<int> run_backup(Commands& commands, const std::string& path, bool keys, b
 
 Result<int> run_restore(Commands& commands, const std::string& path, bool keys) {
   if (path == "-" && ::isatty(STDIN_FILENO)) return Error(Code::bad_request, "a backup is expected on standard input");
-  Fd opened(path == "-" ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (path != "-" && !opened) return Error::from_errno("open " + path);
-  int fd = path == "-" ? STDIN_FILENO : opened.get();
-  struct stat about {};
-  if (::fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) return Error(Code::bad_request, path + " is a directory");
+  InputFile copy = TRY(InputFile::open(path));
   Session* session = TRY(commands.session());
   Request request{.method = "POST", .path = std::string(kStore) + "/restore", .content_type = "application/vnd.sqlite3"};
   if (!keys) request.query.emplace_back("keys", "false");
-  int failed = 0;
-  auto source = [&](char* buffer, size_t size) {
-    ssize_t got = ::read(fd, buffer, size);
-    if (got < 0) failed = errno;
-    return size_t(std::max<ssize_t>(0, got));
-  };
   std::string said;
-  auto sent = session->upload(request, source, [&](std::string_view bytes) { return said += bytes, true; });
-  if (failed) return Error::from_errno(failed, "read " + path);
-  TRY(std::move(sent));
+  TRY(copy.upload(*session, request, [&](std::string_view bytes) { return said += bytes, true; }));
   json::value answer = TRY(parse_json(said).wrap("the server's answer"));
   for (const auto& warning : get_array(answer, "warnings")) tell("Warning: " + std::string(warning.as_string()) + "\n");
   std::string taken(get_string(answer, "taken"));

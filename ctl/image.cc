@@ -10,6 +10,7 @@
 
 #include "ctl/command.h"
 #include "ctl/escape.h"
+#include "ctl/input_file.h"
 #include "ctl/output_file.h"
 #include "ctl/pack.h"
 #include "ctl/print.h"
@@ -135,12 +136,12 @@ Result<int> run_pull(Commands& commands, PullFlags& flags) {
   return 0;
 }
 
-Result<void> import_from(Session& session, const std::string& name, const std::function<size_t(char*, size_t)>& source) {
+Result<void> import_from(Session& session, const std::string& name, InputFile& archive) {
   ProgressBar bar("importing");
   Lines lines(bar);
   Request request{.method = "POST", .path = std::string(kImages) + "/import", .content_type = "application/x-tar"};
   if (!name.empty()) request.query.emplace_back("name", name);
-  TRY(session.upload(request, source, [&](std::string_view bytes) { return lines.feed(bytes); }));
+  TRY(archive.upload(session, request, [&](std::string_view bytes) { return lines.feed(bytes); }));
   json::value answer = TRY(lines.finish());
   const json::array* images = answer.if_array();
   if (!images) images = &get_array(answer, "images");
@@ -158,12 +159,8 @@ Result<void> import_from(Session& session, const std::string& name, const std::f
 Result<int> run_import(Commands& commands, const std::vector<std::string>& files, const std::string& name) {
   Session* session = TRY(commands.session());
   for (const auto& file : files) {
-    Fd opened(file == "-" ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file != "-" && !opened) return Error::from_errno("open " + file);
-    int fd = file == "-" ? STDIN_FILENO : opened.get();
-    TRY(import_from(*session, name, [fd](char* buffer, size_t size) {
-          return size_t(std::max<ssize_t>(0, ::read(fd, buffer, size)));
-        }).wrap("import " + file));
+    InputFile archive = TRY(InputFile::open(file));
+    TRY(import_from(*session, name, archive).wrap("import " + file));
   }
   return 0;
 }
@@ -210,8 +207,8 @@ Result<int> run_pack(Commands& commands, const std::string& directory, const std
   TRY(pack_directory(directory, name, config, archive).wrap("pack " + directory));
   if (::lseek(archive.get(), 0, SEEK_SET) < 0) return Error::from_errno("rewind the archive");
   Session* session = TRY(commands.session());
-  TRY(import_from(*session, name,
-                  [&](char* buffer, size_t size) { return size_t(std::max<ssize_t>(0, ::read(archive.get(), buffer, size))); }));
+  InputFile packed(std::move(archive), "the archive");
+  TRY(import_from(*session, name, packed));
   return 0;
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // volume: what the volumes of claims hold, as archives (tar, packed by zstd): export, import. Path on the server:
 // /coracle/v1/volumes.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "ctl/command.h"
+#include "ctl/input_file.h"
 #include "ctl/output_file.h"
 #include "ctl/print.h"
 #include "ctl/progress_bar.h"
@@ -48,34 +45,17 @@ Result<int> run_export(Commands& commands, const VolumeFlags& flags) {
 }
 
 Result<int> run_import(Commands& commands, const VolumeFlags& flags) {
-  Fd opened(flags.file == "-" ? -1 : ::open(flags.file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (flags.file != "-" && !opened) return Error::from_errno("open " + flags.file);
-  const int from = flags.file == "-" ? STDIN_FILENO : opened.get();
-  struct stat about {};
-  const double total = ::fstat(from, &about) == 0 && S_ISREG(about.st_mode) ? double(about.st_size) : 0;
+  InputFile archive = TRY(InputFile::open(flags.file));
   Session* session = TRY(commands.session());
   Request request = request_for(*session, "POST", "/import", flags.claim);
   request.content_type = "application/zstd";
   if (flags.replace) request.query.emplace_back("replace", "true");
   ProgressBar bar("importing " + flags.claim);
-  double bytes = 0;
-  int failed = 0;  // errno
   std::string answer;
-  auto sent = session->upload(
-      request,
-      [&](char* buffer, size_t size) {
-        ssize_t got = ::read(from, buffer, size);
-        if (got < 0) failed = errno;
-        bytes += double(std::max<ssize_t>(got, 0));
-        bar.show(bytes, total);
-        return size_t(std::max<ssize_t>(got, 0));
-      },
-      [&](std::string_view piece) {
-        answer += piece;
-        return true;
-      });
+  auto sent = archive.upload(
+      *session, request, [&](std::string_view piece) { return answer += piece, true; },
+      [&, total = archive.size()](double bytes) { bar.show(bytes, total); });
   bar.end();
-  if (failed) return Error::from_errno(failed, "read " + flags.file);
   TRY(std::move(sent).wrap("import " + flags.claim));
   json::value counted = TRY(parse_json(answer));
   out("imported " + flags.file + " into " + flags.claim + ": " + std::to_string(get_int(counted, "entries")) +
