@@ -12,6 +12,7 @@
 #include "daemon/access/signer.h"
 #include "daemon/access/static_tokens.h"
 #include "daemon/machine.h"
+#include "daemon/nfs.h"
 #include "daemon/node/end_by_marks.h"
 #include "daemon/queue_metrics.h"
 #include "daemon/quota/disruption.h"
@@ -120,6 +121,8 @@ node::AgentConfig agent_config(const Config& config, const Facts& facts) {
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
   to.mounts.huge_pages = mount_huge_pages;
   to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
+  to.mounts.nfs = mount_nfs;
+  to.mounts.server_answers = server_answers;
   to.apparmor.enabled = sys::is_apparmor_enabled;
   to.apparmor.is_loaded = sys::is_apparmor_profile_loaded;
   to.apparmor.default_profile = load_default_apparmor;

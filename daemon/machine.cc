@@ -111,9 +111,12 @@ Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Byt
 }
 
 Result<void> unmount(const std::string& directory) {
-  auto done = sys::detach_mount(directory);
-  if (!done && done.error().err() != EINVAL && done.error().err() != ENOENT) return done.take_error();
-  return {};
+  for (;;) {
+    auto done = sys::detach_mount(directory);
+    if (done) continue;
+    const bool is_none = done.error().err() == EINVAL || done.error().err() == ENOENT;
+    return is_none ? Result<void>() : done.take_error();
+  }
 }
 
 Result<std::string> load_default_apparmor() {

@@ -31,7 +31,7 @@ Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode
 // The same with a hugetlbfs of pages of `page_size`, which takes no more than `size`. Errors: what the kernel says of a size that
 // it does not have.
 Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Bytes size, unsigned mode);
-// Lazily; succeeds when nothing is mounted there.
+// Lazily, all that is mounted there; succeeds when nothing is.
 Result<void> unmount(const std::string& directory);
 
 // The name of the AppArmor profile that RuntimeDefault means, which the kernel knows from then on. Blocks while it is compiled,

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kPullsAtOnce = 3, kHooksAtOnce = 256, kWalksAtOnce = 1;
 constexpr size_t kHooksOfPodAtOnce = 32;
+constexpr size_t kServersAtOnce = 16, kOfServerAtOnce = 2;
 constexpr std::chrono::milliseconds kEndLook{20};
 
 Key queue_key(const std::string& uid) { return {"", uid}; }
@@ -45,6 +46,10 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .pulls = seams.pulls ? seams.pulls : [this](Task task) { pulls_.post(std::move(task)); },
                .hooks = [this](const std::string& uid,
                                Task task) { seams_.hooks ? seams_.hooks(std::move(task)) : hooks_.post(std::move(task), uid); },
+               .servers =
+                   [this](const std::string& server, Task task) {
+                     seams_.walks ? seams_.walks(std::move(task)) : servers_.post(std::move(task), server);
+                   },
                .look_again = [this](const std::string& uid) { queue_.add(queue_key(uid)); },
                .allocatable = [this] { return node_object_.allocatable(); },
                .node =
@@ -72,7 +77,8 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       pulls_(kPullsAtOnce),
       hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
       walks_(kWalksAtOnce),
-      clearing_(2) {
+      clearing_(2),
+      servers_(kServersAtOnce, kOfServerAtOnce) {
   auto heard = while_alive();
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
   seams_.config_maps.on_change(

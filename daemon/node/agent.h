@@ -47,7 +47,7 @@ struct AgentSeams {
   runtime::Runtime& runtime;
   EventSink& events;
   const Clock& clock = system_clock();
-  Executor pulls, hooks, walks;  // where long work runs; absent: on threads of the agent's own
+  Executor pulls, hooks, walks;  // where long work runs, that with servers among walks; absent: on threads of the agent's own
   // What a pod that nothing runs of waits for before it may begin, "" when it may. Thread-safe. Absent: nothing ever.
   std::function<std::string(const Object& pod)> held_back;
   std::function<void(std::chrono::nanoseconds)> pause;  // while a rate is measured; absent: the caller waits
@@ -186,7 +186,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   std::optional<volume::Provisioner> provisioner_;
   std::optional<VolumeArchives> archives_;
   std::optional<VolumeWatch> volume_watch_;
-  TaskPool pulls_, hooks_, walks_, clearing_;  // their tasks reach what stands above
+  TaskPool pulls_, hooks_, walks_, clearing_, servers_;  // their tasks reach what stands above
   std::vector<std::jthread> threads_;
 };
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,13 +55,23 @@ struct PodNetworkHooks {
   std::string cluster_domain = "cluster.local";
 };
 
+struct NfsShare {
+  std::string server, path;          // "10.0.0.5" or "nas.lan"; "/export"
+  std::vector<std::string> options;  // nfs(5)
+};
+
 // Mounts in the host's mount namespace. Without them memory-backed volumes fail, and secrets rest on the disk.
 struct MountHooks {
   // Mounts a tmpfs on an existing directory unless it is one already. `size` 0: half of the memory.
   std::function<Result<void>(const std::string& directory, Bytes size, unsigned mode)> tmpfs;
   // The same with huge pages of `page_size`; no more than `size` bytes of them. Absent: volumes of medium HugePages fail.
   std::function<Result<void>(const std::string& directory, Bytes page_size, Bytes size, unsigned mode)> huge_pages;
-  std::function<Result<void>(const std::string& directory)> unmount;  // lazily; succeeds when nothing is mounted
+  std::function<Result<void>(const std::string& directory)> unmount;  // lazily, all of them; succeeds when nothing is mounted
+  // Mounts a share on an existing directory unless one is mounted there. Blocks for its server. Errors: not_found, the machine
+  // has no program for it; what that program says; timeout; cancelled. Absent: NFS volumes fail.
+  std::function<Result<void>(const NfsShare& share, const std::string& directory, std::stop_token stop)> nfs;
+  // Whether the server of what is mounted there answers. Blocks for it. Errors: timeout, it does not; cancelled.
+  std::function<Result<void>(const std::string& directory, std::stop_token stop)> server_answers;
 };
 
 // Whose right to an image that is here is looked at before a pod runs it: kubelet's imagePullCredentialsVerificationPolicy.

@@ -41,7 +41,7 @@ Result<void> PodSync::start(const std::string& name) {
   const ContainerRef* container = containers().find(name);
   ContainerRecord* record = record_.find(name);
   if (!container || !record) return {};
-  if (!record_.volumes_ready) TRY(prepare_volumes());
+  if (!record_.volumes_ready || Volumes::need_server(pod(), seams_.storage)) TRY(prepare_volumes());
   auto image = image_for(*container, *record);
   bool volumes_shown = mount_images(*container, *record);  // what both have to pull comes at the same time
   if (!image || !volumes_shown) return {};

@@ -127,8 +127,10 @@ Result<void> PodSync::prepare_volumes() {
   if (!result) set_stale(true);
   if (!result) note_mount_failed(result.error());
   if (!result) return result.take_error();
-  entry_.mount_error.clear();
   entry_.volumes_refresh_at = result->refresh_at;
+  waits_ |= result->waits;
+  if (result->waits) return Error(Code::unavailable, "a server of its volumes has not answered yet");
+  entry_.mount_error.clear();
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
   return {};
@@ -272,7 +274,9 @@ Result<void> PodSync::release() {
   }
   seams_.probes.forget_pod(uid_);
   if (record_.sandbox != SandboxFact::absent) TRY(remove_sandbox());
-  TRY(worker_.volumes_.remove(paths_, uid_));
+  auto removed = worker_.volumes_.remove(paths_, uid_);
+  waits_ |= !removed && removed.error().code() == Code::unavailable;
+  TRY(std::move(removed));
   worker_.ids_.give_back(uid_);
   record_.released = true;
   record_.network_known = false;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod's volumes: see volumes.h.
+#include "daemon/node/volumes.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -11,7 +13,6 @@
 #include "daemon/node/id_ranges.h"
 #include "daemon/node/images.h"
 #include "daemon/node/resources.h"
-#include "daemon/node/volumes.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/tree_group.h"
@@ -342,6 +343,24 @@ Result<Source> source_of(const json::value& pod, const json::value& volume, cons
 
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
 
+// Where a share is mounted, or is to be: not opened, for that would wait for its server.
+Result<void> make_place(const PodPaths& paths, const std::string& volume) {
+  const std::string directory = paths.state + "/volumes";
+  TRY(sys::make_directories(directory, 0755));
+  Fd parent = TRY(sys::open_directory(directory));
+  auto made = sys::make_directory_at(parent, volume, 0755);
+  return made || made.error().code() == Code::already_exists ? Result<void>() : made.take_error();
+}
+
+// A volume's own options are those of its class, or of whoever made it by hand.
+NfsShare nfs_share(const Source& source) {
+  NfsShare share{std::string(get_string(*source.spec, "nfs.server")), std::string(get_string(*source.spec, "nfs.path")), {}};
+  if (source.backing.read_only || get_bool(*source.spec, "nfs.readOnly")) share.options.push_back("ro");
+  for (const json::value& option : get_array(*source.spec, "mountOptions"))
+    if (option.is_string()) share.options.emplace_back(option.get_string());
+  return share;
+}
+
 }  // namespace
 
 Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources) {
@@ -385,6 +404,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
                                       const PodIdentity& identity, bool begins, uint32_t first_id) const {
   VolumeResult result;
   const NamesByVolume mounted = mounted_names(pod);
+  std::vector<std::pair<std::string, Source>> shares;  // last, since they may have to wait
   for (const auto& one : get_array(pod, "spec.volumes")) {
     std::string name(get_string(one, "name"));
     const Source source = TRY(source_of(pod, one, lookup.storage));
@@ -397,6 +417,8 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
       TRY(check_local(volume).wrap(setup_failed(name)));
       bool writes = !source.backing.read_only;
       if (begins && writes && !is_block(volume)) TRY(give_to_fs_group(pod, volume).wrap(setup_failed(name)));
+    } else if (find(volume, "nfs") && !is_block(volume)) {
+      shares.emplace_back(name, source);
     } else if (find(volume, "image")) {
       // Mounted when a container that mounts it starts: see pod_images.cc.
     } else if (is_payload_volume(volume)) {
@@ -422,6 +444,12 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
     } else {
       return Error(Code::unsupported, setup_failed(name) + ": " + no_such_kind(volume));
     }
+  }
+  for (const auto& [name, source] : shares) {
+    const std::string uid(get_string(pod, "metadata.uid"));
+    TRY(make_place(paths, name).wrap(setup_failed(name)));
+    bool is_ready = TRY(nfs_.is_ready(uid, paths.volume(name), nfs_share(source)).wrap(setup_failed(name)));
+    result.waits |= !is_ready;
   }
   return result;
 }
@@ -561,7 +589,15 @@ Result<std::string> Volumes::read_file(const json::value& pod, const PodPaths& p
   return sys::read_file_in(directory, path, kEnvFileMax);
 }
 
+bool Volumes::need_server(const json::value& pod, const volume::StorageObjects& storage) {
+  return std::ranges::any_of(get_array(pod, "spec.volumes"), [&](const json::value& volume) {
+    auto source = source_of(pod, volume, storage);
+    return source && find(*source->spec, "nfs");
+  });
+}
+
 Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) const {
+  TRY(nfs_.stop(uid));
   auto unmount = [&](const std::string& path) { return config_.mounts.unmount ? config_.mounts.unmount(path) : Result<void>(); };
   for (const auto& name : files::list(paths.state + "/volumes")) {
     TRY(unmount(paths.volume(name)));

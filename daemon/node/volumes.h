@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod's volumes: what they show (pure, volume_payload), and their directories on this machine (make, refresh, remove).
 //   volume + ConfigMaps, Secrets, pod, token ──volume_payload──▶ Payload ──write_payload──▶ directory ──mounts──▶ Fd
-// emptyDir lies in the pod's state directory (medium Memory and HugePages: a file system mounted there), and so does an image
-// (mounted, pod_images.cc); configMap, secret,
-// downwardAPI and projected volumes in the pod's memory directory, so that secrets do not reach the disk and refreshing wears no
-// flash. Nothing about them is remembered: what is there is compared with what should be, also after a restart. Source:
-// Kubernetes core/v1 Volume, VolumeMount, projected volumes; kubelet's volume errors (texts).
+// emptyDir lies in the pod's state directory (medium Memory and HugePages: a file system mounted there); images and NFS shares
+// are mounted there (pod_images.cc, nfs_mounts.h). configMap, secret, downwardAPI and projected volumes lie in the pod's memory
+// directory, so that secrets do not reach the disk and refreshing wears no flash. Nothing about them is remembered: what is there
+// is compared with what should be, also after a restart. Source: Kubernetes core/v1 Volume, VolumeMount, projected volumes;
+// kubelet's volume errors (texts).
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 #include "daemon/node/atomic_writer.h"
 #include "daemon/node/container_spec.h"
 #include "daemon/node/environment.h"
+#include "daemon/node/nfs_mounts.h"
 #include "daemon/node/pod.h"
 
 namespace coracle::node {
@@ -44,12 +45,13 @@ std::optional<WallTime> token_refresh_time(std::string_view token);
 
 struct VolumeResult {
   std::optional<WallTime> refresh_at;  // a token in them wants replacing then
+  bool waits = false;                  // for a server: the pod is looked at again when it has answered
 };
 
 class Volumes {
  public:
-  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, TokenSource tokens)
-      : config_(config), clock_(clock), images_(images), tokens_(std::move(tokens)) {}
+  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, TokenSource tokens)
+      : config_(config), clock_(clock), images_(images), nfs_(nfs), tokens_(std::move(tokens)) {}
 
   // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
   // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
@@ -72,7 +74,11 @@ class Volumes {
   Result<std::string> read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,
                                 const std::string& path) const;
 
-  // Unmounts and removes them all, and lets go of their images. The rest of the pod's directory stays.
+  // Whether one of them is on a server, which may have gone since prepare() was called.
+  static bool need_server(const json::value& pod, const volume::StorageObjects& storage);
+
+  // Unmounts and removes them all, and lets go of their images. The rest of the pod's directory stays. Errors: unavailable, one
+  // is being mounted still; the pod is looked at again.
   Result<void> remove(const PodPaths& paths, const std::string& uid) const;
 
  private:
@@ -85,6 +91,7 @@ class Volumes {
   const AgentConfig& config_;
   const Clock& clock_;
   runtime::ImageStore& images_;
+  NfsMounts& nfs_;
   TokenSource tokens_;
 };
 

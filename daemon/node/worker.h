@@ -19,6 +19,7 @@
 #include "daemon/node/class_weights.h"
 #include "daemon/node/config.h"
 #include "daemon/node/id_ranges.h"
+#include "daemon/node/nfs_mounts.h"
 #include "daemon/node/pod_table.h"
 #include "daemon/node/probes.h"
 #include "daemon/node/record.h"
@@ -75,7 +76,8 @@ struct WorkerSeams {
   const Actions& actions;
   Executor pulls;  // threads for what takes long
   std::function<void(const std::string& uid, Task task)> hooks;
-  std::function<void(const std::string& uid)> look_again;  // names a pod for the workers
+  std::function<void(const std::string& server, Task task)> servers;  // those of what waits for a server
+  std::function<void(const std::string& uid)> look_again;             // names a pod for the workers
   std::function<json::object()> allocatable;
   std::function<ObjectPtr()> node;  // as the API has it; null: not known yet
   std::function<void()> images_changed;
@@ -127,6 +129,7 @@ class PodWorker {
   }
 
   WorkerSeams seams_;
+  NfsMounts nfs_;
   Volumes volumes_;
   IdRanges ids_;
   ClassWeights class_weights_;

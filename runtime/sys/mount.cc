@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "runtime/base/text.h"
@@ -116,21 +117,33 @@ std::string without_octal(std::string_view text) {
   return plain;
 }
 
+// The place of each mount of this namespace, in the order in which they were made.
+Result<std::vector<std::string>> mounted_places() {
+  std::string table = TRY(read_file("/proc/self/mountinfo"));
+  std::vector<std::string> places;
+  for (std::string_view line : split(table, '\n'))
+    if (auto fields = split(line, ' '); fields.size() >= 5) places.push_back(without_octal(fields[4]));
+  return places;
+}
+
 }  // namespace
+
+Result<size_t> mounts_on(const std::string& directory) {
+  const size_t slash = directory.rfind('/');
+  std::string place;
+  if (slash > 0) place = TRY(absolute_path(directory.substr(0, slash)));
+  place += directory.substr(slash);
+  std::vector<std::string> places = TRY(mounted_places());
+  return size_t(std::ranges::count(places, place));
+}
 
 Result<void> detach_below(const std::string& directory) {
   auto real = absolute_path(directory);  // as the kernel names it
   if (!real && real.error().code() == Code::not_found) return {};
   std::string prefix = TRY(std::move(real));
   prefix += "/";
-  std::string table = TRY(read_file("/proc/self/mountinfo"));
-  std::vector<std::string> below;
-  for (std::string_view line : split(table, '\n')) {
-    auto fields = split(line, ' ');
-    if (fields.size() < 5) continue;
-    std::string place = without_octal(fields[4]);
-    if (place.starts_with(prefix)) below.push_back(std::move(place));
-  }
+  std::vector<std::string> below = TRY(mounted_places());
+  std::erase_if(below, [&](const std::string& place) { return !place.starts_with(prefix); });
   for (auto place = below.rbegin(); place != below.rend(); ++place) {
     auto done = detach_mount(*place);
     bool is_gone = !done && (done.error().err() == EINVAL || done.error().err() == ENOENT);

@@ -6,14 +6,20 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
+#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 
 namespace coracle::sys {
 namespace {
+
+constexpr size_t kHeardMax = 65536;
+constexpr const char* kProgramDirs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
@@ -22,9 +28,11 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-Result<bool> ends_within(pid_t pid, std::chrono::seconds time) {
+// It is not waited for yet, so its number is nobody else's.
+Result<bool> ends_within(pid_t pid, const RunSpec& spec) {
   Fd pidfd = TRY(open_pidfd(pid));
-  return wait_readable(pidfd, std::chrono::milliseconds(time));
+  std::stop_callback kill_it(spec.stop, [pid] { (void)::kill(pid, SIGKILL); });
+  return wait_readable(pidfd, spec.timeout);
 }
 
 Result<int> wait_status(pid_t pid) {
@@ -34,9 +42,7 @@ Result<int> wait_status(pid_t pid) {
   return status;
 }
 
-}  // namespace
-
-Result<int> run(const RunSpec& spec) {
+Result<int> run(const RunSpec& spec, const Fd* output) {
   // The input lies in a file without a name: a program that does not read it blocks nobody.
   Fd input = TRY(make_memfd("input", spec.input, false));
   std::vector<std::string> argv_texts = spec.argv.empty() ? std::vector<std::string>{spec.path} : spec.argv, env_texts = spec.env;
@@ -44,6 +50,8 @@ Result<int> run(const RunSpec& spec) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, input.get(), 0);
+  for (int fd : {1, 2})
+    if (output) ::posix_spawn_file_actions_adddup2(&actions, output->get(), fd);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -58,12 +66,37 @@ Result<int> run(const RunSpec& spec) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (err != 0) return Error::from_errno(err, "execute " + spec.path);
   Result<bool> in_time = true;
-  if (spec.timeout) in_time = ends_within(pid, *spec.timeout);
+  if (spec.timeout || spec.stop.stop_possible()) in_time = ends_within(pid, spec);
   if (!in_time || !*in_time) (void)::kill(pid, SIGKILL);  // its number is nobody else's before we have waited for it
   int status = TRY(wait_status(pid).wrap("wait for " + spec.path));
   if (!in_time) return std::move(in_time).wrap("wait for " + spec.path).take_error();
   if (!*in_time) return Error(Code::timeout, spec.path + " took longer than its timeout");
+  if (spec.stop.stop_requested()) return Error(Code::cancelled, spec.path + " was ended");
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Result<int> run(const RunSpec& spec) { return run(spec, nullptr); }
+
+Result<Heard> run_and_hear(const RunSpec& spec) {
+  Fd output = TRY(make_memfd("output", "", false));
+  Heard heard;
+  heard.exit_code = TRY(run(spec, &output));
+  heard.text.resize(kHeardMax);
+  const ssize_t length = ::pread(output.get(), heard.text.data(), kHeardMax, 0);
+  if (length < 0) return Error::from_errno("read what " + spec.path + " wrote");
+  heard.text.resize(size_t(length));
+  return heard;
+}
+
+std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  for (std::string_view directories : {std::string_view(path ? path : ""), std::string_view(kProgramDirs)})
+    for (std::string_view directory : split(directories, ':'))
+      if (std::string found = std::string(directory) + "/" + name; !directory.empty() && ::access(found.c_str(), X_OK) == 0)
+        return found;
+  return "";
 }
 
 Result<std::string> output_of(const std::vector<std::string>& argv, Complaints complaints) {

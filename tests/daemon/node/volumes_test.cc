@@ -109,9 +109,11 @@ class VolumesTest : public Machine {
 
 TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
   boot();
-  put_pod(pod_with(R"("nfs":{"server":"s","path":"/p"})"));
+  put_pod(pod_with(R"("cephfs":{"monitors":["s"]})"));
   EXPECT_TRUE(
-      events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no volumes of the kind \"nfs\""));
+      events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no volumes of the kind \"cephfs\""));
+  put_pod(pod_with(R"("nfs":{"server":"s","path":"/p"})"), "shares");
+  EXPECT_TRUE(events_.has("FailedMount MountVolume.SetUp failed for volume \"v\" : this node has no NFS volumes"));
 }
 
 class ImageVolumesTest : public VolumesTest {
@@ -534,7 +536,8 @@ TEST_F(VolumesTest, what_comes_to_be_on_the_host_is_found_within_two_seconds_and
 TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   int asked = 0;
   int64_t start = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
-  Volumes volumes(config_, clock_, runtime_.images(),
+  NfsMounts nfs({config_.mounts, clock_, {}, {}});
+  Volumes volumes(config_, clock_, runtime_.images(), nfs,
                   [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
                     EXPECT_EQ(audience, "vault");
                     int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
