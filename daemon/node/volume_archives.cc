@@ -82,12 +82,13 @@ Result<void> VolumeArchives::write(const Key& claim, bool while_in_use, const Fd
   return {};
 }
 
-Result<runtime::TreeCount> VolumeArchives::copy(const Key& claim, const Fd& to, std::stop_token stop) {
+Result<runtime::TreeCount> VolumeArchives::copy(const Key& claim, const Fd& to, const runtime::TreeProgress& progress,
+                                                std::stop_token stop) {
   auto turn = TRY(Turn::take(*this, claim, true));
   TRY(check_unused(claim));
   Bound found = TRY(bound(claim));
   Fd directory = TRY(sys::open(found.place, O_RDONLY | O_DIRECTORY));
-  return seams_.trees.copy(directory, to, nullptr, std::move(stop));
+  return seams_.trees.copy(directory, to, progress, std::move(stop));
 }
 
 // A claim whose class waits for a first pod is told that this node has one.

@@ -49,7 +49,7 @@ class VolumeArchives {
   // not made by this node's provisioner.
   Result<runtime::TreeCount> read(const Key& claim, bool replace, const Fd& archive, std::stop_token stop);
   // Copies what the claim's volume holds into an empty directory. Blocks. Errors: as write()'s.
-  Result<runtime::TreeCount> copy(const Key& claim, const Fd& to, std::stop_token stop);
+  Result<runtime::TreeCount> copy(const Key& claim, const Fd& to, const runtime::TreeProgress& progress, std::stop_token stop);
 
  private:
   struct Bound {

@@ -64,7 +64,7 @@ struct Daemon {
         manager(client, informers, events, {.root_ca = "CERT", .local_node = "node-0", .terminated_pods_max = 20}, clock),
         scheduler(client, informers, events, scheduler::default_configuration(), clock),
         volume_queue(BackoffPolicy{}, clock) {
-    for (int i = 0; i < kNodesMax; ++i) provisioners.push_back(make_provisioner("node-" + std::to_string(i), disk));
+    for (int i = 0; i < kNodesMax; ++i) provisioners.push_back(make_provisioner("node-" + std::to_string(i), disk, clock));
     auto hear = [this](const Kind& kind, void (volume::Provisioner::*tell)(const Informer::Change&) const) {
       informers.of(kind).on_change([this, tell](const Informer::Change& change) {
         for (const auto& each : provisioners) ((*each).*tell)(change);
@@ -75,7 +75,7 @@ struct Daemon {
     hear(kStorageClass, &volume::Provisioner::on_class);
     MUST(informers.start());
   }
-  std::unique_ptr<volume::Provisioner> make_provisioner(const std::string& node, Disk& disk) {
+  std::unique_ptr<volume::Provisioner> make_provisioner(const std::string& node, Disk& disk, const Clock& clock) {
     return std::make_unique<volume::Provisioner>(
         node, volume::ProvisionerSeams{.client = client,
                                        .claims = informers.of(kPersistentVolumeClaim),
@@ -85,7 +85,8 @@ struct Daemon {
                                        .directories = disk,
                                        .enqueue = [this](Key key) { volume_queue.add(std::move(key)); },
                                        .run_in_background = [](const auto& task) { task({}); },
-                                       .in_use = [](const Key&) { return false; }});
+                                       .in_use = [](const Key&) { return false; },
+                                       .clock = clock});
   }
   bool turn_manager() {
     return turn([this] { return manager.turn(); });

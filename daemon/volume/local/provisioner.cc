@@ -16,9 +16,14 @@ namespace {
 constexpr std::string_view kClaimKey = "claim/", kVolumeKey = "volume";
 constexpr std::string_view kFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
 constexpr std::chrono::seconds kInUseAgain{1};
+constexpr std::chrono::seconds kCopyToldAgain{30};  // an event says so often how far a copy has come
 
 Key key_of_claim(const Key& claim) { return {std::string(kClaimKey) + claim.ns, claim.name}; }
 Key key_of_volume(std::string_view name) { return {std::string(kVolumeKey), std::string(name)}; }
+
+std::string text_of(const Copied& count) {
+  return std::to_string(count.entries) + " files and directories, " + std::to_string(count.bytes.count) + " bytes";
+}
 
 bool is_on(const Object& volume, std::string_view node) {
   for (view::NodeSelectorTerm term : view::PersistentVolume(volume).spec().node_affinity().required().node_selector_terms())
@@ -211,13 +216,16 @@ Result<bool> Provisioner::fill(const Object& claim) {
 
 void Provisioner::copy(const Object& claim, const Key& source, std::shared_ptr<Directories::Staged> staged) {
   seams_.run_in_background([this, claim = claim.shared_from_this(), source, staged](std::stop_token stop) {
-    auto copied = seams_.copy(source, staged->directory, stop);
+    SteadyTime told = seams_.clock.steady();
+    auto so_far = [&](const Copied& count) {
+      if (seams_.clock.steady() - told < kCopyToldAgain) return;
+      told = seams_.clock.steady();
+      seams_.events.normal(*claim, "CopyingData", "copied so far: " + text_of(count));
+    };
+    auto copied = seams_.copy(source, staged->directory, so_far, stop);
     Result<void> done = copied ? seams_.directories.put_staged(staged->path) : Result<void>(copied.take_error());
     if (!done) (void)seams_.directories.unstage(staged->path);
-    if (done)
-      seams_.events.normal(*claim, "CopiedData",
-                           "copied " + std::to_string(copied->entries) + " files and directories, " +
-                               std::to_string(copied->bytes.count) + " bytes");
+    if (done) seams_.events.normal(*claim, "CopiedData", "copied " + text_of(*copied));
     copies_.with([&](auto& copies) { copies[claim->key()] = {false, std::string(claim->uid()), std::move(done), ""}; });
     seams_.enqueue(key_of_claim(claim->key()));
   });

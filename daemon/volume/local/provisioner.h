@@ -21,6 +21,7 @@
 #include "daemon/informer/informer.h"
 #include "daemon/queue/work_queue.h"
 #include "daemon/volume/local/directories.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
 
@@ -41,9 +42,11 @@ struct ProvisionerSeams {
   std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
   std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
   std::function<bool(const Key& claim)> in_use;                                      // a pod of this node uses it
-  // Copies what a bound claim's volume holds into an empty directory; all is on the disk then. Blocks. Errors: conflict, a pod
-  // uses it.
-  std::function<Result<Copied>(const Key& claim, const Fd& to, std::stop_token stop)> copy;
+  // Copies what a bound claim's volume holds into an empty directory; all is on the disk then. Blocks. `so_far` hears how far it
+  // has come, often. Errors: conflict, a pod uses it.
+  using SoFar = std::function<void(const Copied& count)>;
+  std::function<Result<Copied>(const Key& claim, const Fd& to, const SoFar& so_far, std::stop_token stop)> copy;
+  const Clock& clock;
 };
 
 class Provisioner {

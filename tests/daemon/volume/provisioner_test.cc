@@ -86,22 +86,28 @@ struct ProvisionerTest : testing::Test {
   Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
   WorkQueue queue{BackoffPolicy{}, clock};
   bool used = false;
-  Provisioner provisioner{"pi",
-                          {.client = client,
-                           .claims = claims,
-                           .volumes = volumes,
-                           .classes = classes,
-                           .events = EventRecorder(events, "kubelet"),
-                           .directories = directories,
-                           .enqueue = [this](Key key) { queue.add(std::move(key)); },
-                           .run_in_background = [](auto task) { task({}); },
-                           .in_use = [this](const Key&) { return used; },
-                           .copy = [this](const Key& claim, const Fd& to, std::stop_token) -> Result<Copied> {
-                             ++copies;
-                             if (copy_error) return *copy_error;
-                             TRY(sys::replace_file_at(to, "of", claim.name));
-                             return Copied{1, Bytes(int64_t(claim.name.size()))};
-                           }}};
+  Provisioner provisioner{
+      "pi",
+      {.client = client,
+       .claims = claims,
+       .volumes = volumes,
+       .classes = classes,
+       .events = EventRecorder(events, "kubelet"),
+       .directories = directories,
+       .enqueue = [this](Key key) { queue.add(std::move(key)); },
+       .run_in_background = [](auto task) { task({}); },
+       .in_use = [this](const Key&) { return used; },
+       .copy = [this](const Key& claim, const Fd& to, const ProvisionerSeams::SoFar& so_far, std::stop_token) -> Result<Copied> {
+         ++copies;
+         if (copy_error) return *copy_error;
+         for (int64_t entries = 1; entries <= 4; ++entries) {
+           clock.advance(std::chrono::seconds(10));
+           so_far({entries, Bytes(entries << 20)});
+         }
+         TRY(sys::replace_file_at(to, "of", claim.name));
+         return Copied{1, Bytes(int64_t(claim.name.size()))};
+       },
+       .clock = clock}};
   int copies = 0;
   std::optional<Error> copy_error;
 
@@ -131,6 +137,8 @@ TEST_F(ProvisionerTest, a_claim_is_filled_from_another) {
   of >> text;
   EXPECT_EQ(text, "old");
   EXPECT_TRUE(said("CopiedData: copied 1 files and directories, 3 bytes"));
+  EXPECT_TRUE(said("CopyingData: copied so far: 3 files and directories, 3145728 bytes"));
+  EXPECT_FALSE(said("so far: 4")) << "every half minute";
 }
 
 TEST_F(ProvisionerTest, the_copy_waits_for_pods_that_use_its_source) {
