@@ -80,6 +80,7 @@ check "… nor where nothing may be pulled" until_true 30 eval "k get pod never 
 check "… but for who has the secret" until_true 30 eval "[ \"\$(k logs friend 2>/dev/null)\" = present ]"
 soon expect_match "… without another pull" 'already present on machine and can be accessed by the pod' k describe pod friend
 k delete pod stranger never friend --wait=false >/dev/null
+expect_fail "a directory is no archive" "^error: $T/etc is a directory" c image import "$T/etc"
 check "import" c image import "$T/app.tar" --name localhost/imported:1
 expect_match "… is there" 'localhost/imported' c image list
 check "export" c image export localhost/imported:1 -o "$T/export.tar"
