@@ -261,7 +261,9 @@ class SpecMaker {
       mount.options.push_back(volume.propagation == "Bidirectional"     ? "rshared"
                               : volume.propagation == "HostToContainer" ? "rslave"
                                                                         : "rprivate");
-      mount.options.push_back(volume.recursive_read_only ? "rro" : volume.read_only ? "ro" : "rw");
+      mount.options.insert(mount.options.end(), volume.options.begin(), volume.options.end());
+      const bool is_read_only = volume.read_only || std::ranges::find(volume.options, "ro") != volume.options.end();
+      mount.options.push_back(volume.recursive_read_only ? "rro" : is_read_only ? "ro" : "rw");
       places.insert(mount.destination);
       mounts.push_back(std::move(mount));
     }

@@ -25,6 +25,7 @@ struct VolumeMount {
   std::string name;           // the volume's
   bool id_mapped = false;     // shown with its owners as the pod's own users
   bool made_by_node = false;  // a whole volume whose directory is the node's: places for other mounts may be made in it
+  std::vector<std::string> options = {};  // of the volume, as OCI names them
 };
 
 struct VolumeDevice {  // a block volume, as the container sees it

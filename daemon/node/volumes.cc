@@ -210,6 +210,22 @@ Result<void> check_local(const json::value& volume) {
   return Error(Code::invalid, "path " + quoted(shown) + (is_block(volume) ? " is no block device" : " is no directory"));
 }
 
+// The mount options of a PersistentVolume that is a directory: what can be said of a bind mount. Those of a file system's own are
+// for who mounts it. Source: mount_setattr(2).
+Result<std::vector<std::string>> directory_options(const json::value& volume) {
+  static const std::set<std::string_view> kOfMount = {"ro",          "rw",         "nosuid",  "suid",    "nodev",
+                                                      "dev",         "noexec",     "exec",    "noatime", "relatime",
+                                                      "strictatime", "nodiratime", "diratime"};
+  std::vector<std::string> options;
+  for (const json::value& option : get_array(volume, "mountOptions")) {
+    std::string name(option.is_string() ? std::string_view(option.get_string()) : std::string_view());
+    if (name == "defaults") continue;
+    if (!kOfMount.contains(name)) return Error(Code::unsupported, "a directory has no mount option " + quoted(name));
+    options.push_back(std::move(name));
+  }
+  return options;
+}
+
 // As long as it lasts: of a large tree with another group, minutes. OnRootMismatch is for such.
 Result<void> give_to_fs_group(const json::value& pod, const json::value& volume) {
   auto group = fs_group(pod);
@@ -412,9 +428,13 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
     if (find(volume, "emptyDir")) {
       TRY(prepare_empty_dir(pod, volume, paths.volume(name), first_id).wrap(setup_failed(name)));
     } else if (find(volume, "hostPath")) {
+      if (!get_array(volume, "mountOptions").empty())
+        return Error(Code::unsupported, "MountVolume.MountOptionSupport check failed for volume " + quoted(name) +
+                                            " : Mount options are not supported for this volume type");
       TRY(check_host_path(volume).wrap(setup_failed(name)));
     } else if (find(volume, "local")) {
       TRY(check_local(volume).wrap(setup_failed(name)));
+      TRY(directory_options(volume).wrap(setup_failed(name)));
       bool writes = !source.backing.read_only;
       if (begins && writes && !is_block(volume)) TRY(give_to_fs_group(pod, volume).wrap(setup_failed(name)));
     } else if (find(volume, "nfs") && !is_block(volume)) {
@@ -552,9 +572,11 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const bool id_mapped =
         has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those belong to its users already
     const bool made_by_node = sub_path.empty() && !image && !find(*volume, "hostPath");
+    std::vector<std::string> options;
+    if (find(*volume, "local")) options = TRY(directory_options(*volume));
     mounts.push_back({container_path(get_string(mount, "mountPath")), std::make_shared<const Fd>(std::move(source)), read_only,
                       is_recursively_read_only(mount), std::string(get_string(mount, "mountPropagation")), std::string(name),
-                      id_mapped, made_by_node});
+                      id_mapped, made_by_node, std::move(options)});
   }
   return mounts;
 }

@@ -44,6 +44,13 @@ expect_match "get shows both" "^data +Bound +$volume +1Gi +RWO +directory " c ge
 expect_match "top says how full it is" "^data +[0-9]+[KMG]i +[0-9]+[KMG]?i? +[0-9]+[KMG]i +[0-9]+%" c top volumes
 expect_match "and Prometheus may know" '^kubelet_volume_stats_used_bytes\{namespace="default",persistentvolumeclaim="data"\} ' c get --raw /metrics
 
+c apply -f - >/dev/null <<'Y'
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: careful}, provisioner: coracle.io/directory, volumeBindingMode: WaitForFirstConsumer, mountOptions: [noexec, nodev]}
+Y
+claim careful 'storageClassName: careful'; pod careful careful 'cp /bin/busybox /data/; /data/busybox true 2>/data/said; sleep 1000'
+soon expect_match "a class's mount options hold: nothing in the volume is executed" 'Permission denied' c exec careful -- cat /data/said
+c delete pod careful >/dev/null; c delete pvc careful >/dev/null
+
 echo "# data outlives its pods, and the daemon"
 check "the claim is deleted while the pod runs" c delete pvc data --wait=false
 check "and stays" stays

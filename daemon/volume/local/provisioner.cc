@@ -64,6 +64,9 @@ json::value volume_for(const Object& claim, const Object& storage_class, const s
        {{"required", {{"nodeSelectorTerms", json::array{json::object{{"matchExpressions", json::array{std::move(here)}}}}}}}}},
       {"claimRef", claim_reference(claim)},
   };
+  json::array options;
+  for (std::string_view option : of.mount_options()) options.emplace_back(option);
+  if (!options.empty()) spec["mountOptions"] = std::move(options);
   return {{"apiVersion", "v1"},
           {"kind", "PersistentVolume"},
           {"metadata",

@@ -263,6 +263,26 @@ TEST_F(ClaimsTest, what_a_kind_cannot_do_is_named) {
   EXPECT_TRUE(events_.has("this node has no volumes of the kind \"iscsi\""));
 }
 
+TEST_F(ClaimsTest, a_directory_takes_the_options_of_a_mount) {
+  std::filesystem::create_directories(directory_ + "/disk");
+  const std::string disk = R"("local":{"path":")" + directory_ + R"(/disk"})";
+  boot();
+  put_claim("disk", kBound);
+  put_volume(R"("mountOptions":["noatime","ro","defaults","noexec"],)" + disk);
+  put_pod(pod_with(kClaimed));
+  ASSERT_EQ(state(), "Running");
+  const auto mounts = spec_of("a-0")->spec.mounts;
+  auto mount = std::ranges::find(mounts, "/v", &oci::Mount::destination);
+  ASSERT_NE(mount, mounts.end());
+  EXPECT_EQ(mount->options, (std::vector<std::string>{"rbind", "rprivate", "noatime", "ro", "noexec", "ro"}));
+  put_volume(R"("mountOptions":["discard"],)" + disk);
+  put_pod(pod_with(kClaimed), "second");
+  EXPECT_TRUE(events_.has("MountVolume.SetUp failed for volume \"v\" : a directory has no mount option \"discard\""));
+  put_volume(R"("mountOptions":["noatime"],"hostPath":{"path":"/disk"})");
+  put_pod(pod_with(kClaimed), "third");
+  EXPECT_TRUE(events_.has("Mount options are not supported for this volume type"));
+}
+
 TEST_F(ClaimsTest, block_devices_are_devices) {
   std::string device;
   for (const auto& entry : std::filesystem::directory_iterator("/dev"))

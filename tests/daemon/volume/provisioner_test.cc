@@ -34,7 +34,8 @@ struct ProvisionerTest : testing::Test {
     client.put(kStorageClass, R"({"metadata":{"name":"directory"},"provisioner":"coracle.io/directory","reclaimPolicy":"Delete",
       "volumeBindingMode":"WaitForFirstConsumer","allowVolumeExpansion":true})");
     client.put(kStorageClass,
-               R"({"metadata":{"name":"local-path"},"provisioner":"rancher.io/local-path","reclaimPolicy":"Retain"})");
+               R"({"metadata":{"name":"local-path"},"provisioner":"rancher.io/local-path","reclaimPolicy":"Retain",
+      "mountOptions":["noatime"]})");
     client.put(kStorageClass, R"({"metadata":{"name":"cloud"},"provisioner":"example.com/disks","reclaimPolicy":"Delete"})");
   }
   ~ProvisionerTest() override {
@@ -200,6 +201,12 @@ TEST_F(ProvisionerTest, a_claim_whose_pod_runs_here_gets_a_directory) {
       R"({"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["pi"]}]}]}})");
   ASSERT_FALSE(events.all.empty());
   EXPECT_EQ(events.all[0], "ProvisioningSucceeded: Successfully provisioned volume pvc-uid-data");
+}
+
+TEST_F(ProvisionerTest, a_volume_has_the_mount_options_of_its_class) {
+  put_claim("", "local-path");
+  ASSERT_TRUE(volume());
+  EXPECT_EQ(to_text(*find(volume()->json(), "spec.mountOptions")), R"(["noatime"])");
 }
 
 TEST_F(ProvisionerTest, others_get_none) {
