@@ -29,6 +29,7 @@ import tempfile
 import time
 
 GRACE_SECONDS = 20      # between SIGTERM and SIGKILL: the end-to-end tests take their machine apart meanwhile
+SECONDS_MIN = 180       # a test's limit is there to end one that hangs, not to judge how busy its machine is
 SHOWN_LINES_MAX = 400   # of a failure; of a longer one the failures and the end are shown
 
 
@@ -54,7 +55,7 @@ def print_targets(build, wanted):
 def print_jobs(build, wanted, prefix, factor):
     for suite, test in tests_of(build, wanted):
         print(json.dumps({
-            "name": f"{prefix or suite}/{test['name']}", "seconds": int(test["timeout"] or 30) * factor, "alone": not test["is_parallel"],
+            "name": f"{prefix or suite}/{test['name']}", "seconds": max(int(test["timeout"] or 30), SECONDS_MIN) * factor, "alone": not test["is_parallel"],
             "priority": test["priority"], "cmd": test["cmd"], "env": test["env"], "cwd": test["workdir"] or build}))
 
 
