@@ -25,7 +25,6 @@ namespace {
 
 // openat2 gives EAGAIN when a rename or mount races with a ".." on the way: trying again is the kernel's own advice.
 constexpr int kResolveTriesMax = 64;
-constexpr int kTreeDepthMax = 64;  // descriptors held at once by remove_tree
 
 Result<Fd> open_resolved(const Fd& root, const std::string& path, int flags, mode_t mode, uint64_t resolve) {
   open_how how{};
@@ -65,32 +64,6 @@ std::string temporary_name(const std::string& name) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   return "." + name.substr(0, 200) + "." + std::to_string(::getpid()) + "." + std::to_string(++counter) + "." +
          std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) + ".tmp";
-}
-
-// Directories deeper than kTreeDepthMax are moved up to `top`, to be removed in another round: a container can make a tree
-// of any depth, and each level costs a descriptor.
-Result<void> remove_contents(const Fd& dir, const Fd& top, int depth, bool& moved) {
-  auto entries = TRY(list(dir));
-  for (const DirEntry& entry : entries) {
-    if (entry.type != DT_DIR) {
-      if (::unlinkat(dir.get(), entry.name.c_str(), 0) < 0 && errno != ENOENT && errno != EISDIR)
-        return Error::from_errno("remove " + entry.name);
-      continue;
-    }
-    if (depth >= kTreeDepthMax) {
-      if (::renameat(dir.get(), entry.name.c_str(), top.get(), temporary_name("deep").c_str()) < 0)
-        return Error::from_errno("move up " + entry.name);
-      moved = true;
-      continue;
-    }
-    auto child = open_resolved(dir, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
-                               RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
-    if (!child) return child.take_error();
-    TRY(remove_contents(*child, top, depth + 1, moved));
-    if (::unlinkat(dir.get(), entry.name.c_str(), AT_REMOVEDIR) < 0 && errno != ENOENT)
-      return Error::from_errno("remove directory " + entry.name);
-  }
-  return {};
 }
 
 std::pair<std::string, std::string> split_path(const std::string& path) {
@@ -346,21 +319,6 @@ Result<void> unlink_at(const Fd& dir, const std::string& name) {
 Result<void> remove_directory_at(const Fd& dir, const std::string& name) {
   if (::unlinkat(dir.get(), name.c_str(), AT_REMOVEDIR) < 0) return Error::from_errno("remove directory " + name);
   return {};
-}
-
-Result<void> remove_tree(const Fd& dir, const std::string& name) {
-  struct stat about;
-  if (::fstatat(dir.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) < 0) {
-    if (errno == ENOENT) return {};
-    return Error::from_errno("stat " + name);
-  }
-  if (!S_ISDIR(about.st_mode)) return unlink_at(dir, name);
-  Fd tree = TRY(open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  for (bool moved = true; moved;) {
-    moved = false;
-    TRY(remove_contents(tree, tree, 0, moved).wrap("remove " + name));
-  }
-  return remove_directory_at(dir, name);
 }
 
 Result<void> remove_tree(const std::string& path) {
