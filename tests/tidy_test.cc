@@ -136,9 +136,9 @@ const std::vector<Layer>& layers() {
         "daemon/queue/", "daemon/event/"}},
       {"daemon/node/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/project_quota.h", "runtime/sys/socket.h",
-        "runtime/sys/tree_group.h", "runtime/sys/tree_size.h", "runtime/runtime.h", "runtime/oci/spec.h", "store/object/",
-        "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/", "daemon/event/", "daemon/stream/",
-        "daemon/placement/", "daemon/volume/"}},
+        "runtime/sys/tree_group.h", "runtime/sys/tree_removal.h", "runtime/sys/tree_size.h", "runtime/runtime.h",
+        "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/",
+        "daemon/event/", "daemon/stream/", "daemon/placement/", "daemon/volume/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the house, and the process around it
       // The doctor asks the kernel by itself, for it has to work where no daemon does.
       {"ctl/",

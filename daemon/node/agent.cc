@@ -44,6 +44,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
                .probes = probes_,
                .actions = actions_,
                .pulls = seams.pulls ? seams.pulls : [this](Task task) { pulls_.post(std::move(task)); },
+               .removals = seams.walks ? seams.walks : [this](Task task) { removals_.post(std::move(task)); },
                .hooks = [this](const std::string& uid,
                                Task task) { seams_.hooks ? seams_.hooks(std::move(task)) : hooks_.post(std::move(task), uid); },
                .servers =
@@ -78,6 +79,7 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
       walks_(kWalksAtOnce),
       clearing_(2),
+      removals_(1),
       servers_(kServersAtOnce, kOfServerAtOnce) {
   auto heard = while_alive();
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
@@ -241,6 +243,7 @@ void Agent::run(std::stop_token stop) {
   for (Informer* informer : {seams_.nodes, seams_.claims, seams_.volumes, seams_.storage_classes})
     if (informer && !informer->wait_synced(stop)) return;
   if (!config_.manifests_dir.empty()) static_pods_.read();
+  worker_.clear_volumes();
   sweep();
   if (provisioner_) provisioner_->start();
   std::vector<std::jthread> threads;

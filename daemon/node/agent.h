@@ -186,7 +186,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   std::optional<volume::Provisioner> provisioner_;
   std::optional<VolumeArchives> archives_;
   std::optional<VolumeWatch> volume_watch_;
-  TaskPool pulls_, hooks_, walks_, clearing_, servers_;  // their tasks reach what stands above
+  TaskPool pulls_, hooks_, walks_, clearing_, removals_, servers_;  // their tasks reach what stands above
   std::vector<std::jthread> threads_;
 };
 

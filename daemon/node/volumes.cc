@@ -13,9 +13,11 @@
 #include "daemon/node/id_ranges.h"
 #include "daemon/node/images.h"
 #include "daemon/node/resources.h"
+#include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/tree_group.h"
+#include "runtime/sys/tree_removal.h"
 #include "store/object/quantity.h"
 
 namespace coracle::node {
@@ -26,6 +28,8 @@ constexpr unsigned kDefaultMode = 0644;
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of a file of variables: as much as a ConfigMap holds
 constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
+constexpr uint64_t kRemovedAtOnceMax = 1000;   // entries of a pod's volumes: 10 ms on a slow machine
+constexpr const char* kRemoved = "/.removed";  // beside the pods' directories: volumes whose content is being deleted
 
 std::optional<uint32_t> fs_group(const json::value& pod) {
   const auto* group = find(pod, "spec.securityContext.fsGroup");
@@ -626,9 +630,35 @@ Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) cons
     TRY(images_.release(image_holder(uid, name)));
   }
   if (sys::exists(paths.state + "/shm")) TRY(unmount(paths.state + "/shm"));
-  for (const auto& directory : {paths.memory, paths.state + "/volumes", paths.state + "/shm"})
-    TRY(sys::remove_tree(directory).wrap("remove volumes"));
+  for (const auto& directory : {paths.memory, paths.state + "/shm"}) TRY(sys::remove_tree(directory).wrap("remove volumes"));
+  if (!sys::exists(paths.state)) return {};
+  Fd state = TRY(sys::open_directory(paths.state).wrap("remove volumes"));
+  bool is_gone = TRY(sys::remove_some(state, "volumes", kRemovedAtOnceMax).wrap("remove volumes"));
+  return is_gone ? Result<void>() : set_aside(state, uid).wrap("remove volumes");
+}
+
+// A worker that deleted millions of files would be missed by all other pods.
+Result<void> Volumes::set_aside(const Fd& state, const std::string& uid) const {
+  TRY(sys::make_directories(config_.state_dir + kRemoved, 0700));
+  Fd removed = TRY(sys::open_directory(config_.state_dir + kRemoved));
+  std::string name = uid;
+  while (sys::stat_at(removed, name)) name += "+";  // of the same pod, which had others made before it ended
+  TRY(sys::rename_at(state, "volumes", removed, name));
+  clear(name);
   return {};
+}
+
+void Volumes::clear() const {
+  for (const auto& name : files::list(config_.state_dir + kRemoved)) clear(name);
+}
+
+void Volumes::clear(const std::string& name) const {
+  elsewhere_([place = config_.state_dir + kRemoved, name](std::stop_token stop) {
+    auto removed = sys::open_directory(place);
+    auto gone = removed ? sys::remove_tree(*removed, name, std::move(stop)) : Result<void>(removed.take_error());
+    if (!gone && gone.error().code() != Code::cancelled)
+      log_warning("node", "what was in the volumes of a pod stays: " + gone.error().text(), {{"pod", name}});
+  });
 }
 
 }  // namespace coracle::node

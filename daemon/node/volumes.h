@@ -19,6 +19,7 @@
 #include "daemon/node/environment.h"
 #include "daemon/node/nfs_mounts.h"
 #include "daemon/node/pod.h"
+#include "daemon/node/task_pool.h"
 
 namespace coracle::node {
 
@@ -50,8 +51,15 @@ struct VolumeResult {
 
 class Volumes {
  public:
-  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, TokenSource tokens)
-      : config_(config), clock_(clock), images_(images), nfs_(nfs), tokens_(std::move(tokens)) {}
+  // `elsewhere`: where long deletions run.
+  Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, TokenSource tokens,
+          Executor elsewhere)
+      : config_(config),
+        clock_(clock),
+        images_(images),
+        nfs_(nfs),
+        tokens_(std::move(tokens)),
+        elsewhere_(std::move(elsewhere)) {}
 
   // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
   // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
@@ -77,9 +85,12 @@ class Volumes {
   // Whether one of them is on a server, which may have gone since prepare() was called.
   static bool need_server(const json::value& pod, const volume::StorageObjects& storage);
 
-  // Unmounts and removes them all, and lets go of their images. The rest of the pod's directory stays. Errors: unavailable, one
-  // is being mounted still; the pod is looked at again.
+  // Unmounts and removes them all, and lets go of their images. The rest of the pod's directory stays. Volumes with very much in
+  // them are moved to <state_dir>/.removed, and deleted there later, elsewhere. Errors: unavailable, one is being mounted still;
+  // the pod is looked at again.
   Result<void> remove(const PodPaths& paths, const std::string& uid) const;
+  // Goes on, elsewhere, with what a daemon before this one was deleting.
+  void clear() const;
 
  private:
   Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
@@ -87,12 +98,15 @@ class Volumes {
   Result<void> mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const;
   Result<void> check_host_path(const json::value& volume) const;
   Result<Fd> open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const;
+  Result<void> set_aside(const Fd& state, const std::string& uid) const;
+  void clear(const std::string& name) const;
 
   const AgentConfig& config_;
   const Clock& clock_;
   runtime::ImageStore& images_;
   NfsMounts& nfs_;
   TokenSource tokens_;
+  Executor elsewhere_;
 };
 
 }  // namespace coracle::node

@@ -40,10 +40,12 @@ Result<std::string> request_token(Client& client, const json::value& pod, std::s
 PodWorker::PodWorker(WorkerSeams seams)
     : seams_(std::move(seams)),
       nfs_({seams_.config.mounts, seams_.clock, seams_.servers, seams_.look_again}),
-      volumes_(seams_.config, seams_.clock, seams_.runtime.images(), nfs_,
-               [this](const json::value& pod, std::string_view audience, int64_t seconds) {
-                 return request_token(seams_.client, pod, audience, seconds);
-               }),
+      volumes_(
+          seams_.config, seams_.clock, seams_.runtime.images(), nfs_,
+          [this](const json::value& pod, std::string_view audience, int64_t seconds) {
+            return request_token(seams_.client, pod, audience, seconds);
+          },
+          seams_.removals),
       ids_(seams_.config),
       class_weights_(seams_.runtime),
       machine_memory_(read_machine_memory()) {}

@@ -74,7 +74,8 @@ struct WorkerSeams {
   PodTable& table;
   Probes& probes;
   const Actions& actions;
-  Executor pulls;  // threads for what takes long
+  Executor pulls;     // threads for what takes long
+  Executor removals;  // the same for deleting what was in volumes
   std::function<void(const std::string& uid, Task task)> hooks;
   std::function<void(const std::string& server, Task task)> servers;  // those of what waits for a server
   std::function<void(const std::string& uid)> look_again;             // names a pod for the workers
@@ -98,6 +99,7 @@ class PodWorker {
 
   // Learns what pods have already that a daemon before this one began. Before the first look.
   void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
+  void clear_volumes() { volumes_.clear(); }  // what such a daemon was deleting. Before the first look
   // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
   Result<Outcome> reconcile(const Key& key);
   // From any thread: the pod takes what it may not, and ends as failed.

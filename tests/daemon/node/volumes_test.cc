@@ -105,6 +105,8 @@ class VolumesTest : public Machine {
     return more + R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v")" + mount +
            R"(}]}],"volumes":[{"name":"v",)" + volume + "}]";
   }
+
+  NfsMounts nfs_{{config_.mounts, clock_, {}, {}}};
 };
 
 TEST_F(VolumesTest, a_kind_of_volume_that_the_node_lacks_is_named) {
@@ -535,6 +537,39 @@ TEST_F(VolumesTest, host_paths_are_checked_by_type) {
   EXPECT_TRUE(fs::is_directory(config_.host_root + "/made"));
 }
 
+TEST_F(VolumesTest, very_much_is_deleted_elsewhere) {
+  Volumes volumes(config_, clock_, runtime_.images(), nfs_, {}, walks_.executor());
+  PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
+  auto fill = [&](int files) {
+    fs::create_directories(paths.volume("v"));
+    for (int i = 0; i < files; ++i) std::ofstream(paths.volume("v") + "/" + std::to_string(i)) << "x";
+  };
+  const std::string removed = config_.state_dir + "/.removed";
+  fill(10);
+  ASSERT_TRUE(volumes.remove(paths, "u-1"));
+  EXPECT_FALSE(fs::exists(paths.state + "/volumes"));
+  EXPECT_FALSE(walks_.run_one()) << "a little is deleted at once";
+  for (int i = 0; i < 2; ++i) {
+    fill(3000);
+    ASSERT_TRUE(volumes.remove(paths, "u-1"));
+    EXPECT_FALSE(fs::exists(paths.state + "/volumes"));
+    EXPECT_TRUE(fs::exists(paths.state)) << "the rest of the pod's directory";
+  }
+  EXPECT_FALSE(fs::is_empty(removed));
+  ASSERT_TRUE(walks_.run_one());
+  ASSERT_TRUE(walks_.run_one());
+  EXPECT_TRUE(fs::is_empty(removed));
+  EXPECT_FALSE(walks_.run_one());
+}
+
+TEST_F(VolumesTest, what_a_daemon_did_not_delete_to_its_end_the_next_one_does) {
+  fs::create_directories(config_.state_dir + "/.removed/u-1/v/deep");
+  Volumes volumes(config_, clock_, runtime_.images(), nfs_, {}, walks_.executor());
+  volumes.clear();
+  ASSERT_TRUE(walks_.run_one());
+  EXPECT_TRUE(fs::is_empty(config_.state_dir + "/.removed"));
+}
+
 TEST_F(VolumesTest, what_comes_to_be_on_the_host_is_found_within_two_seconds_and_told_once) {
   boot();
   put_pod(pod_with(R"("hostPath":{"path":"/run/socket","type":"File"})"));
@@ -556,16 +591,17 @@ TEST_F(VolumesTest, what_comes_to_be_on_the_host_is_found_within_two_seconds_and
 TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   int asked = 0;
   int64_t start = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
-  NfsMounts nfs({config_.mounts, clock_, {}, {}});
-  Volumes volumes(config_, clock_, runtime_.images(), nfs,
-                  [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
-                    EXPECT_EQ(audience, "vault");
-                    int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
-                    return "e30." +
-                           base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) +
-                                            R"(,"exp":)" + std::to_string(now + span) + "}") +
-                           ".x";
-                  });
+  Volumes volumes(
+      config_, clock_, runtime_.images(), nfs_,
+      [&](const json::value&, std::string_view audience, int64_t span) -> Result<std::string> {
+        EXPECT_EQ(audience, "vault");
+        int64_t now = std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
+        return "e30." +
+               base64url_encode(R"({"n":)" + std::to_string(++asked) + R"(,"iat":)" + std::to_string(now) + R"(,"exp":)" +
+                                std::to_string(now + span) + "}") +
+               ".x";
+      },
+      walks_.executor());
   json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" +
                                 std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
     "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"token","audience":"vault","expirationSeconds":1000}}]}}]}})");
