@@ -188,8 +188,9 @@ std::optional<mode_t> type_of(const std::string& path) {
   return info.st_mode & S_IFMT;
 }
 
+// Not through a link that leads to nothing: whoever shares the directory may have put it there, and it leads anywhere.
 Result<void> make_file(const std::string& path) {
-  TRY(sys::open(path, O_WRONLY | O_CREAT, 0644));
+  TRY(sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0644));
   return {};
 }
 

@@ -535,6 +535,10 @@ TEST_F(VolumesTest, host_paths_are_checked_by_type) {
   put_pod(pod_with(R"("hostPath":{"path":"/made","type":"DirectoryOrCreate"})"), "second");
   EXPECT_EQ(state("a", "second"), "Running");
   EXPECT_TRUE(fs::is_directory(config_.host_root + "/made"));
+  fs::create_symlink(config_.host_root + "/elsewhere", config_.host_root + "/link");
+  put_pod(pod_with(R"("hostPath":{"path":"/link","type":"FileOrCreate"})"), "third");
+  EXPECT_EQ(state("a", "third"), "Waiting ContainerCreating");
+  EXPECT_FALSE(fs::exists(config_.host_root + "/elsewhere")) << "whoever shares the directory may have put the link there";
 }
 
 TEST_F(VolumesTest, very_much_is_deleted_elsewhere) {
