@@ -86,12 +86,13 @@ Result<oci::User> find_user(std::string_view user, std::string_view passwd, std:
 }
 
 Result<std::string> read_account_file(const Fd& root, const std::string& path) {
-  auto file = sys::open_in(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (!file && file.error().code() == Code::not_found) return std::string();
-  if (!file) return file.take_error().wrap("/" + path);
-  struct stat info = TRY(sys::stat(*file));
+  auto found = sys::open_in(root, path, O_PATH | O_NOFOLLOW);
+  if (!found && found.error().code() == Code::not_found) return std::string();
+  if (!found) return found.take_error().wrap("/" + path);
+  struct stat info = TRY(sys::stat(*found));
   if (!S_ISREG(info.st_mode)) return Error(Code::invalid, "/" + path + " is no regular file");
-  return sys::read_all(*file, kPasswdMax).wrap("/" + path);
+  Fd file = TRY(sys::open(sys::fd_path(*found), O_RDONLY));  // opening a device alone can be an order
+  return sys::read_all(file, kPasswdMax).wrap("/" + path);
 }
 
 }  // namespace coracle::image

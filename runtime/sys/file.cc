@@ -158,9 +158,10 @@ Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t 
 }
 
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max) {
-  Fd fd = TRY(open_in(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  struct stat about = TRY(stat(fd));
+  Fd found = TRY(open_in(root, path, O_PATH));
+  struct stat about = TRY(stat(found));
   if (!S_ISREG(about.st_mode)) return Error(Code::invalid, path + " is not a regular file");
+  Fd fd = TRY(open(fd_path(found), O_RDONLY));  // what was looked at, and nothing that has taken its place
   return read_up_to(fd, max, path);
 }
 

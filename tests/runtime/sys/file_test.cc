@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,7 +48,10 @@ TEST_F(FileTest, a_tree_cannot_lead_out_of_its_root) {
   EXPECT_FALSE(open_no_links(root, "absolute", O_RDONLY).ok());
   EXPECT_FALSE(read_file_in(root, "etc", 100).ok());
   ASSERT_EQ(::mkfifo((path_ + "/root/fifo").c_str(), 0600), 0);
+  Fd opened = MUST(make_inotify());
+  MUST(watch_path(opened, path_ + "/root/fifo", IN_OPEN));
   EXPECT_EQ(read_file_in(root, "fifo", 100).error().code(), Code::invalid);  // and does not hang
+  EXPECT_FALSE(MUST(wait_readable(opened, std::chrono::milliseconds(0)))) << "opening a device can be an order";
 }
 
 TEST_F(FileTest, makes_directories_beneath_a_hostile_root) {
