@@ -9,6 +9,7 @@
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/tree_size.h"
 #include "store/schema/views.h"
 
 namespace coracle::node {
@@ -115,7 +116,7 @@ Result<runtime::TreeCount> VolumeArchives::read(const Key& claim, bool replace, 
     return Error(Code::unsupported,
                  "the volume of " + shown(claim) + " was not made by this node: unpack the archive in " + found.place);
   Fd before = TRY(sys::open(found.place, O_RDONLY | O_DIRECTORY));
-  bool is_empty = TRY(sys::list(before)).empty();
+  bool is_empty = TRY(sys::is_empty(before));
   if (!is_empty && !replace)
     return Error(Code::already_exists,
                  "the volume of " + shown(claim) + " is not empty; with --replace the archive takes its place");

@@ -32,4 +32,15 @@ Result<TreeSize> tree_size(const Fd& root, std::stop_token stop) {
   return size;
 }
 
+Result<bool> is_empty(const Fd& root) {
+  bool found = false;
+  auto look = [&](const TreeEntry& entry) {
+    found = entry.depth > 0;
+    return found ? Result<void>(Error(Code::cancelled, "found")) : Result<void>();
+  };
+  auto walked = walk_tree(root, look, {});
+  if (!found) TRY(std::move(walked));
+  return !found;
+}
+
 }  // namespace coracle::sys

@@ -20,5 +20,7 @@ struct TreeSize {
 // Blocks for as long as it takes to look at every entry once. What disappears meanwhile does not count; of a tree that is moved
 // about meanwhile, what was seen. Errors: what `root` itself cannot be read with; cancelled when stop is requested.
 Result<TreeSize> tree_size(const Fd& root, std::stop_token stop);
+// Whether there is nothing in it. Reads no further than it has to.
+Result<bool> is_empty(const Fd& root);
 
 }  // namespace coracle::sys

@@ -54,6 +54,17 @@ TEST_F(TreeSizeTest, counts_blocks_of_files_and_directories) {
   EXPECT_GE(size.bytes.count, 105'000);
 }
 
+TEST_F(TreeSizeTest, a_directory_with_nothing_in_it_is_empty) {
+  Fd root = MUST(open_directory(root_));
+  EXPECT_TRUE(MUST(is_empty(root)));
+  fs::create_symlink("nowhere", root_ + "/link");
+  EXPECT_FALSE(MUST(is_empty(root)));
+  fs::remove(root_ + "/link");
+  fs::create_directory(root_ + "/inner");
+  EXPECT_FALSE(MUST(is_empty(root)));
+  EXPECT_TRUE(MUST(is_empty(MUST(open_directory(root_ + "/inner")))));
+}
+
 TEST_F(TreeSizeTest, a_hole_takes_nothing) {
   write(root_ + "/sparse", 1);
   fs::resize_file(root_ + "/sparse", 1 << 30);
