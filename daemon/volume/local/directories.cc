@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/project_quota.h"
@@ -148,13 +149,21 @@ Result<void> DiskDirectories::set_aside(const std::string& path) {
   return sys::sync(directory);
 }
 
-// Under the first of its names that is free.
-Result<void> DiskDirectories::rename_to_removed(const Fd& root, const std::string& from, const std::string& name) {
+// To the first of its names that is free, which is returned.
+Result<std::string> DiskDirectories::rename_to_removed(const Fd& root, const std::string& from, const std::string& name) {
   for (int n = 0; n < kRemovedMax; ++n) {
     std::string to = std::string(kRemoved) + name + (n == 0 ? "" : "." + std::to_string(n));
-    if (!sys::stat_at(root, to)) return sys::rename_at(root, from, root, to);
+    if (sys::stat_at(root, to)) continue;
+    TRY(sys::rename_at(root, from, root, to));
+    return to;
   }
   return Error(Code::unavailable, "too much of " + name + " waits to be deleted");
+}
+
+void DiskDirectories::note_staged(const std::string& path, bool is_staged) {
+  std::lock_guard alone(staging_);
+  if (is_staged) staged_.insert(path);
+  else staged_.erase(path);
 }
 
 Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
@@ -162,11 +171,13 @@ Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
   TRY(unstage(path));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   const std::string now = std::string(kStaged) + name;
-  staged_.with([&, &path = path](auto& staged) { staged.insert(path); });
+  note_staged(path, true);
+  Scope undo([&] { (void)unstage(path); });
   TRY(sys::make_directory_at(directory, now, 0777).wrap("make " + now));
   Fd made = TRY(sys::open_at(directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   TRY(sys::change_mode(made, 0777));  // whatever our umask took
   TRY(limit(made, root + "/" + now, size));
+  undo.dismiss();
   return made;
 }
 
@@ -196,35 +207,58 @@ Result<void> DiskDirectories::unstage(const std::string& path) {
   auto [root, name] = TRY(parts_of(path));
   Fd directory = TRY(sys::open_directory(root).wrap("open the directory of volumes"));
   auto moved = rename_to_removed(directory, std::string(kStaged) + name, name);
-  staged_.with([&](auto& staged) { staged.erase(path); });
+  note_staged(path, false);
   if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("remove what was staged for " + path);
   return {};
 }
 
+// One call at a time, in rounds: two would find that the other has deleted what they are about to.
 Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
-  for (const std::string& root : roots_) TRY(clear(root, waits, stop));
-  return {};
+  const bool is_mine = clearing_.with([](Clearing& now) { return now.again = true, !std::exchange(now.runs, true); });
+  Result<void> done;
+  while (is_mine && clearing_.with([](Clearing& now) { return now.runs = std::exchange(now.again, false); })) {
+    done = {};
+    for (const std::string& root : roots_)
+      if (auto cleared = clear(root, waits, stop); !cleared && done) done = std::move(cleared);
+  }
+  return done;
 }
 
-Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits, std::stop_token stop) {
+Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits, const std::stop_token& stop) {
   if (!sys::exists(root)) return {};
   Fd directory = TRY(sys::open_directory(root));
   auto entries = TRY(sys::list(directory));
+  Result<void> done;
   for (const auto& entry : entries) {
-    bool abandoned = entry.name.starts_with(kNew) && !waits(entry.name.substr(kNew.size()));
-    if (entry.name.starts_with(kStaged)) {  // by a daemon before this one
-      std::string path = root + "/" + entry.name.substr(kStaged.size());
-      abandoned = !staged_.with([&](const auto& staged) { return staged.count(path) > 0; });
-    }
-    if (!abandoned && !entry.name.starts_with(kRemoved)) continue;
+    auto name = give_up(root, directory, entry.name, waits);
+    if (!name && done) done = name.error();
+    if (!name || name->empty()) continue;
     if (stop.stop_requested()) return Error(Code::cancelled, "stopped");
-    auto removed = sys::open_at(directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    auto removed = sys::open_at(directory, *name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     auto number = removed ? sys::project_of(*removed) : removed.take_error();
     if (number && *number >= kFirstNumber) (void)sys::set_project_limit(*removed, *number, Bytes(0));
     if (removed) *removed = Fd();
-    TRY(sys::remove_tree(directory, entry.name).wrap("remove " + root + "/" + entry.name));
+    auto gone = sys::remove_tree(directory, *name).wrap("remove " + root + "/" + *name);
+    if (!gone && done) done = std::move(gone);
   }
-  return {};
+  return done;
+}
+
+// The name under which the entry is to be deleted; "" when it is to stay. What is abandoned is renamed first, so that nobody's
+// new directory of its name is taken for it.
+Result<std::string> DiskDirectories::give_up(const std::string& root, const Fd& directory, const std::string& entry,
+                                             const Waits& waits) {
+  if (entry.starts_with(kRemoved)) return entry;
+  const bool is_new = entry.starts_with(kNew), is_staged = entry.starts_with(kStaged);
+  if (!is_new && !is_staged) return std::string();
+  std::string name = entry.substr(is_new ? kNew.size() : kStaged.size());
+  if (is_new && waits(name)) return std::string();
+  std::unique_lock alone(staging_, std::defer_lock);
+  if (is_staged) alone.lock();
+  if (is_staged && staged_.count(root + "/" + name) > 0) return std::string();  // else by a daemon before this one
+  auto moved = rename_to_removed(directory, entry, name);
+  if (!moved && moved.error().code() == Code::not_found) return std::string();  // it has got its place meanwhile
+  return moved;
 }
 
 }  // namespace coracle::volume

@@ -60,7 +60,8 @@ class Directories {
   virtual Result<void> put_staged(const std::string& path) = 0;
   virtual Result<void> unstage(const std::string& path) = 0;  // it goes. Succeeds when there is none
   // Deletes the content of removed volumes, their quotas, and unpublished directories whose claim does not exist any more.
-  // `waits`: returns whether the claim of the directory of this name exists. Blocks until all is deleted. Errors: cancelled.
+  // `waits`: returns whether the claim of the directory of this name exists. Blocks until all is deleted, or leaves it to a call
+  // that is under way. What cannot be deleted does not keep the rest. Errors: cancelled; the first one of the file system.
   using Waits = std::function<bool(const std::string& name)>;
   virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
 };
@@ -90,17 +91,24 @@ class DiskDirectories : public Directories {
   Result<Root> root_for(const std::string& name) const;
   Result<void> check_disk(const Root& root) const;
   static Result<void> mark(const Root& root);
+  void note_staged(const std::string& path, bool is_staged);
   Result<Made> limit(const Fd& directory, const std::string& path, Bytes size);
-  Result<void> clear(const std::string& root, const Waits& waits, std::stop_token stop);
-  static Result<void> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
+  Result<void> clear(const std::string& root, const Waits& waits, const std::stop_token& stop);
+  Result<std::string> give_up(const std::string& root, const Fd& directory, const std::string& entry, const Waits& waits);
+  static Result<std::string> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
   // The root and the name that a path of ours consists of. Errors: invalid.
   Result<std::pair<std::string, std::string>> parts_of(const std::string& path) const;
 
   const std::vector<std::string> roots_;
   const Holds holds_;
   const std::string fstab_;
-  std::mutex numbers_;                     // while a project number is chosen
-  Guarded<std::set<std::string>> staged_;  // the paths of volumes for which content is staged now
+  std::mutex numbers_;            // while a project number is chosen
+  std::mutex staging_;            // while it is judged whether what was staged is needed
+  std::set<std::string> staged_;  // the paths of volumes for which content is staged now
+  struct Clearing {
+    bool runs = false, again = false;
+  };
+  Guarded<Clearing> clearing_;
 };
 
 }  // namespace coracle::volume

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 
 namespace coracle::volume {
 namespace {
@@ -94,6 +96,43 @@ TEST_F(DirectoriesTest, what_no_volume_ever_named_goes_with_its_claim) {
   ASSERT_TRUE(directories.publish(directory + "/shop_named_1"));
   ASSERT_TRUE(directories.clear([](const std::string& name) { return name == "shop_there_1"; }, {}));
   EXPECT_EQ(names(directory), (std::set<std::string>{".new_shop_there_1", "shop_named_1"})) << "data is not ours to judge";
+}
+
+TEST_F(DirectoriesTest, what_is_set_aside_while_others_are_cleared_goes_with_them) {
+  DiskDirectories directories({directory}, no_volumes, fstab());
+  ASSERT_TRUE(directories.make({"shop", "first"}, "1", Bytes(1)));
+  std::string later = MUST(directories.make({"shop", "later"}, "1", Bytes(1))).path;
+  ASSERT_TRUE(directories.publish(later));
+  bool asked = false;
+  auto waits = [&](const std::string&) {
+    if (!std::exchange(asked, true)) {
+      EXPECT_TRUE(directories.set_aside(later));
+      EXPECT_TRUE(directories.clear([](const auto&) { return true; }, {})) << "which waits for nobody";
+    }
+    return false;
+  };
+  ASSERT_TRUE(directories.clear(waits, {}));
+  EXPECT_EQ(names(directory), (std::set<std::string>{}));
+}
+
+TEST_F(DirectoriesTest, what_cannot_be_deleted_does_not_keep_the_rest) {
+  constexpr uid_t kNobody = 65534;  // nothing keeps root from deleting
+  const uid_t we = ::geteuid();
+  const std::string stays = directory + "/.removed_shop_b_1";
+  for (const char* each : {"a", "b", "c"}) {
+    std::string name = directory + "/.removed_shop_" + each + "_1";
+    fs::create_directories(name + "/in/deep");
+    for (const std::string& place : {directory, name, name + "/in"}) ASSERT_TRUE(we || ::chown(place.c_str(), kNobody, 0) == 0);
+  }
+  ASSERT_EQ(::chmod((stays + "/in").c_str(), 0500), 0);
+  ASSERT_TRUE(we || ::seteuid(kNobody) == 0);
+  DiskDirectories directories({directory}, no_volumes, fstab());
+  auto cleared = directories.clear([](const auto&) { return false; }, {});
+  ASSERT_EQ(::seteuid(we), 0);
+  ASSERT_EQ(::chmod((stays + "/in").c_str(), 0700), 0);
+  ASSERT_FALSE(cleared);
+  EXPECT_TRUE(cleared.error().text().starts_with("remove " + stays)) << cleared.error().text();
+  EXPECT_EQ(names(directory), (std::set<std::string>{".removed_shop_b_1"}));
 }
 
 TEST_F(DirectoriesTest, nothing_else_is_set_aside) {
