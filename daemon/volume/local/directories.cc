@@ -81,17 +81,21 @@ Result<void> DiskDirectories::mark(const Root& root) {
   return {};
 }
 
+// It gets its name when it has its rights: one that is cut off before is made anew.
 Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size) {
   std::string name = directory_name(claim, uid);
   Root root = TRY(root_for(name));
   TRY(mark(root));
-  bool is_published = sys::stat_at(root.directory, name).ok();
-  std::string now = is_published ? name : std::string(kNew) + name;
-  auto made = is_published ? Result<void>(Error(Code::already_exists, now)) : sys::make_directory_at(root.directory, now, 0777);
-  if (!made && made.error().code() != Code::already_exists) return made.take_error().wrap("make " + now);
-  Fd directory = TRY(sys::open_at(root.directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  if (made) TRY(sys::change_mode(directory, 0777));  // whatever our umask took
-  Made limited = TRY(limit(directory, root.path + "/" + name, size));
+  const std::string path = root.path + "/" + name, fresh = std::string(kNew) + name;
+  const bool is_published = sys::stat_at(root.directory, name).ok();
+  if (!is_published && !sys::stat_at(root.directory, fresh)) {
+    TRY(stage(path, size));
+    auto named = sys::rename_at(root.directory, std::string(kStaged) + name, root.directory, fresh);
+    note_staged(path, false);
+    TRY(std::move(named).wrap("make " + path));
+  }
+  Fd directory = TRY(sys::open_at(root.directory, is_published ? name : fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Made limited = TRY(limit(directory, path, size));
   TRY(sys::sync(directory));
   TRY(sys::sync(root.directory));
   return limited;

@@ -2,7 +2,7 @@
 // Directories of this machine that are the volumes of claims.
 //   <root>/.new_<namespace>_<claim>_<uid>      created, but no PersistentVolume names it yet: it never held data
 //   <root>/<namespace>_<claim>_<uid>           a volume; only set_aside() removes it, whatever the store contains
-//   <root>/.staged_<namespace>_<claim>_<uid>   gets content that is to take a volume's place
+//   <root>/.staged_<namespace>_<claim>_<uid>   gets its rights, or content that is to take a volume's place
 //   <root>/.removed_<namespace>_<claim>_<uid>… its content is deleted by clear(), also after a restart
 //   <root>/.coracle                            marks the disk, so that an empty mount point is not taken for it
 // There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash.

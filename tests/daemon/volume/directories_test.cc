@@ -98,6 +98,19 @@ TEST_F(DirectoriesTest, what_no_volume_ever_named_goes_with_its_claim) {
   EXPECT_EQ(names(directory), (std::set<std::string>{".new_shop_there_1", "shop_named_1"})) << "data is not ours to judge";
 }
 
+TEST_F(DirectoriesTest, one_that_was_cut_off_before_it_had_its_rights_is_made_anew) {
+  fs::create_directories(directory + "/.staged_shop_data_1");  // as our umask has it
+  ASSERT_EQ(::chmod((directory + "/.staged_shop_data_1").c_str(), 0700), 0);
+  DiskDirectories directories({directory}, no_volumes, fstab());
+  std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path;
+  ASSERT_TRUE(directories.publish(path));
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0777u);
+  ASSERT_TRUE(directories.clear([](const auto&) { return true; }, {}));
+  EXPECT_EQ(names(directory), (std::set<std::string>{"shop_data_1"}));
+}
+
 TEST_F(DirectoriesTest, what_is_set_aside_while_others_are_cleared_goes_with_them) {
   DiskDirectories directories({directory}, no_volumes, fstab());
   ASSERT_TRUE(directories.make({"shop", "first"}, "1", Bytes(1)));
