@@ -130,13 +130,21 @@ class PodTable {
     return pods_.with([&](auto& pods) {
       std::vector<std::string> names;
       for (auto& [uid, pod] : pods)
-        if (pod.object && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0)
-          names.emplace_back(pod.object->name());
+        if (uses(pod, claim)) names.emplace_back(pod.object->name());
       return names;
+    });
+  }
+  // Whether one of them is unknown to the API by now: it may use a claim of that name that is gone as well.
+  bool is_used_by_gone(const Key& claim) {
+    return pods_.with([&](auto& pods) {
+      return std::any_of(pods.begin(), pods.end(), [&](auto& pod) { return pod.second.gone && uses(pod.second, claim); });
     });
   }
 
  private:
+  static bool uses(RestingPod& pod, const Key& claim) {
+    return pod.object && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
+  }
   static const References& references_of(RestingPod& pod) {
     if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->awake()->json()));
     return *pod.references;

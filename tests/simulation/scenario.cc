@@ -86,6 +86,7 @@ struct Daemon {
                                        .enqueue = [this](Key key) { volume_queue.add(std::move(key)); },
                                        .run_in_background = [](const auto& task) { task({}); },
                                        .in_use = [](const Key&) { return false; },
+                                       .in_use_yet = [](const Key&) { return false; },
                                        .clock = clock});
   }
   bool turn_manager() {

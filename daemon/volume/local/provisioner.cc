@@ -283,12 +283,13 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   bool is_over = view.status().phase() == "Released" || view.status().phase() == "Failed";
   if ((*present)->uid() != volume.uid() || !is_over) return true;
   Key key{std::string(view.spec().claim_ref().namespace_()), std::string(view.spec().claim_ref().name())};
-  if (seams_.in_use(key)) return true;
   auto claim = seams_.client.get(kPersistentVolumeClaim, key);
-  if (!claim && claim.error().code() == Code::not_found) return false;
-  ObjectPtr there = TRY(std::move(claim));
-  std::string_view has = view::PersistentVolumeClaim(*there).spec().volume_name();
-  return there->uid() == view.spec().claim_ref().uid() && (has.empty() || has == volume.name());
+  if (!claim && claim.error().code() != Code::not_found) return claim.take_error();
+  if (!claim) return seams_.in_use(key);
+  if ((*claim)->uid() != view.spec().claim_ref().uid()) return seams_.in_use_yet(key);  // pods of the new one have another volume
+  if (seams_.in_use(key)) return true;
+  std::string_view has = view::PersistentVolumeClaim(**claim).spec().volume_name();
+  return has.empty() || has == volume.name();
 }
 
 // Nothing binds a volume that is being deleted. The revision makes sure that it has not changed since it was checked.

@@ -42,6 +42,7 @@ struct ProvisionerSeams {
   std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
   std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
   std::function<bool(const Key& claim)> in_use;                                      // a pod of this node uses it
+  std::function<bool(const Key& claim)> in_use_yet;  // the same, of those that may have known a claim of that name before it
   // Copies what a bound claim's volume holds into an empty directory; all is on the disk then. Blocks. `so_far` hears how far it
   // has come, often. Errors: conflict, a pod uses it.
   using SoFar = std::function<void(const Copied& count)>;

@@ -86,7 +86,7 @@ struct ProvisionerTest : testing::Test {
   DiskDirectories directories{{directory + "/volumes"}, [](const auto&) { return false; }, ""};
   Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
   WorkQueue queue{BackoffPolicy{}, clock};
-  bool used = false;
+  bool used = false, used_yet = false;
   Provisioner provisioner{
       "pi",
       {.client = client,
@@ -98,6 +98,7 @@ struct ProvisionerTest : testing::Test {
        .enqueue = [this](Key key) { queue.add(std::move(key)); },
        .run_in_background = [](auto task) { task({}); },
        .in_use = [this](const Key&) { return used; },
+       .in_use_yet = [this](const Key&) { return used_yet; },
        .copy = [this](const Key& claim, const Fd& to, const ProvisionerSeams::SoFar& so_far, std::stop_token) -> Result<Copied> {
          ++copies;
          if (copy_error) return *copy_error;
@@ -270,6 +271,21 @@ TEST_F(ProvisionerTest, keeps_what_somebody_may_still_use) {
   pass(20);
   EXPECT_FALSE(volume());
   EXPECT_TRUE(fs::exists(place + "/file")) << "the object goes, the data stays";
+}
+
+TEST_F(ProvisionerTest, pods_of_a_new_claim_do_not_keep_the_volume_of_the_one_before) {
+  put_claim();
+  std::string place = path();
+  used = used_yet = true;  // by a pod that the API has forgotten
+  release();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-again"},"spec":{"accessModes":
+    ["ReadWriteOnce"],"storageClassName":"directory","resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Pending"}})");
+  pass(20);
+  EXPECT_TRUE(fs::exists(place)) << "it has not ended";
+  used_yet = false;  // now by a pod of the new claim
+  pass(20);
+  EXPECT_FALSE(volume());
+  EXPECT_FALSE(fs::exists(place));
 }
 
 TEST_F(ProvisionerTest, leaves_the_status_of_a_new_claim_to_the_binder) {
