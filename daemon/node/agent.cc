@@ -244,7 +244,6 @@ void Agent::run(std::stop_token stop) {
   for (Informer* informer : {seams_.nodes, seams_.claims, seams_.volumes, seams_.storage_classes})
     if (informer && !informer->wait_synced(stop)) return;
   if (!config_.manifests_dir.empty()) static_pods_.read();
-  worker_.clear_volumes();
   sweep();
   if (provisioner_) provisioner_->start();
   std::vector<std::jthread> threads;
@@ -264,6 +263,7 @@ Result<Outcome> Agent::reconcile(const Key& key) {
 }
 
 void Agent::sweep() {
+  worker_.remove_left();
   for (const auto& uid : table_.uids()) {
     table_.change_existing(uid, [](RestingPod& pod) { pod.gone |= pod.object == nullptr; });
     queue_.add(queue_key(uid));

@@ -293,9 +293,9 @@ Result<void> PodSync::forget() {
     if (!removed && !gone) return std::move(removed).wrap("remove the pod from the API");
   }
   worker_.ids_.give_back(uid_);
-  TRY(sys::remove_tree(paths_.state).wrap("remove the pod's directory"));
   TRY(sys::remove_tree(paths_.logs).wrap("remove the pod's logs"));
   remove_dead_links(seams_.config.log_links_dir, paths_.logs);
+  TRY(sys::remove_tree(paths_.state).wrap("remove the pod's directory"));  // last: see PodWorker::remove_left
   seams_.table.erase(uid_);
   worker_.drop(uid_);
   forgotten_ = true;

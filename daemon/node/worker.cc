@@ -4,7 +4,11 @@
 
 #include <fstream>
 
+#include "daemon/node/files.h"
+#include "daemon/node/log_links.h"
 #include "daemon/node/pod_sync.h"
+#include "runtime/base/log.h"
+#include "runtime/sys/file.h"
 
 namespace coracle::node {
 
@@ -65,6 +69,24 @@ Result<Outcome> PodWorker::reconcile(const Key& key) {
   if (!desired) return Outcome{};
   auto entry = entry_of(key.name);
   return PodSync(*this, *entry, key.name, *std::move(desired)).run();
+}
+
+void PodWorker::remove_left() const {
+  volumes_.clear();
+  for (const auto& uid : files::list(seams_.config.state_dir)) {
+    if (!is_pod_uid(uid) || seams_.table.get(uid)) continue;
+    if (auto removed = remove_left(uid); !removed) log_warning("node", "a pod left something: " + removed.error().text());
+  }
+}
+
+// Its directory last, as forget() does: what else there is, is found by it.
+Result<void> PodWorker::remove_left(const std::string& uid) const {
+  const PodPaths paths{seams_.config.state_dir + "/" + uid, seams_.config.memory_dir + "/" + uid, ""};
+  TRY(volumes_.remove(paths, uid));
+  for (const auto& name : files::list(seams_.config.log_dir))
+    if (name.ends_with("_" + uid)) TRY(sys::remove_tree(seams_.config.log_dir + "/" + name).wrap("remove the pod's logs"));
+  remove_dead_links(seams_.config.log_links_dir, seams_.config.log_dir);
+  return sys::remove_tree(paths.state).wrap("remove the pod's directory");
 }
 
 void PodWorker::evict(const std::string& uid, std::string why) {

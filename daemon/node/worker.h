@@ -99,7 +99,9 @@ class PodWorker {
 
   // Learns what pods have already that a daemon before this one began. Before the first look.
   void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
-  void clear_volumes() { volumes_.clear(); }  // what such a daemon was deleting. Before the first look
+  // What pods left that nobody knows any more, since the API has forgotten them and a daemon before this one ended while it removed
+  // them; goes on with what that one was deleting. Before the first look, once the table has all that there are.
+  void remove_left() const;
   // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
   Result<Outcome> reconcile(const Key& key);
   // From any thread: the pod takes what it may not, and ends as failed.
@@ -122,6 +124,7 @@ class PodWorker {
   };
   std::shared_ptr<Entry> entry_of(const std::string& uid);
   void drop(const std::string& uid);  // the pod is forgotten
+  Result<void> remove_left(const std::string& uid) const;
   // For other threads, which may be done long after that: a report about a pod that is forgotten is nobody's.
   template <typename F>
   void report(const std::string& uid, F&& f) {

@@ -449,6 +449,25 @@ TEST_F(AgentTest, sandboxes_of_pods_that_nobody_knows_end) {
   EXPECT_FALSE(runtime_.sandbox_spec(id));
 }
 
+TEST_F(AgentTest, what_a_pod_left_that_was_cut_off_while_it_was_removed_goes) {
+  boot();
+  put_pod(kOne, "stays");
+  std::string gone = "00000000-1111-2222-3333-444444444444", other = config_.log_dir + "/shop_db_someone-else";
+  for (const std::string& place : {config_.state_dir + "/" + gone + "/volumes/cache", config_.memory_dir + "/" + gone + "/secret",
+                                   config_.log_dir + "/default_web_" + gone + "/a", other})
+    std::filesystem::create_directories(place);
+  std::ofstream(config_.log_dir + "/default_web_" + gone + "/a/0.log") << "line";
+  std::filesystem::create_symlink(config_.log_dir + "/default_web_" + gone + "/a/0.log", config_.log_links_dir + "/web.log");
+  boot();
+  EXPECT_FALSE(std::filesystem::exists(config_.state_dir + "/" + gone));
+  EXPECT_FALSE(std::filesystem::exists(config_.memory_dir + "/" + gone));
+  EXPECT_FALSE(std::filesystem::exists(config_.log_dir + "/default_web_" + gone));
+  EXPECT_FALSE(std::filesystem::is_symlink(config_.log_links_dir + "/web.log"));
+  EXPECT_TRUE(std::filesystem::exists(other)) << "somebody else's";
+  EXPECT_TRUE(std::filesystem::exists(config_.log_dir + "/default_stays_" + uid("stays")));
+  EXPECT_EQ(state("a", "stays"), "Running");
+}
+
 TEST_F(AgentTest, lost_notifications_heal_at_the_next_look) {
   boot();
   put_pod(kOne);
