@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories of this machine that are the volumes of claims.
-//   <root>/.new_<namespace>_<claim>_<uid>      created, but no PersistentVolume names it yet: it never held data
+//   <root>/.new_<namespace>_<claim>_<uid>      created, but no PersistentVolume names it yet: it never held data. Or a volume
+//                                              whose name a loss of power took back
 //   <root>/<namespace>_<claim>_<uid>           a volume; only set_aside() removes it, whatever the store contains
 //   <root>/.staged_<namespace>_<claim>_<uid>   gets its rights, or content that is to take a volume's place
 //   <root>/.removed_<namespace>_<claim>_<uid>… its content is deleted by clear(), also after a restart
@@ -59,9 +60,10 @@ class Directories {
   // One that was staged first is as after make().
   virtual Result<void> put_staged(const std::string& path) = 0;
   virtual Result<void> unstage(const std::string& path) = 0;  // it goes. Succeeds when there is none
-  // Deletes the content of removed volumes, their quotas, and unpublished directories whose claim does not exist any more.
-  // `waits`: returns whether the claim of the directory of this name exists. Blocks until all is deleted, or leaves it to a call
-  // that is under way. What cannot be deleted does not keep the rest. Errors: cancelled; the first one of the file system.
+  // Deletes the content of removed volumes, their quotas, and unpublished directories that nobody waits for any more.
+  // `waits`: returns whether the claim of the directory of this name exists, or its volume. Blocks until all is deleted, or
+  // leaves it to a call that is under way. What cannot be deleted does not keep the rest. Errors: cancelled; the first one of the
+  // file system.
   using Waits = std::function<bool(const std::string& name)>;
   virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
 };

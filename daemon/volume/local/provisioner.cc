@@ -314,9 +314,12 @@ Result<void> Provisioner::finish_deletion(const Object& volume, bool with_data) 
 }
 
 void Provisioner::clear() {
-  auto waits = [&claims = seams_.claims](const std::string& name) {
-    std::vector<ObjectPtr> all = claims.list();
-    return std::ranges::any_of(all, [&](const ObjectPtr& claim) { return directory_name(claim->key(), claim->uid()) == name; });
+  auto waits = [&claims = seams_.claims, &volumes = seams_.volumes](const std::string& name) {
+    std::vector<ObjectPtr> all = claims.list(), made = volumes.list();
+    return std::ranges::any_of(all, [&](const auto& claim) { return directory_name(claim->key(), claim->uid()) == name; }) ||
+           std::ranges::any_of(made, [&](const auto& volume) {
+             return view::PersistentVolume(*volume).spec().local().path().ends_with("/" + name);
+           });
   };
   seams_.run_in_background([&directories = seams_.directories, waits](std::stop_token stop) {
     auto cleared = directories.clear(waits, stop);

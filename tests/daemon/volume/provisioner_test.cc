@@ -273,6 +273,19 @@ TEST_F(ProvisionerTest, keeps_what_somebody_may_still_use) {
   EXPECT_TRUE(fs::exists(place + "/file")) << "the object goes, the data stays";
 }
 
+TEST_F(ProvisionerTest, what_a_volume_names_is_kept_though_a_loss_of_power_took_its_name) {
+  put_claim("", "local-path");
+  std::string place = path();
+  std::ofstream(place + "/file") << "text";
+  release();
+  fs::rename(place, directory + "/volumes/.new_shop_data_uid-data");
+  provisioner.start();
+  EXPECT_FALSE(fs::exists(place));
+  provisioner.on_volume({volume(), volume()});
+  settle();
+  EXPECT_TRUE(fs::exists(place + "/file"));
+}
+
 TEST_F(ProvisionerTest, pods_of_a_new_claim_do_not_keep_the_volume_of_the_one_before) {
   put_claim();
   std::string place = path();
