@@ -97,6 +97,7 @@ const std::map<std::string, std::string>& shapes() {
       {"dup2", "ff"},
       {"dup3", "ff"},
       {"fsync", "f"},
+      {"fdatasync", "f"},
       {"memfd_create", "p"},
       {"prctl", "c"},
       {"unshare", "n"},
@@ -228,6 +229,20 @@ bool belongs_to_startup(const std::string& name, const std::string& detail) {
   for (const char* place : {"/lib", "/usr/lib", "/etc/ld.so", "/etc/libnl"})
     if (detail.starts_with(place)) return true;
   return false;
+}
+
+bool changes_files(const std::string& name, const uint64_t arguments[6]) {
+  static const std::set<std::string> always = {
+      "mkdir",     "mkdirat",  "rename",    "renameat",        "renameat2",  "unlink",    "unlinkat", "rmdir",
+      "link",      "linkat",   "symlink",   "symlinkat",       "mknod",      "mknodat",   "chmod",    "fchmod",
+      "fchmodat",  "chown",    "lchown",    "fchown",          "fchownat",   "utimensat", "truncate", "ftruncate",
+      "fallocate", "write",    "pwrite64",  "writev",          "pwritev",    "sendfile",  "splice",   "fsync",
+      "fdatasync", "setxattr", "fsetxattr", "copy_file_range", "quotactl_fd"};
+  constexpr uint64_t kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR: a directory's project
+  if (name == "openat") return arguments[2] & (O_CREAT | O_TRUNC);
+  if (name == "open") return arguments[1] & (O_CREAT | O_TRUNC);
+  if (name == "ioctl") return arguments[1] == kSetAttributes;
+  return always.count(name) > 0;
 }
 
 Failing failing_of(const std::string& name, const std::string& detail) {

@@ -18,6 +18,9 @@ std::string detail_of(pid_t tid, int number, const uint64_t arguments[6]);
 // What a loader and a C library do before main.
 bool belongs_to_startup(const std::string& name, const std::string& detail);
 
+// Whether the call, if it succeeds, changes what is on a file system: names, content, rights, or what of them lasts.
+bool changes_files(const std::string& name, const uint64_t arguments[6]);
+
 struct Failing {
   int error = 0;         // 0: this call cannot fail, whatever happens
   bool is_done = false;  // it is carried out all the same

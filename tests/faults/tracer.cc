@@ -75,6 +75,7 @@ void set_timer(std::chrono::milliseconds each) {
   ::setitimer(ITIMER_REAL, nullptr, nullptr);
   ::signal(SIGALRM, SIG_DFL);
   auto put = [](const std::string& path, int flags, int place) {
+    if (path == "-") return;
     int fd = ::open(path.empty() ? "/dev/null" : path.c_str(), flags, 0600);
     if (fd < 0 || ::dup2(fd, place) < 0) ::_exit(126);
     if (fd != place) ::close(fd);
@@ -107,7 +108,17 @@ void Tracer::arm(const Fault& fault) {
   is_recording_ = false;
   has_struck_ = false;
   struck_ = {};
+  kill_.reset();
   fault_ = std::make_shared<Fault>(fault);
+}
+
+void Tracer::arm(Kill kill) {
+  is_recording_ = false;
+  has_struck_ = false;
+  struck_ = {};
+  fault_.reset();
+  counted_ = 0;
+  kill_ = std::make_shared<Kill>(std::move(kill));
 }
 
 void Tracer::forget() {
@@ -119,7 +130,8 @@ void Tracer::forget() {
 bool Tracer::wants_calls(const Process& process) const {
   if (process.is_driver) return false;
   if (is_recording_) return true;
-  return fault_ && !has_struck_ && process.name == fault_->call.process;
+  const std::string* of = fault_ ? &fault_->call.process : kill_ ? &kill_->process : nullptr;
+  return of && !has_struck_ && process.name == *of;
 }
 
 void Tracer::go_on(pid_t tid, const Task& task, int signal) {
@@ -210,7 +222,8 @@ void Tracer::on_stop(pid_t tid, int status) {
 }
 
 void Tracer::on_exec(pid_t tid, Task& task) {
-  if (let_go_.count(comm_of(tid))) {
+  const bool is_child = task.process->name.find('.') != std::string::npos;
+  if (let_go_.count(comm_of(tid)) || (is_child && let_go_.count("*"))) {
     tasks_.erase(tid);
     trace(PTRACE_DETACH, tid);
     return;
@@ -268,7 +281,15 @@ void Tracer::on_call(pid_t tid, Task& task) {
     call.is_startup = process.is_starting;
     calls_.push_back(call);
   }
-  if (!fault_ || has_struck_ || is_recording_) return;
+  if (has_struck_ || is_recording_) return;
+  if (kill_ && call.process == kill_->process && kill_->counts(tid, call.number, arguments) && counted_++ == kill_->nth) {
+    call.detail = detail_of(tid, call.number, arguments);
+    struck_ = call;
+    has_struck_ = true;
+    skip_call(tid);
+    ::kill(tid, SIGKILL);
+  }
+  if (!fault_) return;
   if (call.process != fault_->call.process || call.number != fault_->call.number || call.occurrence != fault_->call.occurrence)
     return;
   call.detail = detail_of(tid, call.number, arguments);

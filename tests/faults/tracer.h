@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs with all that they start, knows each system call of theirs, and has one of them fail: by ptrace, so
-// that it does not matter how a program is built, linked or started (clone3, vfork, execveat of a descriptor). A
-// process is named by how it came to be ("create", its second child "create.2"), a call by its process, its number and
-// how many of its kind the process made before: that is the same in the next run, where process ids and addresses are
-// not.
+// Runs programs with all that they start, knows each system call of theirs, and has one of them fail, or the process end before
+// it: by ptrace, so that it does not matter how a program is built, linked or started (clone3, vfork, execveat of a descriptor).
+// A process is named by how it came to be ("create", its second child "create.2"), a call by its process, its number and how many
+// of its kind the process made before: that is the same in the next run, where process ids and addresses are not.
 //   run a command, recording ─▶ calls ─▶ for each: arm a fault, run again, see what came of it
 // Processes that execute a program of a given name (what runs in the containers) are let go: what they do is not the
 // runtime's. Source: ptrace(2).
@@ -13,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -35,10 +35,17 @@ struct Fault {
   bool is_done = false;  // the call is carried out and its answer is false: close
 };
 
+// A process that is killed before its `nth` call, from 0, of those that count.
+struct Kill {
+  std::string process;
+  int nth = 0;
+  std::function<bool(pid_t tid, int number, const uint64_t arguments[6])> counts;
+};
+
 struct Command {
   std::string name;
   std::vector<std::string> argv;
-  std::string out, err;  // files that its output goes to
+  std::string out, err;  // files that its output goes to; "-": where ours goes
   std::chrono::milliseconds patience{30'000};
   bool is_traced = true;
   bool counts_itself = true;  // else only what it starts
@@ -53,12 +60,14 @@ struct Outcome {
 
 class Tracer {
  public:
-  // `let_go`: what /proc/PID/comm says after an exec.
+  // `let_go`: what /proc/PID/comm says after an exec; "*": all that the first process starts.
   explicit Tracer(std::set<std::string> let_go);
   ~Tracer();
 
-  void record() { is_recording_ = true, calls_.clear(), fault_.reset(), has_struck_ = false; }
+  void record() { is_recording_ = true, calls_.clear(), fault_.reset(), kill_.reset(), has_struck_ = false; }
   void arm(const Fault& fault);
+  void arm(Kill kill);
+  int counted() const { return counted_; }  // calls that counted, up to the one before which the process was killed
   const std::vector<Call>& calls() const { return calls_; }
   bool has_struck() const { return has_struck_; }
   const Call& struck() const { return struck_; }
@@ -107,6 +116,8 @@ class Tracer {
   std::map<pid_t, int> ended_;
   std::vector<Call> calls_;
   std::shared_ptr<Fault> fault_;
+  std::shared_ptr<Kill> kill_;
+  int counted_ = 0;
   Call struck_;
   bool is_recording_ = false, has_struck_ = false;
 };
