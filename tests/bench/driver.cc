@@ -14,6 +14,8 @@
 //   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
 //   driver memory KUBECONFIG DAEMON_PID COUNT   what that many gated pods add to the daemon's memory
 //   driver comes-back KUBECONFIG DAEMON_PID OBJECTS PODS SECONDS   what memory keeps of so much so long after it went
+//   driver claim-start KUBECONFIG LOGS COUNT   pods with an emptyDir and with a new claim, in turns
+//   driver claims-pass KUBECONFIG DAEMON_PID STATE_DIR CLAIMS AT_ONCE SECONDS   what claims with pods leave that came and went
 //   driver stalled KUBECONFIG DAEMON_PID WATCHERS   what that many watchers of objects of 200 KB take that never read
 //   driver kernel-kib                       what the kernel keeps for itself now
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
@@ -37,11 +39,14 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "runtime/runtime.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/project_quota.h"
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
 #include "tests/bench/light_clients.h"
@@ -574,6 +579,160 @@ int comes_back(const char* kubeconfig, const std::string& daemon, int objects, i
   return 0;
 }
 
+// ---- claims ----
+
+json::value with_volume(json::value pod, json::object volume) {
+  volume["name"] = "data";
+  make(pod, "spec.volumes") = json::array{json::value(std::move(volume))};
+  json::value mount = json::object{{"name", "data"}, {"mountPath", "/data"}};
+  pod.at("spec").at("containers").as_array().at(0).as_object()["volumeMounts"] = json::array{std::move(mount)};
+  return pod;
+}
+
+json::object volume_of_claim(const std::string& claim) {
+  return json::object{{"persistentVolumeClaim", json::object{{"claimName", claim}}}};
+}
+
+void make_claim(Client& client, const std::string& name) {
+  json::object request{{"requests", json::object{{"storage", "16Mi"}}}};
+  json::object spec{{"accessModes", json::array{"ReadWriteOnce"}}, {"resources", std::move(request)}};
+  json::object body{{"apiVersion", "v1"},
+                    {"kind", "PersistentVolumeClaim"},
+                    {"metadata", json::object{{"name", name}, {"namespace", "default"}}},
+                    {"spec", std::move(spec)}};
+  (void)need(client.create(kPersistentVolumeClaim, body), "create claim");
+}
+
+size_t count_of(Client& client, const Kind& kind) { return need(client.list(kind, {}), "list").items.size(); }
+
+// The time of the whole, and of what came after the POST of the claim.
+std::pair<double, double> start_with_claim(Client& client, const char* logs, const std::string& name) {
+  double begun = now_ms();
+  make_claim(client, name);
+  double claimed = now_ms(), stamp = 0;
+  ObjectPtr pod = need(client.create(kPod, with_volume(pod_body(name, "0", "Never"), volume_of_claim(name))), "create pod");
+  if (!until([&] { return (stamp = stamp_in(log_of(logs, *pod, 0))) > 0; })) die("pod " + name + " did not start");
+  remove_pod(client, name);
+  (void)need(client.remove(kPersistentVolumeClaim, {"default", name}), "delete claim");
+  if (!until([&] { return nap_ms(20), count_of(client, kPersistentVolume) == 0; })) die("the volume of " + name + " stays");
+  return {stamp - begun, stamp - claimed};
+}
+
+int claim_start(const char* kubeconfig, const char* logs, int count) {
+  auto client = connect(kubeconfig);
+  Samples plain, claimed, whole, ratios;
+  for (int i = -5; i < count; ++i) {  // the first five warm both up
+    std::string name = "plain-" + std::to_string(i + 5);
+    double begun = now_ms(), stamp = 0;
+    json::object empty_dir{{"emptyDir", json::object{}}};
+    ObjectPtr pod = need(client->create(kPod, with_volume(pod_body(name, "0", "Never"), std::move(empty_dir))), "create pod");
+    if (!until([&] { return (stamp = stamp_in(log_of(logs, *pod, 0))) > 0; })) die("pod " + name + " did not start");
+    remove_pod(*client, name);
+    if (!until([&] { return nap_ms(20), !client->get(kPod, {"default", name}); })) die("pod " + name + " stays");
+    auto [all, after_claim] = start_with_claim(*client, logs, "claimed-" + std::to_string(i + 5));
+    if (i < 0) continue;
+    plain.ms.push_back(stamp - begun);
+    claimed.ms.push_back(after_claim);
+    whole.ms.push_back(all);
+    ratios.ms.push_back(after_claim / (stamp - begun));
+  }
+  plain.print("POST pod with an emptyDir");
+  claimed.print("POST pod with a new claim");
+  whole.print("POST claim, POST pod");
+  bar(claimed.at(.5) <= 1.3 * plain.at(.5),
+      "with a new claim %.2f of what it takes with an emptyDir (medians; %.2f the median of the ratios; bar 1.3)",
+      claimed.at(.5) / plain.at(.5), ratios.at(.5));
+  return 0;
+}
+
+std::set<std::string> mounts_of(const std::string& pid) {
+  std::istringstream lines(slurp("/proc/" + pid + "/mountinfo"));
+  std::set<std::string> places;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word;
+    for (int i = 0; i < 5; ++i) words >> word;
+    places.insert(word);
+  }
+  return places;
+}
+
+std::set<std::string> entries_of(const std::string& directory) {
+  std::set<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(directory, none)) names.insert(entry.path().filename());
+  names.erase(".coracle");  // it marks the disk
+  return names;
+}
+
+// Of the directories, where the file system counts by projects.
+void add_projects(const std::string& volumes, std::set<uint32_t>& projects) {
+  for (const std::string& name : entries_of(volumes)) {
+    Fd directory = need(sys::open_directory(volumes + "/" + name), "open");
+    auto number = sys::project_of(directory);
+    if (number && *number != 0) projects.insert(*number);
+  }
+}
+
+int claims_pass(const char* kubeconfig, const std::string& daemon, const std::string& state, int claims, int at_once,
+                int seconds) {
+  auto client = connect(kubeconfig);
+  const std::string volumes = state + "/volumes";
+  nap_ms(1000 * seconds);  // what the start left is over
+  print_pss("fresh", daemon);
+  const int64_t fresh = pss_kib(daemon);
+  const auto mounts = mounts_of(daemon), pods = entries_of(state + "/pods"), there = entries_of(volumes);
+  std::set<uint32_t> projects;
+  auto name = [](int i) { return "passing-" + std::to_string(i); };
+  double begun_ms = now_ms();
+  for (int begun = 0; begun < claims; begun += at_once) {
+    const int end = std::min(claims, begun + at_once);
+    for (int i = begun; i < end; ++i) {
+      make_claim(*client, name(i));
+      (void)need(client->create(kPod, with_volume(pod_body(name(i), "stay", "Always"), volume_of_claim(name(i)))), "create pod");
+    }
+    auto running = [&] {
+      ObjectList list = need(client->list(kPod, {.ns = "default"}), "list pods");
+      return std::count_if(list.items.begin(), list.items.end(), [](const ObjectPtr& pod) {
+        return pod->name().starts_with("passing-") && get_string(pod->json(), "status.phase") == "Running";
+      });
+    };
+    if (!until([&] { return nap_ms(100), running() == end - begun; }, 240'000)) die("not all pods run");
+    if (!until([&] { return entries_of(volumes).size() == there.size() + size_t(end - begun); }))
+      die("a directory too many or too few");
+    add_projects(volumes, projects);
+    for (int i = begun; i < end; ++i) {
+      remove_pod(*client, name(i));
+      (void)need(client->remove(kPersistentVolumeClaim, {"default", name(i)}), "delete claim");
+    }
+    auto gone = [&] { return count_of(*client, kPersistentVolumeClaim) + count_of(*client, kPersistentVolume) == 0; };
+    if (!until([&] { return nap_ms(100), gone(); }, 240'000)) die("not all claims and volumes went");
+  }
+  std::printf("bench: %d claims with pods came and went in %.0f s, %d at a time\n", claims, (now_ms() - begun_ms) / 1e3, at_once);
+  print_pss("right after", daemon);
+  auto goes = [](const char* what, const std::function<bool()>& gone) {
+    if (!until([&] { return nap_ms(50), gone(); }, 60'000)) die(std::string(what) + " stay");
+  };
+  goes("directories of volumes", [&] { return entries_of(volumes) == there; });
+  goes("directories of pods", [&] { return entries_of(state + "/pods") == pods; });
+  goes("mounts", [&] { return mounts_of(daemon) == mounts; });
+  if (projects.empty()) std::printf("bench: nothing counts by projects in %s\n", volumes.c_str());
+  else
+    goes("projects of the quota", [&] {
+      Fd place = need(sys::open_directory(volumes), "open");
+      return std::none_of(projects.begin(), projects.end(), [&](uint32_t number) {
+        auto use = sys::project_use(place, number);
+        return use && (use->limit.count != 0 || use->inodes != 0);
+      });
+    });
+  client.reset();
+  nap_ms(1000 * seconds);
+  print_pss("in the end", daemon);
+  double ratio = double(pss_kib(daemon)) / double(fresh);
+  bar(ratio <= 1.1, "%d s after %d claims: %.2f of the fresh PSS (bar 1.1)", seconds, claims, ratio);
+  return 0;
+}
+
 int stalled(const char* kubeconfig, const std::string& daemon, int count) {
   constexpr int kChanges = 50;
   auto client = connect(kubeconfig);
@@ -700,6 +859,8 @@ int main(int argc, char** argv) {
   if (verb == "token" && argc == 7) return token(argv[2], argv[3], argv[4], number(5), number(6));
   if (verb == "memory" && argc == 5) return memory(argv[2], argv[3], number(4));
   if (verb == "comes-back" && argc == 7) return comes_back(argv[2], argv[3], number(4), number(5), number(6));
+  if (verb == "claim-start" && argc == 5) return claim_start(argv[2], argv[3], number(4));
+  if (verb == "claims-pass" && argc == 8) return claims_pass(argv[2], argv[3], argv[4], number(5), number(6), number(7));
   if (verb == "stalled" && argc == 5) return stalled(argv[2], argv[3], number(4));
   if (verb == "kernel-kib") return std::printf("%lld\n", static_cast<long long>(kernel_kib())), 0;
   if (verb == "idle" && argc > 5) return idle(number(2), number(3), argv[4], {argv + 5, argv + argc});
