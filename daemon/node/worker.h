@@ -99,8 +99,8 @@ class PodWorker {
 
   // Learns what pods have already that a daemon before this one began. Before the first look.
   void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
-  // What pods left that nobody knows any more, since the API has forgotten them and a daemon before this one ended while it removed
-  // them; goes on with what that one was deleting. Before the first look, once the table has all that there are.
+  // What pods left that nobody knows any more, since the API has forgotten them and a daemon before this one ended while it
+  // removed them; goes on with what that one was deleting. Before the first look, once the table has all that there are.
   void remove_left() const;
   // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
   Result<Outcome> reconcile(const Key& key);

@@ -11,6 +11,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/project_quota.h"
+#include "runtime/sys/tree_removal.h"
 
 namespace coracle::volume {
 namespace {
@@ -242,7 +243,8 @@ Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits,
     auto number = removed ? sys::project_of(*removed) : removed.take_error();
     if (number && *number >= kFirstNumber) (void)sys::set_project_limit(*removed, *number, Bytes(0));
     if (removed) *removed = Fd();
-    auto gone = sys::remove_tree(directory, *name).wrap("remove " + root + "/" + *name);
+    auto gone = sys::remove_tree(directory, *name, stop).wrap("remove " + root + "/" + *name);
+    if (!gone && gone.error().code() == Code::cancelled) return gone;
     if (!gone && done) done = std::move(gone);
   }
   return done;

@@ -38,9 +38,10 @@ TEST(Status, tells_of_each_mount_whether_it_can_be_written_to) {
   json::value status = make_status(record, pod, {{}, false, WallTime()});
   const json::array& containers = get_array(status, "containerStatuses");
   ASSERT_EQ(containers.size(), 2u);
-  EXPECT_EQ(to_text(*find(containers[0], "volumeMounts")),
-            R"([{"name":"data","mountPath":"/data"},{"name":"files","mountPath":"/files","readOnly":true,"recursiveReadOnly":"Disabled"},)"
-            R"({"name":"deep","mountPath":"/deep","readOnly":true,"recursiveReadOnly":"Enabled"}])");
+  EXPECT_EQ(
+      to_text(*find(containers[0], "volumeMounts")),
+      R"([{"name":"data","mountPath":"/data"},{"name":"files","mountPath":"/files","readOnly":true,"recursiveReadOnly":"Disabled"},)"
+      R"({"name":"deep","mountPath":"/deep","readOnly":true,"recursiveReadOnly":"Enabled"}])");
   EXPECT_FALSE(find(containers[1], "volumeMounts"));
 }
 
