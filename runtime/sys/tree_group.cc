@@ -32,7 +32,7 @@ Result<bool> is_of_group(const Fd& root, uint32_t group) {
   return about.st_gid == group && (about.st_mode & kDirectory) == kDirectory;
 }
 
-// The group first: giving a file away takes its set-id bits.
+// The group first: giving a file away takes its set-id bits. The root last: it says that all is done.
 Result<void> give_to_group(const Fd& root, uint32_t group, std::stop_token stop) {
   auto give = [&](const TreeEntry& entry) -> Result<void> {
     bool is_given = entry.about.st_gid == group;
@@ -42,7 +42,11 @@ Result<void> give_to_group(const Fd& root, uint32_t group, std::stop_token stop)
     mode_t is = entry.about.st_mode & 07777, wanted = is | (S_ISDIR(entry.about.st_mode) ? kDirectory : kFile);
     return is_given && is == wanted ? Result<void>() : set_mode(entry, wanted);
   };
-  return walk_tree(root, give, std::move(stop));
+  auto give_inner = [&](const TreeEntry& entry) { return entry.depth == 0 ? Result<void>() : give(entry); };
+  TRY(walk_tree(root, give_inner, std::move(stop)));
+  struct stat about;
+  if (::fstat(root.get(), &about) < 0) return Error::from_errno("stat");
+  return give({root.get(), ".", 0, about});
 }
 
 }  // namespace coracle::sys

@@ -58,6 +58,13 @@ TEST_F(TreeGroupTest, gets_everything_and_may_write_it) {
   EXPECT_EQ(shown(root_), "1234 2775");
 }
 
+TEST_F(TreeGroupTest, one_that_was_cut_off_is_not_taken_for_done) {
+  std::stop_source stopped;
+  stopped.request_stop();
+  EXPECT_EQ(give_to_group(root(), 1234, stopped.get_token()).error().code(), Code::cancelled);
+  EXPECT_FALSE(MUST(is_of_group(root(), 1234)));
+}
+
 TEST_F(TreeGroupTest, goes_through_no_link) {
   ASSERT_TRUE(give_to_group(root(), 1234, {}));
   EXPECT_EQ(shown("link").substr(0, 4), "1234");
