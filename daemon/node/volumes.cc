@@ -25,6 +25,7 @@ namespace coracle::node {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
+constexpr unsigned kUnfinished = 01500;               // an emptyDir's mode until it has its owner; no program gives it such a one
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of a file of variables: as much as a ConfigMap holds
 constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
@@ -479,10 +480,11 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
   return result;
 }
 
+// Its mode comes last, and says that all is done; also of a file system that is mounted anew, after a reboot.
 Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
                                         uint32_t first_id) const {
-  bool fresh = !sys::exists(path);
-  TRY(sys::make_directories(path, 0755));
+  TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
+  TRY(sys::make_directories(path, kUnfinished));
   if (is_tmpfs(volume)) {
     if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
     Bytes size{0};
@@ -490,11 +492,13 @@ Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::valu
       Quantity quantity = TRY(Quantity::from_json(*limit));
       size = quantity.bytes();
     }
-    TRY(config_.mounts.tmpfs(path, size, 01777));
+    TRY(config_.mounts.tmpfs(path, size, kUnfinished));
   } else if (is_huge_pages(volume)) {
     TRY(mount_huge_pages(pod, volume, path));
   }
-  if (!fresh) return {};
+  Fd place = TRY(open_path(path));
+  mode_t mode = TRY(sys::stat(place)).st_mode & 07777;
+  if (mode != kUnfinished) return {};
   auto group = fs_group(pod);
   if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
   else if (group) TRY(files::set_owner(path, std::nullopt, group));
@@ -511,7 +515,7 @@ Result<void> Volumes::mount_huge_pages(const json::value& pod, const json::value
     Quantity quantity = TRY(Quantity::from_json(*limit));
     if (!quantity.is_zero()) size = std::min(size, quantity.bytes());
   }
-  return config_.mounts.huge_pages(path, page_size.bytes(), size, 01777);
+  return config_.mounts.huge_pages(path, page_size.bytes(), size, kUnfinished);
 }
 
 Result<void> Volumes::check_host_path(const json::value& volume) const {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "daemon/node/atomic_writer.h"
+#include "daemon/node/files.h"
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -403,6 +404,28 @@ TEST_F(VolumesTest, empty_dirs_are_the_pods_and_go_with_it) {
   settle();
   EXPECT_FALSE(fs::exists(path));
   EXPECT_TRUE(fs::exists(directory_ + "/precious/dir"));
+}
+
+TEST_F(VolumesTest, an_empty_dir_that_was_cut_off_before_it_had_its_rights_gets_them) {
+  config_.mounts.tmpfs = [](const std::string& path, Bytes, unsigned mode) -> Result<void> {
+    if (fs::exists(path + "/content")) return {};
+    return files::set_mode(path, mode);  // mounted anew, as after a reboot
+  };
+  boot();
+  put_pod(pod_with(R"("emptyDir":{})"), "disk");
+  put_pod(pod_with(R"("emptyDir":{"medium":"Memory"})"), "memory");
+  auto path = [&](const std::string& name) { return config_.state_dir + "/" + uid(name) + "/volumes/v"; };
+  auto mode = [&](const std::string& name) { return unsigned(fs::status(path(name)).permissions()); };
+  ASSERT_EQ(::chmod(path("disk").c_str(), 01500), 0);
+  boot();
+  EXPECT_EQ(mode("disk"), 0777u);
+  EXPECT_EQ(mode("memory"), 01777u);
+  ASSERT_EQ(::chmod(path("disk").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(path("memory").c_str(), 0700), 0);
+  std::ofstream(path("memory") + "/content") << "x";
+  boot();
+  EXPECT_EQ(mode("disk"), 0700u) << "its program's choice stays";
+  EXPECT_EQ(mode("memory"), 0700u);
 }
 
 TEST_F(VolumesTest, what_is_shared_in_memory_is_its_owner_s_to_remove) {
