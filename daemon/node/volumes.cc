@@ -25,7 +25,7 @@ namespace coracle::node {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
-constexpr unsigned kUnfinished = 01500;               // an emptyDir's mode until it has its owner; no program gives it such a one
+constexpr unsigned kUnfinished = 01500;               // of a directory that is being made; no program gives it such a mode
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of a file of variables: as much as a ConfigMap holds
 constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
@@ -195,12 +195,20 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
-// As open to others as its volume is: its user need not be root.
+// As open to others as its volume is: its user need not be root. Its mode comes last, and says that it is made.
 Result<Fd> make_sub_path(const Fd& volume, const std::string& path) {
   mode_t mode = TRY(sys::stat(volume)).st_mode & 07777;
-  Fd made = TRY(sys::make_directories_in(volume, path, mode));
+  if (size_t slash = path.rfind('/'); slash != path.npos) TRY(sys::make_directories_in(volume, path.substr(0, slash), mode));
+  Fd made = TRY(sys::make_directories_in(volume, path, kUnfinished));
   TRY(sys::change_mode(made, mode));  // whatever our umask took
   return made;
+}
+
+// It is not there; or a daemon before this one ended while it made it.
+bool is_to_be_made(const Result<Fd>& sub_path) {
+  if (!sub_path) return sub_path.error().code() == Code::not_found;
+  auto about = sys::stat(*sub_path);
+  return about && (about->st_mode & ~mode_t(S_ISGID)) == (S_IFDIR | kUnfinished);  // in a directory of an fsGroup it has that bit
 }
 
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
@@ -570,7 +578,7 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const bool payload = is_payload_volume(*volume), image = find(*volume, "image");
     if (!sub_path.empty()) {
       auto inside = sys::open_in(source, sub_path, O_PATH);
-      if (!inside && inside.error().code() == Code::not_found && !payload && !image) inside = make_sub_path(source, sub_path);
+      if (!payload && !image && is_to_be_made(inside)) inside = make_sub_path(source, sub_path);
       if (!inside)
         return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " +
                                         quoted(get_string(container, "name")));

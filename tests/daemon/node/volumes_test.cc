@@ -468,6 +468,23 @@ TEST_F(VolumesTest, a_sub_path_is_made_when_missing_and_expanded) {
   EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/v/for/web"));
 }
 
+TEST_F(VolumesTest, a_sub_path_that_was_cut_off_before_it_had_its_rights_gets_them) {
+  boot();
+  const std::string volume = config_.host_root + "/data";
+  fs::create_directories(volume + "/cut/off");
+  fs::create_directories(volume + "/private");
+  ASSERT_EQ(::chmod(volume.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod((volume + "/cut/off").c_str(), 03500), 0);  // in a directory of an fsGroup
+  ASSERT_EQ(::chmod((volume + "/private").c_str(), 0700), 0);
+  int pods = 0;
+  for (const std::string path : {"cut/off", "private", "new/one"})
+    put_pod(pod_with(R"("hostPath":{"path":"/data"})", R"(,"subPath":")" + path + '"'), "web-" + std::to_string(++pods));
+  auto mode = [&](const std::string& path) { return unsigned(fs::status(volume + path).permissions()); };
+  EXPECT_EQ(mode("/cut/off"), 0777u);
+  EXPECT_EQ(mode("/new/one"), 0777u);
+  EXPECT_EQ(mode("/private"), 0700u);
+}
+
 TEST_F(VolumesTest, a_variable_may_stand_in_a_file_that_a_container_wrote) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1","env":[{"name":"A","valueFrom":{"fileKeyRef":
