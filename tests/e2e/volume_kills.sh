@@ -27,7 +27,7 @@ pod() {  # pod NAME: of the claim of this name
   apply <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: $1}, spec: {terminationGracePeriodSeconds: 1, securityContext: {fsGroup: 2000, runAsUser: 1000},
   containers: [{name: c, image: localhost/busybox:latest,
-    command: [sh, -c, '[ -s /data/of ] || { cat /proc/sys/kernel/random/uuid >/data/.of; mv /data/.of /data/of; }; exec sleep $span'],
+    command: [sh, -c, 'touch /memory/of /part/of || exit; [ -s /data/of ] || { cat /proc/sys/kernel/random/uuid >/data/.of; mv /data/.of /data/of; }; exec sleep $span'],
     volumeMounts: [{name: data, mountPath: /data}, {name: data, mountPath: /part, subPath: part}, {name: memory, mountPath: /memory}]}],
   volumes: [{name: data, persistentVolumeClaim: {claimName: $1}}, {name: memory, emptyDir: {medium: Memory}}]}}
 Y
