@@ -96,8 +96,8 @@ Result<std::string> events_text(Session& session, const json::value& object) {
   const schema::KindInfo& events = schema::catalog().of(kEvent);
   std::string ns = text_at(object, "metadata.namespace");
   Request request{.path = session.path(events, ns)};
-  std::string uid = get_string(object, "kind") == "Node" ? text_at(object, "metadata.name") : text_at(object, "metadata.uid");
-  request.query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") + ",involvedObject.uid=" + uid}};
+  request.query = {{"fieldSelector", "involvedObject.name=" + text_at(object, "metadata.name") +
+                                         ",involvedObject.uid=" + std::string(uid_in_events(object))}};
   json::value list = TRY(session.json(request));
   std::vector<json::value> sorted(get_array(list, "items").begin(), get_array(list, "items").end());
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return event_time(a) < event_time(b); });

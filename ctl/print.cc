@@ -87,6 +87,12 @@ size_t terminal_width() {
   return ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+std::string_view uid_in_events(const json::value& object) {
+  if (get_string(object, "kind") == "Node") return get_string(object, "metadata.name");
+  const json::value* mirrored = find_keys(object, {"metadata", "annotations", "kubernetes.io/config.mirror"});
+  return mirrored && mirrored->is_string() ? std::string_view(mirrored->get_string()) : get_string(object, "metadata.uid");
+}
+
 WallTime event_time(const json::value& event) {
   for (const char* field : {"series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp"})
     if (auto time = parse_time(get_string(event, field))) return *time;

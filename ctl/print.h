@@ -45,6 +45,8 @@ size_t terminal_width();  // of standard output; 0 when it is no terminal
 std::string align_tabs(std::string_view text);
 
 // When an Event was last seen, for sorting; and how long ago that is: "5s", "5s (x3 over 2m)".
+// The uid by which events name the object: a node's is its name, and a static pod's what its mirror has in an annotation.
+std::string_view uid_in_events(const json::value& object);
 WallTime event_time(const json::value& event);
 std::string event_age(const json::value& event, WallTime now);
 

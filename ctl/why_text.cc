@@ -110,7 +110,7 @@ class Answer {
     std::vector<const json::value*> warnings;
     for (const json::value& event : events)
       if (get_string(event, "type") == "Warning" && get_string(event, "involvedObject.kind") == kind &&
-          get_string(event, "reason") != but && get_string(event, "involvedObject.uid") == get_string(object, "metadata.uid"))
+          get_string(event, "reason") != but && get_string(event, "involvedObject.uid") == uid_in_events(object))
         warnings.push_back(&event);
     auto when = [](const json::value* event) {
       return std::max(string_at(*event, "lastTimestamp"), string_at(*event, "eventTime"));

@@ -229,11 +229,11 @@ Result<void> Agent::adopt() {
 
 void Agent::tell(const Probes::Warning& warning) {
   auto pod = table_.get(warning.uid);
-  if (!pod || !pod->object || !pod->api()) return;
+  if (!pod || !pod->told()) return;
   auto name = get_string(warning.container, "name");
   auto ref = find_container(pod->object->json(), name);
   const char* list = ref && ref->role != Role::main ? "spec.initContainers{" : "spec.containers{";
-  recorder_.warning(*pod->api(), warning.reason, warning.text, list + std::string(name) + "}");
+  recorder_.warning(*pod->told(), warning.reason, warning.text, list + std::string(name) + "}");
 }
 
 void Agent::run(std::stop_token stop) {

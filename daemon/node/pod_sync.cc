@@ -476,7 +476,7 @@ void PodSync::tell_unenforceable() {
 }
 
 void PodSync::event(bool warning, std::string_view reason, std::string message, const ContainerRef* container) const {
-  ObjectPtr about = api();
+  const ObjectPtr about = desired_.told();
   if (!about) return;
   std::string path = container ? field_path(*container) : std::string();
   if (warning) seams_.events.warning(*about, reason, std::move(message), std::move(path));

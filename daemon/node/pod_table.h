@@ -32,8 +32,11 @@ struct DesiredPodOf : PodState {
   Pointer object;  // what is to run; null: only a sandbox is known of it
   Pointer mirror;  // of a static pod: how the API shows it; null while it does not
 
-  // The object in the API, where status and events go. Null: there is none.
+  // The object in the API, where status goes. Null: there is none.
   const Pointer& api() const { return is_static ? mirror : object; }
+  // What events are about: of a static pod itself, whether or not the API shows it yet. kubectl describe asks for them by its
+  // uid, which its mirror has in an annotation.
+  const Pointer& told() const { return object; }
 };
 using DesiredPod = DesiredPodOf<ObjectPtr>;
 using RestingPod = DesiredPodOf<RestingPtr>;

@@ -93,6 +93,11 @@ TEST(Events, say_how_often_over_how_long) {
               R"({"eventTime":"2026-01-01T00:08:00.000000Z","series":{"count":2,"lastObservedTime":"2026-01-01T00:09:30.000000Z"}})"),
           now),
       "30s (x2 over 2m)");
+  EXPECT_EQ(uid_in_events(parsed(R"({"kind":"Pod","metadata":{"name":"p","uid":"1"}})")), "1");
+  EXPECT_EQ(uid_in_events(parsed(R"({"kind":"Node","metadata":{"name":"n","uid":"1"}})")), "n");
+  EXPECT_EQ(uid_in_events(parsed(
+                R"({"kind":"Pod","metadata":{"name":"p","uid":"1","annotations":{"kubernetes.io/config.mirror":"hash"}}})")),
+            "hash");
   EXPECT_EQ(event_time(parsed(R"({"lastTimestamp":"2026-01-01T00:01:00Z","eventTime":"2026-01-01T00:00:00Z"})")),
             *parse_time("2026-01-01T00:01:00Z"));
 }

@@ -193,6 +193,7 @@ spec:
   containers: [{name: main, $image, command: [sleep, "100000"]}]
 Y
 check "a static pod runs as a mirror" until_true 20 phase_is static-edge Running
+soon expect_match "… of whose first start describe tells" 'Started container main' k describe pod static-edge
 rm "$T/etc/manifests/static.yaml"
 check "… and goes with its file" until_true 20 eval "! k get pod static-edge"
 

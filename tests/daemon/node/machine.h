@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ class HeardEvents : public EventSink {
  public:
   void post(EventRecord record) override {
     heard_.with([&](auto& heard) { heard.push_back((record.warning ? "W " : "N ") + record.reason + " " + record.message); });
+    about_.with([&](auto& about) { about.insert(record.about.uid); });
+  }
+  std::set<std::string> about() const {  // uids
+    return about_.with([](const auto& about) { return about; });
   }
   std::vector<std::string> all() const {
     return heard_.with([](const auto& heard) { return heard; });
@@ -36,6 +41,7 @@ class HeardEvents : public EventSink {
 
  private:
   Guarded<std::vector<std::string>> heard_;
+  Guarded<std::set<std::string>> about_;
 };
 
 struct Tasks {  // an Executor that runs tasks when it is told to

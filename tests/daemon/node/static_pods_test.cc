@@ -101,5 +101,19 @@ TEST_F(StaticPodsTest, reads_files_by_their_endings) {
   EXPECT_EQ(log.find("/.f.yaml"), log.npos);
 }
 
+TEST_F(StaticPodsTest, events_are_about_the_pod_by_its_own_uid_from_its_first_start) {
+  write("db.yaml", "db", "web:1");
+  client_.fail(1, Error(Code::unavailable, "the API is not there yet"), "create pods");
+  agent_->read_manifests();
+  settle();
+  EXPECT_TRUE(events_.has("Started container a"));
+  agent_->read_manifests();
+  settle();
+  json::value mirror = pod("db-node-1");
+  const json::value* uid = find_keys(mirror, {"metadata", "annotations", kMirrorAnnotation});
+  ASSERT_TRUE(uid);
+  EXPECT_EQ(events_.about(), std::set<std::string>{std::string(uid->get_string())});
+}
+
 }  // namespace
 }  // namespace coracle::node
