@@ -276,6 +276,9 @@ struct Scheduler::State {
       Decision decision = decide(framework, info, b.cluster, lister, b.nominations, b.start);
       if (!decision.node.empty()) b.cluster.place(info, decision.node);
       else b.queue.park(info->key, decision.refused, clock.steady());
+      // It is heard from here on when the claims are bound: that may be before anything is written for them.
+      if (!decision.node.empty() && !decision.before_bind.empty())
+        b.bindings[info->key] = {info, decision.node, clock.steady() + configuration.volumes_bound_within};
       if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
       else if (decision.node.empty() && decision.rescue.eligible) keep_no_room(b, info->uid);
       return std::pair(std::move(info), std::move(decision));
@@ -311,9 +314,6 @@ struct Scheduler::State {
 
   void prepare_and_bind(const Framework& framework, const Object& pod, const PodInfoPtr& info, const Decision& decision) {
     if (decision.before_bind.empty()) return bind(framework, pod, *info, decision.node);
-    board.with([&](Board& b) {
-      b.bindings[info->key] = {info, decision.node, clock.steady() + configuration.volumes_bound_within};
-    });
     for (const Write& write : decision.before_bind) {
       auto written = client.patch(*write.kind, write.key, PatchType::merge, write.patch);
       if (written) continue;
