@@ -58,7 +58,7 @@ std::string container_cure(std::string_view reason, std::string_view message, co
     return "raise resources.limits.memory, or find what uses it: coraclectl logs " + pod + " -c " + container + " --previous";
   if (reason == "CrashLoopBackOff" || reason == "Error")
     return "see what it said last: coraclectl logs " + pod + " -c " + container + " --previous";
-  if (reason == "StartError" && says("exec format error"))
+  if (reason == "StartError" && (says("Exec format error") || says("exec format error")))
     return "take an image for this machine's processor; a script must begin with #! and its interpreter";
   if (reason == "StartError" && (says("over a file") || says("over a directory")))
     return "mount one file of a volume with subPath, or a whole volume at a directory";

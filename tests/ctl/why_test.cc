@@ -201,7 +201,7 @@ TEST_F(Why, what_to_do_follows_from_what_the_message_says) {
             "make room: coraclectl image prune");
   EXPECT_EQ(cure(R"({"waiting":{"reason":"ErrImagePull","message":"open image store: mkdir: Read-only file system"}})"),
             "the disk can only be read, after errors most often: dmesg says which; check it with fsck, or replace it");
-  EXPECT_EQ(cure(R"({"terminated":{"exitCode":128,"reason":"StartError","message":"exec /app: exec format error"}})"),
+  EXPECT_EQ(cure(R"({"terminated":{"exitCode":128,"reason":"StartError","message":"exec: /app: Exec format error"}})"),
             "take an image for this machine's processor; a script must begin with #! and its interpreter");
   EXPECT_EQ(
       cure(R"({"terminated":{"exitCode":128,"reason":"StartError","message":"mount: a directory is mounted over a file"}})"),
