@@ -28,9 +28,12 @@ class StatusMaker {
     count();
     json::object status;
     if (auto generation = get_int(pod_, "metadata.generation"); generation > 0) status["observedGeneration"] = generation;
-    status["phase"] = phase();
-    if (!record_.verdict_reason.empty()) status["reason"] = record_.verdict_reason;
-    if (!record_.verdict_message.empty()) status["message"] = record_.verdict_message;
+    const std::string now = phase();
+    status["phase"] = now;
+    if (now == "Succeeded" || now == "Failed") {  // why it ended is said once it has
+      if (!record_.verdict_reason.empty()) status["reason"] = record_.verdict_reason;
+      if (!record_.verdict_message.empty()) status["message"] = record_.verdict_message;
+    }
     status["conditions"] = conditions();
     if (!context_.host_ips.empty()) {
       status["hostIP"] = context_.host_ips.front();

@@ -29,6 +29,27 @@ TEST(StatusPatch, takes_away_what_a_condition_no_longer_says) {
   EXPECT_FALSE(status_patch(*merged, wanted));  // and then there is nothing left to say
 }
 
+TEST(Status, says_why_a_pod_is_ended_once_it_has_ended) {
+  json::value pod = *parse_json(R"({"metadata":{"uid":"u"},"spec":{"containers":[{"name":"a"}]}})");
+  PodRecord record;
+  record.containers = {ContainerRecord("a")};
+  record.containers[0].attempt = 0;
+  record.containers[0].running = true;
+  record.initialized = true;
+  record.verdict = Verdict::failed;
+  record.verdict_reason = "Evicted";
+  record.verdict_message = "too much";
+  json::value status = make_status(record, pod, {{}, false, WallTime()});
+  EXPECT_EQ(get_string(status, "phase"), "Running");
+  EXPECT_FALSE(find(status, "reason"));
+  EXPECT_FALSE(find(status, "message"));
+  record.containers[0].running = false;
+  status = make_status(record, pod, {{}, false, WallTime()});
+  EXPECT_EQ(get_string(status, "phase"), "Failed");
+  EXPECT_EQ(get_string(status, "reason"), "Evicted");
+  EXPECT_EQ(get_string(status, "message"), "too much");
+}
+
 TEST(Status, tells_of_each_mount_whether_it_can_be_written_to) {
   json::value pod = *parse_json(R"({"metadata":{"uid":"u"},"spec":{"containers":[{"name":"a","volumeMounts":[
     {"name":"data","mountPath":"/data"},{"name":"files","mountPath":"/files","readOnly":true},
