@@ -479,8 +479,8 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
       return Error(Code::unsupported, setup_failed(name) + ": " + no_such_kind(volume));
     }
   }
+  const std::string uid(get_string(pod, "metadata.uid"));
   for (const auto& [name, source] : shares) {
-    const std::string uid(get_string(pod, "metadata.uid"));
     TRY(make_place(paths, name).wrap(setup_failed(name)));
     bool is_ready = TRY(nfs_.is_ready(uid, paths.volume(name), nfs_share(source)).wrap(setup_failed(name)));
     result.waits |= !is_ready;

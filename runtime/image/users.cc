@@ -89,9 +89,7 @@ Result<std::string> read_account_file(const Fd& root, const std::string& path) {
   auto found = sys::open_in(root, path, O_PATH | O_NOFOLLOW);
   if (!found && found.error().code() == Code::not_found) return std::string();
   if (!found) return found.take_error().wrap("/" + path);
-  struct stat info = TRY(sys::stat(*found));
-  if (!S_ISREG(info.st_mode)) return Error(Code::invalid, "/" + path + " is no regular file");
-  Fd file = TRY(sys::open(sys::fd_path(*found), O_RDONLY));  // opening a device alone can be an order
+  Fd file = TRY(sys::open_found_file(*found, "/" + path));
   return sys::read_all(file, kPasswdMax).wrap("/" + path);
 }
 

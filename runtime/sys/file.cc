@@ -157,11 +157,15 @@ Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t 
   return read_up_to(fd, max, name);
 }
 
+Result<Fd> open_found_file(const Fd& found, const std::string& shown) {
+  struct stat about = TRY(stat(found));
+  if (!S_ISREG(about.st_mode)) return Error(Code::invalid, shown + " is not a regular file");
+  return open(fd_path(found), O_RDONLY);  // what was looked at, and nothing that has taken its place
+}
+
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max) {
   Fd found = TRY(open_in(root, path, O_PATH));
-  struct stat about = TRY(stat(found));
-  if (!S_ISREG(about.st_mode)) return Error(Code::invalid, path + " is not a regular file");
-  Fd fd = TRY(open(fd_path(found), O_RDONLY));  // what was looked at, and nothing that has taken its place
+  Fd fd = TRY(open_found_file(found, path));
   return read_up_to(fd, max, path);
 }
 

@@ -50,8 +50,10 @@ Result<std::string> read_all(const Fd& fd, size_t max = kFileMax);  // to the en
 Result<std::string> read_from_start(const Fd& fd);  // a short file of the kernel's, wherever the descriptor stands
 Result<std::string> read_file(const std::string& path, size_t max = kFileMax);
 Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max = kFileMax);
-// A regular file beneath a hostile root. Nothing else is opened: a fifo would block, and of a device that alone can be an order.
-// Errors: invalid when it is no regular file, too_large.
+// For reading, what was found by O_PATH, if it is a regular file. Nothing else is opened: a fifo would block, and of a device
+// that alone can be an order. `shown` names it. Errors: invalid when it is no regular file.
+Result<Fd> open_found_file(const Fd& found, const std::string& shown);
+// A regular file beneath a hostile root, opened as above. Errors: invalid when it is no regular file, too_large.
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max);
 Result<std::string> read_standard_input(size_t max);
 Result<std::string> absolute_path(const std::string& path);      // realpath. Errors: not_found
