@@ -3,12 +3,14 @@
 #include "daemon/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "daemon/scheduler/cached_lister.h"
 #include "daemon/scheduler/decide.h"
 #include "daemon/scheduler/plugins/plugins.h"
 #include "daemon/scheduler/queue.h"
+#include "daemon/volume/match.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
@@ -22,6 +24,9 @@ struct Binding {
   std::string node;
   SteadyTime deadline;
   bool ready = false;
+  std::string failed_claim = {};  // whose provisioner cannot make its volume for that node
+
+  bool is_decided() const { return ready || !failed_claim.empty(); }
 };
 
 struct Board {
@@ -32,7 +37,8 @@ struct Board {
   SchedulingQueue queue;
   Nominations nominations;
   std::map<Key, Binding> bindings;
-  size_t start = 0;  // where in the nodes the next decision begins
+  std::set<std::string> unsure;  // uids of pods that have a place because they may be bound; they are tried again soon
+  size_t start = 0;              // where in the nodes the next decision begins
 
   std::optional<SteadyTime> next_due() const {
     auto due = queue.next_due();
@@ -41,7 +47,15 @@ struct Board {
     return due;
   }
   bool has_work() const {
-    return queue.has_active() || std::ranges::any_of(bindings, [](const auto& entry) { return entry.second.ready; });
+    return queue.has_active() || std::ranges::any_of(bindings, [](const auto& entry) { return entry.second.is_decided(); });
+  }
+  // The pod's place is free. Returns the pod when it had one.
+  PodInfoPtr remove_pod(const std::string& uid) {
+    unsure.erase(uid);
+    return cluster.remove_pod(uid);
+  }
+  bool is_unsure_of(const std::string& node) const {
+    return std::ranges::any_of(unsure, [&](const std::string& uid) { return cluster.node_of(uid) == node; });
   }
   // No room is kept for the pod any more. Returns the pod for which there was, and where.
   std::pair<PodInfoPtr, std::string> denominate(const std::string& uid) {
@@ -76,6 +90,17 @@ uint32_t what_changed(const ObjectPtr& before, const Object& after) {
   if (before->labels() != after.labels()) what |= ClusterEvent::node_labels;
   if (a.spec().raw() != b.spec().raw()) what |= ClusterEvent::node_taints;
   return what;
+}
+
+// Whether a request that ended so may have been carried out all the same.
+bool may_be_done(Code error) {
+  switch (error) {
+    case Code::internal:
+    case Code::unavailable:
+    case Code::timeout:
+    case Code::cancelled: return true;
+    default: return false;
+  }
 }
 
 bool has_other_images(const Object& before, const Object& after) {
@@ -145,7 +170,7 @@ struct Scheduler::State {
     pods.on_change([this](const Informer::Change& change) { on_pod(change); });
     nodes.on_change([this](const Informer::Change& change) { on_node(change); });
     namespaces.on_change([this](const Informer::Change& change) { on_namespace(change); });
-    lister.claims.on_change([this](const Informer::Change&) { on_other(ClusterEvent::claims); });
+    lister.claims.on_change([this](const Informer::Change& change) { on_claim(change); });
     lister.all_volumes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::volumes); });
     lister.classes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::classes); });
     lister.csi_nodes.on_change([this](const Informer::Change&) { on_other(ClusterEvent::csi_nodes); });
@@ -158,7 +183,7 @@ struct Scheduler::State {
       if (change.after && waits_for_us(pod)) return on_waiting(b, change);
       b.queue.remove(pod.key());
       b.bindings.erase(pod.key());
-      PodInfoPtr nominated = b.denominate(pod.uid()).first, removed = b.cluster.remove_pod(pod.uid());
+      PodInfoPtr nominated = b.denominate(pod.uid()).first, removed = b.remove_pod(pod.uid());
       if (!removed) removed = std::move(nominated);
       if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});  // room for somebody
     });
@@ -170,6 +195,7 @@ struct Scheduler::State {
     PodInfoPtr known = b.cluster.placed(pod.uid());
     b.queue.remove(pod.key());
     b.bindings.erase(pod.key());
+    b.unsure.erase(pod.uid());
     keep_no_room(b, pod.uid(), node);
     PodInfoPtr now = b.cluster.read(pod);
     uint32_t what = what_changed(change.before && !view::Pod(*change.before).spec().node_name().empty() ? known : nullptr, *now);
@@ -217,12 +243,24 @@ struct Scheduler::State {
     });
   }
 
-  void on_other(ClusterEvent::What what) {
+  void on_claim(const Informer::Change& change) {
     change_board([&](Board& b) {
-      wake(b, {.what = what});
-      if (what == ClusterEvent::claims)
-        for (auto& [key, binding] : b.bindings) binding.ready |= are_claims_bound(*binding.pod, lister);
+      wake(b, {.what = ClusterEvent::claims});
+      for (auto& [key, binding] : b.bindings) {
+        binding.ready |= are_claims_bound(*binding.pod, lister);
+        if (takes_back_node(change, binding)) binding.failed_claim = change.after->name();
+      }
     });
+  }
+  // Who was to make the claim's volume says that it cannot, by taking back the node that was selected.
+  static bool takes_back_node(const Informer::Change& change, const Binding& binding) {
+    return change.before && change.after && change.before->annotation(volume::kSelectedNode) == binding.node &&
+           change.after->annotation(volume::kSelectedNode).empty() && change.after->ns() == binding.pod->key.ns &&
+           std::ranges::count(binding.pod->claims, change.after->name()) > 0;
+  }
+
+  void on_other(ClusterEvent::What what) {
+    change_board([&](Board& b) { wake(b, {.what = what}); });
   }
 
   void wake(Board& b, const ClusterEvent& event) {
@@ -270,15 +308,21 @@ struct Scheduler::State {
     }
     const Framework& framework = *framework_of(*pod);
     std::vector<PodInfoPtr> outranked;
+    bool is_put_off = false;
     // The decision is made and noted in one go: the next pod must already see it.
     auto [info, decision] = board.with([&](Board& b) {
       PodInfoPtr info = b.cluster.read(*pod);
+      std::string was_on = b.cluster.node_of(info->uid);  // see give_up()
+      PodInfoPtr was = b.remove_pod(info->uid);
       Decision decision = decide(framework, info, b.cluster, lister, b.nominations, b.start);
+      if (was && decision.node != was_on) wake(b, {.what = ClusterEvent::pod_removed, .pod = was.get()});
       if (!decision.node.empty()) b.cluster.place(info, decision.node);
       else b.queue.park(info->key, decision.refused, clock.steady());
       // It is heard from here on when the claims are bound: that may be before anything is written for them.
       if (!decision.node.empty() && !decision.before_bind.empty())
         b.bindings[info->key] = {info, decision.node, clock.steady() + configuration.volumes_bound_within};
+      is_put_off = !decision.rescue.node.empty() && b.is_unsure_of(decision.rescue.node);
+      if (is_put_off) decision.rescue.victims.clear();
       if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
       else if (decision.node.empty() && decision.rescue.eligible) keep_no_room(b, info->uid);
       return std::pair(std::move(info), std::move(decision));
@@ -287,10 +331,11 @@ struct Scheduler::State {
       prepare_and_bind(framework, *pod, info, decision);
     } else {
       bool all_go = true;
-      for (const PodInfoPtr& victim : decision.rescue.victims) all_go &= preempt(*pod, *victim, decision.rescue.node);
+      for (const PodInfoPtr& victim : decision.rescue.victims)
+        all_go &= gives_way(*victim) || preempt(*pod, *victim, decision.rescue.node);
       for (const PodInfoPtr& other : outranked) write_status(other->key, other->uid, {{"nominatedNodeName", nullptr}});
       bool told = tell_why(*pod, decision);
-      if (!all_go || !told)  // nothing else will wake it
+      if (!all_go || !told || is_put_off)  // nothing else will wake it
         board.with([&](Board& b) {
           b.queue.wake(clock.steady(), [&](const PodInfo& one, const PluginSet&) { return one.key == info->key; });
         });
@@ -326,7 +371,7 @@ struct Scheduler::State {
   bool finish_binding() {
     std::optional<Binding> binding = board.with([&](Board& b) -> std::optional<Binding> {
       for (auto& [key, one] : b.bindings) {
-        if (!one.ready && one.deadline > clock.steady()) continue;
+        if (!one.is_decided() && one.deadline > clock.steady()) continue;
         Binding taken = std::move(one);
         b.bindings.erase(key);
         return taken;
@@ -342,6 +387,8 @@ struct Scheduler::State {
     });
     if (!has_node) give_up(*pod, *binding->pod, "binding volumes: node " + quoted(binding->node) + " is gone");
     else if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
+    else if (const std::string& claim = binding->failed_claim; !claim.empty())
+      give_up(*pod, *binding->pod, "binding volumes: provisioning failed for PVC " + quoted(claim));
     else give_up(*pod, *binding->pod, "binding volumes: timed out waiting for the condition");
     return true;
   }
@@ -349,20 +396,39 @@ struct Scheduler::State {
   void bind(const Framework& framework, const Object& pod, const PodInfo& info, const std::string& node) {
     auto bound = client.act(kPod, info.key, "binding", framework.binding(info, node));
     if (bound) return recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node);
-    bool gone = bound.error().code() == Code::not_found || bound.error().code() == Code::conflict;
-    give_up(pod, info, gone ? "" : "binding rejected: " + bound.error().text());
+    Code code = bound.error().code();
+    bool may_be_bound = code == Code::conflict;  // by an earlier try
+    if (may_be_done(code)) {
+      auto present = client.get(kPod, info.key);
+      if (present && (*present)->uid() == info.uid && view::Pod(**present).spec().node_name() == node)
+        return recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node);
+      may_be_bound = !present && present.error().code() != Code::not_found;
+    }
+    bool is_news = code != Code::not_found && code != Code::conflict;
+    give_up(pod, info, is_news ? "binding rejected: " + bound.error().text() : "", may_be_bound);
   }
 
-  // The place is free again; the pod is tried again by and by. A pod that is gone is taken out when its event comes.
-  void give_up(const Object& pod, const PodInfo& info, const std::string& why) {
+  // The pod is tried again after its back-off. Its place is free at once, or then, if it may stand there all the same. A pod that
+  // is gone is taken out when its event comes.
+  void give_up(const Object& pod, const PodInfo& info, const std::string& why, bool keeps_place = false) {
     board.with([&](Board& b) {
-      PodInfoPtr removed = b.cluster.remove_pod(info.uid);
+      PodInfoPtr removed = keeps_place ? nullptr : b.remove_pod(info.uid);
+      if (keeps_place && b.cluster.placed(info.uid)) b.unsure.insert(info.uid);
       b.queue.fail(info.key, clock.steady());
       if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});
     });
     if (why.empty()) return;
     log_warning("scheduler", why, {{"pod", info.key.text()}});
     recorder(pod).warning(pod, "FailedScheduling", why);
+  }
+
+  // A pod that waits for its volumes, and is bound to no node yet, is not deleted for another one: it chooses anew. False when it
+  // is no such pod.
+  bool gives_way(const PodInfo& info) {
+    bool waits_for_volumes = board.with([&](Board& b) { return b.bindings.erase(info.key) > 0; });
+    if (!waits_for_volumes) return false;
+    if (ObjectPtr pod = pods.get(info.key)) give_up(*pod, info, "binding volumes: a more important pod takes its place");
+    return true;
   }
 
   // False when it could not be asked to go.

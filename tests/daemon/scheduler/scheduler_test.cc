@@ -203,6 +203,59 @@ TEST_F(SchedulerTest, a_failed_binding_gives_the_room_back_and_is_tried_again) {
   EXPECT_EQ(node_of("a"), "pi");
 }
 
+TEST_F(SchedulerTest, room_is_kept_for_a_pod_of_which_nobody_knows_whether_it_was_bound) {
+  put_node("2");
+  start();
+  for (Code code : {Code::timeout, Code::internal, Code::unavailable}) {
+    client.fail(1, Error(code, "the answer was lost"), "act pods/binding");
+    client.fail(1, Error(code, "the answer was lost"), "get pods");
+    put_pod("a", "2");
+    put_pod("b", "2");
+    EXPECT_EQ(node_of("b"), "") << code_name(code);
+    clock.advance(1s);
+    settle();
+    EXPECT_EQ(node_of("a"), "pi") << code_name(code);
+    for (const char* name : {"a", "b"}) client.erase(kPod, {"default", name});
+    settle();
+  }
+}
+
+TEST_F(SchedulerTest, kept_room_is_given_back_when_the_pod_is_refused_goes_elsewhere_or_is_deleted) {
+  put_node("2");
+  start();
+  auto put_both = [&] {
+    client.fail(1, Error(Code::timeout, "the answer was lost"), "act pods/binding");
+    client.fail(1, Error(Code::timeout, "the answer was lost"), "get pods");
+    put_pod("a", "2");
+    put_pod("b", "2");
+    EXPECT_EQ(node_of("b"), "");
+  };
+  auto erase_both = [&] {
+    for (const char* name : {"a", "b"}) client.erase(kPod, {"default", name});
+    settle();
+  };
+  put_both();
+  client.fail(1, Error(Code::forbidden, "no"), "act pods/binding");
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(node_of("b"), "pi");
+  erase_both();
+
+  put_both();
+  client.erase(kPod, {"default", "a"});
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(node_of("b"), "pi");
+  erase_both();
+
+  put_both();
+  MUST(client.patch(kPod, {"default", "a"}, PatchType::merge, {{"spec", {{"nodeSelector", {{"disk", "fast"}}}}}}));
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(node_of("a"), "");
+  EXPECT_EQ(node_of("b"), "pi");
+}
+
 TEST_F(SchedulerTest, a_pod_that_could_not_be_told_why_it_waits_is_told_later) {
   put_node("2");
   start();
@@ -249,6 +302,42 @@ TEST_F(PreemptingTest, victims_are_told_and_the_room_is_kept) {
   settle();
   EXPECT_EQ(node_of("high"), "pi");
   EXPECT_EQ(node_of("sneaks"), "");
+}
+
+TEST_F(PreemptingTest, a_pod_that_may_be_bound_is_waited_for) {
+  put_node("2");
+  start();
+  client.fail(1, Error(Code::timeout, "the answer was lost"), "act pods/binding");
+  client.fail(1, Error(Code::timeout, "the answer was lost"), "get pods");
+  put_ranked("low", "2", 1);
+  put_ranked("high", "2", 10);
+  EXPECT_FALSE(find("low")->deleting());
+  EXPECT_EQ(node_of("high"), "");
+  for (auto delay : {1s, 2s}) {  // of "low", which finds that the room is kept for another; then of "high"
+    clock.advance(delay);
+    settle();
+  }
+  EXPECT_EQ(node_of("high"), "pi");
+  EXPECT_EQ(node_of("low"), "");
+  EXPECT_FALSE(find("low")->deleting());
+}
+
+TEST_F(PreemptingTest, a_pod_that_waits_for_its_volumes_chooses_anew) {
+  put_node("2");
+  client.put(kStorageClass,
+             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
+    "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  start();
+  put_pod("low", "2", R"(,"priority":1,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  ASSERT_EQ(client.find(kPersistentVolumeClaim, {"default", "data"})->annotation("volume.kubernetes.io/selected-node"), "pi");
+  put_ranked("high", "2", 10);
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(node_of("high"), "pi");
+  ASSERT_TRUE(find("low"));
+  EXPECT_FALSE(find("low")->deleting());
+  EXPECT_EQ(condition("low").substr(0, 59), "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
 }
 
 TEST_F(PreemptingTest, a_more_important_pod_takes_the_nomination) {
@@ -424,6 +513,30 @@ TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
     "resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})");
   settle();
   EXPECT_EQ(node_of("db"), "pi");
+}
+
+TEST_F(HintTest, a_pod_whose_volume_cannot_be_made_on_its_node_chooses_anew) {
+  put_node("4");
+  client.put(kStorageClass,
+             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default"},"spec":{"storageClassName":"far",
+    "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  start();
+  put_pod("db", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])");
+  auto selected = [&] {
+    ObjectPtr claim = client.find(kPersistentVolumeClaim, {"default", "data"});
+    return std::string(claim->annotation("volume.kubernetes.io/selected-node"));
+  };
+  ASSERT_EQ(selected(), "pi");
+  (void)events.take();
+  json::value unselected = {{"metadata", {{"annotations", {{"volume.kubernetes.io/selected-node", nullptr}}}}}};
+  MUST(client.patch(kPersistentVolumeClaim, {"default", "data"}, PatchType::merge, unselected));
+  settle();
+  EXPECT_EQ(selected(), "");
+  EXPECT_EQ(events.take(), "FailedScheduling: binding volumes: provisioning failed for PVC \"data\"\n");
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(selected(), "pi");
 }
 
 // ---- explaining ----
