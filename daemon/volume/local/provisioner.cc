@@ -45,6 +45,12 @@ std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   return "";
 }
 
+// No claim has it any more, or one that was to have it never will.
+bool is_over(const Object& volume) {
+  std::string_view phase = view::PersistentVolume(volume).status().phase();
+  return phase == "Released" || phase == "Failed" || (volume.deleting() && phase != "Bound");
+}
+
 std::string volume_name(const Object& claim) { return "pvc-" + claim.uid(); }
 
 json::value volume_for(const Object& claim, const Object& storage_class, const std::string& node, const std::string& path) {
@@ -84,7 +90,10 @@ void Provisioner::on_claim(const Informer::Change& change) const {
 }
 
 void Provisioner::on_volume(const Informer::Change& change) const {
-  if (change.after && is_ours(*change.after)) seams_.enqueue(key_of_volume(change.after->name()));
+  if (!is_ours(change.any())) return;
+  if (change.after) return seams_.enqueue(key_of_volume(change.after->name()));
+  view::ObjectReference claim = view::PersistentVolume(*change.before).spec().claim_ref();  // it may need another one
+  seams_.enqueue(key_of_claim({std::string(claim.namespace_()), std::string(claim.name())}));
 }
 
 void Provisioner::on_class(const Informer::Change& change) const {
@@ -263,8 +272,7 @@ Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
   if (!volume || !is_ours(*volume)) return Outcome{};
   TRY(publish(*volume));
   view::PersistentVolume view(*volume);
-  bool is_over = view.status().phase() == "Released" || view.status().phase() == "Failed";
-  if (!is_over) return Outcome{};
+  if (!is_over(*volume)) return Outcome{};
   bool deletes = view.spec().persistent_volume_reclaim_policy() == "Delete";
   if (!deletes && !volume->deleting()) return Outcome{};
   auto used = TRY(is_in_use(*volume));
@@ -280,8 +288,7 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   if (!present && present.error().code() == Code::not_found) return true;  // the cache will show that it is gone
   if (!present) return present.take_error();
   view::PersistentVolume view(**present);
-  bool is_over = view.status().phase() == "Released" || view.status().phase() == "Failed";
-  if ((*present)->uid() != volume.uid() || !is_over) return true;
+  if ((*present)->uid() != volume.uid() || !is_over(**present)) return true;
   Key key{std::string(view.spec().claim_ref().namespace_()), std::string(view.spec().claim_ref().name())};
   auto claim = seams_.client.get(kPersistentVolumeClaim, key);
   if (!claim && claim.error().code() != Code::not_found) return claim.take_error();
@@ -289,7 +296,24 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   if ((*claim)->uid() != view.spec().claim_ref().uid()) return seams_.in_use_yet(key);  // pods of the new one have another volume
   if (seams_.in_use(key)) return true;
   std::string_view has = view::PersistentVolumeClaim(**claim).spec().volume_name();
-  return has.empty() || has == volume.name();
+  if (!has.empty() || view.status().phase() == "Released" || view.status().phase() == "Failed")
+    return has.empty() || has == volume.name();
+  TRY(unselect_node(**claim));
+  return false;
+}
+
+// The claim's pod chooses its node anew then. The revision makes sure that the claim has got no volume since it was read.
+// Source: kube-scheduler's volume binding, which takes the missing annotation for a failure;
+// sig-storage-lib-external-provisioner.
+Result<void> Provisioner::unselect_node(const Object& claim) {
+  if (claim.annotation(kSelectedNode).empty()) return {};
+  json::value patch = {{"metadata",
+                        {{"uid", claim.uid()},
+                         {"resourceVersion", std::to_string(claim.revision())},
+                         {"annotations", {{kSelectedNode, nullptr}}}}}};
+  auto written = seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge, patch);
+  if (!written && written.error().code() != Code::not_found) return written.take_error().wrap("unselect the node");
+  return {};
 }
 
 // Nothing binds a volume that is being deleted. The revision makes sure that it has not changed since it was checked.

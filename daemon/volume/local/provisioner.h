@@ -5,6 +5,8 @@
 //   claim with a larger request        ──▶ raise quota ▸ capacity of the volume ▸ capacity of the claim
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
+//   volume that somebody deletes before──▶ take the selected node from the claim, so that its pod chooses anew ▸ on as above
+//   its claim has it
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
 //   keys: {"claim/<namespace>", name} · {"volume", name}
 // Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts).
@@ -77,6 +79,7 @@ class Provisioner {
   Result<void> publish(const Object& volume);
   Result<void> expand(const Object& claim, const Object& volume);
   Result<bool> is_in_use(const Object& volume);
+  Result<void> unselect_node(const Object& claim);
   Result<void> delete_object(const Object& volume);
   Result<void> finish_deletion(const Object& volume, bool with_data);
 

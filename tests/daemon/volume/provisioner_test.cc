@@ -273,6 +273,38 @@ TEST_F(ProvisionerTest, keeps_what_somebody_may_still_use) {
   EXPECT_TRUE(fs::exists(place + "/file")) << "the object goes, the data stays";
 }
 
+TEST_F(ProvisionerTest, a_volume_that_is_deleted_before_its_claim_has_it_is_made_anew) {
+  put_claim();
+  std::string first = path();
+  ASSERT_TRUE(fs::exists(first));
+  client.set_status(kPersistentVolume, {"", "pvc-uid-data"}, R"({"phase":"Bound"})");  // half-way, as the binder writes it first
+  settle();
+  MUST(client.remove(kPersistentVolume, {"", "pvc-uid-data"}));
+  settle();
+  EXPECT_TRUE(volume() && fs::exists(first)) << "it is being bound";
+  client.set_status(kPersistentVolume, {"", "pvc-uid-data"}, R"({"phase":"Available"})");
+  settle();
+  EXPECT_FALSE(volume());
+  EXPECT_FALSE(fs::exists(first));
+  ObjectPtr claim = client.find(kPersistentVolumeClaim, {"shop", "data"});
+  EXPECT_EQ(claim->annotation(kSelectedNode), "");
+  MUST(client.patch(kPersistentVolumeClaim, claim->key(), PatchType::merge,
+                    {{"metadata", {{"annotations", {{kSelectedNode, "pi"}}}}}}));
+  settle();
+  ASSERT_TRUE(volume());
+  EXPECT_TRUE(fs::exists(path()));
+}
+
+TEST_F(ProvisionerTest, a_claim_that_got_a_volume_meanwhile_keeps_it) {
+  put_claim();
+  ASSERT_TRUE(volume());
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-data"},
+    "spec":{"volumeName":"pvc-uid-data","storageClassName":"directory"},"status":{"phase":"Pending"}})");
+  MUST(client.remove(kPersistentVolume, {"", "pvc-uid-data"}));
+  settle();
+  EXPECT_TRUE(volume() && fs::exists(path()));
+}
+
 TEST_F(ProvisionerTest, what_a_volume_names_is_kept_though_a_loss_of_power_took_its_name) {
   put_claim("", "local-path");
   std::string place = path();
