@@ -186,8 +186,10 @@ class VolumeBinder : public Controller {
 
   // ---- both ----
 
+  // The message is written along with another phase only: in the same one, somebody else may have said more.
   Result<void> show_phase(OwnWrites& own, const Key& key, const Object& object, std::string_view phase,
                           const std::string& message) {
+    if (get_string(object.json(), "status.phase") == phase) return {};
     json::value status = json::object(get_object(object.json(), "status"));
     json::object& out = status.get_object();
     out["phase"] = phase;

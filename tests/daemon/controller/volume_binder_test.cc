@@ -65,6 +65,20 @@ TEST_F(VolumeBinderTest, a_claim_gets_the_smallest_volume_that_suits) {
   EXPECT_EQ(get_string(reference, "kind"), "PersistentVolumeClaim");
 }
 
+TEST_F(VolumeBinderTest, what_another_says_of_a_volume_stays_while_its_phase_does) {
+  start();
+  put_volume("small", "1Gi");
+  settle();
+  client.set_status(kPersistentVolume, {"", "small"}, R"({"phase":"Available","message":"worn out","reason":"Checked"})");
+  settle();
+  auto said = [&] { return get_string(client.find(kPersistentVolume, {"", "small"})->json(), "status.message"); };
+  EXPECT_EQ(said(), "worn out");
+  put_claim("data", "1Gi");
+  settle();
+  EXPECT_EQ(volume("small"), "Bound data");
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(VolumeBinderTest, a_claim_waits_for_what_it_asks_for_and_says_for_what) {
   put_class("later", R"("volumeBindingMode":"WaitForFirstConsumer")");
   put_class("made", "");
