@@ -37,6 +37,7 @@ void Nodes::join(const std::string& name) {
         {"conditions", json::array{make_condition("Ready", true, now)}}}}};
   (void)client_.patch(kNode, {"", name}, PatchType::merge, status, {.subresource = "status"});
   beats_[name] = WallTime();
+  end_removed(name);
   beat();
 }
 
@@ -59,9 +60,14 @@ void Nodes::beat() {
   }
 }
 
-bool Nodes::speaks_for(const Object& pod) const {
-  std::string node(get_string(pod.json(), "spec.nodeName"));
-  return beats_.contains(node) && !silent_.contains(node);
+bool Nodes::runs(const std::string& name) const { return beats_.contains(name) && !silent_.contains(name); }
+
+bool Nodes::speaks_for(const Object& pod) const { return runs(std::string(get_string(pod.json(), "spec.nodeName"))); }
+
+void Nodes::end_removed(const std::string& name) {
+  std::set<std::string> present;
+  for (const ObjectPtr& pod : world_.all(kPod)) present.insert(pod->uid());
+  std::erase_if(pods_, [&](const auto& entry) { return entry.second.node == name && !present.contains(entry.first); });
 }
 
 void Nodes::trouble() {
@@ -88,6 +94,7 @@ void Nodes::trouble() {
 void Nodes::speak(const std::string& name) {
   trace_.say("node: " + name + " speaks again");
   silent_.erase(name);
+  end_removed(name);
   put_taint(name, false);
   beat();
 }
@@ -247,6 +254,7 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
     return false;  // it waits for its volumes
   } else if (!local.started) {
     local = {.started = true,
+             .node = std::string(get_string(pod.json(), "spec.nodeName")),
              .ip = "10.0." + std::to_string(++addresses_ / 250) + "." + std::to_string(addresses_ % 250 + 1),
              .started_at = now,
              .mounts = *std::move(mounts)};

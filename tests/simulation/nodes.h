@@ -45,6 +45,7 @@ class Nodes {
   void relent();
   // What the pods use that run: in a namespace ("": in all), or one. It follows the loads that the user gives (kLoads).
   bool has_mounted(const std::string& path) const;  // a container runs that may write into the directory of a volume
+  bool runs(const std::string& name) const;         // the machine is on, and is heard
   Result<std::vector<ObjectPtr>> measure(const std::string& ns, const std::string& name) const;
   bool step(const PodLife& life);  // one pod gets a look; false when there was nothing to do for it
   bool settle();                   // every pod gets where it is going at once; false when all were there
@@ -55,7 +56,7 @@ class Nodes {
     std::string phase;  // of one that has ended
     int exit_code = 0;
     int64_t restarts = 0;
-    std::string ip, started_at, ready_since, ended_at;
+    std::string node, ip, started_at, ready_since, ended_at;
     std::vector<std::string> mounts;
   };
   // The directories of the pod's claims; nothing while one of them has no volume yet.
@@ -64,7 +65,8 @@ class Nodes {
   bool report(const Object& pod, const Local& local);
   void end(const Object& pod, Local& local, const PodLife& life);
 
-  bool speaks_for(const Object& pod) const;  // its node runs, and is heard
+  bool speaks_for(const Object& pod) const;   // its node runs
+  void end_removed(const std::string& name);  // the pods that were removed while their node was not heard
   void speak(const std::string& name);
   void put_taint(const std::string& name, bool out_of_service);
 

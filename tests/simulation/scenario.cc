@@ -64,10 +64,13 @@ struct Daemon {
         manager(client, informers, events, {.root_ca = "CERT", .local_node = "node-0", .terminated_pods_max = 20}, clock),
         scheduler(client, informers, events, scheduler::default_configuration(), clock),
         volume_queue(BackoffPolicy{}, clock) {
-    for (int i = 0; i < kNodesMax; ++i) provisioners.push_back(make_provisioner("node-" + std::to_string(i), disk, clock));
+    for (int i = 0; i < kNodesMax; ++i) {
+      std::string node = "node-" + std::to_string(i);
+      provisioners.push_back({node, make_provisioner(node, disk, clock)});
+    }
     auto hear = [this](const Kind& kind, void (volume::Provisioner::*tell)(const Informer::Change&) const) {
       informers.of(kind).on_change([this, tell](const Informer::Change& change) {
-        for (const auto& each : provisioners) ((*each).*tell)(change);
+        for (const auto& each : provisioners) ((*each.provisioner).*tell)(change);
       });
     };
     hear(kPersistentVolumeClaim, &volume::Provisioner::on_claim);
@@ -95,20 +98,31 @@ struct Daemon {
   bool turn_scheduler() {
     return turn([this] { return scheduler.turn(); });
   }
-  bool turn_provisioners() {
-    return turn([this] {
+  bool turn_provisioners(const Nodes& nodes) {
+    return turn([&] {
+      start_provisioners(nodes);
       auto lease = volume_queue.try_take();
       if (!lease) return false;
       work_once(volume_queue, lease->key(), "volume", [this](const Key& key) -> Result<coracle::Outcome> {
         coracle::Outcome outcome;
         for (const auto& each : provisioners) {
-          coracle::Outcome one = TRY(each->reconcile(key));
+          if (!each.runs) continue;
+          coracle::Outcome one = TRY(each.provisioner->reconcile(key));
           if (one.again) outcome = one;
         }
         return outcome;
       });
       return true;
     });
+  }
+  // Each works while its node runs. One that begins is told everything that there is, as a node agent that starts is.
+  void start_provisioners(const Nodes& nodes) {
+    for (ProvisionerOfNode& each : provisioners) {
+      bool begins = !std::exchange(each.runs, nodes.runs(each.node)) && each.runs;
+      if (!begins) continue;
+      for (const ObjectPtr& claim : informers.of(kPersistentVolumeClaim).list()) each.provisioner->on_claim({nullptr, claim});
+      for (const ObjectPtr& volume : informers.of(kPersistentVolume).list()) each.provisioner->on_volume({nullptr, volume});
+    }
   }
   template <typename Turn>
   bool turn(const Turn& take) {
@@ -125,7 +139,12 @@ struct Daemon {
   controller::Manager manager;
   scheduler::Scheduler scheduler;
   WorkQueue volume_queue;
-  std::vector<std::unique_ptr<volume::Provisioner>> provisioners;  // of all nodes
+  struct ProvisionerOfNode {
+    std::string node;
+    std::unique_ptr<volume::Provisioner> provisioner;
+    bool runs = false;
+  };
+  std::vector<ProvisionerOfNode> provisioners;
 };
 
 class Scenario {
@@ -276,7 +295,7 @@ class Scenario {
       case 4:
       case 5:
         for (int64_t i = dice_.between(1, eager_); i > 0 && !daemon_->client.dead() && daemon_->turn_manager();) --i;
-        if (!daemon_->client.dead()) daemon_->turn_provisioners();
+        if (!daemon_->client.dead()) daemon_->turn_provisioners(nodes_);
         break;
       case 6:
         daemon_->informers.turn();
@@ -367,7 +386,7 @@ class Scenario {
       bool busy = daemon_->informers.turn();
       busy |= daemon_->client.deliver_all();
       busy |= daemon_->turn_manager();
-      busy |= daemon_->turn_provisioners();
+      busy |= daemon_->turn_provisioners(nodes_);
       if (!busy) busy |= daemon_->turn_scheduler();
       if (!busy && nodes_.settle()) busy = true, moved_++;
       if (!busy) return true;

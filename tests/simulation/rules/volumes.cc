@@ -36,22 +36,32 @@ class VolumesRule : public Rule {
   void at_rest(const World& world) override {
     for (const ObjectPtr& claim : world.all(kPersistentVolumeClaim)) claim_at_rest(world, *claim);
     for (const ObjectPtr& volume : world.all(kPersistentVolume)) volume_at_rest(world, *volume);
-    for (const auto& [path, size] : disk_.directories()) {
-      std::vector<ObjectPtr> volumes = world.all(kPersistentVolume);
-      bool named = std::any_of(volumes.begin(), volumes.end(), [&, path = path](const ObjectPtr& volume) {
-        return get_string(volume->json(), "spec.local.path") == path;
-      });
-      if (!named && !kept_.contains(path)) world.violated("volumes: nobody names " + path);
-    }
+    for (const auto& [path, size] : disk_.directories())
+      if (!is_named(world, path) && !kept_.contains(path)) world.violated("volumes: nobody names " + path);
     for (const auto& [path, size] : disk_.unpublished()) {
       std::vector<ObjectPtr> claims = world.all(kPersistentVolumeClaim);
       bool waited_for = std::any_of(claims.begin(), claims.end(),
                                     [&, path = path](const ObjectPtr& claim) { return path.ends_with("_" + claim->uid()); });
-      if (!waited_for) world.violated("volumes: nobody waits for " + path);
+      if (!waited_for && !is_named(world, path)) world.violated("volumes: nobody waits for " + path);
     }
   }
 
  private:
+  static bool is_named(const World& world, const std::string& path) {
+    std::vector<ObjectPtr> volumes = world.all(kPersistentVolume);
+    return std::any_of(volumes.begin(), volumes.end(),
+                       [&](const ObjectPtr& volume) { return get_string(volume->json(), "spec.local.path") == path; });
+  }
+
+  // Only its own machine can delete a directory.
+  static bool machine_runs(const World& world, const Object& volume) {
+    std::string affinity = to_text(get_object(volume.json(), "spec.nodeAffinity"));
+    std::vector<ObjectPtr> nodes = world.all(kNode);
+    return std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& node) {
+      return affinity.find("\"" + node->name() + "\"") != std::string::npos && condition(*node, "Ready", "status") == "True";
+    });
+  }
+
   static void after_claim(const World& world, const Change& change) {
     const Object& claim = *change.after;
     bool binds = !claim.annotation(volume::kBindCompleted).empty() &&
@@ -105,7 +115,7 @@ class VolumesRule : public Rule {
     else if (!claim_uid(volume).empty()) want = policy == "Delete" && !made ? "Failed" : "Released";
     if (phase(volume) != want)
       world.violated("volumes: " + describe(volume) + " is " + std::string(phase(volume)) + ", not " + want);
-    if (want == "Released" && made && policy == "Delete")
+    if (want == "Released" && made && policy == "Delete" && machine_runs(world, volume))
       world.violated("volumes: " + describe(volume) + " is needed by nobody, and stays");
   }
 
