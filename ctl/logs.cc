@@ -85,7 +85,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
     if (flags.args.size() > 1 && flags.container.empty() && flags.args[0].find('/') == std::string::npos &&
         !schema::catalog().by_name(flags.args[0]))
       flags.container = flags.args[1], flags.args.resize(1);
-    json::value pod = TRY(one_pod(*session, flags.args));
+    json::value pod = TRY(one_pod(*session, flags.args, true));
     pods.push_back(std::move(pod));
   }
   std::vector<Stream> streams;

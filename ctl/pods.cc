@@ -39,7 +39,7 @@ Result<std::vector<json::value>> pods_by_selector(Session& session, const std::s
   return pods;
 }
 
-Result<json::value> one_pod(Session& session, const std::vector<std::string>& args) {
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which) {
   const schema::KindInfo& pods = schema::catalog().of(kPod);
   Named named{&pods, args.front()};
   if (args.front().find('/') != std::string::npos || (args.size() > 1 && schema::catalog().by_name(args.front()))) {
@@ -54,7 +54,7 @@ Result<json::value> one_pod(Session& session, const std::vector<std::string>& ar
   std::vector<json::value> found = TRY(pods_by_selector(session, session.ns(), labels));
   if (found.empty())
     return Error(Code::not_found, "no pods found with labels " + coracle::quoted(labels) + " in namespace " + session.ns());
-  if (found.size() > 1)
+  if (tells_which && found.size() > 1)
     std::fprintf(stderr, "Found %zu pods, using pod/%s\n", found.size(),
                  std::string(get_string(found.front(), "metadata.name")).c_str());
   return std::move(found.front());

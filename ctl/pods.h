@@ -11,8 +11,9 @@ namespace coracle::ctl {
 
 // Running ones first, then by age. Errors: not_found when there is none.
 Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector);
-// "POD", "pod/POD", "deployment/NAME", "pods NAME". Errors: as the server's; not_found.
-Result<json::value> one_pod(Session& session, const std::vector<std::string>& args);
+// "POD", "pod/POD", "deployment/NAME", "pods NAME". One of several is named on standard error when `tells_which`. Errors: as the
+// server's; not_found.
+Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false);
 // By annotation kubectl.kubernetes.io/default-container, else the first.
 std::string default_container(const json::value& pod);
 // The container called `name` of the pod, or its default one, saying which when there are several and not `quiet`. Into
