@@ -183,13 +183,13 @@ Result<Spool> Spool::read(Source& stream, const Fd& dir) {
   spool.dir_ = &dir;
   TarReader tar(stream);
   int64_t bytes = 0;
-  for (;;) {
+  for (size_t count = 0;; ++count) {
     archive_entry* entry = TRY(tar.next());
     if (!entry) break;
     const char* raw = archive_entry_pathname(entry);
     if (!raw || std::string_view(raw).size() > kNameMax) return Error(Code::invalid, "an entry has no good name");
     std::string name = normal(raw);
-    if (spool.files_.size() >= kArchiveFilesMax) return Error(Code::too_large, "more than 20000 files in the archive");
+    if (count >= kArchiveFilesMax) return Error(Code::too_large, "more than 20000 files in the archive");
     const char* hard = archive_entry_hardlink(entry);
     const char* symbolic = archive_entry_symlink(entry);
     if (hard) {
@@ -198,7 +198,7 @@ Result<Spool> Spool::read(Source& stream, const Fd& dir) {
       size_t slash = name.rfind('/');
       spool.files_[name] = {"", normal(symbolic, slash == name.npos ? "" : std::string_view(name).substr(0, slash))};
     } else if (archive_entry_filetype(entry) == AE_IFREG) {
-      std::string stored = std::to_string(spool.files_.size());
+      std::string stored = std::to_string(count);  // a name may come twice: the last one counts
       Fd file = TRY(sys::open_at(dir, stored, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
       for (int64_t at = 0;;) {
         TarReader::Piece piece = TRY(tar.data());

@@ -571,6 +571,18 @@ TEST_F(StoreTest, follows_links_between_archive_files) {
   EXPECT_EQ(loop.error().code(), Code::invalid);
 }
 
+TEST_F(StoreTest, of_entries_with_one_name_the_last_counts) {
+  auto files = oci_layout(two_layers(), "localhost/twice:1");
+  std::vector<Entry> entries{{"index.json", 'f', "[1"}};
+  for (const auto& [name, content] : files) {
+    entries.push_back({name, 'f', content});
+    if (name != "index.json") entries.push_back({name, 'f', content});
+  }
+  auto got = import(make_tar(entries));
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_TRUE(store_->find("localhost/twice:1").ok());
+}
+
 TEST_F(StoreTest, resolves_users_by_files_it_does_not_trust) {
   write_text(dir_.path() + "/secret", "web:x:1:1::/:\n");
   auto user = [&](const std::vector<Entry>& entries, const char* who) {
