@@ -3,6 +3,7 @@
 #include "daemon/controller/common.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "store/object/selector.h"
@@ -85,10 +86,12 @@ Result<void> release(Client& client, const Object& owner, const Object& object, 
   return {};
 }
 
-// A set that is on its way out, or was replaced, must not adopt.
-Result<bool> may_adopt(Client& client, const Object& owner) {
+// A set that is on its way out, or was replaced, must not adopt. That is an error, as the cache will show it soon: what is there
+// may be its own already, and nothing is to be made in its place.
+Result<void> check_may_adopt(Client& client, const Object& owner) {
   ObjectPtr live = TRY(client.get(owner.kind(), owner.key()));
-  return live->uid() == owner.uid() && !live->deleting();
+  if (live->uid() == owner.uid() && !live->deleting()) return {};
+  return Error(Code::conflict, std::string(owner.kind().kind) + " " + owner.key().text() + " has just been deleted");
 }
 
 }  // namespace
@@ -108,14 +111,10 @@ Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, c
     }
   }
   if (owner.deleting()) return claimed;
-  std::optional<bool> allowed;
+  bool checked = false;
   for (const ObjectPtr& object : orphans(informer, owner.ns())) {
     if (object->deleting() || !matches(*object) || (active_only && !pod_active(*object))) continue;
-    if (!allowed) {
-      bool may = TRY(may_adopt(client, owner));
-      allowed = may;
-    }
-    if (!*allowed) break;
+    if (!std::exchange(checked, true)) TRY(check_may_adopt(client, owner));
     auto adopted = adopt(client, owner, *object, finalizer);
     if (adopted) claimed.push_back(std::move(*adopted));
     else if (adopted.error().code() != Code::not_found) return adopted.take_error().wrap("adopt " + object->name());

@@ -149,6 +149,22 @@ TEST_F(ReplicaSetTest, adopts_a_matching_orphan_and_lets_go_of_what_matches_no_m
   EXPECT_EQ(count(kPod), 3u);  // the orphan, and two of its own
 }
 
+TEST_F(ReplicaSetTest, a_set_that_is_gone_before_its_cache_knows_makes_nothing) {
+  start();
+  put_set(1);
+  settle();
+  ASSERT_EQ(count(kPod), 1u);
+  MUST(client.patch(kReplicaSet, {"default", "web"}, PatchType::merge, {{"metadata", {{"finalizers", {"example.com/holds"}}}}}));
+  settle();
+  client.lose_event();
+  MUST(client.remove(kReplicaSet, {"default", "web"}));
+  client.erase(kPod, client.all(kPod).front()->key());
+  client.put(kPod, R"({"metadata":{"name":"orphan","namespace":"default","uid":"o","labels":{"app":"web"}},"spec":{}})");
+  settle();
+  EXPECT_EQ(count(kPod), 1u) << "the orphan may be its own already";
+  EXPECT_FALSE(client.find(kPod, {"default", "orphan"})->controller());
+}
+
 TEST_F(ReplicaSetTest, a_failing_creation_is_told_and_tried_again) {
   start();
   for (int times = 0; times < 6; ++times) client.fail(2, Error(Code::forbidden, "quota exceeded"), "create pods");
