@@ -26,6 +26,7 @@ case $suite in
 esac
 packages="systemd systemd-sysv udev kmod linux-image-amd64 busybox-static iproute2 nftables procps ca-certificates
   libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
+if [ $kind = vm ]; then packages="$packages nfs-common nfs-kernel-server"; fi
 if [ $kind = oci ]; then
   packages="$packages podman crun runc buildah conmon netavark aardvark-dns uidmap passt catatonit dbus dbus-user-session libpam-systemd
     python3-minimal python3"
@@ -61,7 +62,10 @@ install -m 644 "$here/guest/agent.service" "$root/etc/systemd/system/test-agent.
 chroot "$root" systemctl enable --quiet test-agent.service systemd-networkd.service >/dev/null 2>&1
 # A small device's Debian: what a board has no use for only costs time here, where every instruction is emulated.
 chroot "$root" systemctl set-default --quiet multi-user.target >/dev/null 2>&1
-if [ $kind = vm ]; then chroot "$root" systemctl mask --quiet systemd-logind.service dbus.service dbus.socket >/dev/null 2>&1; fi
+if [ $kind = vm ]; then
+  chroot "$root" systemctl mask --quiet systemd-logind.service dbus.service dbus.socket rpcbind.service rpcbind.socket >/dev/null 2>&1
+  chroot "$root" systemctl disable --quiet nfs-server.service nfs-client.target >/dev/null 2>&1  # only for who starts it
+fi
 chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service \
   systemd-resolved.service systemd-update-utmp.service systemd-pstore.service \
   modprobe@efi_pstore.service modprobe@drm.service modprobe@fuse.service modprobe@loop.service modprobe@dm_mod.service \
@@ -117,7 +121,7 @@ chmod +x "$work/initrd/init"
 (cd "$work/initrd" && find . | cpio --quiet -o -H newc 2>/dev/null || (cd "$work/initrd" && find . | "$root/bin/busybox" cpio -o -H newc)) | gzip -1 >"$work/initrd.gz"
 
 # ---- the disk ----
-rm -rf "$root"/boot/* "$root"/lib/modules/*/kernel/{sound,drivers/{gpu,media,infiniband,net/wireless,net/ethernet,staging,scsi,iio,hwmon,usb,ata,nvme,isdn},fs/{btrfs,xfs,ocfs2,gfs2,ceph,nfs,nfsd,smb,cifs,f2fs,jfs,reiserfs,ubifs}}
+rm -rf "$root"/boot/* "$root"/lib/modules/*/kernel/{sound,drivers/{gpu,media,infiniband,net/wireless,net/ethernet,staging,scsi,iio,hwmon,usb,ata,nvme,isdn},fs/{btrfs,xfs,ocfs2,gfs2,ceph,smb,cifs,f2fs,jfs,reiserfs,ubifs}}
 chroot "$root" depmod "$kernel"
 truncate -s 3G "$work/base.ext4"
 mke2fs -q -t ext4 -L root -d "$root" "$work/base.ext4"

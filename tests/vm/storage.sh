@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Volumes of claims on a disk of their own that counts by projects: sizes that hold, a disk that is not there at boot, a power cut.
+# Volumes of claims on a disk of their own that counts by projects: sizes that hold, a disk that is not there at boot, a power cut; and
+# the shares of an NFS server.
 # TAP; skipped as a whole, with the reason, where there is no qemu.
 set -uo pipefail
 title="volumes in a virtual machine"
@@ -37,5 +38,21 @@ check "a new claim waits too" 120 'claim late 4Mi && pod three late "sleep 10000
 check "and nothing was written where the disk belongs" 60 'is "$(ls -A $volumes | wc -l)" 0' || diagnose
 check "with the disk all go on, and have what they had" 180 'disk_of_volumes && until_true 100 phase_is three Running && until_true 60 eval "[ \"\$(in_pod two \"/bin/busybox cat /data/kept\")\" = kept ]"' || diagnose
 check "and the sizes hold still" 120 'until_true 60 in_pod one "true" && got=$(fills one 64) && echo "measured: $got of 48 MiB" && [ "$got" -le 48 ]' || diagnose
+
+# ---- an NFS server, on this machine itself ----
+
+check "a server that shares a directory" 180 'nfs_server && systemctl is-active nfs-server' || diagnose
+check "two pods have it, one by a claim" 240 'share_claim && nfs_pod direct "nfs: {server: 127.0.0.1, path: /srv/share}" && nfs_pod claimed "persistentVolumeClaim: {claimName: share}" && until_true 100 phase_is direct Running && until_true 100 phase_is claimed Running' || diagnose
+check "what one writes the other reads" 60 'in_pod direct "echo shared >/data/file" && is "$(in_pod claimed "/bin/busybox cat /data/file")" shared && is "$(cat /srv/share/file)" shared' || diagnose
+check "it is mounted by the volume's options, once for each" 60 'is "$(shares | wc -l)" 2 && shares | grep -q "vers=4.1"' || diagnose
+check "the server is not heard any more: others are as before" 240 'silence_server && claim aside 4Mi && pod aside aside "sleep 1000000" && until_true 60 phase_is aside Running && in_pod two true' || diagnose
+check "a pod that has a share goes all the same" 240 'coraclectl delete pod direct --wait=false && until_true 60 eval "! coraclectl get pod direct"' || diagnose
+check "… and leaves no mount" 60 'until_true 20 eval "is \"\$(shares | wc -l)\" 1"' || diagnose
+check "the daemon starts anew meanwhile" 120 'systemctl restart coracled && until_true 60 ready && until_true 60 phase_is claimed Running' || diagnose
+check "the server is heard again: what waited goes on" 120 'hear_server && until_true 60 eval "[ \"\$(in_pod claimed \"/bin/busybox cat /data/file\")\" = shared ]"' || diagnose
+check "a server that is stopped: a pod waits for it, and says so" 240 'coraclectl delete pod claimed >/dev/null; systemctl stop nfs-server; nfs_pod late "nfs: {server: 127.0.0.1, path: /srv/share}" && until_true 100 eval "events_of late | grep -q \"FailedMount: MountVolume.SetUp failed for volume .data. : mount failed: exit status 32: mount.nfs\""; events_of late' || diagnose
+check "… and runs once it is there" 240 'systemctl start nfs-server && until_true 120 phase_is late Running && is "$(in_pod late "/bin/busybox cat /data/file")" shared' || diagnose
+check "a directory that is not shared is refused in the program's words" 240 'nfs_pod wrong "nfs: {server: 127.0.0.1, path: /srv/other}" && until_true 100 eval "events_of wrong | grep -q \"mount.nfs:.*\(No such file\|access denied\)\""; events_of wrong' || diagnose
+check "the pods go, and no share stays" 240 'coraclectl delete pod late wrong --wait=false >/dev/null; until_true 60 eval "[ \"\$(shares | wc -l)\" = 0 ] && ! coraclectl get pod late" && is "$(cat /srv/share/file)" shared' || diagnose
 echo "1..$n"
 [ "$failures" -eq 0 ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Words for tests/vm/storage.sh: a disk of its own for volumes, which counts by projects.
+# Words for tests/vm/storage.sh: a disk of its own for volumes, which counts by projects, and an NFS server.
 volumes=/srv/volumes
 disk_of_volumes() { mkdir -p $volumes && modprobe loop && { [ -e /root/volumes.img ] || { truncate -s "${1}M" /root/volumes.img && mke2fs -q -F -t ext4 -O quota,project -E quotatype=prjquota /root/volumes.img; }; } && mount -o loop,prjquota /root/volumes.img $volumes; }
 claim() { echo "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: $1}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: $2}}}}" | coraclectl apply -f - ; }
@@ -26,3 +26,23 @@ block_claim() {  # a claim that is a block device, and the pod "raw" that has it
   command: [/bin/busybox, sh, -c, "sleep 1000000"], volumeDevices: [{name: data, devicePath: /dev/disk}]}], volumes: [{name: data, persistentVolumeClaim: {claimName: block}}]}}
 Y
 }
+nfs_server() {  # of version 4 only, which needs no rpcbind
+  mkdir -p /srv/share /etc/nfs.conf.d && chmod 777 /srv/share && printf '[nfsd]\nvers3=n\n' >/etc/nfs.conf.d/four.conf &&
+    echo '/srv/share *(rw,no_root_squash,no_subtree_check)' >/etc/exports && systemctl start nfs-server || { journalctl -u nfs-server -u nfs-mountd -n 20 --no-pager; false; }
+}
+share_claim() {
+  coraclectl apply -f - <<Y
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: share}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], storageClassName: "", mountOptions: [nfsvers=4.1], nfs: {server: 127.0.0.1, path: /srv/share}}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: share}, spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: share, resources: {requests: {storage: 1Gi}}}}
+Y
+}
+nfs_pod() {  # nfs_pod NAME VOLUME
+  coraclectl apply -f - <<Y
+{apiVersion: v1, kind: Pod, metadata: {name: $1}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: localhost/busybox:latest,
+  imagePullPolicy: Never, command: [/bin/busybox, sleep, "1000000"], volumeMounts: [{name: data, mountPath: /data}]}], volumes: [{name: data, $2}]}}
+Y
+}
+shares() { grep " nfs4 " /proc/mounts | grep /var/lib/coracle/pods/; }
+silence_server() { nft -f - <<<'table inet silence { chain input { type filter hook input priority -300; tcp dport 2049 drop; }; }'; }
+hear_server() { nft delete table inet silence; }
