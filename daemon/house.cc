@@ -423,7 +423,7 @@ Result<void> remove_pods(const Config& config) {
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
     for (const auto& sandbox : all) TRY(runtime->remove_sandbox(sandbox.id).wrap("remove sandbox " + sandbox.id));
   }
-  TRY(sys::detach_below(config.state_dir + "/pods"));  // volumes in memory
+  TRY(sys::detach_below(config.state_dir + "/pods", unmount));  // volumes in memory, NFS shares
   TRY(unmount(config.run_dir + "/volumes"));
   return network::Network::cleanup(network_config(config));
 }

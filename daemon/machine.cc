@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/nfs.h"
 #include "runtime/base/text.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/sys/apparmor.h"
@@ -111,11 +112,14 @@ Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Byt
 }
 
 Result<void> unmount(const std::string& directory) {
-  for (;;) {
-    auto done = sys::detach_mount(directory);
-    if (done) continue;
-    const bool is_none = done.error().err() == EINVAL || done.error().err() == ENOENT;
-    return is_none ? Result<void>() : done.take_error();
+  for (size_t before = SIZE_MAX;;) {
+    auto there = sys::mounts_on(directory);
+    if (!there && there.error().code() == Code::not_found) return {};
+    if (!there) return there.take_error();
+    if (there->empty()) return {};
+    if (there->size() >= before) return Error(Code::unavailable, "unmount " + directory + ": it is mounted still");
+    before = there->size();
+    TRY(there->back().starts_with("nfs") ? unmount_nfs(directory) : sys::detach_mount(directory));
   }
 }
 

@@ -12,7 +12,7 @@
 namespace coracle {
 namespace {
 
-constexpr std::chrono::seconds kMountMax{30}, kAnswerMax{10};
+constexpr std::chrono::seconds kMountMax{30}, kAnswerMax{10}, kUnmountMax{2};
 constexpr const char* kPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";  // mount.nfs starts rpc.statd by a script
 
 std::string text_of(const node::NfsShare& share) {
@@ -31,8 +31,8 @@ std::string options_of(const node::NfsShare& share) {
 }  // namespace
 
 Result<void> mount_nfs(const node::NfsShare& share, const std::string& directory, std::stop_token stop) {
-  size_t there = TRY(sys::mounts_on(directory));
-  if (there > 0) return {};
+  std::vector<std::string> there = TRY(sys::mounts_on(directory));
+  if (!there.empty()) return {};
   if (share.server.starts_with('-')) return Error(Code::invalid, quoted(share.server) + " is no server's name");
   const std::string program = sys::find_program("mount.nfs"), guard = sys::find_program("setpriv");
   if (program.empty())
@@ -55,6 +55,21 @@ Result<void> mount_nfs(const node::NfsShare& share, const std::string& directory
   if (heard->exit_code == 0) return {};
   return Error(Code::unavailable,
                "mount failed: exit status " + std::to_string(heard->exit_code) + ": " + std::string(trim(heard->text)));
+}
+
+// The options keep it from looking at what is mounted there.
+Result<void> unmount_nfs(const std::string& directory) {
+  const std::string program = sys::find_program("umount");
+  if (program.empty()) return sys::detach_mount(directory);
+  auto heard = sys::run_and_hear({.path = program,
+                                  .argv = {"umount", "--internal-only", "--lazy", "--no-canonicalize", directory},
+                                  .env = {"LC_ALL=C"},
+                                  .input = "",
+                                  .timeout = kUnmountMax});
+  if (!heard && heard.error().code() == Code::timeout) return {};  // it is not mounted there any more
+  if (!heard) return heard.take_error();
+  if (heard->exit_code == 0) return {};
+  return Error(Code::unavailable, "unmount " + directory + ": " + std::string(trim(heard->text)));
 }
 
 Result<void> server_answers(const std::string& directory, std::stop_token stop) {

@@ -13,6 +13,9 @@ namespace coracle {
 
 // As node::MountHooks::nfs.
 Result<void> mount_nfs(const node::NfsShare& share, const std::string& directory, std::stop_token stop);
+// What is mounted last on the directory goes, lazily, without waiting for more than some seconds until its server knows: the
+// kernel waits for minutes for one that does not answer.
+Result<void> unmount_nfs(const std::string& directory);
 // As node::MountHooks::server_answers.
 Result<void> server_answers(const std::string& directory, std::stop_token stop);
 

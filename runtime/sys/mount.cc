@@ -117,35 +117,46 @@ std::string without_octal(std::string_view text) {
   return plain;
 }
 
-// The place of each mount of this namespace, in the order in which they were made.
-Result<std::vector<std::string>> mounted_places() {
+struct Mounted {
+  std::string place, type;
+};
+
+// The mounts of this namespace, in the order in which they were made. See proc_pid_mountinfo(5).
+Result<std::vector<Mounted>> mounted() {
   std::string table = TRY(read_file("/proc/self/mountinfo"));
-  std::vector<std::string> places;
-  for (std::string_view line : split(table, '\n'))
-    if (auto fields = split(line, ' '); fields.size() >= 5) places.push_back(without_octal(fields[4]));
-  return places;
+  std::vector<Mounted> all;
+  for (std::string_view line : split(table, '\n')) {
+    auto fields = split(line, ' ');
+    auto dash = std::ranges::find(fields, "-");  // after fields that are optional
+    if (fields.size() < 5 || fields.end() - dash < 2) continue;
+    all.push_back({without_octal(fields[4]), std::string(dash[1])});
+  }
+  return all;
 }
 
 }  // namespace
 
-Result<size_t> mounts_on(const std::string& directory) {
+Result<std::vector<std::string>> mounts_on(const std::string& directory) {
   const size_t slash = directory.rfind('/');
   std::string place;
   if (slash > 0) place = TRY(absolute_path(directory.substr(0, slash)));
   place += directory.substr(slash);
-  std::vector<std::string> places = TRY(mounted_places());
-  return size_t(std::ranges::count(places, place));
+  std::vector<Mounted> all = TRY(mounted());
+  std::vector<std::string> types;
+  for (Mounted& one : all)
+    if (one.place == place) types.push_back(std::move(one.type));
+  return types;
 }
 
-Result<void> detach_below(const std::string& directory) {
+Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {
   auto real = absolute_path(directory);  // as the kernel names it
   if (!real && real.error().code() == Code::not_found) return {};
   std::string prefix = TRY(std::move(real));
   prefix += "/";
-  std::vector<std::string> below = TRY(mounted_places());
-  std::erase_if(below, [&](const std::string& place) { return !place.starts_with(prefix); });
-  for (auto place = below.rbegin(); place != below.rend(); ++place) {
-    auto done = detach_mount(*place);
+  std::vector<Mounted> below = TRY(mounted());
+  std::erase_if(below, [&](const Mounted& one) { return !one.place.starts_with(prefix); });
+  for (auto one = below.rbegin(); one != below.rend(); ++one) {
+    auto done = detach(one->place);
     bool is_gone = !done && (done.error().err() == EINVAL || done.error().err() == ENOENT);
     if (!done && !is_gone) return done.take_error();
   }

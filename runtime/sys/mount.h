@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +39,12 @@ Result<void> attach_mount(const Fd& mount, const Fd& place);
 // before nothing is left in it.
 Result<void> enter_root(const Fd& mount);
 Result<void> detach_mount(const std::string& path);  // lazily
-// How many are mounted on the directory, one over the other. Asks none of them, so that a server of one that does not answer
-// holds up nobody. Errors: not_found, no such parent directory.
-Result<size_t> mounts_on(const std::string& directory);
-// Everything that is mounted below the directory, the innermost first, lazily. Not what is mounted on the directory itself.
-Result<void> detach_below(const std::string& directory);
+// The types ("tmpfs") of the file systems mounted on the directory, the last one over the others. Asks none of them, so that a
+// server of one that does not answer holds up nobody. Errors: not_found, no such parent directory.
+Result<std::vector<std::string>> mounts_on(const std::string& directory);
+// Everything that is mounted below the directory, the innermost first, by `detach`, lazily if it is not given. Not what is
+// mounted on the directory itself.
+Result<void> detach_below(const std::string& directory,
+                          const std::function<Result<void>(const std::string& path)>& detach = detach_mount);
 
 }  // namespace coracle::sys
