@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/base/json.h"
 #include "runtime/base/text.h"
 #include "store/object/patch.h"
 
@@ -88,7 +89,7 @@ Result<Data> read_data(const DataFlags& flags) {
   }
   for (const auto& file : flags.env_files) {
     std::string text = TRY(read_small_file(file));
-    for (std::string_view line : split(text, '\n')) {
+    for (std::string_view line : split(without_byte_order_mark(text), '\n')) {
       line = trim(line);
       if (line.empty() || line.front() == '#') continue;
       size_t equals = line.find('=');

@@ -40,16 +40,19 @@ Result<Head> parse_head(std::string_view text) {
   Head head;
   bool first = true;
   for (std::string_view line : split(text, '\n')) {
+    const bool goes_on = line.starts_with(' ') || line.starts_with('\t');  // with the value of the line before
     line = trim(line);
     if (std::exchange(first, false)) {
       size_t space = line.find(' ');
-      auto status = space == line.npos ? std::nullopt : parse_number<int>(line.substr(space + 1, 3));
+      auto status = space == line.npos ? std::nullopt : parse_number<int>(trim(line.substr(space)).substr(0, 3));
       if (!line.starts_with("HTTP/1.") || !status || *status < 100) return Error(Code::invalid, "malformed HTTP response");
       head.reply.status = *status;
       continue;
     }
     size_t colon = line.find(':');
-    if (colon == line.npos) continue;
+    if (colon == line.npos && !goes_on && !line.empty())
+      return Error(Code::invalid, "malformed MIME header line: " + std::string(line));
+    if (colon == line.npos || goes_on) continue;
     std::string name = to_lower(line.substr(0, colon));
     std::string_view value = trim(line.substr(colon + 1));
     if (name == "location") head.reply.location = value;

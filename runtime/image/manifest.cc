@@ -51,12 +51,27 @@ Result<std::string> text_of(const json::value& from, std::string_view key) {
   return std::string(found->get_string());
 }
 
+// Names that tools outside Go write. Source: containerd's platforms.Normalize.
+Platform normal(Platform platform) {
+  static const std::pair<std::string_view, Platform> others[] = {
+      {"x86_64", {"amd64", "", ""}},  {"x86-64", {"amd64", "", ""}}, {"i386", {"386", "", ""}},
+      {"aarch64", {"arm64", "", ""}}, {"armhf", {"arm", "", "v7"}},  {"armel", {"arm", "", "v6"}},
+  };
+  for (const auto& [name, meant] : others) {
+    if (platform.architecture != name) continue;
+    platform.architecture = meant.architecture;
+    if (!meant.variant.empty()) platform.variant = meant.variant;
+  }
+  if (platform.architecture == "arm" && platform.variant.size() == 1) platform.variant = "v" + platform.variant;  // "7"
+  return platform;
+}
+
 Result<Platform> parse_platform(const json::value& from) {
   Platform platform;
   platform.architecture = TRY(text_of(from, "architecture"));
   platform.os = TRY(text_of(from, "os"));
   platform.variant = TRY(text_of(from, "variant"));
-  return platform;
+  return normal(std::move(platform));
 }
 
 Result<Descriptor> parse_descriptor(const json::value& from, int64_t size_max) {

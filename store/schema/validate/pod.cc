@@ -3,6 +3,7 @@
 // change once it is there. Containers and volumes have files of their own. Source: core/v1 API reference, Pod.
 #include "store/schema/validate/pod.h"
 
+#include <cctype>
 #include <set>
 
 #include "runtime/base/text.h"
@@ -37,10 +38,16 @@ void check_unique_names(view::PodSpec spec, const std::string& path, Findings& o
   }
 }
 
+// C:\data is data. Manifests for Windows need not say that they are.
+std::string_view without_drive(std::string_view path) {
+  const bool has_drive = path.size() > 2 && std::isalpha(static_cast<unsigned char>(path[0])) && path[1] == ':' &&
+                         (path[2] == '\\' || path[2] == '/');
+  return has_drive ? path.substr(3) : path;
+}
+
 void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string_view> volumes;
   for (view::Volume volume : spec.volumes()) volumes.insert(volume.name());
-  const bool windows = get_string(spec.raw(), "os.name") == "windows";  // has paths like C:\data
   each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
     std::set<std::string_view> places;
     for (size_t i = 0; i < container.volume_mounts().size(); ++i) {
@@ -50,7 +57,7 @@ void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
       if (!mount.mount_path().empty() && !places.insert(mount.mount_path()).second) {
         out.invalid(sub(here, "mountPath"), mount.mount_path(), "must be unique");
       }
-      if (!windows && mount.mount_path().find(':') != std::string_view::npos) {
+      if (without_drive(mount.mount_path()).find(':') != std::string_view::npos) {
         out.invalid(sub(here, "mountPath"), mount.mount_path(), "must not contain ':'");
       }
     }

@@ -130,6 +130,22 @@ TEST(Platform, tells_what_runs_where) {
     EXPECT_EQ(runs_on(row.image, row.machine), row.runs) << row.image.text() << " on " << row.machine.text();
 }
 
+TEST(Platform, has_other_names_too) {
+  struct Row {
+    const char* written;
+    Platform means;
+  };
+  for (const Row& row :
+       {Row{R"("architecture":"x86_64")", {"amd64", "linux", ""}}, Row{R"("architecture":"aarch64")", {"arm64", "linux", ""}},
+        Row{R"("architecture":"armhf")", {"arm", "linux", "v7"}},
+        Row{R"("architecture":"arm","variant":"6")", {"arm", "linux", "v6"}},
+        Row{R"("architecture":"i386")", {"386", "linux", ""}}}) {
+    auto got = parse_configuration(std::string(R"({"os":"linux",)") + row.written + R"(,"rootfs":{"type":"layers"}})");
+    ASSERT_TRUE(got.ok()) << row.written;
+    EXPECT_EQ(got->platform.text(), row.means.text()) << row.written;
+  }
+}
+
 TEST(Configuration, is_read) {
   auto got = parse_configuration(R"({"created":"2024-01-02T03:04:05.123Z","os":"linux","architecture":"amd64",
     "config":{"Entrypoint":["/e"],"Cmd":["c","d"],"Env":["A=b"],"WorkingDir":"/w","User":"u:g","StopSignal":"SIGINT",
