@@ -6,6 +6,7 @@
 
 #include "daemon/access/secret_text.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::access {
 namespace {

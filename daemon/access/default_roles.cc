@@ -10,6 +10,7 @@
 #include "daemon/access/default_policy.h"
 #include "daemon/access/node_authorizer.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::access {
 namespace {

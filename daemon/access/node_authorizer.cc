@@ -6,6 +6,7 @@
 
 #include "daemon/access/default_roles.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/selector.h"
 
 namespace coracle::access {

@@ -11,6 +11,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::access {

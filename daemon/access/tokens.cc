@@ -12,6 +12,7 @@
 #include "daemon/access/string_lists.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::access {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "daemon/admission/plugin.h"
+#include "store/object/object.h"
 
 namespace coracle::admission {
 namespace {

@@ -2,6 +2,7 @@
 // NamespaceLifecycle: nothing is created in a namespace that is not there or is going, and three namespaces never go.
 // Source: apiserver admission/plugin/namespace/lifecycle.
 #include "daemon/admission/plugin.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::admission {

@@ -9,6 +9,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod_security_policy.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::admission {

@@ -4,6 +4,7 @@
 #include "store/schema/priority.h"
 
 #include "daemon/admission/plugin.h"
+#include "store/object/object.h"
 
 namespace coracle::admission {
 namespace {

@@ -14,7 +14,7 @@
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"
 #include "store/object/kind.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::admission {
 

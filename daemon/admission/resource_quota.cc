@@ -7,6 +7,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/quota/usage.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::admission {
 namespace {

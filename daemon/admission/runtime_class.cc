@@ -7,6 +7,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/quota/amounts.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::admission {
 namespace {

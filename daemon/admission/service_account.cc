@@ -9,6 +9,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::admission {
 namespace {

@@ -6,6 +6,7 @@
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "daemon/order/order.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::admission {

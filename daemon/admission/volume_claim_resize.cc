@@ -3,6 +3,7 @@
 // Source: Kubernetes plugin/pkg/admission/storage/persistentvolume/resize.
 #include "daemon/admission/plugin.h"
 #include "daemon/quota/usage.h"
+#include "store/object/object.h"
 #include "store/object/quantity.h"
 
 namespace coracle::admission {

@@ -8,6 +8,7 @@
 
 #include "daemon/api/recode.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
 #include "store/schema/protobuf.h"

@@ -5,6 +5,7 @@
 #include "daemon/api/handlers.h"
 #include "daemon/api/pods.h"
 #include "daemon/api/upgrade.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::api {

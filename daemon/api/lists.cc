@@ -11,6 +11,7 @@
 
 #include "daemon/api/call.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/schema/protobuf.h"
 
 namespace coracle::api {

@@ -9,6 +9,7 @@
 #include "daemon/api/pods.h"
 #include "daemon/api/websocket.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::api {

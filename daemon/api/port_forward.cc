@@ -11,6 +11,7 @@
 #include "daemon/api/port_forward_pairs.h"
 #include "daemon/api/upgrade.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::api {

@@ -13,6 +13,7 @@
 #include "daemon/api/websocket.h"
 #include "runtime/base/random.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/schema/convert.h"
 #include "store/schema/protobuf.h"

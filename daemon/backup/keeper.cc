@@ -9,6 +9,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/engine/copy.h"
+#include "store/object/object.h"
 #include "store/schema/catalog.h"
 #include "store/schema/decode.h"
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "runtime/base/guarded.h"
+#include "store/object/object.h"
 
 namespace coracle::controller {
 namespace {

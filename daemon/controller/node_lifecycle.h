@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "runtime/base/clock.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::controller {
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "daemon/controller/node_lifecycle.h"
+#include "store/object/object.h"
 
 namespace coracle::controller {
 namespace {

@@ -3,6 +3,7 @@
 // served.
 #include "daemon/controller/controller.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::controller {
 namespace {

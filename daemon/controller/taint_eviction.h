@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::controller {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemon/volume/match.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::controller {
 

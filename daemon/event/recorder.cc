@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/base/log.h"
+#include "store/object/object.h"
 
 namespace coracle {
 namespace {

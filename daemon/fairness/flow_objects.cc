@@ -7,6 +7,7 @@
 #include "daemon/registry/bootstrap.h"
 #include "runtime/base/log.h"
 #include "store/engine/engine.h"
+#include "store/object/object.h"
 #include "store/schema/catalog.h"
 #include "store/schema/defaults/flow.h"
 

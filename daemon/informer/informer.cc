@@ -13,6 +13,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "store/object/object.h"
 
 namespace coracle {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/network/address.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 #include "store/schema/views.h"
 
 namespace coracle::network {

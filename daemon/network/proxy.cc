@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "daemon/network/endpoints.h"
+#include "store/object/object.h"
 
 namespace coracle::network {
 namespace {

@@ -28,7 +28,7 @@
 
 #include "daemon/network/address.h"
 #include "daemon/network/ruleset.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::network {
 

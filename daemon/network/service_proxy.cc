@@ -16,6 +16,7 @@
 #include "runtime/sys/inet.h"
 #include "runtime/sys/netfilter.h"
 #include "runtime/sys/netlink.h"
+#include "store/object/object.h"
 
 namespace coracle::network {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "daemon/network/endpoints.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::network {
 namespace {

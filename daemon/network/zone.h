@@ -19,7 +19,8 @@
 #include <vector>
 
 #include "daemon/network/address.h"
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::network {
 

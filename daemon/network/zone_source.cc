@@ -3,6 +3,7 @@
 #include "daemon/network/zone_source.h"
 
 #include "daemon/network/endpoints.h"
+#include "store/object/object.h"
 
 namespace coracle::network {
 namespace {

@@ -6,6 +6,7 @@
 #include "daemon/placement/placement.h"
 #include "runtime/base/text.h"
 #include "runtime/runtime.h"
+#include "store/object/object.h"
 #include "store/schema/views.h"
 
 namespace coracle::node {

@@ -11,7 +11,7 @@
 
 #include "daemon/node/config.h"
 #include "daemon/node/resources.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::node {
 

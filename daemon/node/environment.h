@@ -13,7 +13,7 @@
 
 #include "daemon/node/pod.h"
 #include "daemon/volume/backing.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::node {
 

@@ -3,6 +3,7 @@
 #include "daemon/node/images.h"
 
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::node {
 

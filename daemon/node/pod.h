@@ -12,7 +12,7 @@
 
 #include "daemon/node/config.h"
 #include "daemon/node/plan.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::node {
 

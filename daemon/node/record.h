@@ -17,7 +17,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/runtime.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::node {
 

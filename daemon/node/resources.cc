@@ -7,6 +7,7 @@
 #include <map>
 
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/schema/default.h"
 
 namespace coracle::node {

@@ -10,6 +10,7 @@
 #include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/project_quota.h"
+#include "store/object/object.h"
 
 namespace coracle::node {
 namespace {

@@ -18,6 +18,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/tree_group.h"
 #include "runtime/sys/tree_removal.h"
+#include "store/object/object.h"
 #include "store/object/quantity.h"
 
 namespace coracle::node {

@@ -3,6 +3,7 @@
 #include "daemon/order/gate.h"
 
 #include "daemon/quota/disruption.h"
+#include "store/object/object.h"
 #include "store/schema/views.h"
 
 namespace coracle::order {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/object/share.h"
 #include "store/schema/views.h"

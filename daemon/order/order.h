@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "runtime/base/result.h"
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::order {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::placement {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 #include "store/schema/views.h"
 
 namespace coracle::placement {

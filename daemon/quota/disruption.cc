@@ -2,6 +2,7 @@
 // See disruption.h.
 #include "daemon/quota/disruption.h"
 
+#include "store/object/object.h"
 #include "store/object/selector.h"
 
 namespace coracle::quota {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/base/clock.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::quota {
 

@@ -4,6 +4,7 @@
 
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/parts.h"
+#include "store/object/object.h"
 #include "store/schema/catalog.h"
 #include "store/schema/defaults/flow.h"
 #include "store/schema/priority.h"

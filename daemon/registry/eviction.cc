@@ -6,6 +6,7 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/registry/registry.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::registry {

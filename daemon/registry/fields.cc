@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/object/status.h"
 #include "store/schema/catalog.h"

@@ -9,7 +9,8 @@
 #include <string_view>
 
 #include "runtime/base/result.h"
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::registry {
 

@@ -10,7 +10,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/object/kind.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::registry {
 

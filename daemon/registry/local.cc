@@ -3,6 +3,7 @@
 #include "daemon/registry/local.h"
 
 #include "daemon/registry/watch.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 #include "store/schema/convert.h"
 

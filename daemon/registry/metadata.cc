@@ -7,6 +7,7 @@
 
 #include "daemon/registry/identity.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/patch.h"
 #include "store/object/status.h"
 

@@ -6,7 +6,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::registry {

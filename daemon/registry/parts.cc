@@ -2,6 +2,7 @@
 // See parts.h.
 #include "daemon/registry/parts.h"
 
+#include "store/object/object.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::registry {

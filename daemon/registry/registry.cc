@@ -13,6 +13,7 @@
 #include "daemon/registry/scale.h"
 #include "daemon/registry/update_rules.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/patch.h"
 #include "store/object/status.h"
 #include "store/schema/apply.h"

@@ -2,6 +2,7 @@
 // See scale.h.
 #include "daemon/registry/scale.h"
 
+#include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/object/status.h"
 

@@ -3,6 +3,7 @@
 #include "daemon/registry/watch.h"
 
 #include "daemon/registry/metadata.h"
+#include "store/object/object.h"
 
 namespace coracle::registry {
 namespace {

@@ -16,6 +16,7 @@
 
 #include "daemon/scheduler/cluster.h"
 #include "daemon/scheduler/lister.h"
+#include "store/object/object.h"
 
 namespace coracle::scheduler {
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::scheduler {
 

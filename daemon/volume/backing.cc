@@ -4,6 +4,7 @@
 
 #include "daemon/volume/match.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/schema/views.h"
 
 namespace coracle::volume {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "daemon/quota/usage.h"
+#include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/schema/views.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 #include "store/object/quantity.h"
 
 namespace coracle::volume {

@@ -21,7 +21,8 @@
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "runtime/base/units.h"
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle {
 

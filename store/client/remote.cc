@@ -8,6 +8,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle {

@@ -8,6 +8,7 @@
 #include "runtime/base/text.h"
 #include "store/engine/disk.h"
 #include "store/engine/layout.h"
+#include "store/object/object.h"
 
 namespace coracle::engine {
 namespace {

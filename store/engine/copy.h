@@ -12,7 +12,7 @@
 
 #include "runtime/base/units.h"
 #include "store/engine/kinds.h"
-#include "store/object/object.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::engine {
 

@@ -15,6 +15,7 @@
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "store/engine/layout.h"
+#include "store/object/object.h"
 
 namespace coracle::engine {
 namespace {

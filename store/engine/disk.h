@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "runtime/base/fd.h"
+#include "runtime/base/units.h"
 #include "store/engine/kinds.h"
 #include "store/engine/sqlite.h"
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::engine {
 

@@ -38,7 +38,8 @@
 
 #include "store/engine/event.h"
 #include "store/engine/kinds.h"
-#include "store/object/object.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::engine {
 

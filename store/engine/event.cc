@@ -2,6 +2,8 @@
 // See event.h.
 #include "store/engine/event.h"
 
+#include "store/object/object.h"
+
 namespace coracle::engine {
 
 RestingEvent at_rest(const Event& event) {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-#include "store/object/object.h"
+#include "runtime/base/units.h"
+#include "store/object/kind.h"
+#include "store/object/object_ptr.h"
 
 namespace coracle::engine {
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "store/object/object.h"
+
 namespace coracle::engine {
 namespace {
 

@@ -10,6 +10,7 @@
 
 #include "runtime/sys/slab_pool.h"
 #include "store/engine/window.h"
+#include "store/object/object.h"
 
 namespace coracle::engine {
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "store/object/object.h"
+
 namespace coracle::engine {
 namespace {
 

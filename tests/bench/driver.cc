@@ -49,6 +49,7 @@
 #include "runtime/sys/project_quota.h"
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
+#include "store/object/object.h"
 #include "tests/bench/light_clients.h"
 #include "tests/bench/light_watchers.h"
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "daemon/network/dns_decision.h"
+#include "store/object/object.h"
 
 using namespace coracle;
 using namespace coracle::network;

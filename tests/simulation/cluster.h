@@ -12,6 +12,7 @@
 
 #include "daemon/registry/local.h"
 #include "store/engine/engine.h"
+#include "store/object/object.h"
 
 namespace coracle::simulation {
 

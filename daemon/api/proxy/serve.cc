@@ -12,6 +12,7 @@
 #include "daemon/api/proxy/relay.h"
 #include "daemon/api/proxy/system_logs.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::api {

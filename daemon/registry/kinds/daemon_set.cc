@@ -6,6 +6,7 @@
 
 #include "daemon/registry/kinds/kinds.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 
 namespace coracle::registry {
 namespace {

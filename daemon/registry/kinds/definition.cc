@@ -6,6 +6,7 @@
 
 #include "daemon/registry/kinds/extension.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::registry {

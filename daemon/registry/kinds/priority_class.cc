@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PriorityClasses: the system's own cannot be deleted. Source: Kubernetes "Pod Priority and Preemption".
 #include "daemon/registry/kinds/kinds.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::registry {

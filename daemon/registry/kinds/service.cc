@@ -10,6 +10,7 @@
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/kinds/kinds.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "store/object/status.h"
 
 namespace coracle::registry {

@@ -12,6 +12,7 @@
 
 #include "daemon/registry/bootstrap.h"
 #include "store/engine/copy.h"
+#include "store/object/object.h"
 
 namespace coracle::backup {
 namespace {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "daemon/event/recorder.h"
+#include "store/object/object.h"
 #include "tests/store/client/fake_client.h"
 
 namespace coracle {

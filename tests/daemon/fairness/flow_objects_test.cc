@@ -11,6 +11,7 @@
 #include "daemon/registry/bootstrap.h"
 #include "runtime/base/guarded.h"
 #include "store/engine/engine.h"
+#include "store/object/object.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::fairness {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/base/guarded.h"
+#include "store/object/object.h"
 
 namespace coracle {
 namespace {

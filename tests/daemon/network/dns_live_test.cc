@@ -6,6 +6,7 @@
 
 #include "daemon/network/dns_message.h"
 #include "daemon/network/dns_service.h"
+#include "store/object/object.h"
 #include "tests/daemon/network/world.h"
 
 // clang-format off

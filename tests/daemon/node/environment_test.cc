@@ -6,6 +6,7 @@
 
 #include "daemon/node/network_files.h"
 #include "runtime/base/text.h"
+#include "store/object/object.h"
 #include "tests/daemon/parsed.h"
 
 namespace coracle::node {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/object/object.h"
 #include "tests/runtime/fake_runtime.h"
 #include "tests/store/client/fake_client.h"
 

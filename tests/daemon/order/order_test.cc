@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "store/object/object.h"
+
 namespace coracle::order {
 namespace {
 

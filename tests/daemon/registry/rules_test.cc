@@ -10,6 +10,7 @@
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/watch.h"
+#include "store/object/object.h"
 
 namespace coracle::registry {
 namespace {

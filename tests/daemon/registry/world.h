@@ -12,6 +12,7 @@
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry/local.h"
 #include "daemon/registry/registry.h"
+#include "store/object/object.h"
 
 namespace coracle::registry {
 

@@ -10,6 +10,7 @@
 
 #include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
+#include "store/object/object.h"
 #include "tests/store/client/fake_client.h"
 
 namespace coracle::volume {

@@ -9,6 +9,7 @@
 
 #include "runtime/base/guarded.h"
 #include "store/client/client.h"
+#include "store/object/object.h"
 
 namespace coracle {
 

@@ -16,6 +16,7 @@
 
 #include "runtime/base/log.h"
 #include "store/engine/engine.h"
+#include "store/object/object.h"
 
 using namespace coracle;
 using namespace coracle::engine;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/engine/engine.h"
+#include "store/object/object.h"
 
 namespace coracle::engine {
 

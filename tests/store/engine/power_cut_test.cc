@@ -10,6 +10,7 @@
 
 #include "runtime/base/log.h"
 #include "store/engine/engine.h"
+#include "store/object/object.h"
 #include "tests/store/engine/power_cut_vfs.h"
 
 namespace coracle::engine {
