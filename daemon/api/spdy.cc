@@ -175,7 +175,7 @@ class Deflater {
     stream_.next_in = bytes_of(plain.data()), stream_.avail_in = uInt(plain.size());
     stream_.next_out = bytes_of(out.data()), stream_.avail_out = uInt(out.size());
     bool done = ready_ && deflate(&stream_, Z_SYNC_FLUSH) == Z_OK;
-    out.resize(done ? out.size() - stream_.avail_out : 0);
+    out.erase(done ? out.size() - stream_.avail_out : 0);
     return out;
   }
 
@@ -200,7 +200,7 @@ class Inflater {
       stream_.next_out = bytes_of(out.data()) + before, stream_.avail_out = uInt(out.size() - before);
       int done = inflate(&stream_, Z_SYNC_FLUSH);
       bool full = stream_.avail_out == 0;
-      out.resize(out.size() - stream_.avail_out);
+      out.erase(out.size() - stream_.avail_out);
       if (done == Z_NEED_DICT) {
         int known = inflateSetDictionary(&stream_, dictionary_bytes(), uInt(dictionary().size()));
         if (known != Z_OK) return broken("another dictionary");

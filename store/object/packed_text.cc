@@ -51,7 +51,7 @@ std::string pack_text(std::string_view text, std::string_view beside) {
   stream.next_in = bytes(text), stream.avail_in = uInt(text.size());
   stream.next_out = bytes(packed), stream.avail_out = uInt(packed.size());
   if (deflate(&stream, Z_FINISH) != Z_STREAM_END) return {};  // it would be longer
-  packed.resize(packed.size() - stream.avail_out);
+  packed.erase(packed.size() - stream.avail_out);
   return packed.size() < text.size() ? packed : std::string();
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nearly every file includes of the standard library, and Boost.JSON: compiled once, and read as memory by every compiler
+// (GCC's manual, "Using Precompiled Headers"). A file includes what it needs all the same: -Db_pch=false builds without this one.
+#ifndef CORACLE_PRECOMPILED_HEADERS_H  // #pragma once is a warning where a header is what is compiled
+#define CORACLE_PRECOMPILED_HEADERS_H
+
+#include <boost/json.hpp>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#endif
