@@ -51,9 +51,11 @@ std::vector<Child> sorted_children(const Place& place, const json::value& value)
   return children;
 }
 
+enum class Nulls { no, yes };  // whether an object's fields that are null count
+
 // Calls each(prefix, element without it, place, value) for what children_of() collects.
 template <typename F>
-void for_each_child(const Place& place, const json::value& value, F&& each) {
+void for_each_child(const Place& place, const json::value& value, F&& each, Nulls nulls = Nulls::no) {
   const json::object* object = value.if_object();
   const json::array* items = value.if_array();
   if (place.kind == Place::Kind::object && object) {
@@ -61,7 +63,8 @@ void for_each_child(const Place& place, const json::value& value, F&& each) {
     for (const auto& pair : *object) {
       const Field* field = place.type->field_after(last, pair.key());
       if (field) last = field;
-      if (field && !pair.value().is_null()) each("f:", pair.key(), Place::of_field(*field), pair.value());
+      if (field && (nulls == Nulls::yes || !pair.value().is_null()))
+        each("f:", pair.key(), Place::of_field(*field), pair.value());
     }
   } else if (place.kind == Place::Kind::map && object) {
     for (const auto& pair : *object) each("f:", pair.key(), Place::of_item(*place.field), pair.value());
@@ -112,13 +115,14 @@ class Members {
     json::object set(value.storage());
     if (place.kind == Place::Kind::leaf) return set;
     std::pmr::vector<Note> notes(&notes_);
-    for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& at) {
+    auto note = [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& at) {
       if (dots_ == Dots::yes && is_implied(child, at)) return;
       if (notes.empty()) notes.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
       std::pmr::string& element = notes.emplace_back(std::pmr::string(&notes_), child, &at).element;
       element.reserve(prefix.size() + name.size());
       element.append(prefix).append(name);
-    });
+    };
+    for_each_child(place, value, note, dots_ == Dots::no ? Nulls::yes : Nulls::no);
     if (notes.empty()) return set;
     sort_by_element(notes);
     bool container = place.kind == Place::Kind::map || is_list(place);

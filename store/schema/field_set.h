@@ -71,7 +71,7 @@ class IndexedValue {
 };
 
 // yes: as writers other than apply record: maps and lists that are there are members themselves, empty objects that are always
-// written are none.
+// written are none. no: as apply does: what it says is null is a member, too.
 enum class Dots { no, yes };
 json::object fields_of(const Place& place, const json::value& value, Dots dots);
 

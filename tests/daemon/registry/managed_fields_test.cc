@@ -155,6 +155,22 @@ TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
   EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
 }
 
+TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
+  json::value manifest = World::parse(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default","annotations":null},"data":null})");
+  Key key{"default", "c"};
+  ObjectPtr made = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
+  EXPECT_EQ(held_by(*made, "chart", "Apply"), R"({"f:data":{},"f:metadata":{"f:annotations":{}}})");
+  MUST(patch(kConfigMap, key, PatchType::merge, World::parse(R"({"metadata":{"annotations":{"a":"b"}},"data":{"x":"y"}})"),
+             "other"));
+  ObjectPtr again = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
+  EXPECT_EQ(get_string(again->json(), "data.x"), "y");
+  manifest.get_object().erase("data");
+  ObjectPtr without = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
+  EXPECT_EQ(held_by(*without, "chart", "Apply"), R"({"f:metadata":{"f:annotations":{}}})");
+  EXPECT_EQ(get_string(without->json(), "data.x"), "y") << "it is another's";
+}
+
 TEST_F(ManagedFields, what_changes_nothing_is_no_write) {
   const Kind& policy = schema::catalog().by_kind("networking.k8s.io/v1", "NetworkPolicy")->kind;
   struct Row {
