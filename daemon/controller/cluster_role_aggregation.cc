@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregated roles: a ClusterRole with an aggregationRule gets the rules of all ClusterRoles that its selectors choose, in
-// the order of their names, each rule once. Source: Kubernetes "Aggregated ClusterRoles"; controller/clusterroleaggregation.
+// the order of their names, each rule once. They are applied: the rules are this controller's, and who applies others is told so.
+// Source: Kubernetes "Aggregated ClusterRoles"; controller/clusterroleaggregation.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -33,9 +34,12 @@ class ClusterRoleAggregation : public Controller {
         if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
     }
     if (rules == get_array(role->json(), "rules")) return Outcome{};
-    json::value wanted = role->json();
-    make(wanted, "rules") = std::move(rules);
-    auto written = client_.update(kClusterRole, wanted);
+    json::value wanted = {{"apiVersion", kClusterRole.api_version()},
+                          {"kind", kClusterRole.kind},
+                          {"metadata", {{"name", key.name}, {"uid", role->uid()}}},  // nothing is made of a role that is gone
+                          {"rules", std::move(rules)}};
+    auto written = client_.patch(kClusterRole, key, PatchType::apply, wanted,
+                                 {.field_manager = "clusterrole-aggregation-controller", .force = true});
     bool told_again = !written && (written.error().code() == Code::conflict || written.error().code() == Code::not_found);
     if (!written && !told_again) return written.take_error().wrap("aggregate " + key.name);
     return Outcome{};

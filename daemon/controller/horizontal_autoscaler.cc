@@ -244,7 +244,7 @@ class HorizontalAutoscaler : public Controller {
   Result<void> rescale(Look& look, const Kind& kind, json::value scale, int64_t desired, const std::string& reason) {
     std::string size = "New size: " + std::to_string(desired) + "; reason: " + reason;
     make(scale, "spec.replicas") = desired;
-    auto updated = client_.update(kind, scale, {.subresource = "scale"});
+    auto updated = client_.update(kind, scale, {.subresource = "scale", .field_manager = "kube-controller-manager"});
     if (!updated) {
       warn(look, "FailedRescale", size + "; error: " + updated.error().text());
       set(look, {"AbleToScale", "False", "FailedUpdateScale",

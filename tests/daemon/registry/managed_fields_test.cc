@@ -155,6 +155,22 @@ TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
   EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
 }
 
+TEST_F(ManagedFields, who_applies_another_number_than_the_autoscaler_chose_is_told) {
+  json::value manifest =
+      World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+      "spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  MUST(patch(kDeployment, {"default", "d"}, PatchType::apply, manifest, "kubectl"));
+  json::value scale = World::parse(
+      R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d","namespace":"default"},"spec":{"replicas":4}})");
+  MUST(world.registry().update(kDeployment, {"default", "d"}, "scale", scale, house_writer("kube-controller-manager")));
+  auto refused = patch(kDeployment, {"default", "d"}, PatchType::apply, manifest, "kubectl");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+      refused.error().text(),
+      "Apply failed with 1 conflict: conflict with \"kube-controller-manager\" with subresource \"scale\" using apps/v1 at " +
+          format_time(world.clock.now()) + ": .spec.replicas");
+}
+
 TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
   json::value manifest = World::parse(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default","annotations":null},"data":null})");
