@@ -394,14 +394,14 @@ struct Scheduler::State {
   }
 
   void bind(const Framework& framework, const Object& pod, const PodInfo& info, const std::string& node) {
+    auto announce = [&] { recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node); };
     auto bound = client.act(kPod, info.key, "binding", framework.binding(info, node));
-    if (bound) return recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node);
+    if (bound) return announce();
     Code code = bound.error().code();
     bool may_be_bound = code == Code::conflict;  // by an earlier try
     if (may_be_done(code)) {
       auto present = client.get(kPod, info.key);
-      if (present && (*present)->uid() == info.uid && view::Pod(**present).spec().node_name() == node)
-        return recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node);
+      if (present && (*present)->uid() == info.uid && view::Pod(**present).spec().node_name() == node) return announce();
       may_be_bound = !present && present.error().code() != Code::not_found;
     }
     bool is_news = code != Code::not_found && code != Code::conflict;

@@ -38,7 +38,7 @@ void check_unique_names(view::PodSpec spec, const std::string& path, Findings& o
   }
 }
 
-// C:\data is data. Manifests for Windows need not say that they are.
+// C:\data is data. Manifests for Windows need not say that they are; one that does may have other colons, too.
 std::string_view without_drive(std::string_view path) {
   const bool has_drive = path.size() > 2 && std::isalpha(static_cast<unsigned char>(path[0])) && path[1] == ':' &&
                          (path[2] == '\\' || path[2] == '/');
@@ -48,6 +48,7 @@ std::string_view without_drive(std::string_view path) {
 void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string_view> volumes;
   for (view::Volume volume : spec.volumes()) volumes.insert(volume.name());
+  const bool is_windows = get_string(spec.raw(), "os.name") == "windows";
   each_container(spec, path, [&](std::string_view, view::Container container, const std::string& at) {
     std::set<std::string_view> places;
     for (size_t i = 0; i < container.volume_mounts().size(); ++i) {
@@ -57,7 +58,7 @@ void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
       if (!mount.mount_path().empty() && !places.insert(mount.mount_path()).second) {
         out.invalid(sub(here, "mountPath"), mount.mount_path(), "must be unique");
       }
-      if (without_drive(mount.mount_path()).find(':') != std::string_view::npos) {
+      if (!is_windows && without_drive(mount.mount_path()).find(':') != std::string_view::npos) {
         out.invalid(sub(here, "mountPath"), mount.mount_path(), "must not contain ':'");
       }
     }

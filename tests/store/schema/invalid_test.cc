@@ -819,7 +819,7 @@ const ValidRow kAccepted[] = {
     {"pods",
      R"({"spec":{"containers":[{"name":"c","image":"i","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"add":["SYS_ADMIN"]}}}]}})"},
     {"pods",
-     R"({"spec":{"os":{"name":"windows"},"hostNetwork":true,"securityContext":{"runAsNonRoot":true,"windowsOptions":{"runAsUserName":"u"}},"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"C:\\data"}]}]}})"},
+     R"({"spec":{"os":{"name":"windows"},"hostNetwork":true,"securityContext":{"runAsNonRoot":true,"windowsOptions":{"runAsUserName":"u"}},"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"C:\\data"},{"name":"v","mountPath":"D:"}]}]}})"},
     {"pods", R"({"spec":{"os":{"name":"linux"},"securityContext":{"runAsUser":5}}})"},
     {"services", R"({"spec":{"type":"ExternalName","externalName":"a.b."}})"},
     {"services", R"({"metadata":{"name":"1-web"}})"},
