@@ -44,14 +44,34 @@ void add_processes(Machine& out) {
   }
 }
 
-void add_mounts(Machine& out) {
+struct Mount {
+  std::string id, place, options;
+};
+
+std::vector<Mount> mounts() {
+  std::vector<Mount> out;
   std::ifstream file("/proc/self/mountinfo");
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string id, parent, device, root, place, options;
     words >> id >> parent >> device >> root >> place >> options;
-    out["mounts"].insert(place + " " + options);
+    out.push_back({id, place, options});
   }
+  return out;
+}
+
+// What others had mounted for a while when we began, by number and place. It goes, in our view too, when they remove the place.
+std::set<std::pair<std::string, std::string>> others_mounts;
+
+void note_others_mounts() {
+  for (const Mount& each : mounts())
+    if (each.place.starts_with("/tmp/") || each.place.starts_with("/var/tmp/") || each.place.starts_with("/run/"))
+      others_mounts.emplace(each.id, each.place);
+}
+
+void add_mounts(Machine& out) {
+  for (const Mount& each : mounts())
+    if (!others_mounts.contains({each.id, each.place})) out["mounts"].insert(each.place + " " + each.options);
 }
 
 void add_cgroups(Machine& out, const std::string& token) {
@@ -102,6 +122,7 @@ void enter_own_machine() {
       std::perror("mount");
       std::exit(1);
     }
+    note_others_mounts();
     return;
   }
   for (int each : {SIGTERM, SIGINT}) ::signal(each, pass_end_on);
@@ -127,12 +148,7 @@ std::string difference(const Machine& before, const Machine& after) {
                  const std::multiset<std::string>& what) {
     std::multiset<std::string> only;
     std::set_difference(what.begin(), what.end(), from.begin(), from.end(), std::inserter(only, only.end()));
-    for (const std::string& each : only) {
-      // A place that is not there any more was somebody else's: whoever removes a directory takes away what is mounted
-      // on it, in our view too.
-      if (*sign == '-' && kind == "mounts" && !fs::exists(each.substr(0, each.find(' ')))) continue;
-      out += (out.empty() ? "" : "; ") + std::string(sign) + kind + ": " + each;
-    }
+    for (const std::string& each : only) out += (out.empty() ? "" : "; ") + std::string(sign) + kind + ": " + each;
   };
   for (const auto& [kind, lines] : before) {
     add("+", kind, lines, after.at(kind));
