@@ -51,8 +51,6 @@ std::vector<Child> sorted_children(const Place& place, const json::value& value)
   return children;
 }
 
-enum class Nulls { no, yes };  // whether an object's fields that are null count
-
 // Calls each(prefix, element without it, place, value) for what children_of() collects.
 template <typename F>
 void for_each_child(const Place& place, const json::value& value, F&& each, Nulls nulls = Nulls::no) {
@@ -171,12 +169,13 @@ Place Place::of_field(const Field& field) {
 
 Place Place::of_item(const Field& container) { return container.form == Form::object ? of(container.type()) : Place{}; }
 
-std::vector<Child> children_of(const Place& place, const json::value& value) {
+std::vector<Child> children_of(const Place& place, const json::value& value, Nulls nulls) {
   std::vector<Child> children;
-  for_each_child(place, value, [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
+  auto note = [&](std::string_view prefix, std::string_view name, const Place& inner, const json::value& at) {
     if (children.empty()) children.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
     children.push_back({std::string(prefix).append(name), inner, &at});
-  });
+  };
+  for_each_child(place, value, note, nulls);
   return children;
 }
 
@@ -213,9 +212,9 @@ IndexedValue* IndexedValue::child(std::string_view element) {
   std::string_view name = element.substr(2);
   const json::value* at = object->if_contains(name);
   const Field* field = place_.kind == Place::Kind::map ? place_.field : place_.type->field(name);
-  bool there = at && field && (place_.kind == Place::Kind::map || !at->is_null());
-  if (!there) return nullptr;
+  if (!at || !field) return nullptr;
   Place inner = place_.kind == Place::Kind::map ? Place::of_item(*field) : Place::of_field(*field);
+  if (at->is_null() && place_.kind == Place::Kind::object && inner.kind != Place::Kind::leaf) return nullptr;
   return children_.emplace(element, std::make_unique<IndexedValue>(inner, *at)).first->second.get();
 }
 
@@ -332,6 +331,8 @@ void strip_unowned(json::object& fields) {
 }
 
 json::value laid_over(const Place& place, json::value live, const json::value& applied) {
+  bool empty = live.is_object() ? live.get_object().empty() : !live.is_array() || live.get_array().empty();
+  if (applied.is_null() && place.kind != Place::Kind::leaf && !empty) return live;
   bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
   if (place.kind == Place::Kind::leaf || !fits) return applied;
   std::map<std::string, size_t> positions;  // of a list's items, by element
@@ -342,7 +343,7 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
     auto found = positions.find(child.element);
     return found == positions.end() ? nullptr : &live.get_array()[found->second];
   };
-  for (const Child& child : children_of(place, applied)) {
+  for (const Child& child : children_of(place, applied, Nulls::yes)) {
     if (json::value* old = child_of_live(child)) {
       json::value merged = laid_over(child.place, std::move(*old), *child.value);
       *old = std::move(merged);

@@ -45,8 +45,10 @@ struct Child {
   const json::value* value;
 };
 
+enum class Nulls { no, yes };  // whether fields of an object that are null count
+
 // The children of a value; none for a leaf, or for a value of another type than the schema says.
-std::vector<Child> children_of(const Place& place, const json::value& value);
+std::vector<Child> children_of(const Place& place, const json::value& value, Nulls nulls = Nulls::no);
 
 // A value whose children are looked up by element, by one asker after the other: lists are searched through once. Borrows the
 // value, which must stay as it is.
@@ -90,7 +92,9 @@ std::string step_of(std::string_view element);
 // apiVersion, kind, names, versions and times belong to nobody.
 void strip_unowned(json::object& fields);
 
-// `live` with `applied` laid over it: lists and maps merge as the schema says.
+// `live` with `applied` laid over it: lists and maps merge as the schema says. A leaf that is applied as null becomes null, for
+// the default to take its place; a list or map that is applied as null leaves what is in it. Source: structured-merge-diff,
+// merge.go.
 json::value laid_over(const Place& place, json::value live, const json::value& applied);
 // What of `value` is in `fields`: with all of what is a member as a whole, and the keys of list items. Members stand in any
 // order.

@@ -28,8 +28,9 @@ class ManagedFields : public testing::Test {
     Written written = TRY(world.registry().create(kind, {key_of(body).ns, ""}, body, as(manager)));
     return written.object;
   }
-  Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, std::string_view manager) {
-    Written written = TRY(world.registry().patch(kind, key, "", type, patch, false, as(manager)));
+  Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, std::string_view manager,
+                          bool force = false) {
+    Written written = TRY(world.registry().patch(kind, key, "", type, patch, force, as(manager)));
     return written.object;
   }
   // As `kubectl apply` makes it.
@@ -185,6 +186,43 @@ TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
   ObjectPtr without = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
   EXPECT_EQ(held_by(*without, "chart", "Apply"), R"({"f:metadata":{"f:annotations":{}}})");
   EXPECT_EQ(get_string(without->json(), "data.x"), "y") << "it is another's";
+}
+
+TEST_F(ManagedFields, a_field_applied_as_null_gets_its_default) {
+  json::value manifest = World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment",
+    "metadata":{"name":"web","namespace":"default","creationTimestamp":null},
+    "spec":{"replicas":null,"paused":null,"selector":{"matchLabels":{"app":"web"}},
+      "template":{"metadata":{"creationTimestamp":null,"labels":{"app":"web"},"annotations":null},
+        "spec":{"nodeSelector":null,"containers":[{"name":"c","image":"i","command":null}]}}}})");
+  Key key{"default", "web"};
+  ObjectPtr made = MUST(patch(kDeployment, key, PatchType::apply, manifest, "chart"));
+  EXPECT_EQ(get_int(made->json(), "spec.replicas"), 1);
+  std::string created(get_string(made->json(), "metadata.creationTimestamp"));
+  ObjectPtr again = MUST(patch(kDeployment, key, PatchType::apply, manifest, "chart"));
+  EXPECT_EQ(again->revision(), made->revision()) << "nothing changed";
+
+  json::value more = World::parse(R"({"spec":{"replicas":5,"template":{"metadata":{"annotations":{"disk":"fast"}}}}})");
+  MUST(patch(kDeployment, key, PatchType::merge, more, "chart"));
+  auto conflict = patch(kDeployment, key, PatchType::apply, manifest, "chart");
+  ASSERT_FALSE(conflict) << "the update with the same name is another's";
+  EXPECT_EQ(conflict.error().details()->causes.size(), 1u);
+  EXPECT_EQ(conflict.error().details()->causes[0].field, ".spec.replicas");
+  ObjectPtr forced = MUST(patch(kDeployment, key, PatchType::apply, manifest, "chart", true));
+  EXPECT_EQ(get_int(forced->json(), "spec.replicas"), 1) << "the default";
+  EXPECT_EQ(get_string(forced->json(), "spec.template.metadata.annotations.disk"), "fast") << "a map keeps what is in it";
+  EXPECT_EQ(get_string(forced->json(), "metadata.creationTimestamp"), created);
+}
+
+TEST_F(ManagedFields, what_the_server_gives_an_object_stays_when_it_is_applied_as_null) {
+  json::value manifest = World::parse(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default",
+    "uid":null,"resourceVersion":null,"generation":null,"creationTimestamp":null,"deletionTimestamp":null,"selfLink":null},
+    "spec":{"type":"NodePort","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"selector":{"a":"b"},
+      "ports":[{"port":80,"nodePort":null,"targetPort":null}]},"status":null})");
+  ObjectPtr made = MUST(patch(kService, {"default", "s"}, PatchType::apply, manifest, "chart"));
+  EXPECT_GE(get_int(get_array(made->json(), "spec.ports").at(0), "nodePort"), 30000);
+  EXPECT_NE(get_string(made->json(), "spec.clusterIP"), "");
+  ObjectPtr again = MUST(patch(kService, {"default", "s"}, PatchType::apply, manifest, "chart"));
+  EXPECT_EQ(to_text(again->json()), to_text(made->json()));
 }
 
 TEST_F(ManagedFields, what_changes_nothing_is_no_write) {
