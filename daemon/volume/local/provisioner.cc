@@ -45,10 +45,16 @@ std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   return "";
 }
 
-// No claim has it any more, or one that was to have it never will.
-bool is_over(const Object& volume) {
+// Its claim is gone.
+bool is_released(const Object& volume) {
   std::string_view phase = view::PersistentVolume(volume).status().phase();
-  return phase == "Released" || phase == "Failed" || (volume.deleting() && phase != "Bound");
+  return phase == "Released" || phase == "Failed";
+}
+
+// No claim has it any more, or the one that was to have it never will.
+bool is_over(const Object& volume) {
+  bool deleted_unbound = volume.deleting() && view::PersistentVolume(volume).status().phase() != "Bound";
+  return is_released(volume) || deleted_unbound;
 }
 
 std::string volume_name(const Object& claim) { return "pvc-" + claim.uid(); }
@@ -296,8 +302,7 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   if ((*claim)->uid() != view.spec().claim_ref().uid()) return seams_.in_use_yet(key);  // pods of the new one have another volume
   if (seams_.in_use(key)) return true;
   std::string_view has = view::PersistentVolumeClaim(**claim).spec().volume_name();
-  if (!has.empty() || view.status().phase() == "Released" || view.status().phase() == "Failed")
-    return has.empty() || has == volume.name();
+  if (!has.empty() || is_released(**present)) return has.empty() || has == volume.name();
   TRY(unselect_node(**claim));
   return false;
 }
