@@ -7,7 +7,7 @@
 #                                      few power cuts: about a quarter of an hour on 2 cores, the build included
 #        tests/run.sh --unit           unit tests only
 #   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also manifests soak sanitize
-#                                      clock board storage ocivm attacks tsan bench
+#                                      clock board storage databases ocivm attacks tsan bench
 #   sudo tests/run.sh --changed [BASE] what a change since the commit BASE can have touched (default: since what was pushed last)
 #   sudo tests/run.sh --long           every part, in its long form: hundreds of kills and power cuts, sanitizers, fuzzing time, hours.
 #                                      Alone or with --only. A part that counts goes on where an earlier run of this commit stopped
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 
 default_parts="unit simulation live oci fuzz e2e vm"
-long_parts="manifests soak sanitize clock board storage ocivm attacks tsan bench"
+long_parts="manifests soak sanitize clock board storage databases ocivm attacks tsan bench"
 long=0 parts= changed=0 base= minutes=60 jobs=$(($(nproc) + 1))
 fail_usage() { echo "run.sh: $*; see --help" >&2; exit 2; }
 is_number() { [[ $1 =~ ^[1-9][0-9]*$ ]]; }
@@ -84,7 +84,7 @@ build_for() {  # build_for PART...
   local part suites=() targets=()
   for part in "$@"; do
     case $part in
-      vm|clock|board|storage) targets+=(all) ;;
+      vm|clock|board|storage|databases) targets+=(all) ;;
       ocivm)         suites+=(oci bench live); targets+=(all) ;;
       attacks)       suites+=(live); targets+=(all) ;;
       sanitize|tsan) ;;  # in directories of their own
@@ -125,6 +125,7 @@ queue_part() {  # queue_part PART
     clock) queue clock 5400 90 CORACLE_BIN="$build" "$root/tests/vm/clock.sh" ;;
     board) queue board $((3600 + minutes * 60)) 90 CORACLE_BIN="$build" "$root/tests/vm/board.sh" ;;
     storage) queue storage 5400 90 CORACLE_BIN="$build" "$root/tests/vm/storage.sh" ;;
+    databases) queue databases 5400 90 CORACLE_BIN="$build" "$root/tests/vm/databases.sh" ;;
     ocivm)
       for each in cgroup validation podman bench cycles; do
         queue "ocivm/$each" $((minutes * 60 + 3600)) 50 CORACLE_BIN="$build" CORACLE_OCI_PARTS="$each" "$root/tests/oci/vm.sh"

@@ -24,9 +24,9 @@ std::set<std::string> uids(view::Range<std::string_view> list) { return {list.be
 
 std::string_view phase(const Object& pod) { return view::Pod(pod).status().phase(); }
 
-// Of a job that knows them, an index that it has.
+// An index that the job has. A job without indexes may have adopted pods of one with them: theirs are none of its own.
 std::optional<int64_t> valid_index(const JobFacts& facts, const Object& pod) {
-  auto index = completion_index(pod);
+  auto index = facts.indexed ? completion_index(pod) : std::nullopt;
   return index && facts.completions && *index < *facts.completions ? index : std::nullopt;
 }
 

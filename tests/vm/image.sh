@@ -3,14 +3,16 @@
 # Makes a bootable Debian for the virtual machine, of the same release as this machine (the programs under test are built
 # here), and keeps it: base.ext4, vmlinuz, initrd, and the machine as it was once it had started (vm.py keep). Prints the directory.
 # What it is made of decides its name, so a change makes a new one.
-#   image.sh CACHE_DIRECTORY [--oci] [--name]    --name: only say where it would be
+#   image.sh CACHE_DIRECTORY [--oci | --databases] [--name]    --name: only say where it would be
 #   --oci: for tests/oci/vm.sh: podman and the other runtimes, a message bus, a user, and at /opt/systemd a Debian to be run inside
+#   --databases: for databases.sh: at /opt/databases a Debian with PostgreSQL and MariaDB, to be made an image
 set -euo pipefail
 cache=${1:?image.sh CACHE_DIRECTORY}
 kind=vm name_only=
 for option in "${@:2}"; do
   case $option in
     --oci)  kind=oci ;;
+    --databases) kind=databases ;;
     --name) name_only=1 ;;
     *) echo "image.sh: unknown option $option" >&2; exit 2 ;;
   esac
@@ -47,9 +49,13 @@ trap '"$here/vm.py" cut "$work/first" 9>&- 2>/dev/null; rm -rf "$work"' EXIT
 root=$work/root
 
 # ---- the system ----
-mmdebstrap --quiet --variant=minbase --include="$(echo $packages | tr ' ' ',')" \
-  --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-  --dpkgopt='path-exclude=/usr/share/locale/*' "$suite" "$root" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+debian() {  # debian DIRECTORY PACKAGES: separated by commas
+  mmdebstrap --quiet --variant=minbase --include="$2" --aptopt='Apt::Install-Recommends "false"' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    "$suite" "$1" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+  rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*
+}
+debian "$root" "$(echo $packages | tr ' ' ',')"
 echo edge >"$root/etc/hostname"
 printf '127.0.0.1 localhost\n127.0.1.1 edge\n' >"$root/etc/hosts"
 echo '/dev/vda / ext4 defaults 0 1' >"$root/etc/fstab"
@@ -62,8 +68,10 @@ install -m 644 "$here/guest/agent.service" "$root/etc/systemd/system/test-agent.
 chroot "$root" systemctl enable --quiet test-agent.service systemd-networkd.service >/dev/null 2>&1
 # A small device's Debian: what a board has no use for only costs time here, where every instruction is emulated.
 chroot "$root" systemctl set-default --quiet multi-user.target >/dev/null 2>&1
-if [ $kind = vm ]; then
+if [ $kind != oci ]; then
   chroot "$root" systemctl mask --quiet systemd-logind.service dbus.service dbus.socket rpcbind.service rpcbind.socket >/dev/null 2>&1
+fi
+if [ $kind = vm ]; then
   chroot "$root" systemctl disable --quiet nfs-server.service nfs-client.target >/dev/null 2>&1  # only for who starts it
 fi
 chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service \
@@ -76,15 +84,15 @@ if [ $kind = oci ]; then
   chroot "$root" useradd --create-home --shell /bin/bash --uid 1000 user  # with its ranges in /etc/subuid and /etc/subgid
   chroot "$root" systemctl mask --quiet podman.service podman.socket podman-auto-update.timer podman-restart.service \
     podman-clean-transient.service >/dev/null 2>&1
-  mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv --aptopt='Apt::Install-Recommends "false"' \
-    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-    --dpkgopt='path-exclude=/usr/share/locale/*' "$suite" "$work/inside" >"$work/log" 2>&1 ||
-    { tail -n 20 "$work/log" >&2; exit 1; }
-  rm -rf "$work"/inside/var/lib/apt/lists/* "$work"/inside/var/cache/apt/* "$work"/inside/usr/lib/udev/hwdb.*
-  mkdir -p "$root/opt"
+  debian "$work/inside" systemd,systemd-sysv
+  rm -rf "$work"/inside/usr/lib/udev/hwdb.*
   mv "$work/inside" "$root/opt/systemd"
 fi
-rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
+if [ $kind = databases ]; then
+  debian "$work/inside" postgresql,mariadb-server,procps
+  rm -rf "$work"/inside/var/lib/{postgresql,mysql}/* "$work"/inside/usr/lib/*/libLLVM*  # without compiling queries
+  mv "$work/inside" "$root/opt/databases"
+fi
 
 # ---- kernel, and just enough of an initrd to mount the disk ----
 kernel=$(basename "$(ls -d "$root"/lib/modules/* | tail -n 1)")

@@ -411,6 +411,17 @@ TEST(JobPod, has_the_finalizer_and_what_its_index_brings) {
   EXPECT_FALSE(get_object(made, "metadata.annotations").contains(kIndexFailures));
 }
 
+TEST(JobTracking, a_job_without_indexes_counts_adopted_pods_that_have_them) {
+  ObjectPtr owner = job(R"({"completions":3,"parallelism":2})");
+  std::vector<ObjectPtr> pods{tracked_pod("a", kSucceeded, "0"), tracked_pod("b", kSucceeded, "0"),
+                              tracked_pod("c", failed(), "1")};
+  JobFacts facts = facts_of(*owner, pods);
+  EXPECT_EQ(facts.succeeded, 2);
+  JobTracking tracking = track_job(facts, decided(*owner, pods), {}, kNow);
+  EXPECT_EQ(to_text(get_object(tracking.status, "uncountedTerminatedPods")), R"({"succeeded":["a","b"],"failed":["c"]})");
+  EXPECT_EQ(names(tracking.release), "a b c");
+}
+
 TEST(JobTracking, no_more_uids_than_a_status_holds) {
   ObjectPtr owner = job(R"({"completions":2000,"parallelism":2000})");
   std::vector<ObjectPtr> pods;
