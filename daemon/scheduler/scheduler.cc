@@ -54,9 +54,6 @@ struct Board {
     unsure.erase(uid);
     return cluster.remove_pod(uid);
   }
-  bool is_unsure_of(const std::string& node) const {
-    return std::ranges::any_of(unsure, [&](const std::string& uid) { return cluster.node_of(uid) == node; });
-  }
   // No room is kept for the pod any more. Returns the pod for which there was, and where.
   std::pair<PodInfoPtr, std::string> denominate(const std::string& uid) {
     std::pair<PodInfoPtr, std::string> was;
@@ -321,7 +318,7 @@ struct Scheduler::State {
       // It is heard from here on when the claims are bound: that may be before anything is written for them.
       if (!decision.node.empty() && !decision.before_bind.empty())
         b.bindings[info->key] = {info, decision.node, clock.steady() + configuration.volumes_bound_within};
-      is_put_off = !decision.rescue.node.empty() && b.is_unsure_of(decision.rescue.node);
+      is_put_off = !decision.rescue.node.empty() && !b.unsure.empty();  // one of those places may be free
       if (is_put_off) decision.rescue.victims.clear();
       if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
       else if (decision.node.empty() && decision.rescue.eligible) keep_no_room(b, info->uid);
