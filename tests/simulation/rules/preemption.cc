@@ -83,8 +83,9 @@ class PreemptionRule : public Rule {
     for (const ObjectPtr& other : world.all(kNode)) {
       std::vector<ObjectPtr> certain = world.certain(kNode, other->key());
       Room there = asked(pod) + most_used(world, other->name(), pod);
-      bool free = std::ranges::all_of(
-          certain, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(there, asked(pod)); });
+      bool free = std::ranges::all_of(certain, [&](const ObjectPtr& each) {
+        return takes(*each, pod) && has_volumes(world, *each, pod) && offered(*each).holds(there, asked(pod));
+      });
       if (!certain.empty() && free) return describe(pod) + " fits on " + other->name();
     }
     return "";
