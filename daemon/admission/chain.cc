@@ -34,7 +34,7 @@ Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : worl
        {make_namespace_lifecycle, make_limit_ranger, make_service_account, make_node_restriction, make_taint_nodes_by_condition,
         make_pod_security, make_priority, make_default_toleration_seconds, make_default_storage_class,
         make_storage_object_in_use_protection, make_volume_claim_resize, make_runtime_class, make_default_ingress_class,
-        make_deny_service_external_ips, make_not_served, make_start_order, make_resource_quota})
+        make_deny_service_external_ips, make_warnings, make_not_served, make_start_order, make_resource_quota})
     plugins_.push_back(make());
 }
 

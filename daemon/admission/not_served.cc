@@ -35,19 +35,6 @@ constexpr NotServedKind kNotServed[] = {
 
 constexpr Kind kApiService{"apiregistration.k8s.io", "v1", "APIService", "apiservices", false};
 
-struct TemplateOf {
-  std::string_view group, resource, spec;  // path of the pod's spec
-};
-constexpr TemplateOf kPodSpecs[] = {{"", "pods", "spec"},
-                                    {"", "replicationcontrollers", "spec.template.spec"},
-                                    {"", "podtemplates", "template.spec"},
-                                    {"apps", "replicasets", "spec.template.spec"},
-                                    {"apps", "deployments", "spec.template.spec"},
-                                    {"apps", "statefulsets", "spec.template.spec"},
-                                    {"apps", "daemonsets", "spec.template.spec"},
-                                    {"batch", "jobs", "spec.template.spec"},
-                                    {"batch", "cronjobs", "spec.jobTemplate.spec.template.spec"}};
-
 bool wants_app_armor(const json::value& spec) {
   auto wants = [](const json::value& of) {
     std::string_view type = get_string(of, "securityContext.appArmorProfile.type");
@@ -85,12 +72,11 @@ class NotServed : public Plugin {
   }
 
   static void app_armor(const Request& request) {
-    for (const TemplateOf& row : kPodSpecs) {
-      if (row.group != request.kind.group || row.resource != request.kind.resource) continue;
-      const json::value* spec = find(*request.object, row.spec);
-      if (spec && wants_app_armor(*spec))
-        request.warn("this machine's kernel has no AppArmor: pods that ask for a profile do not run");
-    }
+    auto path = pod_template_path(request.kind);
+    const json::value* pod = !path ? nullptr : path->empty() ? request.object : find(*request.object, *path);
+    const json::value* spec = pod ? find(*pod, "spec") : nullptr;
+    if (spec && wants_app_armor(*spec))
+      request.warn("this machine's kernel has no AppArmor: pods that ask for a profile do not run");
   }
 };
 

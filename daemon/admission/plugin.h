@@ -59,6 +59,7 @@ std::unique_ptr<Plugin> make_runtime_class();
 std::unique_ptr<Plugin> make_default_ingress_class();
 std::unique_ptr<Plugin> make_deny_service_external_ips();
 std::unique_ptr<Plugin> make_not_served();
+std::unique_ptr<Plugin> make_warnings();
 std::unique_ptr<Plugin> make_resource_quota();
 
 }  // namespace coracle::admission

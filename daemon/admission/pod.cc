@@ -14,6 +14,19 @@ void visit_environment(const json::value& spec, std::string_view from, std::stri
   });
 }
 
+struct TemplateOf {
+  std::string_view group, resource, path;
+};
+constexpr TemplateOf kTemplates[] = {{"", "pods", ""},
+                                     {"", "replicationcontrollers", "spec.template"},
+                                     {"", "podtemplates", "template"},
+                                     {"apps", "replicasets", "spec.template"},
+                                     {"apps", "deployments", "spec.template"},
+                                     {"apps", "statefulsets", "spec.template"},
+                                     {"apps", "daemonsets", "spec.template"},
+                                     {"batch", "jobs", "spec.template"},
+                                     {"batch", "cronjobs", "spec.jobTemplate.spec.template"}};
+
 // Volumes of kinds that nothing here serves name their secrets by secretRef.name, or by a field of their own.
 constexpr std::string_view kSecretPaths[] = {
     "secret.secretName",         "azureFile.secretName",         "cephfs.secretRef.name",  "cinder.secretRef.name",
@@ -23,6 +36,12 @@ constexpr std::string_view kSecretPaths[] = {
 }  // namespace
 
 bool is_mirror(const json::value& pod) { return get_object(pod, "metadata.annotations").contains(kMirrorAnnotation); }
+
+std::optional<std::string_view> pod_template_path(const Kind& kind) {
+  for (const TemplateOf& row : kTemplates)
+    if (row.group == kind.group && row.resource == kind.resource) return row.path;
+  return std::nullopt;
+}
 
 json::array& array_at(json::value& root, std::string_view dotted) {
   json::value& list = make(root, dotted);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "runtime/base/json.h"
+#include "store/object/kind.h"
 
 namespace coracle::admission {
 
@@ -13,6 +15,9 @@ inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirr
 
 bool is_mirror(const json::value& pod);
 json::array& array_at(json::value& root, std::string_view dotted);  // made where there is none
+
+// Where objects of a kind have the template of pods: "" of a pod itself, "spec.template"; nothing where they have none.
+std::optional<std::string_view> pod_template_path(const Kind& kind);
 
 // Of a pod's spec; `list`: "initContainers", "containers", "ephemeralContainers", in this order.
 using VisitContainer = std::function<void(const json::value& container, std::string_view list)>;

@@ -10,11 +10,12 @@ namespace {
 TEST(Chain, has_kubernetes_order) {
   House house;
   Chain chain(*house.engine, [] { return "x"; });
-  EXPECT_EQ(chain.names(), (std::vector<std::string_view>{
-                               "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition",
-                               "PodSecurity", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass",
-                               "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "RuntimeClass",
-                               "DefaultIngressClass", "DenyServiceExternalIPs", "NotServed", "StartOrder", "ResourceQuota"}));
+  EXPECT_EQ(chain.names(),
+            (std::vector<std::string_view>{"NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction",
+                                           "TaintNodesByCondition", "PodSecurity", "Priority", "DefaultTolerationSeconds",
+                                           "DefaultStorageClass", "StorageObjectInUseProtection", "PersistentVolumeClaimResize",
+                                           "RuntimeClass", "DefaultIngressClass", "DenyServiceExternalIPs", "Warnings",
+                                           "NotServed", "StartOrder", "ResourceQuota"}));
 }
 
 std::string reachable_by(const std::string& addresses) {

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warnings: what is taken, and is probably not what its writer means, or will not work for ever. Told to whoever writes it, in
+// the words of Kubernetes. Source: kube-apiserver, WarningsOnCreate and WarningsOnUpdate of its strategies;
+// pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/service/warnings.go.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "daemon/admission/plugin.h"
+#include "daemon/admission/pod.h"
+#include "runtime/base/text.h"
+#include "store/object/object.h"
+#include "store/object/quantity.h"
+
+namespace coracle::admission {
+namespace {
+
+using Texts = std::vector<std::string>;
+using Pair = std::pair<std::string_view, std::string_view>;
+
+constexpr Pair kNodeLabels[] = {
+    {"beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"},
+    {"beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"},
+    {"failure-domain.beta.kubernetes.io/region", "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"},
+    {"failure-domain.beta.kubernetes.io/zone", "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"},
+    {"beta.kubernetes.io/instance-type", "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"},
+    {"app.kubernetes.io/created-by", "deprecated since v1.9"},
+    {"scheduler.alpha.kubernetes.io/preferAvoidPods", "deprecated since v1.22; use Taints and Tolerations instead"},
+    {"node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"},
+};
+constexpr Pair kAnnotations[] = {
+    {"scheduler.alpha.kubernetes.io/critical-pod", "non-functional in v1.16+; use the \"priorityClassName\" field instead"},
+    {"security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"},
+    {"security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"},
+};
+constexpr Pair kVolumes[] = {
+    {"photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
+    {"gitRepo", "deprecated in v1.11"},
+    {"scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
+    {"flocker", "deprecated in v1.22, non-functional in v1.25+"},
+    {"storageos", "deprecated in v1.22, non-functional in v1.25+"},
+    {"quobyte", "deprecated in v1.22, non-functional in v1.25+"},
+    {"glusterfs", "deprecated in v1.25, non-functional in v1.26+"},
+    {"cephfs", "deprecated in v1.28, non-functional in v1.31+"},
+    {"rbd", "deprecated in v1.28, non-functional in v1.31+"},
+};
+constexpr std::string_view kSeccompPod = "seccomp.security.alpha.kubernetes.io/pod";
+constexpr std::string_view kSeccompContainer = "container.seccomp.security.alpha.kubernetes.io/";
+constexpr std::string_view kAppArmorContainer = "container.apparmor.security.beta.kubernetes.io/";
+constexpr std::string_view kNullSelector = "a null labelSelector results in matching no pod";
+
+std::string_view meaning_of(std::string_view key, std::span<const Pair> table) {
+  auto found = std::ranges::find(table, key, &Pair::first);
+  return found == table.end() ? std::string_view() : found->second;
+}
+std::string keyed(std::string_view path, std::string_view key) { return std::string(path).append("[").append(key).append("]"); }
+std::string indexed(std::string_view path, size_t index) { return keyed(path, std::to_string(index)); }
+
+// "path[index]" with each item of a list that `object` has at `dotted`; `path`: of the object, "" or with a dot at its end.
+template <typename F>
+void each_item(const json::value& object, const std::string& path, std::string_view dotted, F&& visit) {
+  const json::array& items = get_array(object, dotted);
+  for (size_t i = 0; i < items.size(); ++i) visit(items[i], indexed(path + std::string(dotted), i));
+}
+
+// ---- pods ----
+
+void check_terms(const json::value& term, const std::string& path, Texts& out) {
+  each_item(term, path + ".", "matchExpressions", [&](const json::value& expression, const std::string& at) {
+    std::string_view key = get_string(expression, "key"), says = meaning_of(key, kNodeLabels);
+    if (!says.empty()) out.push_back(at + ".key: " + std::string(key) + " is " + std::string(says));
+  });
+}
+
+void check_places(const json::value& spec, const std::string& path, Texts& out) {
+  for (const auto& pair : get_object(spec, "nodeSelector"))
+    if (std::string_view says = meaning_of(pair.key(), kNodeLabels); !says.empty())
+      out.push_back(keyed(path + "nodeSelector", pair.key()) + ": " + std::string(says));
+  each_item(spec, path, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
+            [&](const json::value& term, const std::string& at) { check_terms(term, at, out); });
+  each_item(spec, path, "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+            [&](const json::value& term, const std::string& at) {
+              if (const json::value* preference = find(term, "preference")) check_terms(*preference, at + ".preference", out);
+            });
+  each_item(spec, path, "topologySpreadConstraints", [&](const json::value& constraint, const std::string& at) {
+    std::string_view key = get_string(constraint, "topologyKey"), says = meaning_of(key, kNodeLabels);
+    if (!says.empty()) out.push_back(at + ".topologyKey: " + std::string(key) + " is " + std::string(says));
+    if (!find(constraint, "labelSelector")) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
+  });
+}
+
+void check_pod_affinity(const json::value& spec, const std::string& path, Texts& out) {
+  for (std::string kind : {"affinity.podAffinity.", "affinity.podAntiAffinity."}) {
+    each_item(spec, path, kind + "requiredDuringSchedulingIgnoredDuringExecution",
+              [&](const json::value& term, const std::string& at) {
+                if (!find(term, "labelSelector")) out.push_back(at + ".labelSelector: " + std::string(kNullSelector));
+              });
+    each_item(spec, path, kind + "preferredDuringSchedulingIgnoredDuringExecution",
+              [&](const json::value& term, const std::string& at) {
+                if (!find(term, "podAffinityTerm.labelSelector"))
+                  out.push_back(at + ".podAffinityTerm.labelSelector: " + std::string(kNullSelector));
+              });
+  }
+}
+
+void check_volumes(const json::value& spec, const std::string& path, Texts& out) {
+  std::set<std::string_view> tokens;
+  each_item(spec, path, "volumes", [&](const json::value& volume, const std::string& at) {
+    for (const auto& [kind, says] : kVolumes)
+      if (find(volume, kind))
+        out.push_back(at + "." + (kind == "storageos" ? "storageOS" : std::string(kind)) + ": " + std::string(says));
+    for (const json::value& source : get_array(volume, "projected.sources"))
+      if (find(source, "serviceAccountToken")) tokens.insert(get_string(source, "serviceAccountToken.path"));
+  });
+  if (tokens.empty()) return;
+  each_item(spec, path, "volumes", [&](const json::value& volume, const std::string& at) {
+    auto twice = [&](std::string_view file, const std::string& where) {
+      if (tokens.contains(file))
+        out.push_back(at + ".projected.sources." + where + ": has duplicated path with ServiceAccountToken " + quoted(file));
+    };
+    for (const json::value& source : get_array(volume, "projected.sources")) {
+      for (auto [kind, named] : {Pair{"configMap", "configMap"}, Pair{"secret", "secrets"}, Pair{"downwardAPI", "downwardAPI"}}) {
+        const json::array& items = get_array(source, std::string(kind) + ".items");
+        for (size_t i = 0; i < items.size(); ++i) twice(get_string(items[i], "path"), indexed(named, i));
+      }
+      if (find(source, "clusterTrustBundle")) twice(get_string(source, "clusterTrustBundle.path"), "ClusterTrustBundle");
+    }
+  });
+}
+
+void check_lists(const json::value& spec, const std::string& path, Texts& out) {
+  std::set<std::string_view> addresses, secrets;
+  each_item(spec, path, "hostAliases", [&](const json::value& alias, const std::string& at) {
+    std::string_view ip = get_string(alias, "ip");
+    if (!addresses.insert(ip).second) out.push_back(at + ".ip: duplicate ip " + quoted(ip));
+  });
+  each_item(spec, path, "imagePullSecrets", [&](const json::value& secret, const std::string& at) {
+    std::string_view name = get_string(secret, "name");
+    if (!secrets.insert(name).second) out.push_back(at + ".name: duplicate name " + quoted(name));
+  });
+  each_item(spec, path, "imagePullSecrets", [&](const json::value& secret, const std::string& at) {
+    if (get_string(secret, "name").empty()) out.push_back(at + ".name: invalid empty name \"\"");
+  });
+}
+
+// 64m of memory is a fraction of a byte; 64M was meant.
+void check_bytes(const json::object& amounts, const std::string& path, Texts& out) {
+  for (std::string_view resource : {"memory", "ephemeral-storage", "storage"}) {
+    const json::value* given = amounts.if_contains(resource);
+    auto amount = given ? Quantity::from_json(*given) : Result<Quantity>(Quantity());
+    if (amount && Quantity::of_count(amount->value()) != amount->rounded_to_milli())
+      out.push_back(keyed(path, resource) + ": fractional byte value " + quoted(amount->text()) +
+                    " is invalid, must be an integer");
+  }
+}
+
+void check_environment(const json::value& container, const std::string& path, Texts& out) {
+  std::set<std::string_view> names;
+  each_item(container, path + ".", "env", [&](const json::value& variable, const std::string& at) {
+    std::string_view name = get_string(variable, "name");
+    if (names.insert(name).second) return;
+    std::string reference = "$(" + std::string(name) + ")";
+    std::string_view value = get_string(variable, "value");
+    bool adds_to_it = !find(variable, "valueFrom") && value != reference && value.find(reference) != value.npos;
+    if (!adds_to_it)
+      out.push_back(at + ": hides previous definition of " + quoted(name) + ", which may be dropped when using apply");
+  });
+}
+
+struct Port {
+  std::string path;
+  int64_t host_port;
+  std::string_view host_ip;
+};
+using Ports = std::map<std::pair<int64_t, std::string_view>, std::vector<Port>>;  // of all containers, by number and protocol
+
+void check_ports(const json::value& container, const std::string& path, Ports& all, Texts& out) {
+  each_item(container, path + ".", "ports", [&](const json::value& value, const std::string& at) {
+    Port port{at, get_int(value, "hostPort"), get_string(value, "hostIP")};
+    int64_t number = get_int(value, "containerPort");
+    std::string_view protocol = get_string(value, "protocol");
+    if (!port.host_ip.empty() && port.host_port == 0)
+      out.push_back(at + ": hostIP set without hostPort: {Name:" + std::string(get_string(value, "name")) +
+                    " HostPort:0 ContainerPort:" + std::to_string(number) + " Protocol:" + std::string(protocol) +
+                    " HostIP:" + std::string(port.host_ip) + "}");
+    std::vector<Port>& others = all[{number, protocol}];
+    for (const Port& other : others) {
+      bool same_port = port.host_port == other.host_port, one_is_free = port.host_port == 0 || other.host_port == 0;
+      if (same_port && port.host_ip == other.host_ip) out.push_back(at + ": duplicate port definition with " + other.path);
+      else if (one_is_free) out.push_back(at + ": overlapping port definition with " + other.path);
+      else if (same_port && port.host_ip.empty() != other.host_ip.empty())
+        out.push_back(at + ": dangerously ambiguous port definition with " + other.path);
+    }
+    others.push_back(std::move(port));
+  });
+}
+
+// `at`: the template's path, "" for a pod.
+void check_pod(const json::value& pod, const std::string& at, Texts& out) {
+  const std::string prefix = at.empty() ? "" : at + ".", path = prefix + "spec.";
+  const json::value* spec = find(pod, "spec");
+  if (!spec) return;
+  const json::object& annotations = get_object(pod, "metadata.annotations");
+  auto has_annotation = [&](std::string_view key) { return annotations.contains(key); };
+  auto annotation = [&](std::string_view key, std::string_view says) {
+    out.push_back(keyed(prefix + "metadata.annotations", key) + ": " + std::string(says));
+  };
+  check_places(*spec, path, out);
+  for (const auto& [key, says] : kAnnotations)
+    if (has_annotation(key)) annotation(key, says);
+  check_volumes(*spec, path, out);
+  check_lists(*spec, path, out);
+  check_bytes(get_object(*spec, "overhead"), path + "overhead", out);
+  constexpr std::string_view kSeccomp = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
+  if (has_annotation(kSeccompPod) && !find(*spec, "securityContext.seccompProfile")) annotation(kSeccompPod, kSeccomp);
+  auto each_container = [&](auto&& visit) {
+    for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) each_item(*spec, path, list, visit);
+  };
+  each_container([&](const json::value& container, const std::string& where) {
+    std::string name(get_string(container, "name"));
+    if (std::string key = std::string(kSeccompContainer) + name;
+        has_annotation(key) && !find(container, "securityContext.seccompProfile"))
+      annotation(key, kSeccomp);
+    bool has_profile = find(*spec, "securityContext.appArmorProfile") || find(container, "securityContext.appArmorProfile");
+    if (std::string key = std::string(kAppArmorContainer) + name; !at.empty() && has_annotation(key) && !has_profile)
+      annotation(key, "deprecated since v1.30; use the \"appArmorProfile\" field instead");
+    for (std::string_view part : {"resources.limits", "resources.requests"})
+      check_bytes(get_object(container, part), where + "." + std::string(part), out);
+    check_environment(container, where, out);
+  });
+  Ports ports;
+  each_container([&](const json::value& container, const std::string& where) { check_ports(container, where, ports, out); });
+  if (get_int(*spec, "terminationGracePeriodSeconds") < 0)
+    out.push_back(path + "terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1");
+  check_pod_affinity(*spec, path, out);
+}
+
+// ---- other kinds ----
+
+void check_service(const json::value& service, Texts& out) {
+  std::string_view type = get_string(service, "spec.type");
+  bool headless = type == "ClusterIP" && get_string(service, "spec.clusterIP") == "None", external = type == "ExternalName";
+  bool has_addresses = !get_array(service, "spec.externalIPs").empty();
+  constexpr std::string_view kHints = "service.kubernetes.io/topology-aware-hints";
+  if (get_object(service, "metadata.annotations").contains(kHints))
+    out.push_back("annotation " + std::string(kHints) + " is deprecated, please use service.kubernetes.io/topology-mode instead");
+  if (headless) {
+    if (!get_string(service, "spec.loadBalancerIP").empty())
+      out.push_back("spec.loadBalancerIP is ignored for headless services");
+    if (has_addresses) out.push_back("spec.externalIPs is ignored for headless services");
+    if (get_string(service, "spec.sessionAffinity") != "None")
+      out.push_back("spec.SessionAffinity is ignored for headless services");
+  }
+  if (has_addresses && !headless && !external)
+    out.push_back("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
+  if (external && has_addresses) out.push_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+  if (!external && !get_string(service, "spec.externalName").empty())
+    out.push_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
+  if (get_string(service, "spec.trafficDistribution") == "PreferClose")
+    out.push_back("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
+}
+
+// Pods and hosts are named after it. It is a DNS subdomain, or was refused.
+void check_name(const Request& request, const std::string& name, Texts& out) {
+  constexpr size_t kLabelMax = 63;
+  std::vector<std::string> why;
+  if (name.size() > kLabelMax) why.push_back("must be no more than 63 characters");
+  if (name.find('.') != name.npos) why.push_back("must not contain dots");
+  if (why.empty()) return;
+  out.push_back(std::string("metadata.name: this is used in ") +
+                (request.kind == kPod ? "the Pod's hostname" : "Pod names and hostnames") +
+                ", which can result in surprising behavior; a DNS label is recommended: [" + join(why, " ") + "]");
+}
+
+bool names_pods(const Kind& kind) {
+  return kind == kPod || kind == kReplicationController || kind == kReplicaSet || kind == kDeployment || kind == kJob ||
+         kind == kCronJob;
+}
+
+class Warnings : public Plugin {
+ public:
+  std::string_view name() const override { return "Warnings"; }
+
+  Result<void> validate(const Request& request, const World&) const override {
+    if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
+    const json::value& object = *request.object;
+    Texts out;
+    if (request.operation == Operation::create && names_pods(request.kind))
+      check_name(request, std::string(get_string(object, "metadata.name")), out);
+    if (auto path = pod_template_path(request.kind)) {
+      const json::value* pod = path->empty() ? &object : find(object, *path);
+      const json::value* before = request.old && !path->empty() ? find(request.old->json(), *path) : nullptr;
+      if (pod && (!before || *before != *pod)) check_pod(*pod, std::string(*path), out);
+    }
+    if (request.kind == kService) check_service(object, out);
+    if (request.creates(kIngress) && !find(object, "spec.ingressClassName") &&
+        get_object(object, "metadata.annotations").contains("kubernetes.io/ingress.class"))
+      out.push_back("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
+    if (request.kind == kPersistentVolumeClaim)
+      check_bytes(get_object(object, "spec.resources.requests"), "spec.resources.requests", out);
+    if (request.kind == kPersistentVolume && get_string(object, "spec.persistentVolumeReclaimPolicy") == "Recycle")
+      out.push_back(
+          "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
+          "use "
+          "dynamic provisioning.");
+    for (std::string& text : out) request.warn(std::move(text));
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plugin> make_warnings() { return std::make_unique<Warnings>(); }
+
+}  // namespace coracle::admission
