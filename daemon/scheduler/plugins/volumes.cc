@@ -270,11 +270,14 @@ class VolumeBinding : public Plugin {
     for (const Plan& one : *plans) {
       const Object& claim = *one.claim;
       if (!one.volume) {
-        writes.push_back(
-            {&kPersistentVolumeClaim, claim.key(), {{"metadata", {{"annotations", {{volume::kSelectedNode, node.name}}}}}}});
+        json::value metadata{{"uid", claim.uid()}, {"annotations", {{volume::kSelectedNode, node.name}}}};
+        writes.push_back({&kPersistentVolumeClaim, claim.key(), {{"metadata", std::move(metadata)}}});
         continue;
       }
-      json::value patch = {{"spec", {{"claimRef", volume::claim_reference(claim)}}}};
+      // The revision makes sure that no other pod got the volume since it was read.
+      json::value patch = {
+          {"metadata", {{"uid", one.volume->uid()}, {"resourceVersion", std::to_string(one.volume->revision())}}},
+          {"spec", {{"claimRef", volume::claim_reference(claim)}}}};
       if (!volume::is_reserved_for(*one.volume, claim))  // else a person chose the pair
         make(patch, "metadata.annotations") = {{volume::kBoundByController, "yes"}};
       writes.push_back({&kPersistentVolume, one.volume->key(), std::move(patch)});

@@ -515,6 +515,32 @@ TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
   EXPECT_EQ(node_of("db"), "pi");
 }
 
+TEST_F(HintTest, a_volume_that_another_pod_just_got_is_not_taken_away) {
+  put_node("4");
+  client.put(
+      kStorageClass,
+      R"({"metadata":{"name":"local"},"provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
+  client.put(
+      kPersistentVolume,
+      R"({"metadata":{"name":"disk"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"capacity":{"storage":"2Gi"}},"status":{"phase":"Available"}})");
+  for (std::string name : {"first", "second"})
+    client.put(kPersistentVolumeClaim,
+               R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"storageClassName":"local",
+        "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  start();
+  client.lose_event(2);  // the pod is the first change, the volume's claim the second
+  put_pod("first", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"first"}}])");
+  auto owner = [&] {
+    return std::string(get_string(client.find(kPersistentVolume, {"", "disk"})->json(), "spec.claimRef.name"));
+  };
+  ASSERT_EQ(owner(), "first");
+  (void)events.take();
+  put_pod("second", "1", R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"second"}}])");
+  EXPECT_EQ(owner(), "first");
+  std::string said = events.take();
+  EXPECT_TRUE(said.starts_with("FailedScheduling: binding volumes: ")) << said;
+}
+
 TEST_F(HintTest, a_pod_whose_volume_cannot_be_made_on_its_node_chooses_anew) {
   put_node("4");
   client.put(kStorageClass,
