@@ -212,9 +212,10 @@ class Attack : public testing::TestWithParam<Caller> {
     return state ? int(get_int(*state, "pid")) : 0;
   }
 
-  // coracle-oci, with everything it writes.
+  // coracle-oci, with everything it writes. Each call has a file of its own: a detached container keeps that of its start, and what
+  // it writes meanwhile is not part of another command's.
   Outcome oci(std::vector<std::string> args) {
-    std::string root = house_->path() + "/oci", log = house_->path() + "/oci.out";
+    std::string root = house_->path() + "/oci", log = house_->path() + "/oci." + std::to_string(++calls_) + ".out";
     args.insert(args.begin(), {CORACLE_OCI, "--root", root});
     pid_t child = ::fork();
     if (child == 0) {
@@ -271,6 +272,7 @@ class Attack : public testing::TestWithParam<Caller> {
     return out;
   }
   std::string before_;
+  int calls_ = 0;
 };
 
 }  // namespace coracle::attacks
