@@ -447,6 +447,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
+        if (applies) TRY(check_applied(info, patch, writer));
         auto patched = applies
                            ? schema::server_side_apply(info, old.json(), patch,
                                                        applier_of(info.stored().kind, writer, subresource, force), clock_.now())
@@ -477,6 +478,16 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
   return create(kind, key, std::move(fresh), recorder);
+}
+
+// What nobody knows of a configuration that is applied: the merge leaves it out.
+Result<void> Registry::check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) const {
+  if (writer.validation == FieldValidation::ignore) return {};
+  auto decoded = schema::decode(info.type(), patch);
+  if (!decoded || decoded->warnings.empty()) return {};  // what is no value of the kind is told of what comes of the merge
+  if (writer.validation == FieldValidation::strict) return schema::strict_error(info.type(), decoded->warnings, {});
+  if (writer.warnings) writer.warnings->insert(writer.warnings->end(), decoded->warnings.begin(), decoded->warnings.end());
+  return {};
 }
 
 // For writes of another verb that create.

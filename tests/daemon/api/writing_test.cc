@@ -97,6 +97,27 @@ TEST_F(Writing, of_keys_that_stand_twice_the_last_counts) {
   }
 }
 
+// Of what is applied for the first time, and of what is there: a merge would leave them out without a word.
+TEST_F(Writing, fields_that_nobody_knows_are_told_of_every_apply) {
+  auto apply = [&](const char* more, const std::string& validation) {
+    return client.ask("PATCH", at("known") + "?fieldManager=me&force=true&fieldValidation=" + validation,
+                      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"known"})" + std::string(more) + "}",
+                      "Content-Type: application/apply-patch+yaml\r\n");
+  };
+  EXPECT_EQ(apply(R"(,"dada":{"a":"b"})", "Strict").status, 400);
+  ASSERT_EQ(apply(R"(,"data":{"a":"b"})", "Strict").status, 201);
+  RawAnswer strict = apply(R"(,"dada":{"a":"c"})", "Strict");
+  EXPECT_EQ(strict.status, 400);
+  EXPECT_NE(message(strict).find("unknown field \"dada\""), std::string::npos) << message(strict);
+  RawAnswer warned = apply(R"(,"data":{"a":"b"},"dada":{"a":"c"})", "Warn");
+  EXPECT_EQ(warned.status, 200) << warned.body;
+  EXPECT_NE(warned.head.find("Warning: 299 - \"unknown field \\\"dada\\\"\""), std::string::npos) << warned.head;
+  RawAnswer ignored = apply(R"(,"data":{"a":"b"},"dada":{"a":"c"})", "Ignore");
+  EXPECT_EQ(ignored.status, 200) << ignored.body;
+  EXPECT_EQ(ignored.head.find("Warning"), std::string::npos);
+  EXPECT_EQ(apply(R"(,"data":null)", "Strict").status, 200) << "null is no unknown field";
+}
+
 TEST_F(Writing, a_byte_order_mark_is_skipped) {
   std::string mark = "\xef\xbb\xbf";
   EXPECT_EQ(client.ask("POST", kMaps, mark + R"({"metadata":{"name":"json"}})").status, 201);
