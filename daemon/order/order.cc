@@ -132,6 +132,11 @@ std::vector<Dependency> after(std::string_view annotation) {
 
 // ---- cycles ----
 
+// Owners and dependencies are what clients wrote: they may name each other in a circle, or in a row without an end.
+constexpr size_t kOwnersMax = 4;      // above a pod: a Deployment's is two
+constexpr size_t kWayMax = 100;       // from the pod to itself; a longer way is not found
+constexpr size_t kVisitedMax = 1000;  // objects, in one search
+
 class CycleFinder {
  public:
   CycleFinder(const Object& pod, const World& world) : ns_(pod.ns()), world_(world) {
@@ -153,7 +158,7 @@ class CycleFinder {
     auto owner = object.controller();
     const Kind* kind = owner ? kind_of(owner->kind) : nullptr;
     ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
-    if (above && self_.size() < 4) note(*above);
+    if (above && self_.size() < kOwnersMax) note(*above);
   }
 
   bool is_self(const std::string& name) const { return std::find(self_.begin(), self_.end(), name) != self_.end(); }
@@ -164,7 +169,8 @@ class CycleFinder {
       std::string name = dependency.text();
       path_.push_back(name);
       if (is_self(name)) return true;
-      if (seen_.insert(name).second && go(next(dependency))) return true;
+      bool goes_on = path_.size() < kWayMax && seen_.size() < kVisitedMax && seen_.insert(name).second;
+      if (goes_on && go(next(dependency))) return true;
       path_.pop_back();
     }
     return false;
@@ -192,12 +198,17 @@ class CycleFinder {
     return makers.size() == 1 ? makers : std::vector<Dependency>();  // of several, one may do
   }
 
-  Dependency top_of(const Object& object) const {
-    auto owner = object.controller();
-    const Kind* kind = owner ? kind_of(owner->kind) : nullptr;
-    ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
-    if (above) return top_of(*above);
-    return {kind_of(object.kind().kind), object.name()};
+  Dependency top_of(const Object& pod) const {
+    Dependency top{&kPod, pod.name()};
+    auto owner = pod.controller();
+    for (size_t i = 0; owner && i < kOwnersMax; ++i) {
+      const Kind* kind = kind_of(owner->kind);
+      ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
+      if (!above) break;
+      top = {kind, above->name()};
+      owner = above->controller();
+    }
+    return top;
   }
 
   std::string join() const {

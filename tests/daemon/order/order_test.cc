@@ -203,6 +203,31 @@ TEST_F(Cycles, of_others_are_not_the_pods_own) {
   EXPECT_NE(from("b"), "");
 }
 
+// Owner references are what a client wrote: two sets may own each other.
+TEST_F(Cycles, owners_in_a_circle_end_the_search) {
+  world.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
+  for (auto [name, owner] : {std::pair("x", "y"), std::pair("y", "x")})
+    world.put(kReplicaSet, name,
+              R"({"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":")" + std::string(owner) +
+                  R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+  world.put(
+      kPod, "b-1",
+      R"({"metadata":{"labels":{"app":"b"},"ownerReferences":[{"kind":"ReplicaSet","name":"x","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+  deployment("a", "service/b");
+  EXPECT_EQ(from("a"), "");
+  EXPECT_EQ(cycle(world.at("Pod/b-1"), world), "");
+}
+
+TEST_F(Cycles, a_row_of_dependencies_has_an_end) {
+  constexpr int kMany = 50'000;
+  for (int i = 0; i < kMany; ++i)
+    world.put(kPod, "p" + std::to_string(i),
+              R"({"metadata":{"annotations":{"coracle.io/after":"pod/p)" + std::to_string((i + 1) % kMany) + "\"}}}");
+  EXPECT_EQ(cycle(world.at("Pod/p0"), world), "") << "longer than anybody's way, and no stack holds it";
+  world.unready.insert("p1");
+  EXPECT_NE(waits_for(world.at("Pod/p0"), world), "");
+}
+
 TEST_F(Cycles, waiting_for_oneself) {
   deployment("a", "deployment/a");
   EXPECT_EQ(from("a"), "deployment/a → deployment/a");
