@@ -41,7 +41,7 @@ bool wants_app_armor(const json::value& spec) {
     return !type.empty() && type != "Unconfined";
   };
   bool any = wants(spec);
-  visit_containers(spec, [&](const json::value& container, std::string_view) { any = any || wants(container); });
+  visit_containers(spec, [&](const json::value& container, std::string_view, size_t) { any = any || wants(container); });
   return any;
 }
 
@@ -72,8 +72,7 @@ class NotServed : public Plugin {
   }
 
   static void app_armor(const Request& request) {
-    auto path = pod_template_path(request.kind);
-    const json::value* pod = !path ? nullptr : path->empty() ? request.object : find(*request.object, *path);
+    const json::value* pod = pod_of(request.kind, *request.object);
     const json::value* spec = pod ? find(*pod, "spec") : nullptr;
     if (spec && wants_app_armor(*spec))
       request.warn("this machine's kernel has no AppArmor: pods that ask for a profile do not run");

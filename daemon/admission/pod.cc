@@ -6,7 +6,7 @@ namespace coracle::admission {
 namespace {
 
 void visit_environment(const json::value& spec, std::string_view from, std::string_view key, const VisitName& visit) {
-  visit_containers(spec, [&](const json::value& container, std::string_view) {
+  visit_containers(spec, [&](const json::value& container, std::string_view, size_t) {
     for (const json::value& source : get_array(container, "envFrom"))
       if (auto name = get_string(source, std::string(from) + ".name"); !name.empty()) visit(name);
     for (const json::value& variable : get_array(container, "env"))
@@ -43,6 +43,12 @@ std::optional<std::string_view> pod_template_path(const Kind& kind) {
   return std::nullopt;
 }
 
+const json::value* pod_of(const Kind& kind, const json::value& object) {
+  auto path = pod_template_path(kind);
+  if (!path) return nullptr;
+  return path->empty() ? &object : find(object, *path);
+}
+
 json::array& array_at(json::value& root, std::string_view dotted) {
   json::value& list = make(root, dotted);
   if (!list.is_array()) list.emplace_array();
@@ -50,8 +56,10 @@ json::array& array_at(json::value& root, std::string_view dotted) {
 }
 
 void visit_containers(const json::value& spec, const VisitContainer& visit) {
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"})
-    for (const json::value& container : get_array(spec, list)) visit(container, list);
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const json::array& containers = get_array(spec, list);
+    for (size_t i = 0; i < containers.size(); ++i) visit(containers[i], list, i);
+  }
 }
 
 void visit_secrets(const json::value& spec, const VisitName& visit) {

@@ -18,9 +18,11 @@ json::array& array_at(json::value& root, std::string_view dotted);  // made wher
 
 // Where objects of a kind have the template of pods: "" of a pod itself, "spec.template"; nothing where they have none.
 std::optional<std::string_view> pod_template_path(const Kind& kind);
+// A pod itself, or its template; null where there is none.
+const json::value* pod_of(const Kind& kind, const json::value& object);
 
-// Of a pod's spec; `list`: "initContainers", "containers", "ephemeralContainers", in this order.
-using VisitContainer = std::function<void(const json::value& container, std::string_view list)>;
+// Of a pod's spec; `list`: "initContainers", "containers", "ephemeralContainers", in this order; `index`: in that list.
+using VisitContainer = std::function<void(const json::value& container, std::string_view list, size_t index)>;
 void visit_containers(const json::value& spec, const VisitContainer& visit);
 
 // Every name of a Secret, or of a ConfigMap, that the pod's spec mentions anywhere.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "daemon/admission/plugin.h"
+#include "daemon/admission/pod.h"
 #include "daemon/admission/pod_security_policy.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
@@ -19,18 +20,6 @@ constexpr std::string_view kEnforcedPolicy = "pod-security.kubernetes.io/enforce
 constexpr std::string_view kAuditViolations = "pod-security.kubernetes.io/audit-violations";
 constexpr std::string_view kAuditError = "pod-security.kubernetes.io/error";
 constexpr size_t kPodsMax = 3000;  // of a namespace that are looked at when its level rises
-
-struct Workload {
-  std::string_view group, resource, template_path;
-};
-constexpr Workload kWorkloads[] = {{"", "replicationcontrollers", "spec.template"},
-                                   {"", "podtemplates", "template"},
-                                   {"apps", "replicasets", "spec.template"},
-                                   {"apps", "deployments", "spec.template"},
-                                   {"apps", "statefulsets", "spec.template"},
-                                   {"apps", "daemonsets", "spec.template"},
-                                   {"batch", "jobs", "spec.template"},
-                                   {"batch", "cronjobs", "spec.jobTemplate.spec.template"}};
 
 const json::value& part(const json::value& root, std::string_view name) {
   static const json::value empty = json::object();
@@ -140,10 +129,7 @@ class PodSecurity : public Plugin {
     if (request.operation == Operation::remove) return {};
     if (request.kind == kNamespace) return request.subresource.empty() ? check_namespace(request, world) : Result<void>();
     if (request.kind == kPod) return check_pod(request, world);
-    for (const Workload& workload : kWorkloads)
-      if (request.kind.group == workload.group && request.kind.resource == workload.resource)
-        return check_workload(request, world, workload);
-    return {};
+    return check_workload(request, world);
   }
 
  private:
@@ -162,11 +148,11 @@ class PodSecurity : public Plugin {
     return evaluate(request, policy, part(pod, "metadata"), part(pod, "spec"), true);
   }
 
-  static Result<void> check_workload(const Request& request, const World& world, const Workload& workload) {
+  static Result<void> check_workload(const Request& request, const World& world) {
     if (!request.subresource.empty()) return {};
-    ObjectPtr ns = world.get(kNamespace, {"", request.key.ns});
-    const json::value* pod = find(*request.object, workload.template_path);
-    if (!ns || !pod) return {};
+    const json::value* pod = pod_of(request.kind, *request.object);
+    ObjectPtr ns = pod ? world.get(kNamespace, {"", request.key.ns}) : nullptr;
+    if (!ns) return {};
     SecurityPolicy policy = policy_of(ns->labels());
     bool quiet = policy.errors.empty() && policy.warn.level == SecurityLevel::privileged &&
                  policy.audit.level == SecurityLevel::privileged;

@@ -28,7 +28,7 @@ const char* plural(size_t count, const char* one, const char* many) { return cou
 std::string name_of(const json::value& container) { return std::string(get_string(container, "name")); }
 
 void each(const CheckedPod& pod, const std::function<void(const json::value& container)>& look) {
-  visit_containers(pod.spec, [&](const json::value& container, std::string_view) { look(container); });
+  visit_containers(pod.spec, [&](const json::value& container, std::string_view, size_t) { look(container); });
 }
 
 // container "a" · containers "a", "b"

@@ -106,7 +106,7 @@ std::string foreign_secret(const json::value& pod, std::string_view only, const 
   std::set<std::string_view> allowed = names_in(account, "secrets");
   std::string why;
   std::string tail = "\" is not allowed because service account " + account.name() + " does not reference that secret";
-  visit_containers(*find(pod, "spec"), [&](const json::value& container, std::string_view list) {
+  visit_containers(*find(pod, "spec"), [&](const json::value& container, std::string_view list, size_t) {
     if (list != only || !why.empty()) return;
     std::string who = std::string(called) + " " + std::string(get_string(container, "name"));
     for (const json::value& variable : get_array(container, "env")) {

@@ -3,6 +3,7 @@
 // the words of Kubernetes. Source: kube-apiserver, WarningsOnCreate and WarningsOnUpdate of its strategies;
 // pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/service/warnings.go.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -216,10 +217,10 @@ void check_pod(const json::value& pod, const std::string& at, Texts& out) {
   check_bytes(get_object(*spec, "overhead"), path + "overhead", out);
   constexpr std::string_view kSeccomp = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
   if (has_annotation(kSeccompPod) && !find(*spec, "securityContext.seccompProfile")) annotation(kSeccompPod, kSeccomp);
-  auto each_container = [&](auto&& visit) {
-    for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) each_item(*spec, path, list, visit);
-  };
-  each_container([&](const json::value& container, const std::string& where) {
+  Ports ports;
+  Texts of_ports;
+  visit_containers(*spec, [&](const json::value& container, std::string_view list, size_t index) {
+    const std::string where = indexed(path + std::string(list), index);
     std::string name(get_string(container, "name"));
     if (std::string key = std::string(kSeccompContainer) + name;
         has_annotation(key) && !find(container, "securityContext.seccompProfile"))
@@ -230,9 +231,9 @@ void check_pod(const json::value& pod, const std::string& at, Texts& out) {
     for (std::string_view part : {"resources.limits", "resources.requests"})
       check_bytes(get_object(container, part), where + "." + std::string(part), out);
     check_environment(container, where, out);
+    check_ports(container, where, ports, of_ports);
   });
-  Ports ports;
-  each_container([&](const json::value& container, const std::string& where) { check_ports(container, where, ports, out); });
+  std::ranges::move(of_ports, std::back_inserter(out));
   if (get_int(*spec, "terminationGracePeriodSeconds") < 0)
     out.push_back(path + "terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1");
   check_pod_affinity(*spec, path, out);
@@ -290,10 +291,9 @@ class Warnings : public Plugin {
     Texts out;
     if (request.operation == Operation::create && names_pods(request.kind))
       check_name(request, std::string(get_string(object, "metadata.name")), out);
-    if (auto path = pod_template_path(request.kind)) {
-      const json::value* pod = path->empty() ? &object : find(object, *path);
-      const json::value* before = request.old && !path->empty() ? find(request.old->json(), *path) : nullptr;
-      if (pod && (!before || *before != *pod)) check_pod(*pod, std::string(*path), out);
+    if (const json::value* pod = pod_of(request.kind, object)) {
+      const json::value* before = request.old && request.kind != kPod ? pod_of(request.kind, request.old->json()) : nullptr;
+      if (!before || *before != *pod) check_pod(*pod, std::string(*pod_template_path(request.kind)), out);
     }
     if (request.kind == kService) check_service(object, out);
     if (request.creates(kIngress) && !find(object, "spec.ingressClassName") &&
@@ -304,8 +304,7 @@ class Warnings : public Plugin {
     if (request.kind == kPersistentVolume && get_string(object, "spec.persistentVolumeReclaimPolicy") == "Recycle")
       out.push_back(
           "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to "
-          "use "
-          "dynamic provisioning.");
+          "use dynamic provisioning.");
     for (std::string& text : out) request.warn(std::move(text));
     return {};
   }

@@ -53,8 +53,8 @@ void index_by_node(Informer& pods) {
 namespace {
 
 json::value owners_patch(const Object& object, json::array owners, std::optional<json::array> finalizers) {
-  json::object metadata{
-      {"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"ownerReferences", std::move(owners)}};
+  json::object metadata = precondition_metadata(object);
+  metadata["ownerReferences"] = std::move(owners);
   if (finalizers) metadata["finalizers"] = std::move(*finalizers);
   return {{"metadata", std::move(metadata)}};
 }

@@ -233,9 +233,9 @@ class GarbageCollector : public Controller {
     json::array kept;
     for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences"))
       if (std::find(uids.begin(), uids.end(), get_string(reference, "uid")) == uids.end()) kept.push_back(reference);
-    json::value patch = {
-        {"metadata",
-         {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"ownerReferences", std::move(kept)}}}};
+    json::object metadata = precondition_metadata(object);
+    metadata["ownerReferences"] = std::move(kept);
+    json::value patch = {{"metadata", std::move(metadata)}};
     return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch), "drop owner of " + object.name());
   }
 

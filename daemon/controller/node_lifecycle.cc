@@ -148,8 +148,7 @@ class NodeLifecycle : public Controller {
       changed.push_back(std::move(condition));
     }
     if (changed.empty()) return false;
-    json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}},
-                         {"status", {{"conditions", std::move(changed)}}}};
+    json::value patch = {{"metadata", precondition_metadata(node)}, {"status", {{"conditions", std::move(changed)}}}};
     auto done = client_.patch(kNode, node.key(), PatchType::strategic, patch, {.subresource = "status"});
     if (!done) return done.take_error().wrap("mark node unknown");
     return true;
@@ -175,8 +174,7 @@ class NodeLifecycle : public Controller {
     json::array taints = wanted_taints(node, may_empty, clock_.now());
     if (taints != get_array(node.json(), "spec.taints")) {
       bool empties = is_down(node) && may_empty && wanted_taints(node, false, clock_.now()) != taints;
-      json::value patch = {{"metadata", {{"resourceVersion", std::to_string(node.revision())}}},
-                           {"spec", {{"taints", std::move(taints)}}}};
+      json::value patch = {{"metadata", precondition_metadata(node)}, {"spec", {{"taints", std::move(taints)}}}};
       auto done = client_.patch(kNode, node.key(), PatchType::merge, patch);
       if (!done) return done.take_error().wrap("taint node");
       if (empties) emptied_.with([&](auto& emptied) { emptied[zone_of(node)] = clock_.steady(); });

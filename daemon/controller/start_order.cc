@@ -58,8 +58,7 @@ class StartOrder : public Controller {
                              [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
     gates.erase(ours);
     json::value left = gates.empty() ? json::value() : json::value(std::move(gates));
-    json::value patch = {{"metadata", {{"uid", pod.uid()}, {"resourceVersion", std::to_string(pod.revision())}}},
-                         {"spec", {{"schedulingGates", std::move(left)}}}};
+    json::value patch = {{"metadata", precondition_metadata(pod)}, {"spec", {{"schedulingGates", std::move(left)}}}};
     auto done = client_.patch(kPod, pod.key(), PatchType::merge, patch);
     if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("let the pod go");
     return {};

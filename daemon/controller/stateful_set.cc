@@ -150,10 +150,9 @@ class StatefulSetController : public Controller {
   }
 
   Result<void> own_claim(const StatefulSetStep& step) {
-    json::value patch = {{"metadata",
-                          {{"uid", step.object->uid()},
-                           {"resourceVersion", std::to_string(step.object->revision())},
-                           {"ownerReferences", step.body}}}};
+    json::object metadata = precondition_metadata(*step.object);
+    metadata["ownerReferences"] = step.body;
+    json::value patch = {{"metadata", std::move(metadata)}};
     auto done = client_.patch(kPersistentVolumeClaim, step.object->key(), PatchType::merge, patch);
     if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("own claim " + step.object->name());
     return {};

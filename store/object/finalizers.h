@@ -20,8 +20,9 @@ inline json::value without_finalizer_patch(const Object& object, std::string_vie
   json::array kept;
   for (const json::value& entry : get_array(object.json(), "metadata.finalizers"))
     if (!entry.is_string() || entry.get_string() != finalizer) kept.push_back(entry);
-  return {{"metadata",
-           {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}, {"finalizers", std::move(kept)}}}};
+  json::object metadata = precondition_metadata(object);
+  metadata["finalizers"] = std::move(kept);
+  return {{"metadata", std::move(metadata)}};
 }
 
 }  // namespace coracle

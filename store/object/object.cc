@@ -482,4 +482,8 @@ std::optional<OwnerReference> Object::controller() const {
   return std::nullopt;
 }
 
+json::object precondition_metadata(const Object& object) {
+  return {{"uid", object.uid()}, {"resourceVersion", std::to_string(object.revision())}};
+}
+
 }  // namespace coracle

@@ -164,6 +164,10 @@ class Object : public std::enable_shared_from_this<const Object> {
   mutable json::value json_;
 };
 
+// The metadata of a patch that is meant for just this object as it is now, its uid and revision: a conflict when it was changed
+// or made anew in the meantime. Source: Kubernetes API concepts, "Updates to existing resources".
+json::object precondition_metadata(const Object& object);
+
 // Objects at rest by their keys, of which there is no second copy.
 struct ByKey {
   using is_transparent = void;
@@ -172,7 +176,5 @@ struct ByKey {
   bool operator()(const auto& a, const auto& b) const { return key(a) < key(b); }
 };
 using RestingSet = std::set<RestingPtr, ByKey, sys::SlabAllocator<RestingPtr>>;
-template <typename T>
-using RestingMap = std::map<RestingPtr, T, ByKey, sys::SlabAllocator<std::pair<const RestingPtr, T>>>;
 
 }  // namespace coracle

@@ -275,9 +275,8 @@ class VolumeBinding : public Plugin {
         continue;
       }
       // The revision makes sure that no other pod got the volume since it was read.
-      json::value patch = {
-          {"metadata", {{"uid", one.volume->uid()}, {"resourceVersion", std::to_string(one.volume->revision())}}},
-          {"spec", {{"claimRef", volume::claim_reference(claim)}}}};
+      json::value patch = {{"metadata", precondition_metadata(*one.volume)},
+                           {"spec", {{"claimRef", volume::claim_reference(claim)}}}};
       if (!volume::is_reserved_for(*one.volume, claim))  // else a person chose the pair
         make(patch, "metadata.annotations") = {{volume::kBoundByController, "yes"}};
       writes.push_back({&kPersistentVolume, one.volume->key(), std::move(patch)});

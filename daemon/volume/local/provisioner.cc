@@ -312,10 +312,9 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
 // sig-storage-lib-external-provisioner.
 Result<void> Provisioner::unselect_node(const Object& claim) {
   if (claim.annotation(kSelectedNode).empty()) return {};
-  json::value patch = {{"metadata",
-                        {{"uid", claim.uid()},
-                         {"resourceVersion", std::to_string(claim.revision())},
-                         {"annotations", {{kSelectedNode, nullptr}}}}}};
+  json::object metadata = precondition_metadata(claim);
+  metadata["annotations"] = {{kSelectedNode, nullptr}};
+  json::value patch = {{"metadata", std::move(metadata)}};
   auto written = seams_.client.patch(kPersistentVolumeClaim, claim.key(), PatchType::merge, patch);
   if (!written && written.error().code() != Code::not_found) return written.take_error().wrap("unselect the node");
   return {};
