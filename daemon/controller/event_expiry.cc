@@ -3,6 +3,8 @@
 // Config::events_max, in number or in bytes, the oldest go at once, a tenth of them, so that not each new one has to look. One
 // timer for all: it is set to the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "daemon/controller/common.h"
@@ -55,18 +57,10 @@ class EventExpiry : public Controller {
   }
 
   Result<Outcome> reconcile(const Key&) override {
-    struct Candidate {
-      SteadyTime when;
-      RestingPtr event;
-    };
-    std::vector<Candidate> oldest_first;
-    Amount left = written_.with([&](const Written& written) {
-      for (const auto& [event, when] : written.all) oldest_first.push_back({when, event});
-      return written.there;
-    });
-    std::ranges::stable_sort(oldest_first, {}, &Candidate::when);
+    auto [oldest_first, left] =
+        written_.with([](const Written& written) { return std::pair(written.oldest_first, written.there); });
     const Amount enough = left.exceeds(most_) ? Amount{most_.count - most_.count / 10, most_.bytes - most_.bytes / 10} : most_;
-    for (const auto& [when, event] : oldest_first) {
+    for (const auto& [event, when] : oldest_first) {
       std::chrono::nanoseconds until = when + ttl_ - clock_.steady();
       if (until > kTogether && !left.exceeds(enough)) return Outcome{until};
       auto removed = client_.remove(kEvent, Key(event->key()));
@@ -81,19 +75,24 @@ class EventExpiry : public Controller {
     size_t count = 0, bytes = 0;
     bool exceeds(const Amount& most) const { return count > most.count || bytes > most.bytes; }
   };
+  struct Last {
+    RestingPtr event;
+    SteadyTime when;  // it was written last
+  };
   struct Written {
-    RestingMap<SteadyTime> all;  // when it was written last
+    std::vector<Last> oldest_first;  // looked through from its end: it holds few, and what changes is mostly young
     Amount there;
     void put(const RestingPtr& event, SteadyTime when) {
-      erase(event->key());
-      all.emplace(event, when);
+      auto place = std::ranges::upper_bound(oldest_first, when, {}, &Last::when);
+      oldest_first.insert(place, {event, when});
       there.count += 1, there.bytes += event->text_size();
     }
     void erase(KeyView key) {
-      auto found = all.find(key);
-      if (found == all.end()) return;
-      there.count -= 1, there.bytes -= found->first->text_size();
-      all.erase(found);
+      auto found =
+          std::find_if(oldest_first.rbegin(), oldest_first.rend(), [&](const Last& last) { return last.event->key() == key; });
+      if (found == oldest_first.rend()) return;
+      there.count -= 1, there.bytes -= found->event->text_size();
+      oldest_first.erase(std::next(found).base());
     }
   };
   std::chrono::nanoseconds age(const Object& event) const {
