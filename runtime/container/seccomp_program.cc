@@ -2,6 +2,7 @@
 // See seccomp_program.h.
 #include "runtime/container/seccomp_program.h"
 
+#include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 
@@ -11,8 +12,7 @@
 #include <map>
 
 #include "runtime/base/text.h"
-#include "runtime/container/seccomp_arguments.h"
-#include "runtime/container/seccomp_newest.h"
+#include "runtime/container/seccomp_table.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -20,19 +20,8 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr size_t kSearchedRulesMin = 32;  // below, a binary tree is no gain; libseccomp 2.5 errs on an empty one
-
 using Conditions = std::vector<oci::SeccompCondition>;
 using oci::SeccompAction;
-
-Error bad(const std::string& text) { return Error(Code::invalid, "linux.seccomp." + text); }
-
-struct Context {
-  scmp_filter_ctx handle = nullptr;
-  ~Context() {
-    if (handle) ::seccomp_release(handle);
-  }
-};
 
 uint32_t action_of(const oci::SeccompVerdict& verdict) {
   switch (verdict.action) {
@@ -52,18 +41,7 @@ bool is_permissive(const oci::SeccompVerdict& verdict) {
   return verdict.action == SeccompAction::allow || verdict.action == SeccompAction::log || verdict.action == SeccompAction::trace;
 }
 
-scmp_arg_cmp comparison_of(const oci::SeccompCondition& condition) {
-  static constexpr scmp_compare kOperators[] = {SCMP_CMP_NE, SCMP_CMP_LT, SCMP_CMP_LE,       SCMP_CMP_EQ,
-                                                SCMP_CMP_GE, SCMP_CMP_GT, SCMP_CMP_MASKED_EQ};
-  scmp_arg_cmp out{};
-  out.arg = condition.index;
-  out.op = kOperators[size_t(condition.op)];
-  out.datum_a = condition.value;
-  if (out.op == SCMP_CMP_MASKED_EQ) out.datum_b = condition.value_two;
-  return out;
-}
-
-// libseccomp takes one comparison per argument: more mean "or", as other runtimes read them.
+// libseccomp takes one comparison per argument: more mean "or", as runtimes that use it read them.
 bool repeats_argument(const Conditions& conditions) {
   unsigned seen = 0;
   for (const oci::SeccompCondition& condition : conditions) {
@@ -73,8 +51,7 @@ bool repeats_argument(const Conditions& conditions) {
   return false;
 }
 
-// The rules, call by call. A rule for all of a call's arguments leaves no room for others; of several for some of them
-// libseccomp makes something else, so these are ours.
+// The rules, call by call. A rule for all of a call's arguments leaves no room for others.
 class RuleBook {
  public:
   explicit RuleBook(uint32_t otherwise) : otherwise_(otherwise) {}
@@ -94,22 +71,13 @@ class RuleBook {
     return {};
   }
 
-  Result<void> write(const Context& context, ArgumentChecks& checks) const {
+  void write(SeccompTable& table) const {
     for (const auto& [name, clauses] : calls_) {
-      int call = ::seccomp_syscall_resolve_name(name.c_str());
-      if (call == __NR_SCMP_ERROR) continue;  // another machine's, or newer than libseccomp
       auto whole =
           std::find_if(clauses.begin(), clauses.end(), [](const SeccompClause& clause) { return clause.conditions.empty(); });
-      if (whole != clauses.end()) {
-        TRY(write(context, *whole, call).wrap("linux.seccomp.syscalls: " + name));
-      } else if (clauses.size() > 1 && checks.can_take(name)) {
-        const char* multiplexer = ArgumentChecks::multiplexer_of(name);
-        checks.add(name, clauses, otherwise_, multiplexer && calls_.count(multiplexer));
-      } else {
-        for (const SeccompClause& clause : clauses) TRY(write(context, clause, call).wrap("linux.seccomp.syscalls: " + name));
-      }
+      const char* multiplexer = SeccompTable::multiplexer_of(name);
+      table.add(name, whole != clauses.end() ? std::vector{*whole} : clauses, multiplexer && calls_.count(multiplexer));
     }
-    return {};
   }
 
  private:
@@ -132,14 +100,6 @@ class RuleBook {
     return {};
   }
 
-  static Result<void> write(const Context& context, const SeccompClause& clause, int call) {
-    std::vector<scmp_arg_cmp> all;
-    for (const oci::SeccompCondition& condition : clause.conditions) all.push_back(comparison_of(condition));
-    int rc = ::seccomp_rule_add_array(context.handle, clause.action, call, unsigned(all.size()), all.data());
-    if (rc != 0) return Error(Code::invalid, ::strerror(-rc));
-    return {};
-  }
-
   uint32_t otherwise_;
   std::map<std::string, std::vector<SeccompClause>> calls_;
   std::map<std::pair<std::string, Key>, uint32_t> said_;
@@ -149,23 +109,30 @@ uint32_t architecture_of(const std::string& name) {  // 0: of no processor that 
   return ::seccomp_arch_resolve_name(to_lower(std::string_view(name).substr(std::strlen("SCMP_ARCH_"))).c_str());
 }
 
-// The machine's own, and what the profile names; where it names nothing, the 32-bit relatives: else they would be a way
-// around it, or no way at all. Gives all that are in the filter.
-Result<std::vector<uint32_t>> add_architectures(const Context& context, const oci::SeccompProfile& profile) {
-  std::vector<uint32_t> wanted, out = {::seccomp_arch_native()};
-  for (const std::string& name : profile.architectures) wanted.push_back(architecture_of(name));
+// Those whose programs this kernel may run, its own first.
+std::vector<uint32_t> family() {
 #if defined(__x86_64__)
-  if (wanted.empty()) wanted = {SCMP_ARCH_X86, SCMP_ARCH_X32};
+  return {SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_X32};
 #elif defined(__aarch64__)
-  if (wanted.empty()) wanted = {SCMP_ARCH_ARM};
+  return {SCMP_ARCH_AARCH64, SCMP_ARCH_ARM};
+#else
+  return {::seccomp_arch_native()};
 #endif
-  for (uint32_t token : wanted) {
-    if (token == 0) continue;
-    int rc = ::seccomp_arch_add(context.handle, token);
-    if (rc == -EEXIST || rc == -EDOM) continue;  // there already, or of the other endianness: cannot run here
-    if (rc != 0) return bad("architectures: " + std::string(::strerror(-rc)));
-    out.push_back(token);
+}
+
+// The machine's own, and what the profile names; where it names nothing, its relatives: else they would be a way around it, or no
+// way at all. What is of the other byte order cannot run here.
+std::vector<uint32_t> architectures_of(const oci::SeccompProfile& profile) {
+  std::vector<uint32_t> out = family();
+  if (profile.architectures.empty()) return out;
+  out.resize(1);
+  auto has = [&](uint32_t token) { return std::find(out.begin(), out.end(), token) != out.end(); };
+  for (const std::string& name : profile.architectures) {
+    const uint32_t token = architecture_of(name);
+    const bool can_run = token != 0 && (token & __AUDIT_ARCH_LE) == (out[0] & __AUDIT_ARCH_LE);
+    if (can_run && !has(token)) out.push_back(token);
   }
+  if (!has(SCMP_ARCH_X86_64)) std::erase(out, uint32_t(SCMP_ARCH_X32));  // a part of that one
   return out;
 }
 
@@ -180,55 +147,30 @@ uint32_t flags_of(const oci::SeccompProfile& profile) {
   return flags;
 }
 
-Result<std::vector<uint64_t>> export_program(const Context& context) {
-  Fd file = TRY(sys::make_memfd("seccomp", "", false));
-  int rc = ::seccomp_export_bpf(context.handle, file.get());
-  if (rc != 0) return Error(Code::internal, std::string("export seccomp program: ") + ::strerror(-rc));
-  Fd again = TRY(sys::open(sys::fd_path(file), O_RDONLY));
-  std::string bytes = TRY(sys::read_all(again));
-  std::vector<uint64_t> out(bytes.size() / sizeof(uint64_t));
-  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(uint64_t));
-  return out;
-}
-
 }  // namespace
 
 Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabilities) {
   oci::SeccompProfile profile = TRY(oci::parse_seccomp(given));
-  uint32_t otherwise = action_of(profile.otherwise);
-  Context context{::seccomp_init(otherwise)};
-  if (!context.handle) return Error(Code::internal, "seccomp_init");
-  size_t names = 0;
-  for (const oci::SeccompRule& rule : profile.rules) names += rule.names.size();
-  // Older libraries lack it: slower to load, as right.
-  if (names > kSearchedRulesMin) (void)::seccomp_attr_set(context.handle, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  // A program of an architecture that the filter does not know must not get by where it allows what it does not name.
-  if (int rc = ::seccomp_attr_set(context.handle, SCMP_FLTATR_ACT_BADARCH,
-                                  is_permissive(profile.otherwise) ? SCMP_ACT_KILL_PROCESS : otherwise))
-    return Error(Code::internal, std::string("seccomp_attr_set: ") + ::strerror(-rc));
-  std::vector<uint32_t> architectures = TRY(add_architectures(context, profile));
+  const uint32_t otherwise = action_of(profile.otherwise);
+  SeccompTable table(architectures_of(profile), otherwise, is_permissive(profile.otherwise));
   RuleBook rules(otherwise);
-  ArgumentChecks checks(architectures);
-  NewestCalls newest(architectures);
   // What a capability allows comes first: of two that decide otherwise on a whole call, the first counts.
   for (const auto& [name, calls] : profile.by_capability) {
     auto bit = oci::capability_number(name);
     if (!bit || !(capabilities >> *bit & 1)) continue;
     oci::SeccompRule rule{.names = calls, .verdict = {SeccompAction::allow}, .conditions = {}};
     TRY(rules.add(rule, "capabilities." + name));
-    newest.add(calls);
+    for (const std::string& call : calls) table.name(call);
   }
   for (size_t i = 0; i < profile.rules.size(); ++i) {
     TRY(rules.add(profile.rules[i], "syscalls[" + std::to_string(i) + "]"));
-    newest.add(profile.rules[i].names);
+    for (const std::string& call : profile.rules[i].names) table.name(call);
   }
-  TRY(rules.write(context, checks));
+  rules.write(table);
   SeccompProgram out;
   out.flags = flags_of(profile);
   out.listener = std::move(profile.listener);
-  out.instructions = TRY(export_program(context));
-  checks.prepend_to(out.instructions);
-  if (!is_permissive(profile.otherwise)) newest.answer(out.instructions);
+  out.instructions = table.program();
   if (out.instructions.size() > kSeccompInstructionsMax) return Error(Code::too_large, "linux.seccomp: the program is too long");
   return out;
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seccomp profiles as programs: compiled once by libseccomp, then kept in memory and on the disk, with what they were
-// made from. Compiling the default profile takes 16 ms, more than everything else in a container's start
-// together.
-//   profile (the specification's object) + capabilities ─▶ key ─▶ memory ─▶ disk ─▶ libseccomp
-// Source: runtime-spec config-linux.md "Seccomp"; seccomp(2); libseccomp's binary tree optimisation.
+// Seccomp profiles as programs: compiled once, then kept in memory and on the disk, with what they were made from.
+//   profile (the specification's object) + capabilities ─▶ key ─▶ memory ─▶ disk ─▶ seccomp_table.h
+// Source: runtime-spec config-linux.md "Seccomp"; seccomp(2).
 #pragma once
 
 #include <map>

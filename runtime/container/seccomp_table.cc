@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// See seccomp_table.h. The instructions:
+//   load the architecture; for each: not it → the next; load the number; search: below the middle → the lower half, …
+//     a range: return what is said of it; or for each clause: a condition fails → the next; return what it says
+//   return what is said of foreign architectures
+#include "runtime/container/seccomp_table.h"
+
+#include <endian.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+
+namespace coracle::runtime {
+namespace {
+
+using oci::SeccompCondition;
+using oci::SeccompOperator;
+
+// Numbers in two places: x32 is x86-64 for the kernel and counts from 1 << 30; Arm has a few of its own from 0xf0000 on.
+constexpr uint32_t kX32First = 0x40000000, kArmOwnFirst = 0xf0000;
+
+// i386 has these calls twice: behind socketcall and ipc, where nobody can see their arguments, and by numbers of their
+// own, which libseccomp does not tell.
+const std::map<std::string, uint32_t> kDirectNumbersOfI386 = {
+    {"recvmmsg", 337}, {"sendmmsg", 345}, {"socket", 359},     {"socketpair", 360}, {"bind", 361},        {"connect", 362},
+    {"listen", 363},   {"accept4", 364},  {"getsockopt", 365}, {"setsockopt", 366}, {"getsockname", 367}, {"getpeername", 368},
+    {"sendto", 369},   {"sendmsg", 370},  {"recvfrom", 371},   {"recvmsg", 372},    {"shutdown", 373},    {"semget", 393},
+    {"semctl", 394},   {"shmget", 395},   {"shmctl", 396},     {"shmat", 397},      {"shmdt", 398},       {"msgget", 399},
+    {"msgsnd", 400},   {"msgrcv", 401},   {"msgctl", 402}};
+constexpr uint32_t kSocketcallOfI386 = 102, kIpcOfI386 = 117;
+constexpr uint64_t kIpcCallMask = 0xffff;  // above stands a version
+
+bool is_multiplexed(int number) { return number <= -100 && number > -300; }  // __PNR_socket, ..., __PNR_shmctl
+bool is_of_socketcall(int number) { return number > -200; }
+
+bool is_refusal(uint32_t action) {
+  uint32_t what = action & SECCOMP_RET_ACTION_FULL;
+  return what != SECCOMP_RET_ALLOW && what != SECCOMP_RET_LOG && what != SECCOMP_RET_TRACE;
+}
+
+bool is_whole(const std::vector<SeccompClause>& clauses) { return clauses.size() == 1 && clauses[0].conditions.empty(); }
+
+constexpr uint32_t low_of(uint32_t index) {
+  return uint32_t(offsetof(seccomp_data, args)) + index * 8 + (__BYTE_ORDER == __BIG_ENDIAN ? 4 : 0);
+}
+constexpr uint32_t high_of(uint32_t index) {
+  return uint32_t(offsetof(seccomp_data, args)) + index * 8 + (__BYTE_ORDER == __BIG_ENDIAN ? 0 : 4);
+}
+constexpr uint32_t low(uint64_t value) { return uint32_t(value); }
+constexpr uint32_t high(uint64_t value) { return uint32_t(value >> 32); }
+
+// Goes on where the condition holds, to `no` where it does not. The high word decides, unless it is equal.
+void test(BpfAssembler& to, const SeccompCondition& condition, BpfLabel& no) {
+  BpfLabel yes;
+  uint64_t value = condition.value;
+  to.load(high_of(condition.index));
+  switch (condition.op) {
+    case SeccompOperator::eq:
+      to.jump_unless(BPF_JEQ, high(value), no);
+      to.load(low_of(condition.index));
+      to.jump_unless(BPF_JEQ, low(value), no);
+      break;
+    case SeccompOperator::ne:
+      to.jump_unless(BPF_JEQ, high(value), yes);
+      to.load(low_of(condition.index));
+      to.jump_if(BPF_JEQ, low(value), no);
+      break;
+    case SeccompOperator::gt:
+    case SeccompOperator::ge:
+      to.jump_if(BPF_JGT, high(value), yes);
+      to.jump_unless(BPF_JEQ, high(value), no);
+      to.load(low_of(condition.index));
+      to.jump_unless(condition.op == SeccompOperator::gt ? BPF_JGT : BPF_JGE, low(value), no);
+      break;
+    case SeccompOperator::lt:
+    case SeccompOperator::le:
+      to.jump_if(BPF_JGT, high(value), no);
+      to.jump_unless(BPF_JEQ, high(value), yes);
+      to.load(low_of(condition.index));
+      to.jump_if(condition.op == SeccompOperator::lt ? BPF_JGE : BPF_JGT, low(value), no);
+      break;
+    case SeccompOperator::masked_eq:  // libseccomp masks both sides
+      to.mask(high(value));
+      to.jump_unless(BPF_JEQ, high(condition.value_two & value), no);
+      to.load(low_of(condition.index));
+      to.mask(low(value));
+      to.jump_unless(BPF_JEQ, low(condition.value_two & value), no);
+      break;
+  }
+  to.bind(yes);
+}
+
+// One comparison for equality of a small value.
+bool is_plain(const SeccompClause& clause) {
+  return clause.conditions.size() == 1 && clause.conditions[0].op == SeccompOperator::eq && high(clause.conditions[0].value) == 0;
+}
+
+// Writes the clauses from `at` on that compare one argument with one small value each: the words are loaded once.
+size_t write_values(BpfAssembler& to, const std::vector<SeccompClause>& clauses, size_t at) {
+  BpfLabel none;
+  uint32_t index = clauses[at].conditions[0].index;
+  to.load(high_of(index));
+  to.jump_unless(BPF_JEQ, 0, none);
+  to.load(low_of(index));
+  for (; at < clauses.size() && is_plain(clauses[at]) && clauses[at].conditions[0].index == index; ++at)
+    to.ret_if_equal(low(clauses[at].conditions[0].value), clauses[at].action);
+  to.bind(none);
+  return at;
+}
+
+void write_clauses(BpfAssembler& to, const std::vector<SeccompClause>& clauses, uint32_t otherwise) {
+  for (size_t i = 0; i < clauses.size();) {
+    if (is_plain(clauses[i])) {
+      i = write_values(to, clauses, i);
+      continue;
+    }
+    BpfLabel no;
+    for (const SeccompCondition& condition : clauses[i].conditions) test(to, condition, no);
+    to.ret(clauses[i].action);
+    to.bind(no);
+    ++i;
+  }
+  to.ret(otherwise);
+}
+
+// Of the ranges from `first` to before `last`, the one that the loaded number is in.
+template <typename Range>
+void write_search(BpfAssembler& to, const Range* first, const Range* last) {
+  if (last - first == 1) {
+    if (first->clauses) write_clauses(to, *first->clauses, first->action);
+    else to.ret(first->action);
+    return;
+  }
+  const Range* middle = first + (last - first) / 2;
+  BpfLabel upper;
+  to.jump_if(BPF_JGE, middle->from, upper);
+  write_search(to, first, middle);
+  to.bind(upper);
+  write_search(to, middle, last);
+}
+
+}  // namespace
+
+SeccompTable::SeccompTable(std::vector<uint32_t> architectures, uint32_t otherwise, bool allows_unnamed)
+    : wanted_(std::move(architectures)), otherwise_(otherwise), allows_unnamed_(allows_unnamed) {
+  const bool has_x32 = std::count(wanted_.begin(), wanted_.end(), uint32_t(SCMP_ARCH_X32));
+  for (uint32_t architecture : wanted_) {
+    if (architecture == SCMP_ARCH_X32) continue;  // in x86-64's
+    Architecture& added = architectures_.emplace_back();
+    added.audit = architecture;
+    added.regions.push_back({});
+    if (architecture == SCMP_ARCH_X86_64) added.regions.push_back({.first = kX32First, .is_known = has_x32});
+    if (architecture == SCMP_ARCH_ARM) added.regions.push_back({.first = kArmOwnFirst});
+  }
+}
+
+SeccompTable::Architecture& SeccompTable::of(uint32_t architecture) {
+  const uint32_t audit = architecture == SCMP_ARCH_X32 ? uint32_t(SCMP_ARCH_X86_64) : architecture;
+  return *std::find_if(architectures_.begin(), architectures_.end(),
+                       [&](const Architecture& each) { return each.audit == audit; });
+}
+
+void SeccompTable::name(const std::string& call) {
+  for (uint32_t architecture : wanted_) {
+    int number = ::seccomp_syscall_resolve_name_arch(architecture, call.c_str());
+    if (number < 0) continue;
+    auto& regions = of(architecture).regions;
+    auto region =
+        std::find_if(regions.rbegin(), regions.rend(), [&](const Region& each) { return uint32_t(number) >= each.first; });
+    region->newest = std::max<int64_t>(region->newest, number);
+  }
+}
+
+const char* SeccompTable::multiplexer_of(const std::string& call) {
+  int number = ::seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, call.c_str());
+  return !is_multiplexed(number) ? nullptr : is_of_socketcall(number) ? "socketcall" : "ipc";
+}
+
+void SeccompTable::add(const std::string& call, const Clauses& clauses, bool is_seen_through) {
+  for (uint32_t architecture : wanted_) {
+    int number = ::seccomp_syscall_resolve_name_arch(architecture, call.c_str());
+    if (is_multiplexed(number) && architecture == SCMP_ARCH_X86) {
+      if (!is_seen_through) add_multiplexed(of(architecture), number, clauses);
+      auto direct = kDirectNumbersOfI386.find(call);
+      number = direct == kDirectNumbersOfI386.end() ? -1 : int(direct->second);
+    }
+    if (number >= 0) of(architecture).calls[uint32_t(number)] = clauses;
+  }
+}
+
+// What its arguments are cannot be seen: what is refused for some of them is refused for all, and nothing is allowed.
+void SeccompTable::add_multiplexed(Architecture& i386, int number, const Clauses& clauses) {
+  const bool is_decided = is_whole(clauses);
+  auto decides = std::find_if(clauses.begin(), clauses.end(),
+                              [&](const SeccompClause& clause) { return is_decided || is_refusal(clause.action); });
+  if (decides == clauses.end()) return;
+  const uint64_t call = uint64_t(-number % 100);
+  SeccompCondition which{.index = 0, .op = SeccompOperator::eq, .value = call};
+  if (!is_of_socketcall(number)) which = {.index = 0, .op = SeccompOperator::masked_eq, .value = kIpcCallMask, .value_two = call};
+  i386.calls[is_of_socketcall(number) ? kSocketcallOfI386 : kIpcOfI386].push_back({decides->action, {which}});
+}
+
+uint32_t SeccompTable::unknown() const { return allows_unnamed_ ? uint32_t(SECCOMP_RET_KILL_PROCESS) : otherwise_; }
+
+std::vector<SeccompTable::Range> SeccompTable::ranges_of(const Architecture& architecture) const {
+  constexpr uint32_t kNoSuchCall = SECCOMP_RET_ERRNO | ENOSYS;
+  std::map<uint32_t, Range> points;
+  for (size_t i = 0; i < architecture.regions.size(); ++i) {
+    const Region& region = architecture.regions[i];
+    const uint32_t unnamed = region.is_known ? otherwise_ : unknown();
+    const bool has_future = region.newest >= 0 && !allows_unnamed_ && region.first != kArmOwnFirst;
+    auto point = [&](uint32_t number) {
+      Range range{.from = number, .action = has_future && int64_t(number) > region.newest ? kNoSuchCall : unnamed};
+      points.try_emplace(number, range);
+    };
+    point(region.first);
+    if (has_future) point(uint32_t(region.newest) + 1);
+    const bool is_last = i + 1 == architecture.regions.size();
+    const auto end = is_last ? architecture.calls.end() : architecture.calls.lower_bound(architecture.regions[i + 1].first);
+    for (auto call = architecture.calls.lower_bound(region.first); call != end; ++call) {
+      const auto& [number, clauses] = *call;
+      const bool is_decided = is_whole(clauses);
+      points[number] = {
+          .from = number, .action = is_decided ? clauses[0].action : otherwise_, .clauses = is_decided ? nullptr : &clauses};
+      point(number + 1);  // the next call takes its place, if it follows at once
+    }
+    // A tracer has a call skipped by this number: libseccomp does not take it for one of x32.
+    if (!region.is_known && is_last) points[UINT32_MAX] = {.from = UINT32_MAX, .action = otherwise_};
+  }
+  std::vector<Range> out;
+  for (const auto& [number, range] : points) {
+    const bool is_same = !out.empty() && !out.back().clauses && !range.clauses && out.back().action == range.action;
+    if (!is_same) out.push_back(range);
+  }
+  return out;
+}
+
+std::vector<uint64_t> SeccompTable::program() const {
+  BpfAssembler to;
+  to.load(offsetof(seccomp_data, arch));
+  for (const Architecture& architecture : architectures_) {
+    const std::vector<Range> ranges = ranges_of(architecture);
+    BpfLabel next;
+    to.jump_unless(BPF_JEQ, architecture.audit, next);
+    to.load(offsetof(seccomp_data, nr));
+    write_search(to, ranges.data(), ranges.data() + ranges.size());
+    to.bind(next);
+  }
+  to.ret(unknown());
+  return to.instructions();
+}
+
+}  // namespace coracle::runtime
