@@ -21,9 +21,6 @@ constexpr int kTries = 8;                      // another caller may be taking a
 // stood at its limit has announced so much by then that the kernel holds the last word back.
 constexpr const char* kInScope = "container";
 
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-std::string name_of_last(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 bool asks_for_something(const std::vector<Setting>& limits) {
   return !std::all_of(limits.begin(), limits.end(), asks_for_nothing);
 }
@@ -118,6 +115,10 @@ std::vector<std::string> bases_for(const Caller& caller) {
   return {parent_of(caller.own_path), caller.own_path};
 }
 
+bool has_counterparts(const Caller& caller, Manager manager) {
+  return caller.is_privileged && manager == Manager::cgroupfs && !caller.held_by_v1.empty();
+}
+
 Error not_delegated(const std::string& path, const Error& why) {
   return Error(Code::forbidden, "linux.cgroupsPath: " + path + ": " + why.text() +
                                     "; without root, a cgroup can be made where one was delegated: under systemd, by the "
@@ -129,7 +130,9 @@ Error not_delegated(const std::string& path, const Error& why) {
 Result<Caller> Caller::self() {
   Caller out;
   out.mount_point = TRY(cgroup::mount_point());
-  out.own_path = TRY(cgroup::own_path());
+  std::string cgroups = TRY(sys::read_file("/proc/self/cgroup"));
+  out.own_path = TRY(path_in(cgroups));
+  out.held_by_v1 = cgroup::held_by_v1(cgroups);
   std::string map = TRY(sys::read_file("/proc/self/uid_map"));
   out.is_privileged = sys::own_uid() == 0 && is_full_map(map);
   return out;
@@ -139,13 +142,18 @@ Result<Caller> Caller::self() {
 
 Result<Container> Container::make(const Caller& caller, const Wanted& wanted, int pid) {
   Place place = TRY(plan_place(wanted.manager, wanted.cgroups_path, wanted.id, !caller.is_privileged));
-  auto limits = TRY(settings(of_version(wanted.resources, wanted.oci_version)));
   Container out;
   out.is_privileged_ = caller.is_privileged;
   out.mount_point_ = caller.mount_point;
   out.record_.manager = place.manager;
+  if (has_counterparts(caller, place.manager)) out.held_by_v1_ = TRY(held_and_mounted(caller.held_by_v1));
+  V1Limits v1 = v1_limits(of_version(wanted.resources, wanted.oci_version), out.held_by_v1_);
+  auto limits = TRY(settings(v1.rest));
   switch (place.manager) {
-    case Manager::cgroupfs: TRY(out.make_directory(caller, place, limits, wanted.unenforceable, pid)); break;
+    case Manager::cgroupfs:
+      TRY(out.make_directory(caller, place, limits, wanted.unenforceable, pid));
+      TRY(out.make_counterparts(v1.settings, pid));
+      break;
     case Manager::systemd: TRY(out.make_scope(place, wanted, limits, pid)); break;
     case Manager::disabled:
       for (const Setting& each : limits)
@@ -153,6 +161,19 @@ Result<Container> Container::make(const Caller& caller, const Wanted& wanted, in
       break;
   }
   return out;
+}
+
+// On failure the cgroup is taken back, too.
+Result<void> Container::make_counterparts(const std::vector<V1Setting>& limits, int pid) {
+  if (held_by_v1_.empty()) return {};
+  Scope undo([&] {
+    if (pid == 0) (void)remove(std::chrono::milliseconds(0));  // the error that brought us here is told
+  });
+  v1_ = TRY(V1Cgroup::make(record_.path));
+  TRY(v1_.write(limits));
+  if (pid != 0) TRY(v1_.put_in(pid));
+  undo.dismiss();
+  return {};
 }
 
 Result<void> Container::make_directory(const Caller& caller, const Place& place, const std::vector<Setting>& limits,
@@ -230,6 +251,9 @@ Result<Container> Container::find(const Caller& caller, const Record& record) {
   auto directory = sys::open_directory(out.host_path());
   if (!directory && directory.error().code() != Code::not_found) return directory.take_error();
   if (directory) out.directory_ = std::move(*directory);
+  if (!has_counterparts(caller, record.manager)) return out;
+  out.v1_ = TRY(V1Cgroup::find(record.path));
+  out.held_by_v1_ = out.v1_.held_of(caller.held_by_v1);
   return out;
 }
 
@@ -243,7 +267,8 @@ Result<void> Container::check_exists() const {
 
 Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable, const std::string& oci_version) {
   TRY(check_exists());
-  auto limits = TRY(settings(of_version(resources, oci_version)));
+  V1Limits v1 = v1_limits(of_version(resources, oci_version), held_by_v1_);
+  auto limits = TRY(settings(v1.rest));
   TRY(check_memory_use(directory_, resources));
   if (record_.manager == Manager::systemd) {
     Bus bus = TRY(Bus::open(record_.is_user));
@@ -251,7 +276,7 @@ Result<void> Container::update(const oci::Resources& resources, Unenforceable un
   }
   TRY(enable_on_the_way(mount_point_, record_.path, controllers_for(limits)));
   warnings_ = TRY(write_settings(directory_, limits, unenforceable));
-  return {};
+  return v1_.write(v1.settings);
 }
 
 Result<void> Container::filter_devices(const std::vector<sys::DeviceMatch>& rules) const {
@@ -283,6 +308,7 @@ Result<Fd> Container::directory_for(const std::string& inside, int init) const {
 
 Result<void> Container::attach(int pid, const std::string& inside, int init) const {
   Fd target = TRY(directory_for(inside, init));
+  TRY(join_v1(pid));
   auto moved = put_in(target, pid);
   if (moved || record_.manager != Manager::systemd || moved.error().code() != Code::forbidden) return moved;
   Bus bus = TRY(Bus::open(record_.is_user));
@@ -317,7 +343,7 @@ Result<std::vector<int>> Container::pids() const {
 
 Result<Stats> Container::stats() const {
   TRY(check_exists());
-  return read_stats(directory_);
+  return read_stats(directory_, v1_.directories());
 }
 
 Result<Watch> Container::watch() const {
@@ -338,8 +364,10 @@ Result<void> Container::remove(std::chrono::milliseconds patience) {
     Bus bus = TRY(Bus::open(record_.is_user));
     TRY(bus.stop(record_.unit));
   }
-  if (is_gone || record_.path.empty()) return {};
-  return remove_directory(false);
+  if (!is_gone && !record_.path.empty()) TRY(remove_directory(false));
+  if (!v1_.is_empty()) TRY(V1Cgroup::remove(record_.path, kBase));
+  v1_ = {};
+  return {};
 }
 
 Result<void> Container::remove_directory(bool must_be_plain) const {

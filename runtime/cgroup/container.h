@@ -5,6 +5,8 @@
 //   cgroupfs   make(…, 0) ─▶ limits stand ─▶ the process is born in directory() (CLONE_INTO_CGROUP)
 //   systemd    the process is there and waits ─▶ make(…, pid): systemd makes a scope around it, it moves to "container" inside,
 //              limits stand
+//   both       where cgroup v1 holds controllers, root's containers have counterparts there (v1.h); a process is moved to them by
+//              join_v1() before it does anything. Not under systemd, which keeps v1 by itself.
 //   disabled   make() succeeds, exists() is false, what needs a cgroup is `unsupported`, limits are warnings
 //
 // systemd keeps the scope's own files (MemoryMax, CPUWeight, …) as it was told, also after a reload, so it is told all it
@@ -19,6 +21,7 @@
 #include "runtime/cgroup/control.h"
 #include "runtime/cgroup/place.h"
 #include "runtime/cgroup/stats.h"
+#include "runtime/cgroup/v1.h"
 #include "runtime/cgroup/watch.h"
 #include "runtime/oci/spec.h"
 #include "runtime/sys/bpf.h"
@@ -29,9 +32,10 @@ namespace coracle::cgroup {
 struct Caller {
   // Root of the machine's own user namespace. Others have the user's own systemd, and only what was delegated to them.
   bool is_privileged = true;
-  std::string mount_point;       // "/sys/fs/cgroup"
-  std::string own_path;          // "/user.slice/user-1000.slice/…"
-  static Result<Caller> self();  // Errors: unsupported, there is no cgroup v2
+  std::string mount_point;              // "/sys/fs/cgroup"
+  std::string own_path;                 // "/user.slice/user-1000.slice/…"
+  std::vector<std::string> held_by_v1;  // controllers that cgroup v2 cannot have here, as it names them
+  static Result<Caller> self();         // Errors: unsupported, there is no cgroup v2
 };
 
 struct Wanted {
@@ -69,6 +73,9 @@ class Container {
   const Fd& directory() const { return directory_; }
   const Record& record() const { return record_; }
   std::string host_path() const { return mount_point_ + record_.path; }  // "/sys/fs/cgroup/a/b"
+  // Whether processes that are born in directory() have to be moved to counterparts in cgroup v1 as well.
+  bool has_v1() const { return !v1_.is_empty(); }
+  Result<void> join_v1(int pid) const { return v1_.put_in(pid); }
   // What make() and update() left out, a sentence each; for the log.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -107,6 +114,7 @@ class Container {
   Result<void> make_directory_at(const std::string& path, const std::string* cleared, const std::vector<Setting>& limits,
                                  Unenforceable unenforceable, int pid);
   Result<void> make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid);
+  Result<void> make_counterparts(const std::vector<V1Setting>& limits, int pid);
   Result<void> remove_directory(bool must_be_plain) const;
   Result<void> check_exists() const;
 
@@ -114,6 +122,8 @@ class Container {
   bool is_privileged_ = true;
   std::string mount_point_;
   Fd directory_;
+  V1Cgroup v1_;
+  std::vector<std::string> held_by_v1_;  // as far as counterparts hold it
   std::vector<std::string> warnings_;
 };
 

@@ -60,6 +60,9 @@ std::vector<std::string> held_by_v1(std::string_view proc_cgroup) {
   return out;
 }
 
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string name_of_last(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 std::optional<uint64_t> parse_limit(std::string_view text) {
   if (text == "max") return kUnlimited;
   return parse_number<uint64_t>(text);

@@ -29,6 +29,10 @@ Result<std::string> path_in(std::string_view proc_cgroup);
 // The controllers that a hierarchy of cgroup v1 holds; cgroup v2 cannot have them then. Pure, of /proc/PID/cgroup.
 std::vector<std::string> held_by_v1(std::string_view proc_cgroup);
 
+// Of a cgroup's path: "/a" and "b" of "/a/b". Pure.
+std::string parent_of(const std::string& path);
+std::string name_of_last(const std::string& path);
+
 constexpr uint64_t kUnlimited = ~uint64_t(0);
 constexpr uint32_t kProcessorsMax = 8192;  // of a list like "0-3,7"
 // A limit as the kernel writes it: a number, or "max" = kUnlimited.

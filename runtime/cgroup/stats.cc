@@ -160,6 +160,96 @@ uint64_t read_pids(const Fd& cgroup) {
   return uint64_t(std::count(listed.begin(), listed.end(), '\n'));
 }
 
+// ---- of cgroup v1 ----
+
+// Bytes at most; the kernel writes "no limit" as the largest multiple of a page.
+uint64_t v1_limit(std::string_view text) {
+  constexpr uint64_t kNone = uint64_t(1) << 62;
+  const uint64_t limit = amount(text);
+  return limit >= kNone ? kUnlimited : limit;
+}
+
+MemoryUse read_v1_use(const Fd& cgroup, const std::string& prefix) {  // "memory", "memory.memsw", "hugetlb.2MB"
+  MemoryUse out;
+  out.current = amount(text_of(cgroup, prefix + ".usage_in_bytes"));
+  out.limit = v1_limit(text_of(cgroup, prefix + ".limit_in_bytes"));
+  out.peak = amount(text_of(cgroup, prefix + ".max_usage_in_bytes"));
+  out.failures = amount(text_of(cgroup, prefix + ".failcnt"));
+  return out;
+}
+
+void add_v1_memory(const Fd& cgroup, MemoryStats& to) {
+  to.memory = read_v1_use(cgroup, "memory");
+  to.stat = flat(text_of(cgroup, "memory.stat"));
+  to.stat.try_emplace("file", to.stat["cache"]);
+  to.oom_kills = flat(text_of(cgroup, "memory.oom_control"))["oom_kill"];
+  MemoryUse both = read_v1_use(cgroup, "memory.memsw");
+  to.swap = {};
+  to.swap.current = both.current > to.memory.current ? both.current - to.memory.current : 0;
+  to.swap.limit = both.limit == kUnlimited || to.memory.limit == kUnlimited ? kUnlimited
+                  : both.limit > to.memory.limit                            ? both.limit - to.memory.limit
+                                                                            : 0;
+  to.swap.failures = both.failures;
+}
+
+void add_v1_cpu(const Fd& cgroup, CpuStats& to) {
+  auto stat = flat(text_of(cgroup, "cpu.stat"));
+  to.periods = stat["nr_periods"];
+  to.throttled_periods = stat["nr_throttled"];
+  to.throttled_ns = stat["throttled_time"];
+  to.bursts = stat["nr_bursts"];
+  to.burst_ns = stat["burst_time"];
+}
+
+void add_v1_time(const Fd& cgroup, CpuStats& to) {
+  to.usage_ns = amount(text_of(cgroup, "cpuacct.usage"));
+  to.user_ns = amount(text_of(cgroup, "cpuacct.usage_user"));
+  to.system_ns = amount(text_of(cgroup, "cpuacct.usage_sys"));
+}
+
+std::vector<IoEntry> read_v1_io(const Fd& cgroup, const char* file) {  // "8:0 Read 4096" lines, and sums
+  std::vector<IoEntry> out;
+  const std::string text = text_of(cgroup, file);
+  for (std::string_view line : split(text, '\n')) {
+    auto words = split(line, ' ');
+    auto numbers = split(words[0], ':');
+    if (words.size() == 3 && numbers.size() == 2)
+      out.push_back({amount(numbers[0]), amount(numbers[1]), std::string(words[1]), amount(words[2])});
+  }
+  return out;
+}
+
+void add_v1(const std::map<std::string, Fd>& v1, Stats& to) {
+  auto at = [&](const char* controller) {
+    auto found = v1.find(controller);
+    return found == v1.end() ? nullptr : &found->second;
+  };
+  if (const Fd* memory = at("memory")) add_v1_memory(*memory, to.memory);
+  if (const Fd* cpu = at("cpu")) add_v1_cpu(*cpu, to.cpu);
+  if (const Fd* time = at("cpuacct")) add_v1_time(*time, to.cpu);
+  if (const Fd* pids = at("pids")) {
+    to.pids = amount(text_of(*pids, "pids.current"));
+    to.pids_limit = amount(text_of(*pids, "pids.max"));
+  }
+  if (const Fd* io = at("blkio")) {
+    to.io.bytes = read_v1_io(*io, "blkio.throttle.io_service_bytes_recursive");
+    to.io.operations = read_v1_io(*io, "blkio.throttle.io_serviced_recursive");
+  }
+  if (const Fd* set = at("cpuset")) {
+    to.cpus = numbers_of(text_of(*set, "cpuset.effective_cpus"));
+    to.mems = numbers_of(text_of(*set, "cpuset.effective_mems"));
+  }
+  const Fd* hugepages = at("hugetlb");
+  auto files = hugepages ? sys::list(*hugepages) : Result<std::vector<sys::DirEntry>>(std::vector<sys::DirEntry>());
+  for (const sys::DirEntry& file : files ? *files : std::vector<sys::DirEntry>()) {
+    constexpr std::string_view kEnd = ".usage_in_bytes";
+    std::string_view name = file.name;
+    if (!name.starts_with("hugetlb.") || !name.ends_with(kEnd) || name.find(".rsvd.") != name.npos) continue;
+    std::string size(name.substr(8, name.size() - 8 - kEnd.size()));
+    to.hugepages[size] = read_v1_use(*hugepages, "hugetlb." + size);
+  }
+}
+
 // ---- as JSON ----
 
 json::object pressure_line(const PressureLine& line) {
@@ -230,7 +320,7 @@ json::object rdma_object(const RdmaUse& use) {
 
 }  // namespace
 
-Result<Stats> read_stats(const Fd& cgroup) {
+Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, Fd>& v1) {
   Stats out;
   out.cpu = TRY(read_cpu(cgroup));
   auto files = TRY(sys::list(cgroup));
@@ -244,6 +334,7 @@ Result<Stats> read_stats(const Fd& cgroup) {
   out.misc = read_misc(cgroup);
   out.cpus = numbers_of(text_of(cgroup, "cpuset.cpus.effective"));
   out.mems = numbers_of(text_of(cgroup, "cpuset.mems.effective"));
+  add_v1(v1, out);
   return out;
 }
 

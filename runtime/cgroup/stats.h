@@ -64,7 +64,8 @@ struct Stats {
   std::vector<uint16_t> cpus, mems;  // the effective ones
 };
 
-Result<Stats> read_stats(const Fd& cgroup);
+// `v1`: counterparts in cgroup v1, by controller; what they count is told in the place of what is not counted in `cgroup`.
+Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, Fd>& v1 = {});
 // The member "data" of runc's event of type "stats". Pure.
 json::object to_json(const Stats& stats);
 

@@ -121,10 +121,8 @@ Result<void> destroy(const Containers& containers, Container& container) {
   }
   auto cgroup = container.find_cgroup();
   if (!cgroup && cgroup.error().code() != Code::not_found) return cgroup.take_error();
-  if (cgroup && cgroup->exists()) {
-    TRY(cgroup->kill());
-    TRY(cgroup->remove(kKillPatience));
-  }
+  if (cgroup && cgroup->exists()) TRY(cgroup->kill());
+  if (cgroup && (cgroup->exists() || cgroup->has_v1())) TRY(cgroup->remove(kKillPatience));
   if (!container.saved().has_mount_namespace) TRY(sys::detach_below(container.saved().rootfs));
   TRY(containers.remove(container.saved().id));
   run_late_hooks(container.saved().hooks.poststop, "poststop", container.state(Status::stopped));

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// See v1.h.
+#include "runtime/cgroup/v1.h"
+
+#include <algorithm>
+
+#include "runtime/base/scope.h"
+#include "runtime/base/text.h"
+#include "runtime/cgroup/control.h"
+#include "runtime/cgroup/hierarchy.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::cgroup {
+namespace {
+
+constexpr const char* kKnown[] = {"cpu",   "cpuacct", "cpuset",  "memory",   "pids",
+                                  "blkio", "hugetlb", "net_cls", "net_prio", "rdma"};
+
+bool is_known(std::string_view controller) { return std::ranges::find(kKnown, controller) != std::end(kKnown); }
+
+Result<std::vector<V1Hierarchy>> hierarchies() {
+  std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
+  return v1_hierarchies_in(text);
+}
+
+// A new cpuset has no processors and no memory, and takes no process before it has both.
+Result<void> inherit_set(const Fd& parent, const Fd& cgroup) {
+  for (const char* file : {"cpuset.cpus", "cpuset.mems"})
+    if (read_words(cgroup, file).empty()) TRY(sys::write_control(cgroup, file, read_words(parent, file)));
+  return {};
+}
+
+// Makes what is missing on the way; `made`: paths of what is new, the outermost first. Errors: not_found, another caller took
+// away what we stood on.
+Result<Fd> try_to_make_path(const V1Hierarchy& hierarchy, const std::string& path, std::vector<std::string>& made) {
+  Fd at = TRY(sys::open_directory(hierarchy.mount_point));
+  std::string so_far = hierarchy.mount_point;
+  const bool is_set = std::ranges::count(hierarchy.controllers, "cpuset");
+  for (std::string_view part : split(std::string_view(path).substr(1), '/')) {
+    const std::string name(part);
+    so_far += "/" + name;
+    auto is_new = sys::make_directory_at(at, name, 0755);
+    if (!is_new && is_new.error().code() != Code::already_exists) return std::move(is_new).wrap("cgroup " + so_far).take_error();
+    if (is_new) made.push_back(so_far);
+    Fd next = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY).wrap("cgroup " + so_far));
+    if (is_set) TRY(inherit_set(at, next).wrap("cgroup " + so_far));
+    at = std::move(next);
+  }
+  return at;
+}
+
+Result<Fd> make_path(const V1Hierarchy& hierarchy, const std::string& path, std::vector<std::string>& made) {
+  constexpr int kTries = 8;
+  for (int i = 1;; ++i) {
+    auto directory = try_to_make_path(hierarchy, path, made);
+    if (directory || directory.error().code() != Code::not_found || i == kTries) return directory;
+  }
+}
+
+Result<void> remove_directory(const std::string& path) {
+  auto parent = sys::open_directory(parent_of(path));
+  if (!parent && parent.error().code() == Code::not_found) return {};
+  if (!parent) return parent.take_error();
+  return cgroup::remove(*parent, name_of_last(path)).wrap("cgroup " + path);
+}
+
+// ---- limits ----
+
+class V1Writer {
+ public:
+  V1Setting& add(const char* controller, const char* file, const std::string& value, const char* field) {
+    out.push_back({.controller = controller,
+                   .file = std::string(controller) + "." + file,
+                   .value = value,
+                   .field = std::string("linux.resources.") + field});
+    return out.back();
+  }
+  template <typename T>
+  void add_amount(const char* controller, const char* file, std::optional<T>& value, const char* field) {
+    if (value && *value != 0) add(controller, file, std::to_string(*value), field);  // 0 is "not set", as engines write it
+    value.reset();
+  }
+  std::vector<V1Setting> out;
+};
+
+void take_memory(oci::Resources& in, V1Writer& to) {
+  // Without a limit of memory there is none with swap: the kernel holds the first to the second.
+  if (in.memory_limit_bytes == -1 && in.memory_swap_bytes.value_or(0) == 0) in.memory_swap_bytes = -1;
+  if (in.memory_swap_bytes.value_or(0) != 0) {
+    const bool is_free = *in.memory_swap_bytes == -1 || in.memory_swap_bytes == in.memory_limit_bytes;
+    to.add("memory", "memsw.limit_in_bytes", std::to_string(*in.memory_swap_bytes), "memory.swap").may_be_absent = is_free;
+  }
+  in.memory_swap_bytes.reset();
+  to.add_amount("memory", "limit_in_bytes", in.memory_limit_bytes, "memory.limit");
+  to.add_amount("memory", "soft_limit_in_bytes", in.memory_reservation_bytes, "memory.reservation");
+  to.add_amount("memory", "kmem.limit_in_bytes", in.memory_kernel_bytes, "memory.kernel");
+  to.add_amount("memory", "kmem.tcp.limit_in_bytes", in.memory_kernel_tcp_bytes, "memory.kernelTCP");
+  // Engines write -1 of 64 bits where nobody asked.
+  if (in.memory_swappiness && *in.memory_swappiness <= 100)
+    to.add("memory", "swappiness", std::to_string(*in.memory_swappiness), "memory.swappiness");
+  if (in.memory_disable_oom_killer.value_or(false)) to.add("memory", "oom_control", "1", "memory.disableOOMKiller");
+  in.memory_swappiness.reset();
+  in.memory_disable_oom_killer.reset();
+  in.memory_use_hierarchy.reset();  // it always is, since Linux 5.11
+}
+
+void take_cpu(oci::Resources& in, V1Writer& to) {
+  to.add_amount("cpu", "shares", in.cpu_shares, "cpu.shares");
+  to.add_amount("cpu", "cfs_period_us", in.cpu_period_us, "cpu.period");
+  to.add_amount("cpu", "cfs_quota_us", in.cpu_quota_us, "cpu.quota");
+  to.add_amount("cpu", "cfs_burst_us", in.cpu_burst_us, "cpu.burst");
+  to.add_amount("cpu", "rt_period_us", in.cpu_realtime_period_us, "cpu.realtimePeriod");
+  to.add_amount("cpu", "rt_runtime_us", in.cpu_realtime_runtime_us, "cpu.realtimeRuntime");
+  if (in.cpu_idle) to.add("cpu", "idle", std::to_string(*in.cpu_idle), "cpu.idle").may_be_absent = *in.cpu_idle == 0;
+  in.cpu_idle.reset();
+}
+
+void take_set(oci::Resources& in, V1Writer& to) {
+  if (!in.cpuset_cpus.empty()) to.add("cpuset", "cpus", in.cpuset_cpus, "cpu.cpus");
+  if (!in.cpuset_mems.empty()) to.add("cpuset", "mems", in.cpuset_mems, "cpu.mems");
+  in.cpuset_cpus.clear();
+  in.cpuset_mems.clear();
+}
+
+void take_pids(oci::Resources& in, V1Writer& to) {
+  if (!in.pids_limit) return;
+  // None beside the first, which is there already, as with cgroup v2.
+  const std::string most = *in.pids_limit < 0 ? "max" : std::to_string(std::max<int64_t>(*in.pids_limit, 1));
+  to.add("pids", "max", most, "pids.limit");
+  in.pids_limit.reset();
+}
+
+std::string v1_name(const std::string& controller) { return controller == "io" ? "blkio" : controller; }
+
+std::string device_of(int64_t major, int64_t minor) { return std::to_string(major) + ":" + std::to_string(minor) + " "; }
+
+void take_block_io(oci::Resources& in, V1Writer& to) {
+  auto add_weight = [&](const char* bfq, const char* plain, const std::string& value, const char* field) {
+    to.add("blkio", bfq, value, field).other_file = std::string("blkio.") + plain;
+  };
+  if (in.block_io.weight.value_or(0)) add_weight("bfq.weight", "weight", std::to_string(*in.block_io.weight), "blockIO.weight");
+  for (const oci::BlockWeight& one : in.block_io.weight_devices)
+    if (one.weight)
+      add_weight("bfq.weight_device", "weight_device", device_of(one.major, one.minor) + std::to_string(*one.weight),
+                 "blockIO.weightDevice");
+  struct Throttle {
+    const std::vector<oci::BlockThrottle>& list;
+    const char *file, *field;
+  };
+  for (const Throttle& each : {Throttle{in.block_io.read_bps, "throttle.read_bps_device", "blockIO.throttleReadBpsDevice"},
+                               Throttle{in.block_io.write_bps, "throttle.write_bps_device", "blockIO.throttleWriteBpsDevice"},
+                               Throttle{in.block_io.read_iops, "throttle.read_iops_device", "blockIO.throttleReadIOPSDevice"},
+                               Throttle{in.block_io.write_iops, "throttle.write_iops_device", "blockIO.throttleWriteIOPSDevice"}})
+    for (const oci::BlockThrottle& one : each.list)
+      to.add("blkio", each.file, device_of(one.major, one.minor) + std::to_string(one.rate), each.field);
+  oci::BlockIo rest{.leaf_weight = in.block_io.leaf_weight};  // which no kernel has that we run on: refused where the rest goes
+  for (oci::BlockWeight one : in.block_io.weight_devices) {
+    one.weight.reset();
+    if (one.leaf_weight) rest.weight_devices.push_back(one);
+  }
+  in.block_io = std::move(rest);
+}
+
+void take_hugepages(oci::Resources& in, V1Writer& to) {
+  for (const oci::HugepageLimit& one : in.hugepage_limits) {
+    const std::string value = std::to_string(one.limit_bytes);
+    to.add("hugetlb", (one.page_size + ".rsvd.limit_in_bytes").c_str(), value, "hugepageLimits").may_be_absent = true;
+    to.add("hugetlb", (one.page_size + ".limit_in_bytes").c_str(), value, "hugepageLimits");
+  }
+  in.hugepage_limits.clear();
+}
+
+void take_class(oci::Resources& in, V1Writer& to) {
+  if (in.network_class_id.value_or(0)) to.add("net_cls", "classid", std::to_string(*in.network_class_id), "network.classID");
+  in.network_class_id.reset();
+}
+
+void take_priorities(oci::Resources& in, V1Writer& to) {
+  for (const auto& [interface, priority] : in.network_priorities)
+    to.add("net_prio", "ifpriomap", interface + " " + std::to_string(priority), "network.priorities");
+  in.network_priorities.clear();
+}
+
+}  // namespace
+
+// The type comes after the dash, what the hierarchy has among the options behind it.
+std::vector<V1Hierarchy> v1_hierarchies_in(std::string_view mountinfo) {
+  std::vector<V1Hierarchy> out;
+  for (std::string_view line : split(mountinfo, '\n')) {
+    const size_t dash = line.find(" - cgroup ");
+    auto words = split(line, ' ');
+    if (dash == line.npos || words.size() < 6) continue;
+    V1Hierarchy found{std::string(words[4]), {}};
+    for (std::string_view option : split(words.back(), ','))
+      if (is_known(option)) found.controllers.emplace_back(option);
+    const bool is_again =
+        std::ranges::any_of(out, [&](const V1Hierarchy& each) { return each.controllers == found.controllers; });
+    if (!found.controllers.empty() && !is_again) out.push_back(std::move(found));
+  }
+  return out;
+}
+
+V1Limits v1_limits(const oci::Resources& resources, const std::vector<std::string>& held) {
+  struct Taker {
+    const char* controller;  // as cgroup v2 names it
+    void (*take)(oci::Resources&, V1Writer&);
+  };
+  V1Limits out{{}, resources};
+  V1Writer to;
+  for (const Taker& each : {Taker{"memory", take_memory}, Taker{"cpu", take_cpu}, Taker{"cpuset", take_set},
+                            Taker{"pids", take_pids}, Taker{"io", take_block_io}, Taker{"hugetlb", take_hugepages},
+                            Taker{"net_cls", take_class}, Taker{"net_prio", take_priorities}})
+    if (std::ranges::count(held, each.controller)) each.take(out.rest, to);
+  out.settings = std::move(to.out);
+  return out;
+}
+
+Result<std::vector<std::string>> held_and_mounted(const std::vector<std::string>& held) {
+  auto all = TRY(hierarchies());
+  std::vector<std::string> out;
+  for (const std::string& controller : held)
+    if (std::ranges::any_of(all,
+                            [&](const V1Hierarchy& each) { return std::ranges::count(each.controllers, v1_name(controller)); }))
+      out.push_back(controller);
+  return out;
+}
+
+Result<V1Cgroup> V1Cgroup::make(const std::string& path) {
+  auto all = TRY(hierarchies());
+  V1Cgroup out;
+  std::vector<std::string> made;
+  Scope undo([&] {
+    out.directories_.clear();
+    for (auto each = made.rbegin(); each != made.rend(); ++each)
+      (void)remove_directory(*each);  // another container may stand beside ours by now
+  });
+  for (const V1Hierarchy& hierarchy : all) {
+    Fd directory = TRY(make_path(hierarchy, path, made));
+    for (const std::string& controller : hierarchy.controllers)
+      out.directories_[controller] = TRY(sys::open_at(directory, ".", O_RDONLY | O_DIRECTORY));
+  }
+  undo.dismiss();
+  return out;
+}
+
+Result<V1Cgroup> V1Cgroup::find(const std::string& path) {
+  auto all = TRY(hierarchies());
+  V1Cgroup out;
+  for (const V1Hierarchy& hierarchy : all)
+    for (const std::string& controller : hierarchy.controllers)
+      if (auto directory = sys::open_directory(hierarchy.mount_point + path))
+        out.directories_[controller] = std::move(*directory);
+  return out;
+}
+
+std::vector<std::string> V1Cgroup::held_of(const std::vector<std::string>& held) const {
+  std::vector<std::string> out;
+  for (const std::string& controller : held)
+    if (directories_.contains(v1_name(controller))) out.push_back(controller);
+  return out;
+}
+
+Result<void> V1Cgroup::put_in(int pid) const {
+  for (const auto& [controller, directory] : directories_) TRY(cgroup::put_in(directory, pid).wrap(controller));
+  return {};
+}
+
+Result<void> V1Cgroup::write(const std::vector<V1Setting>& settings) const {
+  std::vector<const V1Setting*> again;
+  auto write_one = [&](const V1Setting& setting, bool is_last_try) -> Result<void> {
+    auto at = directories_.find(setting.controller);
+    auto written = at == directories_.end() ? Result<void>(Error::from_errno(ENOENT, setting.file))
+                                            : sys::write_control(at->second, setting.file, setting.value);
+    if (!written && written.error().err() == ENOENT && !setting.other_file.empty() && at != directories_.end())
+      written = sys::write_control(at->second, setting.other_file, setting.value);
+    if (written) return {};
+    if (written.error().err() == ENOENT && setting.may_be_absent) return {};
+    if (at == directories_.end())
+      return Error(Code::unsupported, setting.field + ": the container has no cgroup v1 of " + setting.controller);
+    if (written.error().err() == ENOENT) return Error(Code::unsupported, setting.field + ": this kernel has no " + setting.file);
+    // Memory alone may not exceed memory with swap, and the other way round: which comes first depends on what stands there.
+    if (written.error().err() == EINVAL && !is_last_try) {
+      again.push_back(&setting);
+      return {};
+    }
+    return std::move(written).wrap(setting.field);
+  };
+  for (const V1Setting& setting : settings) TRY(write_one(setting, false));
+  for (auto setting = again.rbegin(); setting != again.rend(); ++setting) TRY(write_one(**setting, true));
+  return {};
+}
+
+Result<void> V1Cgroup::remove(const std::string& path, const std::string& base) {
+  auto all = TRY(hierarchies());
+  Result<void> first;
+  for (const V1Hierarchy& hierarchy : all) {
+    auto removed = remove_directory(hierarchy.mount_point + path);
+    if (!removed && first) first = std::move(removed);
+    for (std::string above = parent_of(path); (above + "/").starts_with(base + "/"); above = parent_of(above)) {
+      auto parent = sys::open_directory(hierarchy.mount_point + parent_of(above));
+      if (!parent || !sys::remove_directory_at(*parent, name_of_last(above))) break;
+    }
+  }
+  return first;
+}
+
+}  // namespace coracle::cgroup
