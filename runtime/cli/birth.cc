@@ -15,7 +15,6 @@
 #include "runtime/cli/terminal.h"
 #include "runtime/container/direct_launch.h"
 #include "runtime/container/explain.h"
-#include "runtime/image/users.h"
 #include "runtime/oci/parse.h"
 #include "runtime/oci/validate.h"
 #include "runtime/sys/file.h"
@@ -23,7 +22,6 @@
 #include "runtime/sys/netlink.h"
 #include "runtime/sys/netns.h"
 #include "runtime/sys/process.h"
-#include "runtime/sys/stream.h"
 
 namespace coracle::cli {
 namespace {
@@ -37,28 +35,20 @@ std::string beneath(const std::string& directory, const std::string& path) {
   return path.starts_with("/") ? path : directory + "/" + path;
 }
 
-Result<oci::Spec> load_bundle(const std::string& directory) {
-  std::string text = TRY(sys::read_file(directory + "/config.json", kConfigBytesMax));
-  json::value config = TRY(parse_json(text).wrap("config.json"));
-  oci::Spec spec = TRY(oci::parse_spec(config).wrap("config.json"));
+// `file`: in place of its config.json, unless "".
+Result<oci::Spec> load_bundle(const std::string& directory, const std::string& file) {
+  const std::string name = file.empty() ? "config.json" : file;
+  std::string text = TRY(sys::read_file(file.empty() ? directory + "/config.json" : file, kConfigBytesMax));
+  json::value config = TRY(parse_json(text).wrap(name));
+  oci::Spec spec = TRY(oci::parse_spec(config).wrap(name));
   drop_unknown_capabilities(spec.process);
-  TRY(oci::validate_alone(spec).wrap("config.json"));
+  TRY(oci::validate_alone(spec).wrap(name));
   spec.root.path = beneath(directory, spec.root.path);
   for (oci::Mount& mount : spec.mounts)
     if ((mount.type == "bind" || mount.type.empty() || mount.type == "none") && !mount.source.empty())
       mount.source = beneath(directory, mount.source);
   if (!spec.process.user.umask) spec.process.user.umask = kUmask;
   return spec;
-}
-
-// HOME by the container's own passwd, where the configuration has none.
-void find_home(oci::Spec& spec) {
-  for (const std::string& entry : spec.process.env)
-    if (entry.starts_with("HOME=")) return;
-  auto root = sys::open_directory(spec.root.path);
-  auto passwd = root ? image::read_account_file(*root, "/etc/passwd") : Result<std::string>(root.take_error());
-  auto user = passwd ? image::find_user(std::to_string(spec.process.user.uid), *passwd, "") : Result<oci::User>(oci::User{});
-  spec.process.env.push_back("HOME=" + (user && !user->home.empty() ? user->home : std::string("/")));
 }
 
 class Maker {
@@ -89,7 +79,8 @@ class Maker {
   Result<void> read_bundle() {
     auto directory = sys::absolute_path(options_.bundle);
     bundle_ = TRY(std::move(directory).wrap("--bundle " + options_.bundle));
-    spec_ = TRY(load_bundle(bundle_));
+    spec_ = TRY(load_bundle(bundle_, options_.config));
+    given_env_ = spec_.process.env;
     if (!holds_ && !spec_.has_process) return Error(Code::invalid, "process: missing: there is nothing to run");
     const bool has_terminal = spec_.process.terminal;
     if (has_terminal && options_.console_socket.empty() && (holds_ || options_.detach))
@@ -101,7 +92,7 @@ class Maker {
 
   Result<void> prepare_machine() {
     TRY(leave_privilege_behind(spec_));
-    find_home(spec_);
+    set_home(spec_.process, sys::open_directory(spec_.root.path));
     pass_sockets();
     own_ = TRY(runtime::own_facts());
     facts_ = facts_of(spec_);
@@ -153,14 +144,20 @@ class Maker {
     input.create_state = state_before_pid(Status::creating);
     input.start_state = state_before_pid(Status::created);
     input.state_tail = "}";
+    input.root_path = spec_.root.path;
+    input.bundle = bundle_;
+    input.keeps_groups = spec_.annotations.count(kKeepGroups);
     Fd root;
-    if (!namespaces_.joined.count("mount")) root = TRY(runtime::open_root(spec_.root.path, namespaces_.in_host_tree));
+    if (!namespaces_.joined.count("mount")) {
+      root = TRY(runtime::open_root(spec_.root.path, namespaces_.in_host_tree));
+      input.root_path = TRY(sys::absolute_path(spec_.root.path).wrap("root.path"));  // as the kernel lists its mounts
+    }
     return runtime::prepare_container(input, std::move(root));
   }
 
   bool waits() const {
     auto manager = manager_of(options_);
-    return (manager && cgroup::Container::needs_process(*manager)) || !spec_.linux_.net_devices.empty();
+    return (manager && cgroup::Container::needs_process(*manager)) || cgroup_.has_v1() || !spec_.linux_.net_devices.empty();
   }
 
   // The state as hooks in the container get it: all but the pid, which stands last.
@@ -184,6 +181,9 @@ class Maker {
     saved.cgroup = cgroup_.record();
     saved.resources = spec_.linux_.resources;
     saved.process = spec_.process;
+    saved.process.env = given_env_;  // another user of an exec has another home
+    saved.personality = spec_.linux_.personality;
+    saved.memory_policy = spec_.linux_.memory_policy;
     if (seccomp_) saved.seccomp_name = seccomp_->name;
     saved.hooks = spec_.hooks;
     saved.has_user_namespace = user_.has_value();
@@ -216,6 +216,7 @@ class Maker {
     saved.pid_started = facts.started;
     if (!waits()) return {};
     TRY(make_cgroup(saved.pid));
+    TRY(cgroup_.join_v1(saved.pid));
     TRY(move_net_devices());
     return birth_->say_go();
   }
@@ -242,12 +243,12 @@ class Maker {
     while (true) {
       Birth::News news = TRY(birth_->next().wrap("launch"));
       switch (news.kind) {
-        case Kind::failure: return runtime::explain_failure(news.failure, spec_, mounts_);
+        case Kind::failure: return runtime::explain_failure(news.failure, spec_, mounts_, news.said);
         case Kind::terminal:
           if (options_.console_socket.empty()) terminal_ = std::move(news.fd);
           else TRY(send_terminal(options_.console_socket, news.fd));
           break;
-        case Kind::listener: TRY(send_listener(*seccomp_->listener, news.fd)); break;
+        case Kind::listener: TRY(send_listener(*seccomp_->listener, hook_state(), birth_->pid(), news.fd)); break;
         case Kind::gate:
           TRY(container_->save());
           TRY(run_hooks(spec_.hooks.prestart, "prestart", container_->state(Status::created)));
@@ -266,20 +267,9 @@ class Maker {
     return state;
   }
 
-  // Source: runtime-spec config-linux.md "containerProcessState".
-  Result<void> send_listener(const oci::SeccompListener& listener, const Fd& fd) {
-    json::object state = hook_state();
-    json::object message{{"ociVersion", spec_.version}, {"fds", json::array{"seccompFd"}}, {"pid", birth_->pid()}};
-    message["metadata"] = listener.metadata;
-    message["state"] = std::move(state);
-    Fd socket = TRY(sys::connect_stream(listener.path).wrap("linux.seccomp.listenerPath"));
-    std::string text = to_text(message);
-    const int fds[] = {fd.get()};
-    return sys::send_message(socket, std::as_bytes(std::span(text)), fds).wrap("linux.seccomp.listenerPath");
-  }
-
   Result<void> finish() {
     TRY(container_->save());
+    TRY(send_pidfd(options_.pidfd_socket, birth_->pidfd()));
     return write_pid_file(options_.pid_file, birth_->pid());
   }
 
@@ -299,6 +289,7 @@ class Maker {
   std::optional<Container> container_;
   std::string bundle_;
   oci::Spec spec_;
+  std::vector<std::string> given_env_;
   runtime::OwnFacts own_;
   runtime::SandboxFacts facts_;
   runtime::NamespacePlan namespaces_;
@@ -324,7 +315,12 @@ Result<int> run(const Options& options) {
   Maker maker(options, false);
   TRY(maker.make());
   Container& container = maker.container();
-  run_late_hooks(maker.spec().hooks.poststart, "poststart", container.state(Status::running));
+  auto ran = run_hooks(maker.spec().hooks.poststart, "poststart", container.state(Status::running));
+  if (!ran) {
+    auto gone = destroy(maker.containers(), container);
+    if (!gone) warn("stop the container: " + gone.error().text());
+    return ran.take_error();
+  }
   if (options.detach) return 0;
   container.unlock();
   int code = TRY(stay_in_front(maker.birth().pidfd(), signals, maker.take_terminal()));

@@ -48,6 +48,12 @@ Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std
 // Sockets that were activated for this process. Source: sd_listen_fds(3).
 uint32_t activated_sockets();
 Result<void> check_descriptors(const Options& options);  // that 3 and on, which are handed on, are open
+// HOME by the container's own passwd, where the process has none, or an empty one. `root`: of its file system; without it "/".
+void set_home(oci::Process& process, const Result<Fd>& root);
+// Who answers for system calls gets the descriptor, with the container's state. `pid`: the process whose they are.
+// Source: runtime-spec config-linux.md "containerProcessState".
+Result<void> send_listener(const oci::SeccompListener& listener, const json::object& state, int pid, const Fd& fd);
+Result<void> send_pidfd(const std::string& path, const Fd& pidfd);  // to who listens there; "" = nobody does
 Result<void> write_pid_file(const std::string& path, int pid);
 Result<void> print(const std::string& text);  // to standard output, at once
 // Kills what is left, removes cgroup and state, runs the poststop hooks.

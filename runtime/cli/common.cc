@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <set>
+#include <span>
 
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
@@ -12,11 +13,13 @@
 #include "runtime/cli/log.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/container/prepare.h"
+#include "runtime/image/users.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/mount.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/stream.h"
 #include "runtime/sys/terminal.h"
 
 namespace coracle::cli {
@@ -99,6 +102,35 @@ Result<void> check_descriptors(const Options& options) {
       if (!sys::is_open(int(3 + i)))
         return Error(Code::invalid, std::string(name) + ": descriptor " + std::to_string(3 + i) + " is not open");
   return {};
+}
+
+void set_home(oci::Process& process, const Result<Fd>& root) {
+  std::string given;
+  for (const std::string& entry : process.env)
+    if (entry.starts_with("HOME=")) given = entry.substr(5);
+  if (!given.empty()) return;
+  std::erase_if(process.env, [](const std::string& entry) { return entry.starts_with("HOME="); });
+  auto passwd = root ? image::read_account_file(*root, "/etc/passwd") : Result<std::string>(std::string());
+  auto user = passwd ? image::find_user(std::to_string(process.user.uid), *passwd, "") : Result<oci::User>(oci::User{});
+  process.env.push_back("HOME=" + (user && !user->home.empty() ? user->home : std::string("/")));
+}
+
+Result<void> send_listener(const oci::SeccompListener& listener, const json::object& state, int pid, const Fd& fd) {
+  json::object message{{"ociVersion", *state.if_contains("ociVersion")}, {"fds", json::array{"seccompFd"}}, {"pid", pid}};
+  message["metadata"] = listener.metadata;
+  message["state"] = state;
+  Fd socket = TRY(sys::connect_stream(listener.path).wrap("linux.seccomp.listenerPath"));
+  std::string text = to_text(message);
+  const int fds[] = {fd.get()};
+  return sys::send_message(socket, std::as_bytes(std::span(text)), fds).wrap("linux.seccomp.listenerPath");
+}
+
+Result<void> send_pidfd(const std::string& path, const Fd& pidfd) {
+  if (path.empty()) return {};
+  Fd socket = TRY(sys::connect_stream(path).wrap("--pidfd-socket " + path));
+  const std::string_view name = "pidfd";  // the receiver may show it
+  const int fds[] = {pidfd.get()};
+  return sys::send_message(socket, std::as_bytes(std::span(name)), fds).wrap("--pidfd-socket " + path);
 }
 
 Result<void> write_pid_file(const std::string& path, int pid) {

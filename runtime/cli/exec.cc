@@ -39,7 +39,11 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
   oci::Process out = container.saved().process;
   out.args = options.command;
   out.terminal = options.terminal;
-  out.env.insert(out.env.end(), options.env.begin(), options.env.end());
+  for (const std::string& variable : options.env) {
+    if (variable.find('=') == variable.npos || variable[0] == '=')
+      return Error(Code::invalid, "--env " + coracle::quoted(variable) + " is not NAME=value");
+    out.env.push_back(variable);  // of several of one name the last counts
+  }
   if (!options.cwd.empty()) out.cwd = options.cwd;
   if (!options.user.empty()) {
     out.user.additional_gids.clear();
@@ -51,18 +55,22 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
   if (options.no_new_privileges) out.no_new_privileges = true;
   if (!options.capabilities.empty()) {
     if (!out.capabilities) out.capabilities.emplace();
-    for (auto* set : {&out.capabilities->bounding, &out.capabilities->effective, &out.capabilities->permitted})
-      set->insert(set->end(), options.capabilities.begin(), options.capabilities.end());
+    auto add_to = [&](std::vector<std::string>& set) {
+      set.insert(set.end(), options.capabilities.begin(), options.capabilities.end());
+    };
+    for (auto* set : {&out.capabilities->bounding, &out.capabilities->effective, &out.capabilities->permitted}) add_to(*set);
+    // Who is not root would lose them by executing.
+    if (out.user.uid != 0)
+      for (auto* set : {&out.capabilities->inheritable, &out.capabilities->ambient}) add_to(*set);
   }
   return out;
 }
 
-Result<Fd> cgroup_of(const Options& options, const Container& container) {
+// None, when it has none.
+Result<cgroup::Container> cgroup_of(const Container& container) {
   auto cgroup = container.find_cgroup();
-  if (!cgroup && cgroup.error().code() == Code::not_found) return Fd();
-  if (!cgroup) return cgroup.take_error();
-  if (!cgroup->exists()) return Fd();
-  return cgroup->directory_for(options.cgroup, container.saved().pid);
+  if (!cgroup && cgroup.error().code() == Code::not_found) return cgroup::Container();
+  return cgroup;
 }
 
 Result<void> check_state(const Options& options, const Container& container) {
@@ -75,7 +83,8 @@ Result<void> check_state(const Options& options, const Container& container) {
 }
 
 // What the newborn says until it has become the program. Its terminal, when that is ours to join.
-Result<Fd> attend(runtime::Birth& birth, const Options& options, const oci::Spec& spec) {
+Result<Fd> attend(runtime::Birth& birth, const Options& options, const oci::Spec& spec, const Container& container,
+                  const runtime::SeccompPtr& seccomp) {
   using Kind = runtime::Birth::News::Kind;
   Fd terminal;
   while (true) {
@@ -86,8 +95,7 @@ Result<Fd> attend(runtime::Birth& birth, const Options& options, const oci::Spec
         if (options.console_socket.empty()) terminal = std::move(news.fd);
         else TRY(send_terminal(options.console_socket, news.fd));
         break;
-      case Kind::listener:
-        return Error(Code::unsupported, "linux.seccomp.listenerPath: exec into a container whose calls are notified");
+      case Kind::listener: TRY(send_listener(*seccomp->listener, container.state(Status::running), birth.pid(), news.fd)); break;
       case Kind::executed: return terminal;
       default: break;
     }
@@ -109,30 +117,40 @@ Result<int> exec(const Options& options) {
   if (spec.process.terminal && options.detach && options.console_socket.empty())
     return Error(Code::invalid, "process.terminal is set: --console-socket is missing");
   Fd target = TRY(container.pidfd());
+  set_home(spec.process, sys::root_of(target));
+  spec.linux_.personality = container.saved().personality;
+  spec.linux_.memory_policy = container.saved().memory_policy;
   runtime::PrepareInput input;
   input.spec = &spec;
   input.sandbox = facts_of(spec);
   input.own = TRY(runtime::own_facts());
   input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_name));
   input.kept_fds = options.preserve_fds;
+  input.keeps_groups = container.saved().annotations.count(kKeepGroups);
   std::optional<runtime::UserNamespace> user;
   if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target).wrap("linux.namespaces: user"));
   input.user = user ? &*user : nullptr;
   input.target = &target;
+  cgroup::Container cgroup = TRY(cgroup_of(container));
+  Fd directory;
+  if (cgroup.exists()) directory = TRY(cgroup.directory_for(options.cgroup, container.saved().pid));
+  input.waits = cgroup.has_v1();
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));
-  Fd cgroup = TRY(cgroup_of(options, container));
   if (spec.process.exec_cpu_affinity && !spec.process.exec_cpu_affinity->initial.empty()) {
     auto bits = TRY(runtime::plan_bits(spec.process.exec_cpu_affinity->initial, "process.execCPUAffinity.initial"));
     TRY(sys::set_own_affinity(bits).wrap("process.execCPUAffinity.initial"));
   }
   runtime::BirthSpec start;
   start.prepared = &prepared;
-  if (cgroup) start.cgroup = &cgroup;
+  if (directory) start.cgroup = &directory;
   start.target = &target;
   start.has_terminal = spec.process.terminal;
   runtime::Birth birth = TRY(runtime::Birth::begin(start).wrap("launch"));
-  auto terminal = attend(birth, options, spec);
-  auto written = terminal ? write_pid_file(options.pid_file, birth.pid()) : Result<void>(terminal.take_error());
+  auto joined = cgroup.join_v1(birth.pid());
+  if (joined && input.waits) joined = birth.say_go();
+  auto terminal = joined ? attend(birth, options, spec, container, input.seccomp) : Result<Fd>(joined.take_error());
+  auto written = terminal ? send_pidfd(options.pidfd_socket, birth.pidfd()) : Result<void>(terminal.take_error());
+  if (written) written = write_pid_file(options.pid_file, birth.pid());
   if (!written) {
     birth.end();
     return written.take_error();

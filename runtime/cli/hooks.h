@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks that run in the runtime's own namespaces: prestart, createRuntime, poststart, poststop. One after the other, each
-// with the container's state on its input. Source: runtime-spec config.md "POSIX-platform Hooks".
+// with the container's state on its input, in the bundle. What a hook writes is part of the error when it fails. Source:
+// runtime-spec config.md "POSIX-platform Hooks".
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "runtime/base/json.h"

@@ -70,6 +70,16 @@ json::object event(const char* type, const std::string& id, json::value data) {
   return out;
 }
 
+// "100ms", "1s", "1m30s"; a number alone is seconds. Nothing: it is neither, or below a millisecond.
+std::optional<std::chrono::milliseconds> parse_interval(std::string_view text) {
+  using std::chrono::milliseconds;
+  if (auto seconds = parse_number<int32_t>(text))
+    return *seconds > 0 ? std::optional<milliseconds>(std::chrono::seconds(*seconds)) : std::nullopt;
+  auto duration = parse_duration(text);
+  if (!duration || *duration < milliseconds(1)) return std::nullopt;
+  return std::chrono::duration_cast<milliseconds>(*duration);
+}
+
 Result<void> print_line(const json::object& line) { return print(to_text(line) + "\n"); }
 
 Result<void> print_stats(const cgroup::Container& cgroup, const std::string& id) {
@@ -155,11 +165,12 @@ Result<int> events(const Options& options) {
     TRY(print_stats(cgroup, options.id));
     return 0;
   }
-  if (options.interval_seconds <= 0) return Error(Code::invalid, "--interval is not above 0");
+  auto interval = parse_interval(options.interval);
+  if (!interval) return Error(Code::invalid, "--interval " + coracle::quoted(options.interval) + " is not a duration like 5s");
   cgroup::Watch watch = TRY(cgroup.watch());
   cgroup::Happening seen = TRY(watch.now());
   while (seen.populated && !seen.gone) {
-    auto changed = TRY(watch.next(seen, std::chrono::seconds(options.interval_seconds)));
+    auto changed = TRY(watch.next(seen, *interval));
     if (!changed) {
       TRY(print_stats(cgroup, options.id));
       continue;

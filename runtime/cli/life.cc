@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "runtime/base/signal_name.h"
 #include "runtime/base/text.h"
@@ -43,6 +44,22 @@ Result<void> signal_all(const Container& container, int signal) {
   return {};
 }
 
+bool has_processes(const Container& container) {
+  auto cgroup = container.find_cgroup();
+  auto pids = cgroup && cgroup->exists() ? cgroup->pids() : Result<std::vector<int>>(std::vector<int>());
+  return pids && !pids->empty();
+}
+
+// SIGKILL for all of them.
+Result<void> end_all(const Container& container) {
+  if (!container.saved().has_pid_namespace) return signal_all(container, SIGKILL);
+  auto pidfd = container.pidfd();
+  if (!pidfd) return pidfd.error().code() == Code::not_found ? Result<void>() : Result<void>(pidfd.take_error());
+  auto sent = sys::send_signal(*pidfd, SIGKILL);
+  if (!sent && sent.error().code() == Code::not_found) return {};  // it has ended since
+  return sent;
+}
+
 // What `given` holds, over what is there: objects member by member, all else whole. RFC 7396 without its removals.
 void lay_over(json::value& under, const json::value& given) {
   for (const auto& [name, value] : given.get_object()) {
@@ -52,11 +69,35 @@ void lay_over(json::value& under, const json::value& given) {
   }
 }
 
-// "memory.limit=1048576" into the `resources` of config.json.
-Result<void> put_limit(json::value& resources, const std::string& path, const std::string& value) {
-  json::value& place = make(resources, path);
-  if (auto number = parse_number<int64_t>(value)) place = *number;
-  else place = value;
+// "64M", "1.5gib" as Docker's clients write it: a number, then b, k, m, g, t or p, "b" or "ib" behind it or not; -1: no limit.
+// Source: docker/go-units, RAMInBytes; runc.
+std::optional<int64_t> parse_bytes(std::string_view text) {
+  if (text == "-1") return -1;
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  double number = 0;
+  const bool is_number = std::from_chars(text.data(), text.data() + digits, number).ptr == text.data() + digits && digits > 0;
+  std::string unit = to_lower(trim(text.substr(digits)));
+  if (unit == "b") unit.clear();
+  for (std::string_view tail : {"ib", "b"})
+    if (unit.size() == 1 + tail.size() && unit.ends_with(tail)) unit.resize(1);
+  constexpr std::string_view kUnits = "kmgtp";
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;
+  const bool is_known = unit.empty() || (unit.size() == 1 && power > 0);
+  if (!is_number || !is_known) return std::nullopt;
+  const double bytes = number * double(int64_t(1) << (10 * power));
+  return bytes < 0x1p63 ? std::optional(int64_t(bytes)) : std::nullopt;
+}
+
+// A flag's value into the `resources` of config.json. Errors: invalid, with the flag.
+Result<void> put_limit(json::value& resources, const Options::Limit& limit) {
+  json::value& place = make(resources, limit.field);
+  if (limit.kind == Options::LimitKind::text) {
+    place = limit.value;
+    return {};
+  }
+  auto number = limit.kind == Options::LimitKind::bytes ? parse_bytes(limit.value) : parse_number<int64_t>(limit.value);
+  if (!number) return Error(Code::invalid, limit.flag + " " + coracle::quoted(limit.value) + " is not a number");
+  place = *number;
   return {};
 }
 
@@ -76,7 +117,7 @@ Result<oci::Resources> changed_resources(const Options& options, const oci::Reso
     if (!resources.is_object()) resources = json::object();
     lay_over(resources, given);
   }
-  for (const auto& [path, value] : options.limits) TRY(put_limit(resources, path, value));
+  for (const Options::Limit& limit : options.limits) TRY(put_limit(resources, limit));
   oci::Spec changed = TRY(oci::parse_spec(config).wrap("--resources"));
   return std::move(changed.linux_.resources);
 }
@@ -97,15 +138,19 @@ Result<int> start(const Options& options) {
     oci::Spec spec;
     spec.process = container.saved().process;
     spec.hooks = container.saved().hooks;
-    return runtime::explain_failure(started.failure, spec, {});
+    return runtime::explain_failure(started.failure, spec, {}, started.said);
   }
   // The specification's words ask for an error, its validation program (validation/start) for success; crun gives that.
   if (container.saved().process.args.empty()) {
     warn("config.json has no process: there was nothing to start");
     return 0;
   }
-  run_late_hooks(container.saved().hooks.poststart, "poststart", container.state(Status::running));
-  return 0;
+  auto ran = run_hooks(container.saved().hooks.poststart, "poststart", container.state(Status::running));
+  if (ran) return 0;
+  // "MUST generate an error, stop the container": runtime.md, since 1.3.
+  auto stopped = end_all(container);
+  if (!stopped) warn("stop the container: " + stopped.error().text());
+  return ran.take_error();
 }
 
 Result<int> kill(const Options& options) {
@@ -117,7 +162,13 @@ Result<int> kill(const Options& options) {
     return 0;
   }
   auto pidfd = container.pidfd();
-  if (!pidfd && pidfd.error().code() == Code::not_found) return not_in(container, Status::stopped, "running");
+  if (!pidfd && pidfd.error().code() == Code::not_found) {
+    // In its caller's process namespace the others outlive the first.
+    const bool has_others = *number == SIGKILL && !container.saved().has_pid_namespace && has_processes(container);
+    if (!has_others) return not_in(container, Status::stopped, "running");
+    TRY(signal_all(container, SIGKILL));
+    return 0;
+  }
   Fd process = TRY(std::move(pidfd));
   // Without a process namespace of its own, the others would live on.
   const bool kills_all = *number == SIGKILL && !container.saved().has_pid_namespace;

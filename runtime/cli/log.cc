@@ -33,13 +33,12 @@ void write(const char* level, const std::string& text) {
 
 }  // namespace
 
-void open_log(const Options& options) {
+Result<void> open_log(const Options& options) {
   the_log.is_json = options.log_format == "json";
   the_log.has_debug = options.debug;
-  if (options.log.empty()) return;
-  auto file = sys::open(options.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  if (file) the_log.file = std::move(*file);
-  else say("--log: " + file.error().text());
+  if (options.log.empty()) return {};
+  the_log.file = TRY(sys::open(options.log, O_WRONLY | O_CREAT | O_APPEND, 0600).wrap("--log"));
+  return {};
 }
 
 void debug(const std::string& text) {

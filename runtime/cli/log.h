@@ -5,12 +5,13 @@
 
 #include <string>
 
+#include "runtime/base/result.h"
 #include "runtime/cli/options.h"
 
 namespace coracle::cli {
 
-void open_log(const Options& options);  // before anything is said
-void debug(const std::string& text);    // with --debug only
+Result<void> open_log(const Options& options);  // before anything is said. Errors: --log, with its path
+void debug(const std::string& text);            // with --debug only
 void warn(const std::string& text);
 void say_error(const std::string& text);
 

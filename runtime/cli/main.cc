@@ -11,6 +11,7 @@
 #include "runtime/cli/birth.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/log.h"
+#include "runtime/oci/features_document.h"
 #include "runtime/sys/process.h"
 
 namespace coracle::cli {
@@ -23,7 +24,8 @@ class CommandLine {
   // Of one command line only one command is built, where it names a known one: all of them would cost more than what most do.
   CommandLine(int argc, char** argv) : argc_(argc), argv_(argv) {
     app_.require_subcommand(1);
-    app_.set_version_flag("-v,--version", "coracle-oci version " CORACLE_VERSION "\nspec: 1.2.1");
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as Go's flags: engines add to a wrapper's
+    app_.set_version_flag("-v,--version", std::string("coracle-oci version " CORACLE_VERSION "\nspec: ") + oci::kVersionMax);
     app_.add_option("--root", options_.root, "where the state of containers is kept");
     app_.add_option("--log", options_.log, "also write warnings and errors to this file");
     app_.add_option("--log-format", options_.log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
@@ -47,11 +49,11 @@ class CommandLine {
       return error.get_exit_code() == 0 ? app_.exit(error) : refuse(error);  // 0: --help, --version
     }
     options_.listen_fds = activated_sockets();
-    auto preserved = check_descriptors(options_);  // before any is opened: it could take such a place
-    open_log(options_);
+    auto ready = check_descriptors(options_);  // before any is opened: it could take such a place
+    if (ready) ready = open_log(options_);
     options_.command = rest_ ? rest_->remaining() : std::vector<std::string>();
     if (!options_.command.empty() && options_.command[0] == "--") options_.command.erase(options_.command.begin());
-    auto result = preserved ? chosen_(options_) : Result<int>(preserved.take_error());
+    auto result = ready ? chosen_(options_) : Result<int>(ready.take_error());
     if (result) return *result;
     say_error(result.error().text());
     return 1;
@@ -87,12 +89,18 @@ class CommandLine {
   CLI::App* add_birth(const char* name, const char* what, Command action) {
     CLI::App* command = add(name, what, action);
     command->add_option("-b,--bundle", options_.bundle, "directory of config.json")->capture_default_str();
+    command->add_option("-f,--config", options_.config, "file to read instead of the bundle's config.json");
     command->add_option("--console-socket", options_.console_socket, "where to send the terminal");
     command->add_option("--pid-file", options_.pid_file, "where to write the process's pid");
+    add_pidfd_socket(command);
     command->add_flag("--no-pivot", options_.no_pivot, "chroot instead of pivot_root, for a root in memory");
     command->add_flag("--no-new-keyring", options_.no_new_keyring, "keep our session keyring");
     command->add_option("--preserve-fds", options_.preserve_fds, "so many descriptors from 3 on are the container's");
     return command;
+  }
+
+  void add_pidfd_socket(CLI::App* command) {
+    command->add_option("--pidfd-socket", options_.pidfd_socket, "where to send a descriptor of the process");
   }
 
   void add_create() { add_birth("create", "make a container, ready to start", &create); }
@@ -123,9 +131,14 @@ class CommandLine {
   void add_update() {
     CLI::App* command = add("update", "change a container's resources", update);
     command->add_option("-r,--resources", options_.resources, "file with linux.resources as JSON, - for standard input");
-    auto limit = [&](const char* flag, const char* field, const char* what) {
+    using Kind = Options::LimitKind;
+    auto limit = [&](const char* flag, const char* field, const char* what, Kind kind = Kind::number) {
       command->add_option_function<std::string>(
-          flag, [this, field](const std::string& value) { options_.limits.emplace_back(field, value); }, what);
+          flag,
+          [=, this](const std::string& value) {
+            options_.limits.push_back({field, value, kind, flag});
+          },
+          what);
     };
     limit("--blkio-weight", "blockIO.weight", "10 to 1000");
     limit("--cpu-period", "cpu.period", "microseconds");
@@ -135,28 +148,29 @@ class CommandLine {
     limit("--cpu-rt-period", "cpu.realtimePeriod", "microseconds");
     limit("--cpu-rt-runtime", "cpu.realtimeRuntime", "microseconds");
     limit("--cpu-idle", "cpu.idle", "0 or 1");
-    limit("--cpuset-cpus", "cpu.cpus", "0-3,7");
-    limit("--cpuset-mems", "cpu.mems", "0-3,7");
-    limit("--kernel-memory", "memory.kernel", "bytes");
-    limit("--kernel-memory-tcp", "memory.kernelTCP", "bytes");
-    limit("--memory", "memory.limit", "bytes, or with k, m, g; -1 = none");
-    limit("--memory-reservation", "memory.reservation", "bytes");
-    limit("--memory-swap", "memory.swap", "bytes of memory and swap together; -1 = none");
+    limit("--cpuset-cpus", "cpu.cpus", "0-3,7", Kind::text);
+    limit("--cpuset-mems", "cpu.mems", "0-3,7", Kind::text);
+    limit("--kernel-memory", "memory.kernel", "bytes", Kind::bytes);
+    limit("--kernel-memory-tcp", "memory.kernelTCP", "bytes", Kind::bytes);
+    limit("--memory", "memory.limit", "bytes, or with k, m, g; -1 = none", Kind::bytes);
+    limit("--memory-reservation", "memory.reservation", "bytes", Kind::bytes);
+    limit("--memory-swap", "memory.swap", "bytes of memory and swap together; -1 = none", Kind::bytes);
     limit("--pids-limit", "pids.limit", "how many; -1 = none");
   }
 
   void add_exec() {
     CLI::App* command = add("exec", "run another program in a container", exec);
     command->add_option("-p,--process", options_.process, "file with the process as JSON");
-    command->add_option("-e,--env", options_.env, "NAME=value, more than once")->allow_extra_args(false);
+    command->add_option("-e,--env", options_.env, "NAME=value, more than once")->allow_extra_args(false)->take_all();
     command->add_option("--cwd", options_.cwd, "working directory");
     command->add_option("-u,--user", options_.user, "uid[:gid]");
-    command->add_option("-g,--additional-gids", options_.additional_gids, "more than once")->allow_extra_args(false);
-    command->add_option("-c,--cap", options_.capabilities, "CAP_…, more than once")->allow_extra_args(false);
+    command->add_option("-g,--additional-gids", options_.additional_gids, "more than once")->allow_extra_args(false)->take_all();
+    command->add_option("-c,--cap", options_.capabilities, "CAP_…, more than once")->allow_extra_args(false)->take_all();
     command->add_flag("-t,--tty", options_.terminal, "with a terminal");
     command->add_option("--console-socket", options_.console_socket, "where to send the terminal");
     command->add_flag("-d,--detach", options_.detach, "do not wait");
     command->add_option("--pid-file", options_.pid_file, "where to write the process's pid");
+    add_pidfd_socket(command);
     command->add_option("--apparmor", options_.apparmor, "profile");
     command->add_option("--process-label", options_.process_label, "SELinux label");
     command->add_flag("--no-new-privs", options_.no_new_privileges, "gain none by executing");
@@ -184,7 +198,7 @@ class CommandLine {
   void add_events() {
     CLI::App* command = add("events", "print what happens to a container, and its statistics", events);
     command->add_flag("--stats", options_.stats, "print the statistics once");
-    command->add_option("--interval", options_.interval_seconds, "seconds between statistics")->capture_default_str();
+    command->add_option("--interval", options_.interval, "time between statistics: 5s, 100ms")->capture_default_str();
   }
 
   void add_spec() {

@@ -16,14 +16,14 @@ struct Options {
   std::string cgroup_manager;  // "cgroupfs", "systemd", "disabled"; "" = cgroupfs
   bool systemd_cgroup = false, debug = false;
 
-  std::string id, bundle = ".", pid_file, console_socket;
+  std::string id, bundle = ".", config, pid_file, console_socket, pidfd_socket;  // config: "" = the bundle's config.json
   bool no_pivot = false, no_new_keyring = false, detach = false, keep = false;
   uint32_t preserve_fds = 0, listen_fds = 0;  // listen_fds: of LISTEN_FDS, when LISTEN_PID is this process
 
   std::string signal = "SIGTERM";
   bool all = false, force = false, quiet = false, rootless = false;
   std::string format = "table";
-  int interval_seconds = 5;
+  std::string interval = "5s";
   bool stats = false;
 
   // exec
@@ -32,9 +32,15 @@ struct Options {
   std::vector<uint32_t> additional_gids;
   bool terminal = false, no_new_privileges = false, ignore_paused = false;
 
-  // update: as numbers of config.json
-  std::string resources;                                    // a file, "-" = standard input
-  std::vector<std::pair<std::string, std::string>> limits;  // "memory.limit" → "1048576"
+  // update: as in config.json
+  std::string resources;  // a file, "-" = standard input
+  enum class LimitKind : uint8_t { number, bytes, text };
+  struct Limit {
+    std::string field, value;  // "memory.limit", "64M"
+    LimitKind kind = LimitKind::number;
+    std::string flag;
+  };
+  std::vector<Limit> limits;
 };
 
 }  // namespace coracle::cli

@@ -46,6 +46,8 @@ oci::Spec spec_of(const Saved& saved) {
   out.root.path = saved.rootfs;
   out.hooks = saved.hooks;
   out.linux_.resources = saved.resources;
+  out.linux_.personality = saved.personality;
+  out.linux_.memory_policy = saved.memory_policy;
   out.annotations = saved.annotations;
   return out;
 }
@@ -73,6 +75,8 @@ Result<Saved> parse(const std::string& content) {
   out.process = std::move(spec.process);
   out.hooks = std::move(spec.hooks);
   out.resources = std::move(spec.linux_.resources);
+  out.personality = std::move(spec.linux_.personality);
+  out.memory_policy = std::move(spec.linux_.memory_policy);
   out.annotations = std::move(spec.annotations);
   return out;
 }

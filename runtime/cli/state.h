@@ -33,14 +33,18 @@ struct Saved {
   uint32_t owner = 0;  // uid
   std::map<std::string, std::string> annotations;
   cgroup::Record cgroup;
-  oci::Resources resources;                                                               // as they are in force
-  oci::Process process;                                                                   // what an exec inherits
-  std::string seccomp_name;                                                               // "" = unconfined
+  oci::Resources resources;  // as they are in force
+  oci::Process process;      // what an exec inherits
+  std::string seccomp_name;  // "" = unconfined
+  std::optional<oci::Personality> personality;
+  std::optional<oci::MemoryPolicy> memory_policy;
   oci::Hooks hooks;                                                                       // poststart, poststop
   bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // of its own
 };
 
 constexpr const char* kStartSocket = "start.sock";
+// Annotation: processes keep the supplementary groups of who starts them. crun's name; podman's --group-add keep-groups sets it.
+constexpr const char* kKeepGroups = "run.oci.keep_original_groups";
 bool is_valid_id(const std::string& id);  // [a-zA-Z0-9_+.-]{1,255}, neither "." nor ".."
 
 class Container {

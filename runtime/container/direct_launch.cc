@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/base/text.h"
 #include "runtime/launch/launcher.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -29,6 +30,13 @@ Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socke
   if (message.size != sizeof report) return std::optional<std::pair<launch::Report, Fd>>();
   Fd fd = message.fds.empty() ? Fd() : std::move(message.fds[0]);
   return std::optional<std::pair<launch::Report, Fd>>(std::in_place, report, std::move(fd));
+}
+
+// What a hook wrote, by the file that it wrote it to.
+std::string read_said(const Fd& file) {
+  constexpr size_t kSaidMax = 64 << 10;
+  auto text = sys::read_from_start(file, kSaidMax);
+  return text ? std::string(trim(*text)) : "";  // that it failed is known without it
 }
 
 }  // namespace
@@ -92,10 +100,12 @@ Result<Birth::News> Birth::next() {
     case launch::Note::failure:
       out.kind = News::Kind::failure;
       out.failure = report->first.failure;
+      out.said = std::move(said_);
       break;
     case launch::Note::held: out.kind = News::Kind::held; break;
     case launch::Note::gate: out.kind = News::Kind::gate; break;
     case launch::Note::executing: is_executing_ = true; return next();
+    case launch::Note::said: said_ = read_said(report->second); return next();
     case launch::Note::terminal:
     case launch::Note::listener:
       out.kind = report->first.note == launch::Note::terminal ? News::Kind::terminal : News::Kind::listener;
@@ -125,6 +135,7 @@ Result<Started> start_held(const Fd& directory, const std::string& socket) {
       return out;
     }
     is_executing |= report->first.note == launch::Note::executing;
+    if (report->first.note == launch::Note::said) out.said = read_said(report->second);
     if (report->first.note != launch::Note::failure) continue;
     out.failure = report->first.failure;
     return out;

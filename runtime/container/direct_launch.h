@@ -37,7 +37,8 @@ class Birth {
   struct News {
     enum class Kind { failure, held, terminal, gate, listener, executed } kind = Kind::executed;
     launch::Failure failure{};
-    Fd fd;  // terminal, listener
+    std::string said;  // failure of a hook: what it wrote, its end left out beyond 64 KiB
+    Fd fd;             // terminal, listener
   };
   // Blocks until the child says something. executed: it has become the program. Its death before that is a failure.
   Result<News> next();
@@ -48,6 +49,7 @@ class Birth {
   Result<void> tell(const BirthSpec& spec);
   int pid_ = 0;
   bool is_executing_ = false;
+  std::string said_;
   Fd pidfd_, report_;
 };
 
@@ -55,6 +57,7 @@ class Birth {
 struct Started {
   bool has_executed = false;
   launch::Failure failure{};
+  std::string said;  // as in News
 };
 Result<Started> start_held(const Fd& directory, const std::string& socket);
 

@@ -97,25 +97,28 @@ const char* mismatch(int err) {
                                            : "is a directory: a file is mounted over a directory";
 }
 
-Error explain_hook(const char* field, const launch::Failure& failure, const std::vector<oci::Hook>& hooks) {
-  std::string said = std::string("hooks.") + field;
+Error explain_hook(const char* field, const launch::Failure& failure, const std::vector<oci::Hook>& hooks,
+                   const std::string& said) {
+  std::string hook = std::string("hooks.") + field;
   if (failure.index >= 0 && size_t(failure.index) < hooks.size())
-    said += "[" + std::to_string(failure.index) + "]: " + hooks[size_t(failure.index)].path;
-  if (failure.err <= -128) return Error(Code::internal, said + " was killed by signal " + std::to_string(-failure.err - 128));
-  if (failure.err == -127) return Error(Code::internal, said + " ended with exit code 127: it may not be there");
-  if (failure.err < 0) return Error(Code::internal, said + " ended with exit code " + std::to_string(-failure.err));
-  if (failure.err == ETIMEDOUT) return Error(Code::timeout, said + " took longer than its timeout");
-  return Error::from_errno(failure.err, said);
+    hook += "[" + std::to_string(failure.index) + "]: " + hooks[size_t(failure.index)].path;
+  const std::string tail = said.empty() ? "" : ": " + said;
+  if (failure.err <= -128)
+    return Error(Code::internal, hook + " was killed by signal " + std::to_string(-failure.err - 128) + tail);
+  if (failure.err < 0) return Error(Code::internal, hook + " ended with exit code " + std::to_string(-failure.err) + tail);
+  if (failure.err == ETIMEDOUT) return Error(Code::timeout, hook + " took longer than its timeout" + tail);
+  return Error::from_errno(failure.err, hook);
 }
 
 }  // namespace
 
-Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts) {
+Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts,
+                      const std::string& said) {
   const int err = failure.err;
   switch (failure.stage) {
     case Stage::exec: return explain_exec(err, spec);
-    case Stage::create_hook: return explain_hook("createContainer", failure, spec.hooks.create_container);
-    case Stage::start_hook: return explain_hook("startContainer", failure, spec.hooks.start_container);
+    case Stage::create_hook: return explain_hook("createContainer", failure, spec.hooks.create_container, said);
+    case Stage::start_hook: return explain_hook("startContainer", failure, spec.hooks.start_container, said);
     case Stage::mount:
       if (err < 0) return Error(Code::invalid, "mounts: " + which(failure, spec, mounts) + ": " + mismatch(err));
       break;
@@ -140,10 +143,10 @@ Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, con
     default: break;
   }
   Meaning meaning = meaning_of(failure.stage);
-  std::string said = meaning.field, one = which(failure, spec, mounts);
-  if (!one.empty()) said += (said.empty() ? "" : ": ") + one;
-  said += (said.empty() ? "" : ": ") + std::string(meaning.calls);
-  return Error::from_errno(err, said);
+  std::string what = meaning.field, one = which(failure, spec, mounts);
+  if (!one.empty()) what += (what.empty() ? "" : ": ") + one;
+  what += (what.empty() ? "" : ": ") + std::string(meaning.calls);
+  return Error::from_errno(err, what);
 }
 
 Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts) {

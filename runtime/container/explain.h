@@ -14,8 +14,9 @@
 
 namespace coracle::runtime {
 
-// `spec` and `mounts` (destinations) are those of the plan.
-Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts);
+// `spec` and `mounts` (destinations) are those of the plan. `said`: what the hook wrote, when it is one that failed.
+Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts,
+                      const std::string& said = "");
 Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts);
 
 }  // namespace coracle::runtime

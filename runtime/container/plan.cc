@@ -15,6 +15,7 @@
 #include "runtime/oci/capabilities.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/oci/mount_options.h"
+#include "runtime/oci/validate.h"
 
 namespace coracle::runtime {
 namespace {
@@ -91,6 +92,23 @@ void translate_owner(MountOptions& options, const IdMaps& ids) {
     if (option.key == "uid" && id) option.value = std::to_string(ids.uid(*id));
     if (option.key == "gid" && id) option.value = std::to_string(ids.gid(*id));
   }
+}
+
+bool has_mode(const MountOptions& options) {
+  return std::any_of(options.data.begin(), options.data.end(), [](const sys::FsOption& option) { return option.key == "mode"; });
+}
+
+// A source in the bundle's root where an earlier mount stands: as a path in the container. The machine sees what lies beneath the
+// mount; what is meant is what the container sees.
+std::optional<std::string> covered_source(const oci::Spec& spec, const std::string& source,
+                                          const std::vector<MountDraft>& earlier) {
+  const std::string root = oci::plain_path(spec.root.path), path = oci::plain_path(source);
+  if (spec.root.path.empty() || root == "/" || !path.starts_with(root + "/")) return std::nullopt;
+  const std::string inside = path.substr(root.size());
+  const bool is_covered = std::any_of(earlier.begin(), earlier.end(), [&](const MountDraft& draft) {
+    return draft.kind != launch::MountKind::own_directory && stands_beneath(inside, draft.destination);
+  });
+  return is_covered ? std::optional(inside) : std::nullopt;
 }
 
 // An absolute path without repetition; the specification asks for absolute ones, and engines have come to rely on less.
@@ -171,6 +189,11 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
       draft.kind = launch::MountKind::attach;
       if (draft.source.empty() && !draft.source_fd)
         return Error(Code::invalid, "mounts: " + mount.destination + " has no source");
+      if (auto inside = covered_source(spec, draft.source, out); inside && !draft.source_fd && !draft.options.is_idmapped) {
+        draft.kind = launch::MountKind::inner;
+        draft.source = *inside;
+        if (draft.options.is_recursive) draft.flags |= launch::kMountBeneath;
+      }
     } else if (sandbox.is_pod && mount.destination == "/dev/shm" && mount.type == "tmpfs" && mount.source == "shm") {
       // One for all containers of the pod, as they share System V and POSIX IPC; the host's where they share that.
       draft.kind = sandbox.has_ipc ? launch::MountKind::pod_shm : launch::MountKind::attach;
@@ -181,6 +204,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
       if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
       // Steps after the mounts write to it, which a read-only one forbids: then they take one of their own.
       if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= launch::kMountProc;
+      if (mount.type == "tmpfs" && !draft.options.copies_up && !has_mode(draft.options)) draft.flags |= launch::kMountKeepMode;
       if (mount.type == "sysfs" && sandbox.is_pod && !sandbox.has_network) draft.options.set |= MOUNT_ATTR_RDONLY;
     }
     out.push_back(std::move(draft));
@@ -204,9 +228,10 @@ bool is_everybody_s(const oci::Device& device) {
 // its owner, as if the host's own node were bound, which is what others do, who cannot make one in a user namespace.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids) {
   std::vector<oci::Device> out = spec.linux_.devices;
+  for (oci::Device& device : out) device.path = oci::plain_path(device.path);
   auto is_given = [&](const std::string& path) {
     for (const oci::Device& device : spec.linux_.devices)
-      if (device.path == path) return true;
+      if (oci::plain_path(device.path) == path) return true;
     for (const oci::Mount& mount : spec.mounts)
       if (mount.destination == path ||
           (mount.destination == "/dev" && (mount.type == "bind" || mount.type == "devtmpfs" || mount.source_fd)))
@@ -241,15 +266,6 @@ std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec) {
   for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
     if (!rule.allow && rule.type == "a" && !rule.major && !rule.minor) add(rule);
   for (const oci::DeviceRule& rule : oci::default_device_rules()) add(rule);
-  for (const oci::Device& device : spec.linux_.devices) {
-    if (device.type == "p") continue;
-    oci::DeviceRule rule;
-    rule.allow = true;
-    rule.type = device.type == "u" ? "c" : device.type;
-    rule.major = device.major;
-    rule.minor = device.minor;
-    add(rule);
-  }
   for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
     if (rule.allow || rule.type != "a" || rule.major || rule.minor) add(rule);
   return out;
@@ -269,6 +285,16 @@ std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spe
          {"/proc/self/fd/2", "/dev/stderr"},
          {"/proc/kcore", "/dev/core"}};
   if (has_pts) out.emplace_back("pts/ptmx", "/dev/ptmx");
+  return out;
+}
+
+std::vector<std::string> plan_env(const std::vector<std::string>& env) {
+  std::map<std::string_view, size_t> last;
+  auto name_of = [](const std::string& item) { return std::string_view(item).substr(0, item.find('=')); };
+  for (size_t i = 0; i < env.size(); ++i) last[name_of(env[i])] = i;
+  std::vector<std::string> out;
+  for (size_t i = 0; i < env.size(); ++i)
+    if (last[name_of(env[i])] == i) out.push_back(env[i]);
   return out;
 }
 

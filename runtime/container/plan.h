@@ -73,20 +73,24 @@ struct MountDraft {
   launch::MountKind kind = launch::MountKind::file_system;
   uint32_t flags = 0;
   std::string destination, type;
-  std::string source;                   // attach: host path,
+  std::string source;                   // attach: host path; inner: path in the container,
   std::shared_ptr<const Fd> source_fd;  // or this
   MountOptions options;
   std::vector<oci::IdMapping> uid_mappings, gid_mappings;  // is_idmapped
 };
 Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox, const IdMaps& ids);
 
-// Every container's devices, then those of the spec; owners as the host has them. In a user namespace those of the spec stay
-// whose they are for the host: its root is not the owner of the host's disks.
+// Every container's devices, then those of the spec, at plain paths; owners as the host has them. In a user namespace those of
+// the spec stay whose they are for the host: its root is not the owner of the host's disks.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids);
+// Every container's devices and what the spec's rules name. A device that is only made may not be used: linux.devices says what
+// is there, linux.resources.devices who may. Source: runtime-spec config-linux.md "Allowed Device list".
 std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec);
 // {target, path}
 std::vector<std::pair<std::string, std::string>> plan_links(const oci::Spec& spec);
 
+// Of variables that stand more than once, the last.
+std::vector<std::string> plan_env(const std::vector<std::string>& env);
 // Where execve will look: the program itself when it holds a slash, else PATH of `env` entry by entry.
 std::vector<std::string> plan_programs(const std::string& program, const std::vector<std::string>& env);
 

@@ -128,9 +128,10 @@ Result<launch::MountStep> write_mount(PlanWriter& writer, const MountDraft& draf
     if (draft.options.propagation & kUnbindable) step.propagation = draft.options.propagation;
     return step;
   }
+  if (draft.kind == launch::MountKind::inner) step.type = writer.text(draft.source);
   step.attributes = draft.options.set | draft.options.set_recursive;
   step.propagation = draft.options.propagation;
-  if (draft.kind == launch::MountKind::pod_shm) return step;
+  if (draft.kind == launch::MountKind::pod_shm || draft.kind == launch::MountKind::inner) return step;
   step.type = writer.text(draft.type);
   std::vector<uint32_t> options;
   for (const sys::FsOption& option : draft.options.data) {
@@ -230,6 +231,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   write_cgroup_namespace(namespaces, plan);
   if (!input.sandbox.is_pod) {
     plan.flags |= launch::kPlanHostTree;
+    if (namespaces.fresh & CLONE_NEWNET) plan.flags |= launch::kPlanLoopback;
   } else if (input.sandbox.shared_pid) {
     out.request_flags |= pause::kSharedPidNamespace;
   } else if (!input.sandbox.host_pid) {
@@ -268,17 +270,20 @@ Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, cons
 }
 
 Result<void> write_scheduling(PlanWriter& writer, const oci::Process& process, launch::Plan& plan) {
-  plan.io_priority = plan.memory_mode = -1;
-  plan.personality = -1;
+  plan.io_priority = -1;
   if (process.scheduler) {
     std::string attributes = TRY(plan_scheduler(*process.scheduler));
     plan.scheduler = writer.items(std::vector<char>(attributes.begin(), attributes.end()));
   }
   if (process.io_priority) plan.io_priority = TRY(plan_io_priority(*process.io_priority));
-  if (process.exec_cpu_affinity && !process.exec_cpu_affinity->final_cpus.empty()) {
-    auto bits = TRY(plan_bits(process.exec_cpu_affinity->final_cpus, "process.execCPUAffinity.final"));
-    plan.affinity = writer.items(bits);
-  }
+  return {};
+}
+
+// Only of an exec; what a container's own process may run on is its cgroup's affair.
+Result<void> write_affinity(PlanWriter& writer, const oci::Process& process, launch::Plan& plan) {
+  if (!process.exec_cpu_affinity || process.exec_cpu_affinity->final_cpus.empty()) return {};
+  auto bits = TRY(plan_bits(process.exec_cpu_affinity->final_cpus, "process.execCPUAffinity.final"));
+  plan.affinity = writer.items(bits);
   return {};
 }
 
@@ -301,7 +306,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   plan.selinux = writer.text_or_none(process.selinux_label);
   plan.programs = writer.texts(process.args.empty() ? std::vector<std::string>() : plan_programs(process.args[0], process.env));
   plan.argv = writer.vector(process.args);
-  plan.env = writer.vector(process.env);
+  plan.env = writer.vector(plan_env(process.env));
   plan.uid = process.user.uid;
   plan.gid = process.user.gid;
   plan.groups = writer.items(process.user.additional_gids);
@@ -331,7 +336,8 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   TRY(write_scheduling(writer, process, plan));
   const IdMaps ids = input.user ? input.user->ids : IdMaps{};
   plan.terminal_uid = ids.uid(process.user.uid);
-  if (!input.own.may_set_groups && process.user.additional_gids.empty()) plan.flags |= launch::kPlanKeepGroups;
+  const bool cannot_set = !input.own.may_set_groups && process.user.additional_gids.empty();
+  if (input.keeps_groups || cannot_set) plan.flags |= launch::kPlanKeepGroups;
   plan.keyring = writer.text_or_none(input.keyring);
   plan.kept_fds = input.kept_fds;
   if (input.seccomp) {
@@ -352,20 +358,22 @@ uint64_t propagation_of(const std::string& name) {
   return flags;
 }
 
-launch::Range write_hooks(PlanWriter& writer, const std::vector<oci::Hook>& hooks) {
+// `env`: of hooks that name none.
+launch::Range write_hooks(PlanWriter& writer, const std::vector<oci::Hook>& hooks, const std::vector<std::string>& env) {
   std::vector<launch::HookStep> steps;
   for (const oci::Hook& hook : hooks) {
     launch::HookStep step{};
     step.path = writer.text(hook.path);
     step.timeout_seconds = uint32_t(std::max(0, hook.timeout_seconds.value_or(0)));
     step.argv = writer.vector(hook.args.empty() ? std::vector<std::string>{hook.path} : hook.args);
-    step.env = writer.vector(hook.env);
+    step.env = writer.vector(hook.env.value_or(env));
     steps.push_back(step);
   }
   return writer.items(steps);
 }
 
 Result<void> write_personality(PlanWriter& writer, const oci::Linux& linux_, launch::Plan& plan) {
+  plan.personality = plan.memory_mode = -1;
   if (linux_.personality) plan.personality = TRY(plan_personality(*linux_.personality));
   if (!linux_.memory_policy) return {};
   plan.memory_mode = TRY(plan_memory_mode(*linux_.memory_policy));
@@ -488,8 +496,10 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   }
   TRY(write_process(writer, input, spec.process, plan, out));
   TRY(write_personality(writer, spec.linux_, plan));
-  plan.create_hooks = write_hooks(writer, spec.hooks.create_container);
-  plan.start_hooks = write_hooks(writer, spec.hooks.start_container);
+  plan.create_hooks = write_hooks(writer, spec.hooks.create_container, sys::own_environment());
+  plan.start_hooks = write_hooks(writer, spec.hooks.start_container, plan_env(spec.process.env));
+  if (input.root_path != "/") plan.root_path = writer.text_or_none(input.root_path);
+  plan.bundle = writer.text_or_none(input.bundle);
   plan.create_state = writer.text(input.create_state);
   plan.start_state = writer.text(input.start_state);
   plan.state_tail = writer.text(input.state_tail);
@@ -526,8 +536,11 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   plan.root_fd = plan.user_fd = -1;
   if (input.user) plan.flags |= launch::kPlanJoinTargetUser;
   if (!input.sandbox.is_pod) plan.flags |= launch::kPlanHostTree;
+  if (input.waits) plan.flags |= launch::kPlanWait;
   if (input.target) TRY(join_target(*input.target, plan, out));
   TRY(write_process(writer, input, process, plan, out));
+  TRY(write_affinity(writer, process, plan));
+  TRY(write_personality(writer, input.spec->linux_, plan));
   out.plan = TRY(writer.finish(plan).wrap("launch plan"));
   return out;
 }

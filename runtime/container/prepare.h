@@ -52,6 +52,8 @@ struct PrepareInput {
   bool pivots = true;                                 // false: chroot, for a root in an initramfs
   bool waits = false;                                 // for Go, before it does anything
   std::string create_state, start_state, state_tail;  // for hooks: the container's state before its pid, and after
+  std::string root_path, bundle;                      // of a bundle: where its root is, and where createContainer hooks begin
+  bool keeps_groups = false;                          // the launcher's supplementary groups stay the process's
 };
 
 // `root`: the root file system as a detached mount; none where a mount namespace is joined. Errors: invalid, unsupported,

@@ -3,6 +3,7 @@
 #include "runtime/launch/child.h"
 
 #include "runtime/launch/kernel.h"
+#include "runtime/launch/loopback.h"
 #include "runtime/launch/message.h"
 #include "runtime/launch/sysctl.h"
 
@@ -99,6 +100,7 @@ void enter_container(Child& child) noexcept {
 
 void make_container(Child& child) noexcept {
   enter_namespaces(child);
+  if (child.has(kPlanLoopback)) must(child, Stage::network, bring_loopback_up());
   name_host(child);
   if (child.has(kPlanJoinedMounts)) {
     child.root = must(child, Stage::root, k_openat(-100 /* AT_FDCWD */, "/", O_PATH | O_DIRECTORY));

@@ -5,7 +5,7 @@
 //
 //   [wait for Go] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks ─▶ [gate: hooks of the launcher]
 //     ─▶ createContainer hooks ─▶ pivot ─▶ limits and labels ─▶ [user namespace] ─▶ user, capabilities
-//     ─▶ [held: until started] ─▶ startContainer hooks ─▶ seccomp, exec
+//     ─▶ [held: until started] ─▶ startContainer hooks, each with the process's seccomp filter ─▶ seccomp, exec
 #pragma once
 
 #include "runtime/launch/flat_plan.h"
@@ -83,6 +83,8 @@ void join_user_namespace(const Child& child) noexcept;
 void confine(const Child& child) noexcept;
 void raise_effective(const Child& child) noexcept;  // capabilities that a change of user has switched off while they were kept
 void check_program(const Child& child) noexcept;    // that there is one, as far as can be told without executing it
+// Of a process that gains no privileges: as late as can be, since a strict filter need not allow more than the exec itself.
+void load_last_seccomp(const Child& child) noexcept;
 [[noreturn]] void execute(const Child& child) noexcept;
 // Pointers where the plan has offsets, for execve: in the child's own copy, once.
 char* const* point_at_text(const Child& child, Range vector) noexcept;

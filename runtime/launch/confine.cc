@@ -182,8 +182,12 @@ void confine(const Child& child) noexcept {
   if (plan.flags & kPlanDieWithPause) must(child, Stage::session, k_prctl(PR_SET_PDEATHSIG, kSigkill));
   if (!child.has(kPlanNoNewPrivileges)) return;
   must(child, Stage::no_new_privileges, k_prctl(PR_SET_NO_NEW_PRIVS, 1));
-  // Whoever answers for a filter's calls is waited for by our launcher; else it comes as late as can be: see execute().
+  // Whoever answers for a filter's calls is waited for by our launcher; else it comes last: see load_last_seccomp().
   if (has_listener(plan)) load_seccomp(child);
+}
+
+void load_last_seccomp(const Child& child) noexcept {
+  if (child.has(kPlanNoNewPrivileges) && !has_listener(child.header())) load_seccomp(child);
 }
 
 void check_program(const Child& child) noexcept {
@@ -205,8 +209,7 @@ void execute(const Child& child) noexcept {
   const Plan& plan = child.header();
   char* const* argv = point_at_text(child, plan.argv);
   char* const* env = point_at_text(child, plan.env);
-  // A strict filter need not allow more than the exec itself.
-  if (child.has(kPlanNoNewPrivileges) && !has_listener(plan)) load_seccomp(child);
+  load_last_seccomp(child);
   const uint32_t* programs = child.items<uint32_t>(plan.programs);
   int err = kEnoent;
   for (uint32_t i = 0; i < plan.programs.count; ++i) {

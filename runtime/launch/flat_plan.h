@@ -29,6 +29,7 @@ enum class MountKind : uint32_t {
   file_system,
   pod_shm,
   own_directory,  // the root's own, on itself: it stays writable when the root becomes read-only
+  inner,          // what stands in the container's own tree by then, once more: its source is a path in it
 };
 // What a coracle-pause can do, for daemons that meet one of an earlier version: its pod goes on without the rest.
 constexpr int kLauncherVersion = 3;
@@ -36,10 +37,12 @@ constexpr int kLauncherKeepsDirectories = 2;  // since then it knows MountKind::
 constexpr int kLauncherTargets = 2;           // since then a container may live in another's process namespace
 constexpr int kLauncherCarries = 3;           // since then kPlanCarries
 enum MountFlags : uint32_t {
-  kMountOnFile = 1 << 0,   // what is mounted is no directory: make a file where there is nothing
-  kMountNoLinks = 1 << 1,  // no link may lie on the way to the destination
-  kMountProc = 1 << 2,     // this is the container's own procfs: later steps work through it
-  kMountCopyUp = 1 << 3,   // begins with a copy of what the image has at the destination
+  kMountOnFile = 1 << 0,    // what is mounted is no directory: make a file where there is nothing
+  kMountNoLinks = 1 << 1,   // no link may lie on the way to the destination
+  kMountProc = 1 << 2,      // this is the container's own procfs: later steps work through it
+  kMountCopyUp = 1 << 3,    // begins with a copy of what the image has at the destination
+  kMountKeepMode = 1 << 4,  // the mode of its root is that of the directory it covers, where there is one
+  kMountBeneath = 1 << 5,   // inner: with what is mounted beneath the source
 };
 
 struct MountStep {
@@ -47,7 +50,7 @@ struct MountStep {
   uint32_t flags;
   uint32_t destination;  // string
   int32_t fd;            // attach: index into the request's descriptors
-  uint32_t type;         // file_system: string
+  uint32_t type;         // file_system: string; inner: the source
   Range options;         // pairs of strings (uint32_t offsets): key, value (kNoString = a flag)
   uint32_t unused;
   uint64_t attributes;   // MOUNT_ATTR_* of a new mount
@@ -107,6 +110,7 @@ enum PlanFlags : uint32_t {
   kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory, and stays where it is
   kPlanHostCgroups = 1 << 20,     // it stands in the host's cgroup namespace: a cgroup2 is mounted from one of its own
   kPlanCarries = 1 << 21,         // the last descriptor is a socket that has further ones, in messages of up to kFdsMax
+  kPlanLoopback = 1 << 22,        // its network namespace is new, and nobody else brings loopback up
 };
 
 struct Plan {
@@ -151,6 +155,8 @@ struct Plan {
   uint32_t keyring;                                // string: the name of a new session keyring
   uint32_t kept_fds;                               // so many from 3 on stay open
   uint32_t target_namespaces;                      // exec: CLONE_NEW* of the target's that are joined; 0 = all
+  uint32_t root_path;                              // where the root stands until it is entered; kNoString = over "/"
+  uint32_t bundle;                                 // string: createContainer hooks begin there; kNoString = where we are
 };
 
 // What the child says on its report socket, and what it is told there.
@@ -161,6 +167,7 @@ enum class Note : uint32_t {
   gate,       // waits for Go: its file system stands and was not entered
   listener,   // with the descriptor of a seccomp listener
   executing,  // all is done but the exec itself; only with kPlanHostTree
+  said,       // with a file of what the hook said that the failure which follows is about
 };
 struct Go {
   int32_t pid;  // as who launched it sees it

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks that run in the container's namespaces: createContainer before the root is entered, so that their paths are the
-// host's; startContainer last of all, as the container's own user. One after the other, each with the container's state
-// on its input; the first that fails ends the container. Source: runtime-spec config.md "POSIX-platform Hooks".
+// host's, and in the bundle; startContainer last of all, as confined as the container's process. One after the other, each with
+// the container's state on its input; the first that fails ends the container, and what it said is part of the error.
+// Source: runtime-spec config.md "POSIX-platform Hooks".
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -33,11 +34,24 @@ int state_file(const Child& child, Stage stage, int at) noexcept {
   return fd;
 }
 
-[[noreturn]] void become_hook(const Child& child, const HookStep& step, int state) noexcept {
-  if (k_dup3(state, 0, 0) < 0) k_exit(127);
-  if (k_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0) k_exit(127);
-  k_execve(child.text(step.path), point_at_text(child, step.argv), point_at_text(child, step.env));
+[[noreturn]] void become_hook(const Child& child, const HookStep& step, int state, int said, Stage stage, int at) noexcept {
+  must(child, stage, k_dup3(state, 0, 0), at);
+  for (int fd = 1; fd <= 2; ++fd) must(child, stage, k_dup3(said, fd, 0), at);
+  if (const char* bundle = child.text(child.header().bundle); bundle && stage == Stage::create_hook)
+    (void)k_chdir(bundle);  // it may be closed to a container's root
+  must(child, stage, k_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), at);
+  if (stage == Stage::start_hook) load_last_seccomp(child);
+  must(child, stage, k_execve(child.text(step.path), point_at_text(child, step.argv), point_at_text(child, step.env)), at);
   k_exit(127);
+}
+
+int clone_for_hook(int* pidfd) noexcept {
+  clone_args arguments{};
+  arguments.flags = CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(pidfd);
+  arguments.exit_signal = kSigchld;
+  int pid = k_clone3(&arguments);
+  return pid == -kEnosys || pid == -kEperm ? k_clone_old(CLONE_PIDFD | unsigned(kSigchld), pidfd) : pid;
 }
 
 // Waits for the end of a process; kills it when its time is over. False: it was.
@@ -55,19 +69,17 @@ bool wait_within(int pidfd, uint32_t seconds) noexcept {
 
 void run_hook(const Child& child, const HookStep& step, Stage stage, int at) noexcept {
   int state = state_file(child, stage, at);
+  int said = must(child, stage, k_memfd("coracle-hook"), at);
   int pidfd = -1;
-  clone_args arguments{};
-  arguments.flags = CLONE_PIDFD;
-  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
-  arguments.exit_signal = kSigchld;
-  int pid = k_clone3(&arguments);
-  if (pid == 0) become_hook(child, step, state);
-  must(child, stage, pid, at);
+  int pid = must(child, stage, clone_for_hook(&pidfd), at);
+  if (pid == 0) become_hook(child, step, state, said, stage, at);
   k_close(state);
   bool in_time = wait_within(pidfd, step.timeout_seconds);
   int status = 0;
   must(child, stage, k_wait4(pid, &status, 0), at);
   k_close(pidfd);
+  if (!in_time || status != 0) tell(child, Note::said, said, stage);
+  k_close(said);
   if (!in_time) fail(child, stage, kEtimedout, at);
   if (int signal = status & 0x7f) fail(child, stage, -128 - signal, at);
   if (int code = status >> 8 & 0xff) fail(child, stage, -code, at);

@@ -203,10 +203,31 @@ int new_cgroup_tree(const Child& child, const MountStep& step, int at) noexcept 
   return tree;
 }
 
+int inner_tree(const Child& child, const MountStep& step, int at) noexcept {
+  int source = must(child, Stage::mount, k_openat2(child.root, child.text(step.type), O_PATH, 0, kInRoot), at);
+  const unsigned beneath = step.flags & kMountBeneath ? unsigned(kAtRecursive) : 0;
+  int tree = must(child, Stage::mount,
+                  k_open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | unsigned(kAtEmptyPath) | beneath), at);
+  k_close(source);
+  mount_attr attributes{};
+  attributes.attr_set = step.attributes;
+  attributes.propagation = kMsPrivate;
+  must(child, Stage::mount, k_mount_setattr(tree, "", unsigned(kAtEmptyPath) | beneath, &attributes), at);
+  return tree;
+}
+
+bool is_file(const Child& child, const MountStep& step, int tree, int at) noexcept {
+  if (step.kind != MountKind::inner) return step.flags & kMountOnFile;
+  struct statx about;
+  must(child, Stage::mount, k_statx(tree, "", kAtEmptyPath, &about), at);
+  return (about.stx_mode & kModeTypeMask) != kModeDirectory;
+}
+
 // The tree to attach, still detached.
 int make_tree(Child& child, const MountStep& step, int at) noexcept {
   if (step.kind == MountKind::attach) return request_fd(child, step.fd, Stage::mount, at);
   const bool is_foreign = child.has(kPlanHostCgroups) && same(child.text(step.type), "cgroup2");
+  if (step.kind == MountKind::inner) return inner_tree(child, step, at);
   if (step.kind == MountKind::file_system)
     return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
   int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's own, shared by the pod's containers
@@ -268,18 +289,30 @@ void keep_writable(const Child& child, const MountStep& step, int at) noexcept {
   k_close(place);
 }
 
+// A tmpfs whose mode nobody said is as open as what it covers. Source: runc and crun, which engines rely on.
+void keep_mode(const Child& child, int tree, const Place& place, uint64_t resolve, int at) noexcept {
+  int there = k_openat2(place.dir, place.path, O_PATH, 0, resolve);
+  if (there < 0) return;  // it is made; or the next step says what is wrong
+  struct statx about;
+  must(child, Stage::mount, k_statx(there, "", kAtEmptyPath, &about), at);
+  must(child, Stage::mount, k_fchmodat(tree, ".", about.stx_mode & 07777), at);
+  k_close(there);
+}
+
 void mount_one(Child& child, MountStep& step, int at) noexcept {
   if (step.kind == MountKind::own_directory) return keep_writable(child, step, at);
   int tree = make_tree(child, step, at);
   uint64_t resolve = step.flags & kMountNoLinks ? kNoLinks : kInRoot;
   const Place place = place_of(child, child.text(step.destination), uint32_t(at));
-  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, step.flags & kMountOnFile, resolve), at);
+  if (step.flags & kMountKeepMode) keep_mode(child, tree, place, resolve, at);
+  const bool on_file = is_file(child, step, tree, at);
+  int destination = must(child, Stage::mount, open_destination(place.dir, place.path, on_file, resolve), at);
   if (step.flags & kMountCopyUp) {
     act_as_host(child);  // what it copies may belong to anybody
     copy_up(child, step, tree, destination, at);
     act_as_container(child);
   }
-  attach(child, tree, destination, step.flags & kMountOnFile, at);
+  attach(child, tree, destination, on_file, at);
   if (step.kind == MountKind::attach && child.has(kPlanHostTree) && !(step.flags & kMountOnFile))
     tree = make_anew(child, tree, destination, at);
   k_close(destination);
@@ -297,12 +330,15 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   }
 }
 
-// Over the root of the tree we were born in. Absolute paths still lead there: a process's own root is not looked up.
+// Where the bundle has it, for hooks that look for the container's mounts there; else over the root of the tree we were born in:
+// absolute paths still lead to that one, since a process's own root is not looked up.
 void attach_root(Child& child) noexcept {
   child.root = request_fd(child, child.header().root_fd, Stage::root, 0);
   if (child.has(kPlanInHostTree)) return;
   if (child.has(kPlanHostTree)) must(child, Stage::propagation, k_mount_change("/", kMsSlave | kMsRec));
-  must(child, Stage::root, k_move_mount(child.root, "", kCwd, "/", MOVE_MOUNT_F_EMPTY_PATH));
+  const char* place = child.text(child.header().root_path);
+  must(child, Stage::root,
+       k_move_mount(child.root, "", kCwd, place ? place : "/", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS));
 }
 
 uint32_t device_number(uint32_t major, uint32_t minor) noexcept {
@@ -504,6 +540,92 @@ void make_file_systems_readonly(const Child& child) noexcept {
       must(child, Stage::mount, k_mount_setattr(mounts[i].fd, "", kAtEmptyPath, &attributes), int(i));
 }
 
+namespace {
+
+constexpr size_t kMountLineMax = 2 * kPathMax;  // of one line of mountinfo: two paths, in which a character may be four
+
+// The next word of a line, of which it is taken off. Ends with NUL in place.
+char* take_word(char*& line) noexcept {
+  char* word = line;
+  while (*line && *line != ' ') ++line;
+  if (*line) *line++ = 0;
+  return word;
+}
+
+// "\040" is a space. Source: proc_pid_mountinfo(5).
+void unescape(char* text) noexcept {
+  char* to = text;
+  for (const char* from = text; *from; ++to) {
+    const bool is_octal = from[0] == '\\' && from[1] && from[2] && from[3];
+    *to = is_octal ? char((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0')) : *from;
+    from += is_octal ? 4 : 1;
+  }
+  *to = 0;
+}
+
+// Where a whole procfs or sysfs is mounted, by a line of mountinfo; null: something else is.
+const char* kernel_file_system_place(char* line) noexcept {
+  for (int i = 0; i < 3; ++i) take_word(line);
+  const char* root = take_word(line);
+  char* place = take_word(line);
+  while (*line && !same(take_word(line), "-")) {
+  }
+  const char* type = take_word(line);
+  if (!same(root, "/") || (!same(type, "proc") && !same(type, "sysfs"))) return nullptr;
+  unescape(place);
+  return place;
+}
+
+void hide(const Child& child, const char* place) noexcept {
+  int rc = k_umount2(place, kMntDetach);
+  if (rc == -kEnoent) return;             // it went with what it stood in
+  if (rc != -kEinval && rc != -kEperm) {  // these: locked by a user namespace further out, or gone as above
+    must(child, Stage::pivot, rc);
+    return;
+  }
+  int context = must(child, Stage::pivot, k_fsopen("tmpfs"));
+  must(child, Stage::pivot, k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr));
+  int tree = must(child, Stage::pivot, k_fsmount(context, MOUNT_ATTR_RDONLY));
+  rc = k_move_mount(tree, "", kCwd, place, MOVE_MOUNT_F_EMPTY_PATH);
+  if (rc != -kEnoent) must(child, Stage::pivot, rc);
+  k_close(tree);
+  k_close(context);
+}
+
+// Without a pivot the tree we were born in stays. A whole procfs or sysfs in it would let a user namespace inside the container
+// mount one without masks: the kernel asks whether its mounts show such a one already. Source: fs/namespace.c,
+// mnt_already_visible.
+void hide_kernel_file_systems(const Child& child) noexcept {
+  const char* root = child.text(child.header().root_path);
+  if (!root) return;  // the machine's own root, with all that is mounted in it
+  int list = must(child, Stage::pivot, k_openat(kCwd, "/proc/self/mountinfo", O_RDONLY));
+  int copy = must(child, Stage::pivot, k_memfd("mountinfo"));  // as it is before any goes
+  char line[kMountLineMax];
+  long n;
+  while ((n = k_read(list, line, sizeof line)) > 0) must(child, Stage::pivot, int(k_write(copy, line, size_t(n))));
+  must(child, Stage::pivot, int(n));
+  must(child, Stage::pivot, int(k_seek_start(copy)));
+  for (size_t used = 0; (n = k_read(copy, line + used, sizeof line - used)) > 0;) {
+    const size_t filled = used + size_t(n);
+    size_t from = 0;
+    for (size_t i = used; i < filled; ++i) {
+      if (line[i] != '\n') continue;
+      line[i] = 0;
+      const char* place = kernel_file_system_place(line + from);
+      if (place && !beneath(place, root)) hide(child, place);
+      from = i + 1;
+    }
+    if (from == 0 && filled == sizeof line) fail(child, Stage::pivot, kE2big);
+    used = filled - from;
+    for (size_t i = 0; i < used; ++i) line[i] = line[from + i];
+  }
+  must(child, Stage::pivot, int(n));
+  k_close(copy);
+  k_close(list);
+}
+
+}  // namespace
+
 void enter_root(Child& child) noexcept {
   const Plan& plan = child.header();
   make_file_systems_readonly(child);
@@ -513,7 +635,12 @@ void enter_root(Child& child) noexcept {
     must(child, Stage::root, k_mount_setattr(child.root, "", kAtEmptyPath, &attributes));
   }
   must(child, Stage::pivot, k_fchdir(child.root));
-  if (child.has(kPlanNoPivot) || child.has(kPlanInHostTree)) {
+  if (child.has(kPlanInHostTree)) {
+    must(child, Stage::pivot, k_chroot("."));
+  } else if (child.has(kPlanNoPivot)) {
+    hide_kernel_file_systems(child);
+    // Over "/", so that no ".." leads beside it.
+    if (child.text(plan.root_path)) must(child, Stage::pivot, k_move_mount(child.root, "", kCwd, "/", MOVE_MOUNT_F_EMPTY_PATH));
     must(child, Stage::pivot, k_chroot("."));
   } else {
     must(child, Stage::pivot, k_pivot_root(".", "."));

@@ -47,7 +47,7 @@ json::object linux_features(const FeatureFacts& facts) {
       {"capabilities", list(all_capabilities())},
       {"cgroup",
        json::object{
-           {"v1", false}, {"v2", true}, {"systemd", facts.has_systemd}, {"systemdUser", facts.has_systemd_user}, {"rdma", true}}},
+           {"v1", true}, {"v2", true}, {"systemd", facts.has_systemd}, {"systemdUser", facts.has_systemd_user}, {"rdma", true}}},
       {"seccomp", seccomp(facts)},
       {"apparmor", enabled(true)},
       {"selinux", enabled(true)},

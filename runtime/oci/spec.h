@@ -149,7 +149,8 @@ struct Resources {  // in the terms of cgroup v1, as the specification has them;
 
 struct Hook {
   std::string path;
-  std::vector<std::string> args, env;
+  std::vector<std::string> args;
+  std::optional<std::vector<std::string>> env;  // absent: the runtime's own; of startContainer the process's
   std::optional<int> timeout_seconds;
 };
 

@@ -18,7 +18,7 @@ Result<void> check_hook_list(const std::vector<Hook>& hooks, const std::string& 
     if (!is_absolute(hook.path)) return bad(where + ".path " + quoted(hook.path) + " is not absolute");
     if (hook.timeout_seconds && *hook.timeout_seconds <= 0)
       return bad(where + ".timeout: " + std::to_string(*hook.timeout_seconds) + " is not above 0");
-    for (const std::string& item : hook.env)
+    for (const std::string& item : hook.env.value_or(std::vector<std::string>()))
       if (item.find('=') == item.npos || item[0] == '=') return bad(where + ".env: " + quoted(item) + " is not NAME=value");
   }
   return {};

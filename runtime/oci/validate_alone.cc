@@ -72,7 +72,13 @@ Result<void> check_own_sysctls(const Spec& spec) {
   own.ipc = find_namespace(spec, "ipc");
   own.uts = find_namespace(spec, "uts");
   own.user = find_namespace(spec, "user");
-  return check_sysctls(spec.linux_.sysctl, own);
+  TRY(check_sysctls(spec.linux_.sysctl, own));
+  for (const auto& [given, value] : spec.linux_.sysctl) {
+    const std::string name = dotted(given);
+    if ((name == "kernel.hostname" && !spec.hostname.empty()) || (name == "kernel.domainname" && !spec.domainname.empty()))
+      return bad("linux.sysctl: " + quoted(given) + ": the configuration has a " + name.substr(name.find('.') + 1) + " already");
+  }
+  return {};
 }
 
 Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, const OwnNamespaces& own) {

@@ -269,7 +269,7 @@ json::object write_mount(const Mount& in) {
 json::object write_hook(const Hook& in) {
   json::object out{{"path", in.path}};
   put(out, "args", in.args);
-  put(out, "env", in.env);
+  if (in.env) out["env"] = json::array(in.env->begin(), in.env->end());
   put(out, "timeout", in.timeout_seconds);
   return out;
 }

@@ -8,6 +8,7 @@
 //   /shm    the tmpfs that the pod's containers share as /dev/shm
 //   /null   the host's /dev/null, and
 //   /empty  an empty directory: what masked paths are covered with
+#include "runtime/launch/loopback.h"
 #include "runtime/launch/sysctl.h"
 #include "runtime/pause/pod.h"
 
@@ -17,15 +18,6 @@ using namespace launch;
 
 namespace {
 
-struct InterfaceRequest {  // ifreq
-  char name[16];
-  union {
-    short flags;
-    char room[24];
-  };
-};
-constexpr unsigned long kSiocgifflags = 0x8913, kSiocsifflags = 0x8914;
-constexpr short kIffUp = 1;
 constexpr size_t kSysctlsMax = 16384;
 
 int attach_tree(int tree, int dir, const char* path) { return k_move_mount(tree, "", dir, path, MOVE_MOUNT_F_EMPTY_PATH); }
@@ -53,18 +45,6 @@ Failure join_namespaces(const int* fds) {
   for (const auto& join : kJoins)
     if (int rc = k_setns(fds[join.place], join.type); rc < 0) return failure(Stage::join, rc);
   return kNoFailure;
-}
-
-int bring_loopback_up() {
-  int fd = k_socket(kAfInet, kSockDatagram | kSockCloexec);
-  if (fd < 0) return fd;
-  InterfaceRequest request{};
-  copy_text(request.name, "lo", sizeof request.name);
-  int rc = k_ioctl(fd, kSiocgifflags, &request);
-  request.flags |= kIffUp;
-  if (rc >= 0) rc = k_ioctl(fd, kSiocsifflags, &request);
-  k_close(fd);
-  return rc;
 }
 
 // The descriptor holds "net/ipv4/ip_forward\0001\0" pairs. What procfs shows beneath sys/net and sys/kernel is that of

@@ -140,11 +140,15 @@ Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
   }
 }
 
-Result<std::string> read_from_start(const Fd& fd) {
-  char buffer[4096];
-  ssize_t n = ::pread(fd.get(), buffer, sizeof buffer, 0);
+Result<std::string> read_from_start(const Fd& fd, size_t max) {
+  char small[4096];  // as much as a file of the kernel's mostly has
+  std::string large(max > sizeof small ? max : 0, '\0');
+  char* room = large.empty() ? small : large.data();
+  ssize_t n = ::pread(fd.get(), room, max, 0);
   if (n < 0) return Error::from_errno("read");
-  return std::string(buffer, size_t(n));
+  if (large.empty()) return std::string(small, size_t(n));
+  large.resize(size_t(n));
+  return large;
 }
 
 Result<std::string> read_file(const std::string& path, size_t max) {

@@ -47,7 +47,8 @@ std::string fd_path(const Fd& fd);           // "/proc/self/fd/7": names what th
 constexpr size_t kFileMax = 16 << 20;  // read_* refuses longer files, unless told otherwise
 
 Result<std::string> read_all(const Fd& fd, size_t max = kFileMax);  // to the end. Errors: too_large
-Result<std::string> read_from_start(const Fd& fd);  // a short file of the kernel's, wherever the descriptor stands
+// By one call from offset 0, wherever the descriptor stands: a short file of the kernel's, or the beginning of one in memory.
+Result<std::string> read_from_start(const Fd& fd, size_t max = 4096);
 Result<std::string> read_file(const std::string& path, size_t max = kFileMax);
 Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max = kFileMax);
 // For reading, what was found by O_PATH, if it is a regular file. Nothing else is opened: a fifo would block, and of a device

@@ -128,6 +128,12 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> out;
+  for (char** item = environ; item && *item; ++item) out.emplace_back(*item);
+  return out;
+}
+
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
 
 Result<void> set_own_affinity(const std::vector<uint64_t>& processors) {

@@ -61,7 +61,8 @@ Result<uint64_t> own_capabilities();  // permitted, a bit each
 uint32_t own_uid();
 uint32_t own_gid();
 int own_pid();
-std::string environment(const char* name);  // "" when absent
+std::string environment(const char* name);   // "" when absent
+std::vector<std::string> own_environment();  // NAME=value, all of it
 bool is_open(int fd);
 Result<void> set_own_affinity(const std::vector<uint64_t>& processors);  // a bit each
 Result<int> wait_for_exit(const Fd& pidfd);  // of a child of ours, which is buried: its exit code, 128 + signal

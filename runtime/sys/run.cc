@@ -50,6 +50,7 @@ Result<int> run(const RunSpec& spec, const Fd* output) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, input.get(), 0);
+  if (!spec.directory.empty()) ::posix_spawn_file_actions_addchdir_np(&actions, spec.directory.c_str());
   for (int fd : {1, 2})
     if (output) ::posix_spawn_file_actions_adddup2(&actions, output->get(), fd);
   posix_spawnattr_t attributes;
@@ -81,13 +82,11 @@ Result<int> run(const RunSpec& spec) { return run(spec, nullptr); }
 
 Result<Heard> run_and_hear(const RunSpec& spec) {
   Fd output = TRY(make_memfd("output", "", false));
-  Heard heard;
-  heard.exit_code = TRY(run(spec, &output));
-  heard.text.resize(kHeardMax);
-  const ssize_t length = ::pread(output.get(), heard.text.data(), kHeardMax, 0);
-  if (length < 0) return Error::from_errno("read what " + spec.path + " wrote");
-  heard.text.resize(size_t(length));
-  return heard;
+  auto code = run(spec, &output);
+  std::string text = TRY(read_from_start(output, kHeardMax).wrap("read what " + spec.path + " wrote"));
+  if (code) return Heard{*code, std::move(text)};
+  const std::string wrote(trim(text));
+  return Error(code.error().code(), code.error().text() + (wrote.empty() ? "" : ": " + wrote));
 }
 
 std::string find_program(const std::string& name) {

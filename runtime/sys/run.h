@@ -18,6 +18,7 @@ struct RunSpec {
   std::vector<std::string> argv;  // argv[0] too; empty = the path
   std::vector<std::string> env;   // NAME=value, all of it
   std::string input;              // on descriptor 0; 1 and 2 are ours
+  std::string directory;          // where it begins; "" = where we are
   std::optional<std::chrono::seconds> timeout;
   std::stop_token stop = {};
 };
@@ -27,7 +28,7 @@ struct Heard {
   int exit_code = 0;  // 128 + signal
   std::string text;   // what it wrote to descriptors 1 and 2, its end left out beyond 64 KiB
 };
-Result<Heard> run_and_hear(const RunSpec& spec);  // the same
+Result<Heard> run_and_hear(const RunSpec& spec);  // the same; the text of an error ends with what it wrote until then
 // Where a program of this name is in PATH, or where Debian's are for the administrator; "" when there is none.
 std::string find_program(const std::string& name);
 enum class Complaints : uint8_t { shown, dropped };  // what a program writes to its descriptor 2

@@ -445,7 +445,10 @@ std::vector<Scenario> scenarios(const House& house) {
              for (const auto& kind : oci::kHookKinds) {
                const bool is_inside = kind.list == &oci::Hooks::start_container;
                (spec.hooks.*kind.list)
-                   .push_back({is_inside ? "/hook" : outside, {"hook", "hook"}, {"KIND=" + std::string(kind.name)}, 10});
+                   .push_back({is_inside ? "/hook" : outside,
+                               {"hook", "hook"},
+                               std::vector<std::string>{"KIND=" + std::string(kind.name)},
+                               10});
              }
            }},
           {"users",

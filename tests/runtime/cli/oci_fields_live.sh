@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fields of config.json, each seen from inside the container or by who started it.
 #   oci_fields_live.sh CORACLE_OCI
-oci=$1
+oci=$(realpath "$1")
 if [ "$(id -u)" != 0 ]; then echo "skipped: needs root"; exit 77; fi
 busybox=$(command -v busybox) || { echo "skipped: needs busybox-static"; exit 77; }
 command -v python3 >/dev/null || { echo "skipped: needs python3"; exit 77; }
@@ -22,7 +22,7 @@ trap clean EXIT
 
 mkdir -p "$work/b/rootfs/bin" "$work/b/rootfs/data/d"
 cp "$busybox" "$work/b/rootfs/bin/busybox"
-for name in sh sleep cat echo id touch stat mount umount tty uname cut ls readlink seq head ip grep mkdir sed; do ln -s busybox "$work/b/rootfs/bin/$name"; done
+for name in sh sleep cat echo id touch stat mount umount tty uname cut ls readlink seq head ip grep mkdir sed env unshare; do ln -s busybox "$work/b/rootfs/bin/$name"; done
 echo below > "$work/b/rootfs/data/d/f"
 chmod 750 "$work/b/rootfs/data"
 run spec --bundle "$work/b"
@@ -40,7 +40,9 @@ def namespace(type, path=""): c["linux"]["namespaces"] = [n for n in c["linux"][
 def user_namespace():
     namespace("user")
     c["linux"]["uidMappings"] = c["linux"]["gidMappings"] = maps
-def hook(kind, command, **more): c.setdefault("hooks", {}).setdefault(kind, []).append({"path": "/bin/sh", "args": ["sh", "-c", command], "env": ["PATH=/bin:/usr/bin"], **more})
+def hook(kind, command, **more):
+    made = {"path": "/bin/sh", "args": ["sh", "-c", command], "env": ["PATH=/bin:/usr/bin"], **more}
+    c.setdefault("hooks", {}).setdefault(kind, []).append({k: v for k, v in made.items() if v is not None})
 exec(os.environ["CHANGE"])
 json.dump(c, open(sys.argv[2], "w"))
 P
@@ -98,8 +100,15 @@ see "a container without a cgroup namespace sees its own cgroup" "$(readlink /pr
   'echo $(readlink /proc/self/ns/cgroup) $(ls -d /sys/fs/cgroup/*/ 2>/dev/null | grep -c .)' \
   'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "cgroup"]'
 
+see "loopback of a new network namespace is up" "LOOPBACK,UP,LOWER_UP" 'ip -o link show dev lo | grep -o "LOOPBACK[A-Z_,]*"'
+see "loopback of one that belongs to a user namespace, too" "LOOPBACK,UP,LOWER_UP" 'ip -o link show dev lo | grep -o "LOOPBACK[A-Z_,]*"' 'user_namespace()'
+
 # ---- mounts ----
 see "tmpcopyup begins with what is below" "below 750" 'echo $(cat /data/d/f) $(stat -c %a /data)' 'mount("/data", "tmpfs", "tmpfs", "tmpcopyup")'
+see "a tmpfs without a mode is as open as what it covers" "750 1777 700 1777" 'stat -c %a /data /data/made /closed /open | tr "\n" " " | sed "s/ $//"' \
+  'mount("/data", "tmpfs", "tmpfs"); mount("/data/made", "tmpfs", "tmpfs"); mount("/closed", "tmpfs", "tmpfs", "mode=700"); mount("/open", "tmpfs", "tmpfs", "mode=1777")'
+see "a source that an earlier mount covers is what the container sees" "empty below" 'echo $(cat /seen/f 2>/dev/null || echo empty; cat /kept/f)' \
+  "mount('/kept', 'bind', '$work/b/rootfs/data/d', 'bind'); mount('/data', 'tmpfs', 'tmpfs', 'mode=755'); mount('/data/d', 'tmpfs', 'tmpfs', 'mode=755'); mount('/seen', 'bind', '$work/b/rootfs/data/d', 'bind', 'ro')"
 see "a read-only /dev has what belongs there, and nothing more" "0 devpts no" \
   'echo x >/dev/null; echo "$? $(grep -o " /dev/pts .* devpts" /proc/self/mountinfo | sed "s/.* //") $(touch /dev/x 2>/dev/null || echo no)"' \
   'next(m for m in c["mounts"] if m["destination"] == "/dev")["options"].append("ro")'
@@ -115,6 +124,11 @@ see "data of a bind says nothing" "f" 'ls /data' "mount('/data', 'bind', '$work/
 see "scheduler, priority and personality" "3 i686" 'echo $(cut -d" " -f41 /proc/self/stat) $(uname -m)' \
   'c["process"]["scheduler"] = {"policy": "SCHED_BATCH"}; c["process"]["ioPriority"] = {"class": "IOPRIO_CLASS_BE", "priority": 6}; c["linux"]["personality"] = {"domain": "LINUX32"}'
 see "HOME is that of the container's passwd" "/there" 'echo $HOME' "import os; os.makedirs('$work/b/rootfs/etc', exist_ok=True); open('$work/b/rootfs/etc/passwd', 'w').write('me:x:0:0::/there:/bin/sh\n')"
+see "an empty HOME is none" "/there" 'echo $HOME' 'c["process"]["env"] += ["HOME=/override", "HOME="]'
+see "one variable, one value" "1 three" 'echo $(env | grep -c ^ONE=) $ONE' 'c["process"]["env"] += ["ONE=two", "ONE=three"]'
+see "a device is made, and who may use it is what the rules say" "crw-rw-rw- no" 'echo $(ls -l /dev/own | cut -c 1-10) $(head -c 1 /dev/own >/dev/null 2>&1 && echo yes || echo no)' \
+  'c["linux"]["devices"] = [{"path": "/dev/own/", "type": "c", "major": 1, "minor": 1, "fileMode": 0o666}]; c["linux"]["resources"] = {"devices": [{"allow": False, "access": "rwm"}]}'
+see "an affinity of execs is not the container's" "$(grep Cpus_allowed_list /proc/self/status | cut -f 2)" 'grep Cpus_allowed_list /proc/self/status | cut -f 2' 'c["process"]["execCPUAffinity"] = {"final": "0"}'
 see "an unknown capability is told and left out" 'coracle-oci: process.capabilities: "CAP_WISH" is unknown to this machine
 ran' 'echo ran' 'c["process"]["capabilities"]["bounding"].append("CAP_WISH")'
 config 'cat <&3; echo $(ls /proc/self/fd)'
@@ -166,6 +180,32 @@ expect "system calls are answered for by who listens" "['seccompFd'] mine creati
 mkdir: can't create directory '/made': Operation not supported
 1" "$(python3 "$work/answer.py" "$work/answers" "$oci" --root "$work/root" run --bundle "$work/b" x)"
 
+# Whoever is not the first is answered for, too: the state names the container, the pid the process.
+config 'sleep 1000' "c['linux']['seccomp'] = {'defaultAction': 'SCMP_ACT_ALLOW', 'listenerPath': '$work/execs', 'syscalls': [{'names': ['mkdir', 'mkdirat'], 'action': 'SCMP_ACT_NOTIFY'}]}"
+cat > "$work/listen.py" <<'P'
+# Stands at listenerPath, takes what comes, and answers nothing.
+import socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+listener.bind(sys.argv[1])
+listener.listen(1)
+print("listens", flush=True)
+kept = []
+while True:
+    connection, _ = listener.accept()
+    kept.append(connection.recvmsg(1 << 16, 64)[1])
+P
+python3 "$work/listen.py" "$work/execs" > "$work/listens" &
+listens=$!
+for _ in $(seq 100); do grep -q listens "$work/listens" && break; sleep 0.05; done
+run run -d --bundle "$work/b" x
+kill $listens
+wait $listens 2> /dev/null
+rm "$work/execs"
+expect "and so are those of an exec" "['seccompFd']  running False
+mkdir: can't create directory '/made': Operation not supported
+1" "$(python3 "$work/answer.py" "$work/execs" "$oci" --root "$work/root" exec x sh -c 'mkdir /made; echo "$?"')"
+run delete --force x
+
 # ---- hooks ----
 config 'echo main >> /log' "
 for kind in ('prestart', 'createRuntime', 'createContainer', 'poststart', 'poststop'):
@@ -184,6 +224,55 @@ expect "poststart is after the start" "main
 poststart running" "$(grep 'poststart\|main' "$work/log" | sort)"
 config 'echo never' 'hook("createContainer", "exit 3")'
 expect "a hook that fails ends it" "coracle-oci: hooks.createContainer[0]: /bin/sh ended with exit code 3" "$(run create --bundle "$work/b" x 2>&1)"
+for kind in prestart createRuntime createContainer; do
+  config 'echo never' "hook('$kind', 'echo of no use; echo why not >&2; exit 3')"
+  expect "what a failing hook says is part of the error: $kind" "coracle-oci: hooks.$kind[0]: /bin/sh ended with exit code 3: of no use\nwhy not" "$(run create --bundle "$work/b" x 2>&1)"
+done
+config 'echo never' 'hook("startContainer", "echo why not >&2; exit 3")'
+run create --bundle "$work/b" x > /dev/null
+expect "and of the last of them" "coracle-oci: hooks.startContainer[0]: /bin/sh ended with exit code 3: why not" "$(run start x 2>&1)"
+run delete --force x
+see "what a hook says that succeeds is not the container's" "main" 'echo main' 'for kind in ("createRuntime", "createContainer", "startContainer"): hook(kind, "echo hook; echo hook >&2")'
+config 'echo never' 'hook("createContainer", "", path="/no/such/hook")'
+expect "a hook that is not there is named" "coracle-oci: hooks.createContainer[0]: /no/such/hook: No such file or directory" "$(run create --bundle "$work/b" x 2>&1)"
+: > "$work/log"
+config true "
+for kind in ('createRuntime', 'createContainer', 'poststop'): hook(kind, f'echo {kind} \$OURS \$(pwd) >> $work/log', env=None)
+hook('startContainer', 'echo startContainer \$OURS \$THEIRS >> /log', env=None)
+hook('poststart', 'echo poststart \$OURS >> $work/log', env=[])
+c['process']['env'].append('THEIRS=process')
+mount('/log', 'bind', '$work/log', 'bind')"
+(cd /; OURS=runtime "$oci" --root "$work/root" run --bundle "$work/b" x)
+expect "hooks without variables have the runtime's, the last before the start the process's, and begin in the bundle" \
+  "createRuntime runtime $work/b,createContainer runtime $work/b,startContainer process,poststart,poststop runtime $work/b" "$(tr '\n' ',' < "$work/log" | sed 's/,$//')"
+# As hooks that bring a driver's libraries along do: by the state's pid, and the bundle's root.
+cat > "$work/bring.sh" <<'P'
+pid=$(sed 's/.*"pid":\([0-9]*\).*/\1/')
+exec nsenter -t "$pid" -m sh -c "echo brought > ${0%/*}/b/rootfs/data/brought"
+P
+config 'cat /data/brought /data/d/f 2>/dev/null' "
+hook('createRuntime', 'sh $work/bring.sh')
+hook('createContainer', 'test -e $work/b/rootfs/proc/self && cat rootfs/data/brought >> $work/log')
+mount('/data', 'tmpfs', 'tmpfs')"
+: > "$work/log"
+expect "hooks see the container's mounts where the bundle's root is" "brought" "$(run run --bundle "$work/b" x 2>&1)"
+expect "from inside of its mount namespace, too" "brought" "$(cat "$work/log")"
+expect "and the bundle is as it was" "" "$(ls "$work/b/rootfs/data" | grep brought)"
+no_fork='c["linux"]["seccomp"] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}, {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}'
+for gains in True False; do
+  config 'echo main' "$no_fork; c['process']['noNewPrivileges'] = $gains; hook('startContainer', 'mkdir /made')"
+  expect "the last hook is confined as the process is (noNewPrivileges $gains)" "coracle-oci: hooks.startContainer[0]: /bin/sh ended with exit code 1: mkdir: can't create directory '/made': Operation not permitted" \
+    "$(run run --bundle "$work/b" x 2>&1)"
+done
+config 'sleep 1000' 'hook("poststart", "echo too late; exit 4")'
+run create --bundle "$work/b" x < /dev/null > /dev/null
+expect "a failing poststart is an error" "coracle-oci: hooks.poststart[0]: /bin/sh ended with exit code 4: too late" "$(run start x 2>&1)"
+for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
+expect "and stops the container" stopped "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
+run delete x
+run run -d --bundle "$work/b" x < /dev/null > /dev/null 2> "$work/said"
+expect "run says so, too" "1 coracle-oci: hooks.poststart[0]: /bin/sh ended with exit code 4: too late" "$? $(cat "$work/said")"
+expect "and leaves nothing" "" "$(run list -q)"
 config 'echo never' 'hook("createRuntime", "exec sleep 60", timeout=1)'
 expect "a hook that takes too long does, too" "coracle-oci: hooks.createRuntime[0]: /bin/sh took longer than its timeout" "$(run create --bundle "$work/b" x 2>&1)"
 expect "and nothing is left" "" "$(run list -q)"
@@ -218,6 +307,13 @@ run delete --force x
 # ---- beside it ----
 config 'sleep 1000'
 run run -d --bundle "$work/b" x
+expect "exec has the home of its user" "/ /there /set" "$(run exec -u 7:8 x sh -c 'echo $HOME') $(run exec x sh -c 'echo $HOME') $(run exec -e HOME=/set x sh -c 'echo $HOME')"
+expect "a variable of exec is in place of the container's" "1 /bin:/own" "$(run exec -e PATH=/bin:/other -e PATH=/bin:/own x sh -c 'echo $(env | grep -c ^PATH=) $PATH')"
+expect "a variable has a value" 'coracle-oci: --env "WHO" is not NAME=value' "$(run exec -e WHO x true 2>&1)"
+expect "a capability of exec is root's by executing" "CapInh 0000000000000000 CapAmb 0000000000000000" \
+  "$(run exec -c CAP_SYS_ADMIN x grep -E 'Cap(Inh|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
+expect "another user's by being ambient" "CapEff 0000000000200000 CapAmb 0000000000200000" \
+  "$(run exec -u 7 -c CAP_SYS_ADMIN x grep -E 'Cap(Eff|Amb)' /proc/self/status | tr -d ':' | tr '\t\n' '  ' | sed 's/ $//')"
 expect "exec as another user" "7 8" "$(run exec -u 7:8 x sh -c 'echo $(id -u) $(id -g)')"
 run exec -u 7x x id 2> "$work/said"
 expect "a user is a number, whole" 'coracle-oci: --user "7x" is not uid[:gid]' "$(cat "$work/said")"
@@ -232,6 +328,18 @@ run resume x
 expect "statistics" stats "$(run events --stats x | sed -n 's/.*"type":"\([a-z]*\)".*/\1/p')"
 run checkpoint x 2>/dev/null
 expect "checkpoint is refused" 1 $?
+timeout 10 "$oci" --root "$work/root" events --interval 50ms x > "$work/events" &
+for _ in $(seq 100); do [ "$(grep -c stats "$work/events")" -gt 1 ] && break; sleep 0.05; done
+kill $! 2> /dev/null
+wait $! 2> /dev/null
+expect "statistics come by the interval" yes "$([ "$(grep -c '"type":"stats"' "$work/events")" -gt 1 ] && echo yes)"
+expect "an interval is a duration" 'coracle-oci: --interval "soon" is not a duration like 5s' "$(run events --interval soon x 2>&1)"
+expect "of a flag that stands twice the last counts" "running" "$(run --root /no/such --root "$work/root" state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
+expect "a limit is a number" 'coracle-oci: --memory "64 elephants" is not a number' "$(run update --memory '64 elephants' x 2>&1)"
+for each in 64x 5ib 1e -5 1.5.5 k; do
+  expect "a limit is a number: $each is none" "coracle-oci: --memory \"$each\" is not a number" "$(run update --memory=$each x 2>&1)"
+done
+expect "a log that cannot be opened is an error" "coracle-oci: --log: open /no/such/log: No such file or directory" "$(run --log /no/such/log state x 2>&1)"
 run --log "$work/log.json" --log-format json delete x 2>/dev/null
 expect "the log says why, as JSON" error "$(python3 -c 'import json,sys; print(json.loads(open(sys.argv[1]).read().splitlines()[-1])["level"])' "$work/log.json")"
 run delete --force x

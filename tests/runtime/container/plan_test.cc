@@ -6,6 +6,8 @@
 #include <linux/mount.h>
 #include <sched.h>
 
+#include <algorithm>
+
 #include "runtime/container/explain.h"
 #include "runtime/oci/defaults.h"
 
@@ -149,6 +151,51 @@ TEST(Plan, devices_of_the_host_stay_the_host_s_in_a_user_namespace) {
   EXPECT_EQ(planned[0].gid.value_or(0), 6u);
   EXPECT_EQ(planned[1].uid, 100005u) << "what every container has is its own";
   EXPECT_EQ(plan_devices(spec, {})[0].gid, 6u);
+}
+
+// What is made may be looked at; what may be used is what the rules say.
+TEST(Plan, devices_are_made_and_rules_say_who_may_use_them) {
+  oci::Spec spec;
+  oci::Device fuse;
+  fuse.path = "/dev//fuse/", fuse.type = "c", fuse.major = 10, fuse.minor = 229;
+  spec.linux_.devices = {fuse};
+  EXPECT_EQ(plan_devices(spec, {})[0].path, "/dev/fuse");
+  auto uses_fuse = [&] {
+    auto rules = plan_device_rules(spec);
+    return std::any_of(rules.begin(), rules.end(), [](const sys::DeviceMatch& rule) { return rule.minor == 229 && rule.allow; });
+  };
+  EXPECT_FALSE(uses_fuse());
+  spec.linux_.resources.devices.push_back({.allow = true, .type = "c", .major = 10, .minor = 229});
+  EXPECT_TRUE(uses_fuse());
+}
+
+TEST(Plan, a_tmpfs_without_a_mode_keeps_that_of_what_it_covers) {
+  auto keeps = [](std::vector<std::string> options) {
+    oci::Spec spec;
+    spec.mounts = {mount("tmpfs", std::move(options))};
+    return (*plan_mounts(spec, {}, {}))[0].flags & launch::kMountKeepMode;
+  };
+  EXPECT_TRUE(keeps({"nosuid"}));
+  EXPECT_FALSE(keeps({"mode=1777"}));
+  EXPECT_FALSE(keeps({"tmpcopyup"})) << "which takes owner and mode along";
+}
+
+TEST(Plan, a_source_that_an_earlier_mount_covers_is_what_the_container_sees) {
+  oci::Spec spec;
+  spec.root.path = "/b/rootfs";
+  spec.mounts = {mount("tmpfs", {}, "tmpfs", "/data"), mount("bind", {"rbind", "ro"}, "/b/rootfs/data/d", "/x"),
+                 mount("bind", {"bind"}, "/b/rootfs/other", "/y"), mount("bind", {"bind"}, "/data/d", "/z")};
+  auto mounts = *plan_mounts(spec, {}, {});
+  EXPECT_EQ(mounts[1].kind, launch::MountKind::inner);
+  EXPECT_EQ(mounts[1].source, "/data/d");
+  EXPECT_TRUE(mounts[1].flags & launch::kMountBeneath);
+  EXPECT_EQ(mounts[2].kind, launch::MountKind::attach);
+  EXPECT_EQ(mounts[3].kind, launch::MountKind::attach);
+}
+
+TEST(Plan, of_variables_of_one_name_the_last_counts) {
+  EXPECT_EQ(plan_env({"A=1", "B=2", "A=", "AB=3", "A=4"}), (std::vector<std::string>{"B=2", "AB=3", "A=4"}));
+  EXPECT_TRUE(plan_env({}).empty());
 }
 
 TEST(Plan, says_which_namespaces_are_new_and_which_are_joined) {

@@ -215,7 +215,7 @@ TEST(OciValidate, refuses_what_linux_has_not) {
        "hooks.createRuntime[0].timeout: 0 is not above 0"},
       {"hook env",
        [](Spec& s) {
-         s.hooks.prestart = {{"/bin/true", {}, {"x"}, {}}};
+         s.hooks.prestart = {{"/bin/true", {}, std::vector<std::string>{"x"}, {}}};
        },
        "hooks.prestart[0].env"},
       {"annotation",
@@ -506,6 +506,13 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
        },
        "mounts: \"/a\": idmap needs uidMappings"},
       {"sysctl", [](Spec& s) { s.linux_.sysctl["net.core.somaxconn"] = "1"; }, "\"net.core.somaxconn\" would change the host"},
+      {"two names",
+       [](Spec& s) {
+         s.linux_.namespaces.push_back({"uts", ""});
+         s.hostname = "a";
+         s.linux_.sysctl["kernel/hostname"] = "b";
+       },
+       "linux.sysctl: \"kernel/hostname\": the configuration has a hostname already"},
   };
   for (const Row& row : rows) {
     expect_refused(row, validate_alone);
@@ -581,7 +588,7 @@ TEST(OciValidate, accepts_what_the_kernel_can_do) {
     s.version = "1.0.2-dev";
     s.linux_.personality = Personality{"LINUX32", {}};
     s.linux_.memory_policy = MemoryPolicy{"MPOL_PREFERRED", "", {"MPOL_F_STATIC_NODES"}};
-    s.hooks.start_container = {{"/bin/true", {"true"}, {"A=b"}, 1}};
+    s.hooks.start_container = {{"/bin/true", {"true"}, std::vector<std::string>{"A=b"}, 1}};
     s.linux_.namespaces = {{"mount", ""}, {"user", ""}, {"time", ""}};
     s.linux_.uid_mappings = {{0, 0, 0xffffffff}};
   });

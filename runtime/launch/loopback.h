@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loopback of the network namespace that the caller is in: a new one has it, and it is down. Source: netdevice(7).
+#pragma once
+
+#include "runtime/launch/kernel.h"
+
+namespace coracle::launch {
+
+// The kernel's answer; below 0 it is still down.
+inline int bring_loopback_up() noexcept {
+  struct InterfaceRequest {  // ifreq
+    char name[16];
+    union {
+      short flags;
+      char room[24];
+    };
+  };
+  constexpr unsigned long kSiocgifflags = 0x8913, kSiocsifflags = 0x8914;
+  constexpr short kIffUp = 1;
+  int fd = k_socket(kAfInet, kSockDatagram | kSockCloexec);
+  if (fd < 0) return fd;
+  InterfaceRequest request{};
+  copy_text(request.name, "lo", sizeof request.name);
+  int rc = k_ioctl(fd, kSiocgifflags, &request);
+  request.flags |= kIffUp;
+  if (rc >= 0) rc = k_ioctl(fd, kSiocsifflags, &request);
+  k_close(fd);
+  return rc;
+}
+
+}  // namespace coracle::launch
