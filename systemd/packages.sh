@@ -17,7 +17,7 @@ build="g++ meson ninja-build pkg-config python3 $boost $boost_headers libsqlite3
   libsystemd-dev libldns-dev libfmt-dev libabsl-dev tzdata libcli11-dev libgtest-dev libgmock-dev ca-certificates"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
   ccache mold zstd strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
-  crun podman catatonit uidmap golang-go dpkg-dev dbus-daemon wrk"
+  crun podman buildah containerd catatonit uidmap golang-go dpkg-dev dbus-daemon wrk"
 hello="busybox-static"
 
 mode= doing="installing from Debian (some minutes, the first time)"

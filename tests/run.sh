@@ -127,7 +127,7 @@ queue_part() {  # queue_part PART
     storage) queue storage 5400 90 CORACLE_BIN="$build" "$root/tests/vm/storage.sh" ;;
     databases) queue databases 5400 90 CORACLE_BIN="$build" "$root/tests/vm/databases.sh" ;;
     ocivm)
-      for each in cgroup validation podman bench cycles; do
+      for each in cgroup validation podman containerd bench cycles; do
         queue "ocivm/$each" $((minutes * 60 + 3600)) 50 CORACLE_BIN="$build" CORACLE_OCI_PARTS="$each" "$root/tests/oci/vm.sh"
       done ;;
     attacks) queue attacks 14400 50 CORACLE_BIN="$build" "$root/tests/attacks/vm.sh" ;;

@@ -4,6 +4,8 @@
 
   podman.py --work DIRECTORY --cgroups v1|v2 [--rootless USER] [--jobs N] [--only PATTERN,…] crun=COMMAND coracle-oci=COMMAND
 
+runc=COMMAND may stand in the place of crun's.
+
 Each scenario runs once with each runtime and notes what it sees, without names, numbers and times that chance made. Printed is
 a TAP line per scenario: equal, or what differs. What crun itself does not do on this machine (it notes something else than the
 scenario expects) is skipped, with what it did: there is nothing to be compared. CONTAINERS_CONF says how podman is set up.
@@ -29,7 +31,8 @@ from progress import Progress
 
 PATIENCE = int(os.environ.get("CORACLE_PATIENCE", "1"))
 COMMAND_SECONDS = 40 * PATIENCE
-PEER, OURS = "crun", "coracle-oci"
+OURS = "coracle-oci"
+PEER = "crun"  # or runc: the first of the runtimes that are given
 
 
 class Hangs(Exception):
@@ -416,6 +419,24 @@ def limits(options, files, expected, name, extra=""):
     one_line(name, options, script, expected, needs="both v2")
 
 
+@scenario("root v1")
+def limits_in_v1(p):
+    """Where cgroup v1 holds the controllers, as the machine sees them: inside, crun's container sees them by another path than ours."""
+    def look():
+        pid = p.inspect("{{.State.Pid}}")
+        paths = {name: path for line in open(f"/proc/{pid}/cgroup").read().splitlines() for _, names, path in [line.split(":", 2)] for name in names.split(",")}
+        files = (("memory", "memory.limit_in_bytes"), ("memory", "memory.memsw.limit_in_bytes"), ("memory", "memory.soft_limit_in_bytes"), ("pids", "pids.max"),
+                 ("cpu", "cpu.shares"), ("cpu", "cpu.cfs_quota_us"), ("cpu", "cpu.cfs_period_us"), ("cpuset", "cpuset.cpus"))
+        return [open(path).read().strip() for path in (f"/sys/fs/cgroup/{controller}{paths[controller]}/{file}" for controller, file in files) if os.path.exists(path)]
+    p.box("--memory", "64m", "--memory-swap", "96m", "--memory-reservation", "32m", "--pids-limit", "50", "--cpu-shares", "512", "--cpu-quota", "20000", "--cpuset-cpus", "0")
+    p.see("limits", look())
+    p.see("not none", "67108864" in look(), True)
+    p.see_run("exec is limited, too", p("exec", p.name, "sh", "-c", "grep -o 'pids:.*' /proc/self/cgroup | cut -c 1-5"), 0, "pids:")
+    said = p.until(lambda: p("stats", "--no-stream", "--format", "{{.PIDs}} {{.MemUsage}}", p.name).out, lambda out: out.startswith("1 "))
+    p.see("stats", re.sub(r"[0-9.]+ *k?i?B /", "N /", said), r"1 N / 67.*")
+    p.see_run("memory runs out", p("run", "--rm", "--memory", "16m", "--memory-swap", "16m", "localhost/box", "sh", "-c", "x=$(head -c 64m /dev/zero | tr '\\0' a); echo $?"), 137)
+
+
 limits("--memory 64m --memory-swap 64m", "memory.max memory.swap.max", "memory.max=67108864\nmemory.swap.max=0", "memory-64m")
 limits("--memory 64m --memory-swap 128m --memory-reservation 32m", "memory.max memory.swap.max memory.low", "memory.max=67108864\nmemory.swap.max=67108864\nmemory.low=33554432", "memory-swap")
 limits("--pids-limit 17", "pids.max", "pids.max=17", "pids-limit")
@@ -666,6 +687,30 @@ def buildah_run(p):
     p.see("from", buildah("from", "--name", p.name, "localhost/box").status, 0)
     p.see_run("run", buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", p.name, "sh", "-c", "echo x; id -u; exit 0"), 0, r"x\n0")
     p.see_run("a status of its own", buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", p.name, "sh", "-c", "exit 7"), 7)
+
+    def inside(label, *options, script, expected=None):
+        p.see_run(label, buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", *options, p.name, "sh", "-c", script), 0, expected)
+    inside("--user", "--user", "alice", script="id; pwd; echo $HOME; grep Cap /proc/self/status", expected=r"uid=1001\(alice\).*")
+    inside("--workingdir", "--workingdir", "/tmp", script="pwd", expected="/tmp")
+    inside("--env", "--env", "A=b c", script="echo $A", expected="b c")
+    inside("--hostname", "--hostname", "boat", script="hostname", expected="boat")
+    inside("--cap-add and --cap-drop", "--cap-add", "SYS_ADMIN", "--cap-drop", "CHOWN", script="grep Cap /proc/self/status; chown 1:1 /etc/passwd 2>&1 | tail -c 24", expected=r".*not permitted")
+    os.makedirs(f"{p.work}/data", exist_ok=True)
+    inside("--volume", "--volume", f"{p.work}/data:/data:ro", script="touch /data/x 2>&1 | tail -c 22; grep ' /data ' /proc/self/mountinfo | cut -d ' ' -f 6", expected=r".*ead-only file system\nro.*")
+    inside("--mount tmpfs", "--mount", "type=tmpfs,destination=/cache,tmpfs-mode=1777", script="stat -c %a /cache; grep -c ' /cache ' /proc/self/mountinfo", expected=r"1777\n1")
+    inside("its namespaces", script="for n in ipc mnt net pid uts; do [ $(readlink /proc/self/ns/$n) != \"\" ] && echo $n; done; ls /proc | grep -c '^[0-9]'; ip -o link | cut -d : -f 2")
+    inside("what it writes stays", script="echo kept >/root/kept")
+    inside("in the next command, too", script="cat /root/kept", expected="kept")
+    p.see_run("no such program", buildah("run", "--runtime", p.command, "--isolation", "oci", "--network", "none", p.name, "/no/such"))
+    with open(f"{p.work}/Containerfile", "w") as file:
+        file.write("FROM localhost/box\nENV A=1\nRUN echo $A >/one && id -u >>/one\nUSER alice\nWORKDIR /tmp\nRUN id -un >two && pwd >>two\nRUN --mount=type=cache,target=/cache echo c >/cache/c && ls /cache >>two\n")
+    built = buildah("bud", "--runtime", p.command, "--isolation", "oci", "--network", "none", "--no-cache", "-t", f"localhost/{p.name}", p.work)
+    p.see("bud", built.status, 0)
+    p.see_run("what was built", p("run", "--rm", f"localhost/{p.name}", "sh", "-c", "cat /one /tmp/two; pwd"), 0, r"1\n0\nalice\n/tmp\nc\n/tmp")
+    with open(f"{p.work}/Containerfile", "w") as file:
+        file.write("FROM localhost/box\nRUN exit 9\n")
+    p.see("a step that fails", buildah("bud", "--runtime", p.command, "--isolation", "oci", "--network", "none", "--no-cache", p.work).status, 9)
+    buildah("rmi", f"localhost/{p.name}")
     buildah("rm", p.name)
 
 
@@ -705,6 +750,8 @@ def wanted(options):
         if options.rootless and not needs & {"both", "rootless"} or not options.rootless and "rootless" in needs:
             continue
         missing = ""
+        if "v1" in needs and options.cgroups != "v1":
+            missing = "cgroup v1 holds no controllers here"
         if "v2" in needs and options.cgroups != "v2":
             missing = "the controllers of this machine are in cgroup v1"
         if "network" in needs and options.cgroups != "v2":
@@ -727,6 +774,8 @@ def main():
     arguments.add_argument("runtimes", nargs="+")
     options = arguments.parse_args()
     options.runtimes = dict(each.split("=", 1) for each in options.runtimes)
+    global PEER
+    PEER = next(iter(options.runtimes))
     options.prefix = []
     if options.rootless:
         user = options.rootless
@@ -746,7 +795,7 @@ def main():
             count += 1
             title = f"{count} - podman {prefix}{name}"
             if peer.unexpected:
-                print(f"ok {title} # SKIP crun itself: {'; '.join(peer.unexpected)[:900]}", flush=True)
+                print(f"ok {title} # SKIP {PEER} itself: {'; '.join(peer.unexpected)[:900]}", flush=True)
                 for line in [line for line in peer.log if not re.search(r": 0 $", line)][:4]:
                     print(f"#   {line[-400:]!r}")
                 return
@@ -762,7 +811,7 @@ def main():
             failures += 1
             print(f"not ok {title}")
             for label in differ[:12]:
-                print(f"  | {label}:\n  |   crun:        {peer.notes.get(label)!r}\n  |   coracle-oci: {ours.notes.get(label)!r}")
+                print(f"  | {label}:\n  |   {PEER}:        {peer.notes.get(label)!r}\n  |   coracle-oci: {ours.notes.get(label)!r}")
             for line in [line for line in ours.log if not re.search(r": 0 $", line)][:4]:
                 print(f"  | {line[:400]}")
             sys.stdout.flush()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# podman with crun and with coracle-oci: the same commands, the same results (podman.py). Its storage and its settings are in a
+# podman with crun (or runc) and with coracle-oci: the same commands, the same results (podman.py). Its storage and its settings are in a
 # directory that goes away. With systemd it lets systemd make the cgroups, and an unprivileged user runs containers as well. TAP.
-#   CORACLE_PODMAN_ONLY=PATTERN,… some scenarios      CORACLE_RUNTIME=runc   that one in the place of coracle-oci
+#   CORACLE_PODMAN_ONLY=PATTERN,… some scenarios      CORACLE_PEER=runc   that one in the place of crun
 . "$(dirname "$0")/lib.sh"
 need_programs podman
+peer=${CORACLE_PEER:-crun}
 make_rootfs "$T/rootfs"
 mkdir -p "$T/store" "$T/run" "$T/tmp" "$T/work"
 systemd_runs=
@@ -43,7 +44,7 @@ cleanups+=(forget remove_groups)
 tar -C "$T/rootfs" -c . | podman import --quiet --change "ENV PATH=/bin" - localhost/box:latest >"$T/said" 2>&1 || not_so "podman cannot import an image: $(tail -n 1 "$T/said")"
 status=0
 "$here/podman.py" --work "$T/work" --cgroups $cgroups --systemd "$systemd_tree" --jobs "${CORACLE_PODMAN_JOBS:-2}" \
-  --only "${CORACLE_PODMAN_ONLY:-*}" crun="$T/bin/crun" coracle-oci="$T/bin/${CORACLE_RUNTIME:-coracle-oci}" || status=$?
+  --only "${CORACLE_PODMAN_ONLY:-*}" "$peer=$T/bin/$peer" coracle-oci="$T/bin/coracle-oci" || status=$?
 
 # ---- as an unprivileged user ----
 user=$(getent passwd 1000 | cut -d : -f 1)
@@ -58,11 +59,10 @@ for ((tries = 0; tries < 100; tries++)); do [ ! -S /run/user/1000/bus ] || break
 mkdir -p "$T/plain" "$T/rootless"
 chmod 777 "$T/rootless"
 printf '#!/bin/sh\nexec %s %s "$@"\n' "$ours" "$ours_arguments" >"$T/plain/coracle-oci"  # its state is where it finds best
-[ -z "${CORACLE_RUNTIME:-}" ] || ln -sf "$(command -v "$CORACLE_RUNTIME")" "$T/plain/coracle-oci"
 chmod +x "$T/plain/coracle-oci"
 as_user() { runuser -u "$user" -- env HOME="/home/$user" XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus TMPDIR=/tmp "$@"; }
 export TMPDIR=/tmp
 tar -C "$T/rootfs" -c . | as_user podman import --quiet --change "ENV PATH=/bin" - localhost/box:latest >"$T/said" 2>&1 || not_so "podman cannot import an image for $user: $(tail -n 1 "$T/said")"
 "$here/podman.py" --work "$T/rootless" --cgroups $cgroups --rootless "$user" --jobs "${CORACLE_PODMAN_JOBS:-2}" \
-  --only "${CORACLE_PODMAN_ONLY:-*}" crun="$(command -v crun)" coracle-oci="$T/plain/coracle-oci" || status=1
+  --only "${CORACLE_PODMAN_ONLY:-*}" "$peer=$(command -v $peer)" coracle-oci="$T/plain/coracle-oci" || status=1
 exit $status

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The tests of the OCI runtime in a machine of its own (tests/vm), where systemd runs and cgroup v2 has every controller, beside
-# the crun, runc and podman of that machine's Debian: its scripts here, run there. TAP. An hour and more, for every instruction
+# the crun, runc, podman and containerd of that machine's Debian: its scripts here, run there. TAP. An hour and more, for every instruction
 # is emulated.
-#   CORACLE_OCI_PARTS   which of: cgroup validation podman bench cycles (default: all)
+#   CORACLE_OCI_PARTS   which of: cgroup validation podman containerd bench cycles (default: all)
 #   CORACLE_OCI_VM_SETTINGS   variables of those scripts, as NAME=value…; tests/vm/machine.sh says what else can be set
 set -uo pipefail
 export CORACLE_VM_SUITE=${CORACLE_VM_SUITE:-trixie}
 title="oci in a virtual machine"
 . "$(dirname "$0")/../vm/machine.sh"
-parts=${CORACLE_OCI_PARTS:-cgroup validation podman bench cycles}
+parts=${CORACLE_OCI_PARTS:-cgroup validation podman containerd bench cycles}
 
 there=$T/payload/payload
 mkdir -p "$there/tests/bench" "$there/cache"
@@ -41,7 +41,7 @@ out=$("$vm/vm.py" run "$T" 900 "timeout 800 systemctl is-system-running --wait; 
   [ -e /sys/fs/cgroup/cgroup.controllers ] || exit 1
   $unpack
   for f in subuid subgid; do echo containers:1000000:1000000 >>/etc/\$f; done  # for --userns auto
-  for p in podman crun runc; do \$p --version | head -n 1; done") || bail "the machine boots and has what is needed" "$out"
+  for p in podman crun runc containerd; do \$p --version | head -n 1; done") || bail "the machine boots and has what is needed" "$out"
 sed 's/^/# /' <<<"$out"
 
 part() {  # part NAME SECONDS COMMAND
@@ -62,6 +62,7 @@ for name in $parts; do
     cgroup)     part cgroup 3600 '/payload/tests/oci/cgroup.sh' ;;
     validation) part validation 10800 'CORACLE_VALIDATION_JOBS=2 /payload/tests/oci/validation.sh' ;;
     podman)     part podman 14400 '/payload/tests/oci/podman.sh' ;;
+    containerd) part containerd 3600 '/payload/tests/oci/containerd.sh' ;;
     bench)      part bench 3600 '/payload/tests/bench/oci.sh' ;;
     cycles)     part cycles 7200 '/payload/tests/oci/cycles.sh' ;;
     *) bail "there is no part $name" ;;

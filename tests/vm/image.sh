@@ -30,7 +30,7 @@ packages="systemd systemd-sysv udev kmod linux-image-amd64 busybox-static iprout
   libseccomp2 libcap2 libzstd1 zlib1g libnftables1 libsystemd0 libldns3 $versioned"
 if [ $kind = vm ]; then packages="$packages nfs-common nfs-kernel-server"; fi
 if [ $kind = oci ]; then
-  packages="$packages podman crun runc buildah conmon netavark aardvark-dns uidmap passt catatonit dbus dbus-user-session libpam-systemd
+  packages="$packages podman crun runc buildah containerd conmon netavark aardvark-dns uidmap passt catatonit dbus dbus-user-session libpam-systemd
     python3-minimal python3"
 fi
 

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same ctr commands with runc and with coracle-oci: what they end with and what they print has to be the same.
+
+  containerd.py --work DIRECTORY --rootfs DIRECTORY --address SOCKET [--only PATTERN,…] runc=COMMAND coracle-oci=COMMAND
+
+Each scenario runs once with each runtime and notes what it sees, without names, numbers and times that chance made. Printed is
+a TAP line per scenario: equal, or what differs. What runc itself does not do on this machine is skipped, with what it did.
+"""
+import argparse
+import fnmatch
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+SECONDS = 40 * int(os.environ.get("CORACLE_PATIENCE", "1"))
+PEER, OURS = "runc", "coracle-oci"
+
+
+class Ran:
+    def __init__(self, status, out, err=""):
+        self.status, self.out, self.err = status, out.strip(), err.strip()
+
+
+class Engine:
+    """ctr with one runtime, for one scenario."""
+
+    def __init__(self, options, runtime, command, scenario):
+        self.options, self.runtime, self.command = options, runtime, command
+        self.name = f"{scenario}-{'ours' if runtime == OURS else runtime}"
+        self.notes, self.unexpected, self.log = {}, [], []
+
+    def argv(self, arguments):
+        return ["ctr", "-a", self.options.address, "-n", "test", *[str(each) for each in arguments]]
+
+    def __call__(self, *arguments, stdin=None):
+        try:
+            ran = subprocess.run(self.argv(arguments), input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL, capture_output=True, text=True,
+                                 errors="replace", timeout=SECONDS)
+            out = Ran(ran.returncode, ran.stdout, ran.stderr)
+        except subprocess.TimeoutExpired:
+            out = Ran(-1, "", "it does not end")
+        self.log.append(f"ctr {' '.join(map(str, arguments))}: {out.status} {out.err[-600:]}")
+        return out
+
+    def terminal(self, *arguments, typed=""):
+        """The same on a terminal of its own, where something is typed once there is a prompt ("> ")."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execvp("ctr", self.argv(arguments))
+        out, end = b"", time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            if not select.select([fd], [], [], 1)[0]:
+                continue
+            try:
+                piece = os.read(fd, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+            if typed and out.endswith(b"> "):
+                os.write(fd, typed.encode())
+                typed = ""
+        else:
+            os.kill(pid, 9)
+        os.close(fd)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        self.log.append(f"ctr {' '.join(map(str, arguments))} (on a terminal): {status} {out[-300:]!r}")
+        lines = out.decode(errors="replace").replace("\r", "").split("\n")
+        return Ran(status, "\n".join(line for line in lines if "resize pty" not in line))  # ctr's own race with a short command
+
+    def run(self, script, *options, terminal=False, name=None, **more):
+        arguments = ["run", "--runc-binary", self.command, "--env", "PATH=/bin", *(["-t"] if terminal else []), *options, "--rootfs", self.options.rootfs, name or self.name, "sh", "-c", script]
+        return self.terminal(*arguments, **more) if terminal else self(*arguments, **more)
+
+    def box(self, *options, script="sleep 1000"):
+        ran = self.run(script, "-d", *options)
+        self.see("it starts", ran.status, 0)
+
+    def see(self, label, value, expected=None):
+        if isinstance(value, str):
+            value = value.replace(self.name, "NAME")
+        while label in self.notes:
+            label += " "
+        self.notes[label] = value
+        if expected is None:
+            return
+        good = re.fullmatch(expected, value, re.S) if isinstance(expected, str) and isinstance(value, str) else value == expected
+        if not good:
+            self.unexpected.append(f"{label}: {value!r}")
+
+    def see_run(self, label, ran, status=None, out=None):
+        self.see(f"{label}: exit status", ran.status, status)
+        self.see(f"{label}: output", ran.out, out)
+
+    def status(self):
+        return next((line.split()[2] for line in self("task", "ls").out.splitlines()[1:] if line.split()[0] == self.name), "none")
+
+    def until(self, what, expected, seconds=20):
+        end = time.monotonic() + seconds
+        while True:
+            value = what()
+            if value == expected or time.monotonic() > end:
+                return value
+            time.sleep(0.1)
+
+    def clean_up(self):
+        self("task", "rm", "-f", self.name)
+        self("container", "rm", self.name)
+
+
+SCENARIOS = {}
+
+
+def scenario(function):
+    SCENARIOS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+@scenario
+def run(p):
+    p.see_run("output and status", p.run("echo hi; echo err >&2; exit 7", "--rm"), 7, "hi")
+    p.see_run("no such program", p("run", "--rm", "--runc-binary", p.command, "--rootfs", p.options.rootfs, p.name, "/no/such"))
+    p.see_run("killed by a signal", p.run("kill -9 $$; sh -c 'kill -9 1'; echo alive", "--rm"))
+    p.see_run("environment, directory", p.run("echo $A; pwd", "--rm", "--env", "A=1 2", "--cwd", "/tmp"), 0, "1 2\n/tmp")
+    p.see_run("read-only", p.run("touch /x", "--rm", "--read-only"), 1)
+    p.see("gone after --rm", p.name in p("container", "ls", "-q").out.split(), False)
+
+
+@scenario
+def terminal(p):
+    p.see_run("run -t", p.run("tty; printf '> '; read x; echo got $x; exit 3", "--rm", terminal=True, typed="word\n"), 3, r".*/dev/.*\n> word\ngot word")
+
+
+@scenario
+def exec(p):
+    p.box("--env", "A=1")
+    ran = lambda *words, **more: p("task", "exec", "--exec-id", f"e{len(p.log)}", *words, **more)
+    p.see_run("plain", ran(p.name, "sh", "-c", "echo $A; id; grep -E '^(Cap|Seccomp:|NoNewPrivs)' /proc/self/status"), 0, r"1\nuid=0.*")
+    p.see_run("status", ran(p.name, "sh", "-c", "exit 9"), 9)
+    p.see_run("user", ran("--user", "1001", p.name, "id", "-u"), 0, "1001")
+    p.see_run("directory", ran("--cwd", "/tmp", p.name, "pwd"), 0, "/tmp")
+    p.see_run("no such program", ran(p.name, "/no/such"))
+    p.see_run("standard input", ran(p.name, "cat", stdin="in\n"), 0, "in")
+    p.see_run("terminal", p.terminal("task", "exec", "-t", "--exec-id", "t", p.name, "sh", "-c", "tty; printf '> '; read x; echo got $x; exit 4", typed="word\n"), 4, r".*/dev/.*\n> word\ngot word")
+    p.see("detached", ran("-d", p.name, "sh", "-c", "echo done >/tmp/done").status, 0)
+    p.see("has run", p.until(lambda: ran(p.name, "cat", "/tmp/done").out, "done"), "done")
+    os.path.exists(f"{p.options.rootfs}/tmp/done") and os.unlink(f"{p.options.rootfs}/tmp/done")
+
+
+@scenario
+def life(p):
+    p.box(script="trap 'echo heard; exit 5' TERM; while :; do sleep 0.1; done")
+    p.see("runs", p.status(), "RUNNING")
+    p.see("pause", p("task", "pause", p.name).status, 0)
+    p.see("is paused", p.status(), "PAUSED")
+    p.see("resume", p("task", "resume", p.name).status, 0)
+    p.see("runs again", p.status(), "RUNNING")
+    p.see("processes", len(p("task", "ps", p.name).out.splitlines()) >= 2, True)
+    p.see("kill", p("task", "kill", "-s", "SIGTERM", p.name).status, 0)
+    p.see("has ended", p.until(p.status, "STOPPED"), "STOPPED")
+    p.see_run("remove", p("task", "rm", p.name))
+    p.see("container remove", p("container", "rm", p.name).status, 0)
+
+
+@scenario
+def kill_all(p):
+    p.box(script="sleep 1000 & sleep 1000 & wait")
+    p.see("kill", p("task", "kill", "-a", "-s", "SIGKILL", p.name).status, 0)
+    p.see("has ended", p.until(p.status, "STOPPED"), "STOPPED")
+    p.see_run("remove", p("task", "rm", p.name))
+
+
+@scenario
+def metrics(p):
+    p.box(script="i=0; while :; do i=$((i + 1)); done")
+    time.sleep(1)
+    ran = p("task", "metrics", "--format", "json", p.name)
+    p.see("metrics", ran.status, 0)
+    try:
+        said = json.loads(ran.out)
+    except ValueError:
+        said = {}
+    number = lambda *names: next((value for name in names for value in [find(said, name)] if value is not None), None)
+    p.see("processes", number("current"))
+    p.see("processor time was counted", (number("total", "usage_usec") or 0) > 0, True)
+
+
+def find(value, name):
+    if isinstance(value, dict):
+        if isinstance(value.get(name), (int, float)):
+            return value[name]
+        value = list(value.values())
+    return next((found for each in value for found in [find(each, name)] if found is not None), None) if isinstance(value, list) else None
+
+
+@scenario
+def events(p):
+    listener = subprocess.Popen(p.argv(["events"]), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    time.sleep(0.5)
+    p.run("exit 6", "--rm")
+    time.sleep(1)
+    listener.terminate()
+    out = listener.communicate(timeout=SECONDS)[0]
+    p.see("events", [(topic, re.sub(r".*exit_status\"?:(\d+).*", r"\1", line)[:3] if "exit" in topic else "")
+                     for line in out.splitlines() if f'"{p.name}"' in line for topic in re.findall(r"/[a-z]+/[a-z]+(?:-[a-z]+)?", line)[:1]])
+
+
+@scenario
+def options(p):
+    os.makedirs(f"{p.options.work}/v", exist_ok=True)
+    with open(f"{p.options.work}/v/f", "w") as file:
+        file.write("text\n")
+    p.see_run("mount", p.run("cat /v/f; touch /v/x 2>&1", "--rm", "--mount", f"type=bind,src={p.options.work}/v,dst=/v,options=rbind:ro"), 1, r"text\n.*")
+    p.see_run("capabilities", p.run("grep Cap /proc/self/status", "--rm", "--cap-drop", "CAP_CHOWN", "--cap-add", "CAP_SYS_ADMIN"), 0)
+    p.see_run("privileged", p.run("grep -E 'CapEff|Seccomp:' /proc/self/status; ls /dev | grep -vc core", "--rm", "--privileged"), 0)
+    p.see_run("seccomp", p.run("grep Seccomp: /proc/self/status; unshare -U true 2>&1", "--rm", "--seccomp"))
+    p.see_run("the machine's network", p.run("readlink /proc/self/ns/net", "--rm", "--net-host"), 0, re.escape(os.readlink("/proc/self/ns/net")))
+    p.see_run("without a pivot", p.run("ls /", "--rm", "--no-pivot"), 0)
+    p.see_run("device", p.run("ls -l /dev/own; head -c 1 /dev/kmsg >/dev/null 2>&1; echo $?", "--rm", "--device", "/dev/full"))
+    p.see_run("limits", p.run("cat /proc/self/cgroup | wc -l >/dev/null; echo ran", "--rm", "--memory-limit", "67108864", "--cpu-quota", "20000"), 0, "ran")
+    path = f"{p.options.work}/{p.name}.pid"
+    p.box("--pid-file", path)
+    p.see("pid file", os.path.exists(f"/proc/{open(path).read().strip()}") if os.path.exists(path) else None, True)
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    for name in ("work", "rootfs", "address"):
+        arguments.add_argument(f"--{name}", required=True)
+    arguments.add_argument("--only", default="*")
+    arguments.add_argument("runtimes", nargs="+")
+    options = arguments.parse_args()
+    runtimes = dict(each.split("=", 1) for each in options.runtimes)
+    names = [name for name in SCENARIOS if any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(","))]
+    failures = 0
+    for count, name in enumerate(names, 1):
+        engines = {}
+        for runtime, command in runtimes.items():
+            engine = engines[runtime] = Engine(options, runtime, command, name)
+            try:
+                SCENARIOS[name](engine)
+            except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+                engine.see("went wrong", f"{type(error).__name__}: {error}")
+            finally:
+                engine.clean_up()
+        peer, ours = engines[PEER], engines[OURS]
+        if peer.unexpected:
+            print(f"ok {count} - containerd {name} # SKIP runc itself: {'; '.join(peer.unexpected)[:600]}", flush=True)
+            continue
+        differ = [label for label in {**peer.notes, **ours.notes} if peer.notes.get(label) != ours.notes.get(label)]
+        if not differ:
+            print(f"ok {count} - containerd {name} ({len(peer.notes)} things seen)", flush=True)
+            continue
+        failures += 1
+        print(f"not ok {count} - containerd {name}")
+        for label in differ[:12]:
+            print(f"  | {label}:\n  |   runc:        {peer.notes.get(label)!r}\n  |   coracle-oci: {ours.notes.get(label)!r}")
+        for line in [line for line in ours.log if not re.search(r": 0 $", line)][:4]:
+            print(f"  | {line[:400]}")
+        sys.stdout.flush()
+    print(f"1..{len(names)}")
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
