@@ -2,6 +2,8 @@
 // See metrics.h.
 #include "daemon/api/metrics.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,7 +14,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr int kTicksPerSecond = 100, kPageBytes = 4096;  // as /proc counts them on every machine that we build for
+constexpr int kTicksPerSecond = 100;  // USER_HZ of every architecture that we build for
 constexpr size_t kStatUser = 11, kStatSystem = 12, kStatStart = 19, kStatVirtual = 20, kStatResident = 21;  // behind the name
 
 std::string text_of(const RequestLabels& labels) {
@@ -136,7 +138,7 @@ void write_process_metrics(std::string& text) {
     write_metric(text, name, "", value);
   };
   one("process_cpu_seconds_total", "counter", (stat[kStatUser] + stat[kStatSystem]) / kTicksPerSecond);
-  one("process_resident_memory_bytes", "gauge", stat[kStatResident] * kPageBytes);
+  one("process_resident_memory_bytes", "gauge", stat[kStatResident] * double(::sysconf(_SC_PAGESIZE)));
   one("process_virtual_memory_bytes", "gauge", stat[kStatVirtual]);
   one("process_start_time_seconds", "gauge", booted + stat[kStatStart] / kTicksPerSecond);
   if (auto open = sys::list("/proc/self/fd")) one("process_open_fds", "gauge", double(open->size()));
