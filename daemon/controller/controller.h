@@ -63,9 +63,6 @@ class Controller {
   virtual void subscribe(const LookAt& look_at) = 0;
   // Called by one worker at a time per key, once all caches are level.
   virtual Result<Outcome> reconcile(const Key& key) = 0;
-  // The wall clock was set. Timers run on the steady clock: who waits for a moment names what is to be looked at again. May be
-  // called from any thread once the caches are level; does not block.
-  virtual void clock_was_set() {}
 };
 
 std::unique_ptr<Controller> make_deployment_controller(const Context& context);

@@ -94,7 +94,6 @@ class CronJobController : public Controller {
   std::string_view name() const override { return "cronjob"; }
 
   void subscribe(const LookAt& look_at) override {
-    look_at_ = look_at;
     index_by_controller(jobs_);
     cron_jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) forget(*change.before);
@@ -106,10 +105,6 @@ class CronJobController : public Controller {
         if (auto owner = job->controller(); owner && owner->kind == kCronJob.kind) look_at.now({job->ns(), owner->name});
       }
     });
-  }
-
-  void clock_was_set() override {
-    for (const ObjectPtr& cron_job : cron_jobs_.list()) look_at_.now(cron_job->key());
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -330,7 +325,6 @@ class CronJobController : public Controller {
   EventRecorder recorder_;
   OwnWrites own_jobs_, own_status_;
   Guarded<std::map<std::pair<std::string, std::string>, WallTime>> told_;  // by uid and reason: of which run
-  LookAt look_at_;
 };
 
 }  // namespace

@@ -33,6 +33,10 @@ class EndpointSliceController : public Controller {
         look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
     pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, change, look_at.now); });
+    nodes_.on_change([=, this](const Informer::Change& change) {
+      if (zone_label(change.before) == zone_label(change.after)) return;
+      for (const ObjectPtr& service : services_.list()) look_at.now(service->key());
+    });
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -58,8 +62,10 @@ class EndpointSliceController : public Controller {
     return slices;
   }
   std::string zone_of(std::string_view node) const {
-    ObjectPtr object = nodes_.get({"", std::string(node)});
-    return object ? std::string(object->label("topology.kubernetes.io/zone")) : "";
+    return zone_label(nodes_.get({"", std::string(node)}));
+  }
+  static std::string zone_label(const ObjectPtr& node) {  // "" without a node
+    return node ? std::string(node->label("topology.kubernetes.io/zone")) : "";
   }
 
   Client& client_;

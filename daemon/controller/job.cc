@@ -50,12 +50,6 @@ class JobController : public Controller {
     });
   }
 
-  // Deadlines of moments that lay ahead of a wrong clock begin to count.
-  void clock_was_set() override {
-    for (const ObjectPtr& job : jobs_.list())
-      if (!job_finished(*job)) look_at_.now(job->key());
-  }
-
   Result<Outcome> reconcile(const Key& key) override {
     if (key.ns.starts_with(kPodKeys)) {
       TRY(release_stray({key.ns.substr(kPodKeys.size()), key.name}));

@@ -92,7 +92,7 @@ void Manager::start(int workers) {
 
 void Manager::clock_was_set() {
   if (!informers_.synced()) return;  // then everything is still to be looked at
-  for (const auto& [name, controller] : controllers_) controller->clock_was_set();
+  queue_->add_all_delayed();
 }
 
 bool Manager::turn() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingresses that nothing here serves: an event on each says so, for who looks at one that stays as it is. Goes when they are
-// served.
+// Ingresses that no controller serves: records an event NotServed on each new Ingress whose IngressClass does not exist.
 #include "daemon/controller/controller.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
@@ -28,7 +27,12 @@ class UnservedIngresses : public Controller {
     if (!ingress || ingress->deleting()) return Outcome{};
     std::string name(get_string(ingress->json(), "spec.ingressClassName"));
     bool old_way = !ingress->annotation("kubernetes.io/ingress.class").empty();
-    if (old_way || (!name.empty() && client_.get(kIngressClass, {"", name}))) return Outcome{};
+    if (old_way) return Outcome{};
+    if (!name.empty()) {
+      auto found = client_.get(kIngressClass, {"", name});
+      if (found) return Outcome{};
+      if (found.error().code() != Code::not_found) return found.take_error().wrap("read the IngressClass");
+    }
     recorder_.warning(*ingress, "NotServed",
                       "nothing here serves ingresses by itself" + (name.empty() ? ", and it names no class of one who does"
                                                                                 : ": there is no IngressClass " + quoted(name)));

@@ -29,16 +29,10 @@ class TtlAfterFinished : public Controller {
   std::string_view name() const override { return "ttlafterfinished"; }
 
   void subscribe(const LookAt& look_at) override {
-    look_at_ = look_at;
     jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) elapsed_.forget(change.before->uid());
       else if (waits(*change.after)) look_at.now(change.after->key());
     });
-  }
-
-  void clock_was_set() override {
-    for (const ObjectPtr& job : jobs_.list())
-      if (waits(*job)) look_at_.now(job->key());
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -59,7 +53,6 @@ class TtlAfterFinished : public Controller {
   Client& client_;
   Informer& jobs_;
   Elapsed elapsed_;
-  LookAt look_at_;
 };
 
 }  // namespace

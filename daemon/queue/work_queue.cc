@@ -74,6 +74,14 @@ struct Data {
       add(std::move(key), now);  // drops it from `due`
     }
   }
+  void promote_all(SteadyTime now) {
+    while (!due.empty()) {
+      Key key = due.begin()->second;
+      add(std::move(key), now);  // drops it from `due`
+    }
+    for (auto& [key, work] : working)
+      if (!work.again) work.again = now;
+  }
   std::optional<Key> pop(SteadyTime now) {
     promote(now);
     if (waiting.empty()) return std::nullopt;
@@ -136,6 +144,11 @@ void WorkQueue::add_backed_off(Key key) {
 
 void WorkQueue::forget(const Key& key) {
   state_->data.with([&](Data& data) { data.failures.erase(key); });
+}
+
+void WorkQueue::add_all_delayed() {
+  state_->data.with([&](Data& data) { data.promote_all(state_->clock.steady()); });
+  state_->data.notify();
 }
 
 std::optional<WorkQueue::Lease> WorkQueue::try_take() {

@@ -63,6 +63,9 @@ class WorkQueue {
   void add_after(Key key, std::chrono::nanoseconds delay);  // the earliest of several delays counts
   void add_backed_off(Key key);                             // after first, 2*first, 4*first, … up to longest
   void forget(const Key& key);                              // the next back-off starts from first again
+  // Every delayed key is due now, and every key that is worked on comes once more: the wall clock was set, from which their
+  // delays may have been computed.
+  void add_all_delayed();
   std::optional<Lease> take(std::stop_token stop);          // blocks; nothing once stop is requested
   std::optional<Lease> try_take();                          // nothing when no key is due now
   size_t size() const;                                      // keys waiting, delayed ones not counted

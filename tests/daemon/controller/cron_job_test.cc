@@ -63,7 +63,7 @@ struct CronWorld {
   }
   void set_clock(WallTime to) {
     clock.set(to);
-    controller->clock_was_set();
+    queue->add_all_delayed();
     settle();
   }
 

@@ -256,6 +256,21 @@ TEST_F(EndpointsTest, follow_pods_and_go_with_their_service) {
   EXPECT_EQ(count(kEndpoints), 0u);
 }
 
+TEST_F(EndpointsTest, slices_follow_the_zone_of_a_node) {
+  start();
+  put_service(R"({"selector":{"app":"web"},"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
+  put_pod("a");
+  play_kubelet();
+  std::string node(get_string(client.find(kPod, {"default", "a"})->json(), "spec.nodeName"));
+  auto zone = [&] { return std::string(get_string(get_array(client.all(kEndpointSlice)[0]->json(), "endpoints")[0], "zone")); };
+  EXPECT_EQ(zone(), "");
+  for (const char* name : {"shed", "barn"}) {
+    client.put(kNode, R"({"metadata":{"name":")" + node + R"(","labels":{"topology.kubernetes.io/zone":")" + name + "\"}}}");
+    settle();
+    EXPECT_EQ(zone(), name);
+  }
+}
+
 TEST_F(EndpointsTest, a_late_cache_makes_nothing_twice) {
   start();
   client.clear_calls();

@@ -67,6 +67,24 @@ TEST(WorkQueue, adding_now_makes_a_delay_moot) {
   EXPECT_EQ(taken(queue), "");
 }
 
+TEST(WorkQueue, all_that_is_delayed_can_be_made_due) {
+  FakeClock clock;
+  WorkQueue queue({1h, 1h}, clock);
+  queue.add_after(a, 10h);
+  queue.add_backed_off(b);
+  queue.add_all_delayed();
+  EXPECT_EQ(taken(queue), "b");
+  EXPECT_EQ(taken(queue), "a");
+  clock.advance(20h);
+  EXPECT_EQ(taken(queue), "") << "once";
+  queue.add(a);
+  {
+    auto lease = queue.try_take();
+    queue.add_all_delayed();
+  }
+  EXPECT_EQ(taken(queue), "a") << "what is worked on may compute its delay by the old clock";
+}
+
 TEST(WorkQueue, backs_off_exponentially_until_forgotten) {
   FakeClock clock;
   WorkQueue queue({10ms, 100ms}, clock);
