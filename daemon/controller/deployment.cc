@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "daemon/controller/controller.h"
+#include "daemon/controller/elapsed.h"
 #include "store/object/patch.h"
 #include "store/object/selector.h"
 
@@ -21,6 +22,7 @@ class DeploymentController : public Controller {
         sets_(context.informers.of(kReplicaSet)),
         pods_(context.informers.of(kPod)),
         recorder_(context.events, "deployment-controller"),
+        elapsed_(context.clock),
         own_(context.clock) {}
 
   std::string_view name() const override { return "deployment"; }
@@ -29,7 +31,7 @@ class DeploymentController : public Controller {
     index_by_controller(sets_);
     index_by_controller(pods_);
     deployments_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key());
+      if (!change.after) own_.forget(change.before->key()), elapsed_.forget(change.before->uid());
       look_at.now(change.any().key());
     });
     sets_.on_change([=, this](const Informer::Change& change) {
@@ -48,6 +50,7 @@ class DeploymentController : public Controller {
     if (!own_.shown(key, sets_)) return Outcome{OwnWrites::kLookAgain};
     const json::value* selector = find(deployment->json(), "spec.selector");
     DeploymentWorld world{deployment, {}, false};
+    world.since = [&](WallTime moment) { return elapsed_.since(deployment->uid(), "progress", moment); };
     world.sets = TRY(claim(client_, sets_, *deployment, selector, false));
     world.old_pods_run = old_pods_run(world);
     DeploymentPlan plan = plan_deployment(world, clock_.now());
@@ -175,6 +178,7 @@ class DeploymentController : public Controller {
   Informer& sets_;
   Informer& pods_;
   EventRecorder recorder_;
+  Elapsed elapsed_;
   OwnWrites own_;
 };
 

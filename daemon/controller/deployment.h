@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ struct DeploymentWorld {
   ObjectPtr deployment;
   std::vector<ObjectPtr> sets;  // those it controls
   bool old_pods_run = false;    // pods of other templates that have not finished (Recreate waits for them)
+  std::function<std::chrono::nanoseconds(WallTime moment)> since = {};  // how long ago it was; absent: by the wall clock
 };
 
 DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now);

@@ -408,12 +408,13 @@ class DeploymentPlanner {
     return rose("updatedReplicas") || rose("readyReplicas") || rose("availableReplicas") || old_now < old_before;
   }
 
-  std::optional<WallTime> deadline_at() const {
+  // Until the progress deadline; negative when it is over.
+  std::optional<std::chrono::nanoseconds> time_left() const {
     const json::value* present = find_condition(conditions_, "Progressing");
     if (!present || !deadline()) return std::nullopt;
-    auto since = parse_time(get_string(*present, "lastUpdateTime"));
-    if (!since) return std::nullopt;
-    return *since + *deadline();
+    auto moment = parse_time(get_string(*present, "lastUpdateTime"));
+    if (!moment) return std::nullopt;
+    return *deadline() - (world_.since ? world_.since(*moment) : now_ - *moment);
   }
 
   bool timed_out() const {
@@ -421,13 +422,13 @@ class DeploymentPlanner {
     std::string_view reason = present ? get_string(*present, "reason") : "";
     if (reason == "ProgressDeadlineExceeded") return true;
     if (reason == "NewReplicaSetAvailable") return false;
-    auto at = deadline_at();
-    return at && *at < now_;
+    auto left = time_left();
+    return left && left->count() < 0;
   }
 
   void look_at_deadline() {
-    auto at = deadline_at();
-    if (at) plan_.again = std::max<std::chrono::nanoseconds>(*at - now_, std::chrono::seconds(0)) + std::chrono::seconds(1);
+    auto left = time_left();
+    if (left) plan_.again = std::max<std::chrono::nanoseconds>(*left, std::chrono::seconds(0)) + std::chrono::seconds(1);
   }
 
   // What hinders a set hinders the Deployment.

@@ -286,6 +286,21 @@ TEST_F(DeploymentTest, without_progress_the_deadline_is_told) {
   EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable");
 }
 
+// A board without a clock battery starts in 1970, and rolls out before its clock is set.
+TEST_F(DeploymentTest, the_deadline_is_a_span_whatever_the_clock_says) {
+  clock.set(MUST(parse_time("1970-01-01T00:01:00Z")));
+  start();
+  put(1, "v1", R"(,"progressDeadlineSeconds":30)");
+  settle();
+  EXPECT_EQ(reason("Progressing").substr(0, 5), "True/");
+  clock.set(MUST(parse_time("2026-06-01T00:00:00Z")));
+  manager.clock_was_set();
+  settle();
+  EXPECT_EQ(reason("Progressing").substr(0, 5), "True/");
+  pass(std::chrono::seconds(35));
+  EXPECT_EQ(reason("Progressing"), "False/ProgressDeadlineExceeded");
+}
+
 TEST_F(DeploymentTest, a_taken_name_gets_another_hash) {
   start();
   json::value pod_template =
