@@ -60,6 +60,19 @@ TEST_F(VolumeArchivesTest, not_while_a_pod_uses_it_unless_that_is_asked_for) {
   EXPECT_EQ(import("new\n", true).error().code(), Code::conflict) << "nobody's files are taken away under it";
 }
 
+TEST_F(VolumeArchivesTest, a_pod_that_has_ended_uses_nothing) {
+  put();
+  write("one");
+  put_user("db");
+  EXPECT_FALSE(export_to(directory_ + "/out"));
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    client_.set_status(kPod, {"default", "db"}, R"({"phase":")" + std::string(phase) + "\"}");
+    settle();
+    EXPECT_TRUE(export_to(directory_ + "/out")) << phase;
+  }
+  EXPECT_TRUE(import("new\n", true));
+}
+
 TEST_F(VolumeArchivesTest, an_archive_fills_an_empty_volume) {
   put();
   json::value counted = MUST(import("three\nfour\n"));
