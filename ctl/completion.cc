@@ -304,7 +304,9 @@ class LiveNames : public Names {
     if (!session) return found;
     auto object = session->json({.path = session->path(kind, session->ns(), name)});
     if (!object) return found;
-    const char* spec = kind.kind == kPod ? "spec" : "spec.template.spec";
+    const char* spec = kind.kind == kPod       ? "spec"
+                       : kind.kind == kCronJob ? "spec.jobTemplate.spec.template.spec"
+                                               : "spec.template.spec";
     for (const char* list : {".initContainers", ".containers"})
       for (const auto& container : get_array(*object, std::string(spec) + list))
         found.emplace_back(get_string(container, "name"));

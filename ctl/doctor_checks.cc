@@ -563,14 +563,15 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
   std::string address = "\"addr\":\"" + std::string(pod_cidr.substr(0, pod_cidr.find('/'))) + "\"";
   std::vector<std::string> blocking;
   for (Chain& chain : chains) {
-    bool passes = false;
+    bool passes = false, is_decided = false;  // is_decided: by a rule for every packet, nothing behind it counts
     const std::set<std::string> passed = passed_chains(ruleset, chain.table, chain.name);
     for (const auto& entry : get_array(ruleset, "nftables")) {
       const json::value* rule = find(entry, "rule");
       if (!rule || table_of(*rule) != chain.table || !passed.contains(std::string(get_string(*rule, "chain")))) continue;
       bool own = get_string(*rule, "chain") == chain.name;
-      if (own && !chain.drops && !passes && is_unconditional(*rule, "accept")) passes = true;
-      if (own && (is_unconditional(*rule, "drop") || is_unconditional(*rule, "reject"))) chain.drops = true;
+      if (own && is_decided) continue;
+      if (own && is_unconditional(*rule, "accept")) passes = is_decided = true;
+      if (own && (is_unconditional(*rule, "drop") || is_unconditional(*rule, "reject"))) chain.drops = is_decided = true;
       std::string text = to_text(*rule);
       if (text.find("\"accept\":") != text.npos && (text.find(address) != text.npos || text.find("\"coracle") != text.npos))
         passes = true;

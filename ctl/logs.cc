@@ -55,7 +55,9 @@ Result<void> copy(Session& session, const Request& request, const std::string& p
     }
     return true;
   }));
-  if (!partial.empty()) out(prefix + partial + "\n");
+  if (partial.empty()) return {};
+  std::lock_guard lock(whole_lines);
+  out(prefix + partial + "\n");
   return {};
 }
 

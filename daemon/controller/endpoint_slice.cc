@@ -61,9 +61,7 @@ class EndpointSliceController : public Controller {
                   [](const ObjectPtr& slice) { return slice->label(kManagedByLabel) != kSliceController || slice->deleting(); });
     return slices;
   }
-  std::string zone_of(std::string_view node) const {
-    return zone_label(nodes_.get({"", std::string(node)}));
-  }
+  std::string zone_of(std::string_view node) const { return zone_label(nodes_.get({"", std::string(node)})); }
   static std::string zone_label(const ObjectPtr& node) {  // "" without a node
     return node ? std::string(node->label("topology.kubernetes.io/zone")) : "";
   }

@@ -66,10 +66,10 @@ class WorkQueue {
   // Every delayed key is due now, and every key that is worked on comes once more: the wall clock was set, from which their
   // delays may have been computed.
   void add_all_delayed();
-  std::optional<Lease> take(std::stop_token stop);          // blocks; nothing once stop is requested
-  std::optional<Lease> try_take();                          // nothing when no key is due now
-  size_t size() const;                                      // keys waiting, delayed ones not counted
-  std::map<std::string, QueueCount> counts() const;         // by group; those in which nothing ever happened are not there
+  std::optional<Lease> take(std::stop_token stop);   // blocks; nothing once stop is requested
+  std::optional<Lease> try_take();                   // nothing when no key is due now
+  size_t size() const;                               // keys waiting, delayed ones not counted
+  std::map<std::string, QueueCount> counts() const;  // by group; those in which nothing ever happened are not there
 
  private:
   struct State;

@@ -293,6 +293,10 @@ TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
   EXPECT_EQ(blocking_chains(ruleset(kOpen), "forward", "10.244.0.0/24"), none);
   EXPECT_EQ(blocking_chains(ruleset(kOpen, reject_rest), "forward", "10.244.0.0/24"), blocked);
   EXPECT_EQ(blocking_chains(ruleset(kOpen, accept_all + "," + reject_rest), "forward", "10.244.0.0/24"), none);
+  EXPECT_EQ(blocking_chains(ruleset(kOpen, reject_rest + "," + accept_all), "forward", "10.244.0.0/24"), blocked);
+  EXPECT_EQ(blocking_chains(ruleset(kOpen, reject_rest + "," + by_address), "forward", "10.244.0.0/24"), blocked);
+  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, accept_all), "forward", "10.244.0.0/24"), none) << "its policy never comes";
+  EXPECT_EQ(blocking_chains(ruleset(kDockerForward, reject_rest + "," + accept_all), "forward", "10.244.0.0/24"), blocked);
   EXPECT_EQ(
       blocking_chains(ruleset(R"({"family":"ip","table":"coracle","name":"f","type":"filter","hook":"forward","policy":"drop"})"),
                       "forward", "10.244.0.0/24"),

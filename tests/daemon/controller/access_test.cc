@@ -179,11 +179,13 @@ TEST_F(AccessTest, bootstrap_tokens_go_when_they_end) {
 TEST_F(AccessTest, what_ends_by_the_wall_clock_ends_when_the_clock_is_set_past_it) {
   clock.set(MUST(parse_time("1970-01-01T00:01:00Z")));
   start();
-  client.put(kSecret,
-             R"({"metadata":{"name":"token","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{"expiration":")" +
-                 base64_encode("2026-01-01T00:00:00Z") + "\"}}");
-  client.put(kCertificateSigningRequest,
-             R"({"metadata":{"name":"request","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"signerName":"a.b/c"},"status":{}})");
+  client.put(
+      kSecret,
+      R"({"metadata":{"name":"token","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","data":{"expiration":")" +
+          base64_encode("2026-01-01T00:00:00Z") + "\"}}");
+  client.put(
+      kCertificateSigningRequest,
+      R"({"metadata":{"name":"request","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"signerName":"a.b/c"},"status":{}})");
   settle();
   EXPECT_TRUE(client.find(kSecret, {"kube-system", "token"}));
   EXPECT_TRUE(request("request"));

@@ -74,15 +74,16 @@ TEST_F(HousekeepingTest, what_nothing_serves_says_so) {
   settle();
   std::vector<std::string> told;
   for (const EventRecord& event : events.take())
-    if (event.about.kind == "Ingress")
-      told.push_back(event.about.name + " " + event.reason + ": " + event.message);
+    if (event.about.kind == "Ingress") told.push_back(event.about.name + " " + event.reason + ": " + event.message);
   std::sort(told.begin(), told.end());
-  EXPECT_EQ(told, (std::vector<std::string>{
-                      "web NotServed: nothing here serves ingresses by itself: there is no IngressClass \"gone\""}));
+  EXPECT_EQ(
+      told,
+      (std::vector<std::string>{"web NotServed: nothing here serves ingresses by itself: there is no IngressClass \"gone\""}));
   client.fail(1, Error(Code::unavailable, "the store is closing"), "get ingressclasses");
   put(kIngress, "default", "unsure", "", R"(,"spec":{"ingressClassName":"here"})");
   settle();
-  for (const EventRecord& event : events.take()) EXPECT_NE(event.about.name, "unsure") << "its class could not be read, and is there";
+  for (const EventRecord& event : events.take())
+    EXPECT_NE(event.about.name, "unsure") << "its class could not be read, and is there";
 }
 
 TEST_F(HousekeepingTest, a_namespace_that_was_made_anew_keeps_what_is_in_it) {
