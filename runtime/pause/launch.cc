@@ -181,6 +181,7 @@ int find_slot(const char* id) {
 
 void free_slot(int index) {
   Slot& slot = pod.slots[index];
+  abandon_slow_clients(index);
   for (int i = 0; i < 2; ++i) close_stream(index, i);
   for (Attach& attach : slot.attaches)
     for (int& end : attach.ends) unwatch(end);

@@ -17,8 +17,9 @@ namespace {
 
 constexpr size_t kHeadMax = 64;
 constexpr int kPartsMax = 192;
-constexpr int kReadsPerTurn = 8;           // then the other descriptors get their turn
-constexpr size_t kAttachedReadMax = 4096;  // PIPE_BUF: a pipe that is writable takes that much at once
+constexpr int kReadsPerTurn = 8;            // then the other descriptors get their turn
+constexpr size_t kDrainBytesMax = 2 << 20;  // two full pipes, each as large as it can be made without a privilege
+constexpr size_t kAttachedReadMax = 4096;   // PIPE_BUF: a pipe that is writable takes that much at once
 
 char read_buffer[kReadMax];
 char line_buffers[kSlotsMax][2][kLineMax];  // untouched pages cost nothing
@@ -230,31 +231,33 @@ void show_audience(Slot& slot, int which, const char* at, size_t size) {
 void wait_for_audience(int index, int which) {
   Slot& slot = pod.slots[index];
   slot.streams[which].is_waiting = true;
-  rewatch(slot.streams[which].fd, 0, key_of(which ? Source::err : Source::out, index));
+  // Out of the set, not only without events: epoll tells of an end that is closed in any case, again and again.
+  (void)k_epoll_ctl(pod.epoll, EPOLL_CTL_DEL, slot.streams[which].fd, nullptr);
   for (Attach& attach : slot.attaches)
     if (attach.ends[which] >= 0) rewatch(attach.ends[which], EPOLLOUT | EPOLLONESHOT, key_of(Source::attach, index));
 }
 
-// Reads once. False: nothing there now, at the end, or waiting.
-bool read_once(int index, int which, bool may_wait) {
+// Reads once, and never blocks: clients that can take no more are waited for in wait_for_audience(). How many bytes; 0: nothing
+// there now, at the end, or waiting.
+size_t read_once(int index, int which) {
   Slot& slot = pod.slots[index];
   Stream& stream = slot.streams[which];
-  if (stream.fd < 0) return false;
+  if (stream.fd < 0) return 0;
   Audience audience = look_at_audience(slot, which);
-  if (audience == Audience::slow && may_wait) {
+  if (audience == Audience::slow) {
     wait_for_audience(index, which);
-    return false;
+    return 0;
   }
   size_t room = audience == Audience::ready ? kAttachedReadMax : sizeof read_buffer;
   long n = k_read(stream.fd, read_buffer, room);
-  if (n == -kEagain || n == -kEintr) return false;
+  if (n == -kEagain || n == -kEintr) return 0;
   if (n <= 0) {  // a terminal whose far end is closed says EIO
     close_stream(index, which);
-    return false;
+    return 0;
   }
   if (audience != Audience::none) show_audience(slot, which, read_buffer, size_t(n));
   log_bytes(index, which, read_buffer, size_t(n));
-  return true;
+  return size_t(n);
 }
 
 }  // namespace
@@ -272,15 +275,30 @@ int open_log(Slot& slot, int directory) {
 void read_stream(int index, int which) {
   if (pod.slots[index].status == Status::free) return;
   for (int i = 0; i < kReadsPerTurn; ++i)
-    if (!read_once(index, which, true)) return;
+    if (read_once(index, which) == 0) return;
 }
 
+// What other processes of the container go on writing has no end.
 void drain_streams(int index) {
   for (int which = 0; which < 2; ++which) {
-    while (read_once(index, which, false)) {
-    }
-    end_line(index, which);
+    size_t drained = 0, once = 0;
+    do {
+      once = read_once(index, which);
+      drained += once;
+    } while (once > 0 && drained < kDrainBytesMax);
+    if (once == 0 && !pod.slots[index].streams[which].is_waiting) end_line(index, which);
   }
+}
+
+void abandon_slow_clients(int index) {
+  Slot& slot = pod.slots[index];
+  drain_streams(index);  // who can take it still gets it
+  for (int which = 0; which < 2; ++which) {
+    if (!slot.streams[which].is_waiting) continue;
+    slot.streams[which].is_waiting = false;
+    for (Attach& attach : slot.attaches) unwatch(attach.ends[which]);
+  }
+  drain_streams(index);
 }
 
 void close_stream(int index, int which) {
@@ -301,10 +319,11 @@ void resume_streams(int index) {
   Slot& slot = pod.slots[index];
   if (slot.status == Status::free) return;
   for (int which = 0; which < 2; ++which) {
+    (void)look_at_audience(slot, which);  // epoll tells of a client that is gone until its end is closed
     Stream& stream = slot.streams[which];
     if (stream.fd < 0 || !stream.is_waiting) continue;
     stream.is_waiting = false;
-    rewatch(stream.fd, EPOLLIN, key_of(which ? Source::err : Source::out, index));
+    (void)watch(stream.fd, EPOLLIN, key_of(which ? Source::err : Source::out, index));
   }
 }
 

@@ -25,7 +25,6 @@ enum class Source : uint32_t { listener, signals, connection, report, out, err, 
 struct Stream {
   int fd;           // the near end of what the process writes; -1 = ended
   uint32_t held;    // bytes of an unfinished line, in its line buffer
-  bool is_parted;   // the parts written so far end in P: the line goes on
   bool is_waiting;  // for somebody attached to read
 };
 
@@ -98,7 +97,8 @@ void end_everything();
 // log.cc
 int open_log(Slot& slot, int directory);
 void read_stream(int slot, int which);  // what is there now
-void drain_streams(int slot);           // to the end, or until nothing is there
+void drain_streams(int slot);           // to the end, until nothing is there, or until an attached client can take no more
+void abandon_slow_clients(int slot);    // closes those, and drains what they kept back into the log
 void close_stream(int slot, int which);
 launch::Failure attach(int connection, Incoming& incoming);
 void resume_streams(int slot);  // somebody attached can read again, or is gone

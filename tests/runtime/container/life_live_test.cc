@@ -287,6 +287,59 @@ TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leav
   EXPECT_TRUE(house_->output("app-0") == want);
 }
 
+// A process that is told of the same event again and again never sleeps.
+bool comes_to_rest(int pid) {
+  for (int i = 0, asleep = 0; i < 10'000; ++i) {
+    const std::string stat = MUST(sys::read_file("/proc/" + std::to_string(pid) + "/stat"));
+    asleep = stat.find(") S ") == stat.npos ? 0 : asleep + 1;
+    if (asleep == 20) return true;
+    ::usleep(1000);
+  }
+  return false;
+}
+
+TEST_F(LifeLive, an_attached_client_that_leaves_a_quiet_container_leaves_nothing_to_do) {
+  ContainerSpec spec = house_->shell("app-0", "read line; exit 5");
+  spec.open_stdin = true;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  auto attached = runtime().attach("pod", "app-0", true);
+  ASSERT_TRUE(attached.ok());
+  Fd in = (*attached)->take_stdin();
+  (*attached)->take_stdout().reset();
+  (*attached)->take_stderr().reset();
+  EXPECT_TRUE(comes_to_rest(runtime().sandbox("pod")->pid));
+  ASSERT_OK(sys::write_all(in, "go\n"));
+  EXPECT_EQ(wait("app-0"), 5);
+}
+
+TEST_F(LifeLive, an_attached_reader_that_never_reads_holds_up_nobody) {
+  ContainerSpec spec = house_->shell("app-0", "read line; seq 1 20000; exit 5");  // more than one pipe holds, less than two
+  spec.open_stdin = true;
+  ASSERT_OK(runtime().start_container("pod", spec));
+  auto attached = runtime().attach("pod", "app-0", true);
+  ASSERT_TRUE(attached.ok());
+  Fd in = (*attached)->take_stdin(), out = (*attached)->take_stdout();
+  ASSERT_OK(sys::write_all(in, "go\n"));
+  EXPECT_EQ(wait("app-0"), 5) << "its end is known, although what it wrote last has not been read";
+  EXPECT_TRUE(comes_to_rest(runtime().sandbox("pod")->pid)) << "the pause process does not look again and again";
+  ASSERT_OK(runtime().start_container("pod", house_->shell("other-0", "exit 4")));
+  EXPECT_EQ(wait("other-0"), 4);
+  ASSERT_OK(runtime().remove_container("pod", "app-0"));
+  std::string want;
+  for (int i = 1; i <= 20000; ++i) want += std::to_string(i) + "\n";
+  EXPECT_TRUE(house_->output("app-0") == want) << "the log has all of it";
+}
+
+TEST_F(LifeLive, what_others_go_on_writing_holds_up_no_end) {
+  SandboxSpec spec;
+  spec.id = "shared";
+  spec.share_process_namespace = true;
+  ASSERT_OK(runtime().create_sandbox(spec));
+  ASSERT_OK(runtime().start_container("shared", house_->shell("app-0", "yes & exit 3")));
+  ASSERT_TRUE(house_->wait_end("shared", "app-0"));
+  ASSERT_OK(runtime().remove_sandbox("shared"));
+}
+
 // ---- the daemon goes, the containers stay ----
 
 TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
