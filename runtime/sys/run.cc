@@ -112,6 +112,7 @@ Result<std::string> output_of(const std::vector<std::string>& argv, Complaints c
   ::posix_spawn_file_actions_destroy(&actions);
   if (err != 0) return Error::from_errno(err, "execute " + argv[0]);
   int status = TRY(wait_status(pid).wrap("wait for " + argv[0]));
+  if (WIFSIGNALED(status)) return Error(Code::internal, argv[0] + " was killed by signal " + std::to_string(WTERMSIG(status)));
   if (status != 0) return Error(Code::internal, argv[0] + " failed with " + std::to_string(WEXITSTATUS(status)));
   Fd written = TRY(open(fd_path(output), O_RDONLY));
   return read_all(written);
