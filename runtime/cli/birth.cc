@@ -119,6 +119,7 @@ class Maker {
     wanted.id = options_.id;
     wanted.cgroups_path = spec_.linux_.cgroups_path;
     wanted.resources = spec_.linux_.resources;
+    wanted.oci_version = spec_.version;
     wanted.annotations = spec_.annotations;
     cgroup::Caller caller = TRY(cgroup::Caller::self());
     cgroup_ = TRY(cgroup::Container::make(caller, wanted, pid));

@@ -218,7 +218,7 @@ Result<int> update(const Options& options) {
   if (status == Status::stopped) return not_in(container, status, "running");
   oci::Resources resources = TRY(changed_resources(options, container.saved().resources));
   cgroup::Container cgroup = TRY(container.find_cgroup());
-  TRY(cgroup.update(resources, cgroup::Unenforceable::warn_on_v1));
+  TRY(cgroup.update(resources, cgroup::Unenforceable::warn_on_v1, container.saved().version));
   for (const std::string& warning : cgroup.warnings()) warn(warning);
   container.saved().resources = std::move(resources);
   TRY(container.save());

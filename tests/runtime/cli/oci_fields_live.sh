@@ -57,6 +57,26 @@ see() { # NAME WANT COMMAND [PYTHON]
 config true 'mount("/a\nb", "nosuchfs", "x")'
 expect "an error is one line, whatever a path holds" 'coracle-oci: mounts: /a\nb: mount: No such device' "$(run run --bundle "$work/b" x 2>&1)"
 
+# ---- limits ----
+pids_max() {  # of container x, in whichever hierarchy the controller is; nothing where it is in none
+  pid=$(run state x | python3 -c 'import json, sys; print(json.load(sys.stdin)["pid"])')
+  python3 - "$pid" <<'P'
+import os, sys
+for line in open(f"/proc/{sys.argv[1]}/cgroup").read().splitlines():
+    _, controllers, path = line.split(":", 2)
+    roots = ["/sys/fs/cgroup/pids"] if "pids" in controllers.split(",") else ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] if not controllers else []
+    for root in roots:
+        if os.path.exists(f"{root}{path}/pids.max"): print(open(f"{root}{path}/pids.max").read().strip())
+P
+}
+for row in "1.0.2 max" "1.2.1 max" "1.3.0 1"; do
+  config 'exec sleep 100' "c['ociVersion'] = '${row% *}'; c['linux'].setdefault('resources', {})['pids'] = {'limit': 0}"
+  run run --detach --bundle "$work/b" x </dev/null >/dev/null 2>&1
+  most=$(pids_max)
+  if [ -n "$most" ]; then expect "a pids.limit of 0 in a configuration of ${row% *}" "${row#* }" "$most"; fi
+  run delete --force x
+done
+
 # ---- namespaces ----
 see "a user namespace maps ids" "0 0 100000 65536" 'echo $(id -u) $(cat /proc/self/uid_map)' 'user_namespace()'
 see "what is made for it is its root's" "0 0 0 0" 'echo $(stat -c %u /dev /dev/null /dev/shm /data)' 'user_namespace(); mount("/data", "tmpfs", "tmpfs")'
