@@ -84,8 +84,9 @@ class SpecMaker {
   Result<void> set_command() {
     const auto& image = inputs_.image.config;
     auto command = strings(get_array(container_, "command")), arguments = strings(get_array(container_, "args"));
+    TextBudget budget("the container's command", kEnvironmentBytesMax);
     for (auto* list : {&command, &arguments})
-      for (auto& word : *list) word = expand(word, inputs_.environment);
+      for (auto& word : *list) word = TRY(expand(word, inputs_.environment, budget));
     if (command.empty()) {
       command = image.entrypoint;
       if (arguments.empty()) arguments = image.cmd;

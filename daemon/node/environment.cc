@@ -120,6 +120,7 @@ class Maker {
       bool absent = false;
       std::string value = TRY(value_of(entry, known, absent));
       if (absent) continue;  // an optional reference to nothing leaves no variable
+      TRY(budget_.take(name.size() + value.size()));
       known[name] = value;
       variables_[name] = std::move(value);
     }
@@ -132,27 +133,46 @@ class Maker {
     std::string prefix(get_string(source, "prefix"));
     if (const auto* reference = find(source, "configMapRef")) {
       auto name = get_string(*reference, "name");
-      ObjectPtr map = lookup_.config_map(name);
+      ObjectPtr map = TRY(config_map(name));
       if (!map && get_bool(*reference, "optional")) return {};
       if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
-      for (const auto& [key, value] : get_object(map->json(), "data")) variables_[prefix + std::string(key)] = string_of(value);
+      for (const auto& [key, value] : get_object(map->json(), "data")) TRY(add(prefix, key, string_of(value)));
     }
     if (const auto* reference = find(source, "secretRef")) {
       auto name = get_string(*reference, "name");
-      ObjectPtr secret = lookup_.secret(name);
+      ObjectPtr secret = TRY(this->secret(name));
       if (!secret && get_bool(*reference, "optional")) return {};
       if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
       for (const auto& [key, value] : get_object(secret->json(), "data")) {
         std::string decoded = TRY(base64_decode(string_of(value)));
-        variables_[prefix + std::string(key)] = std::move(decoded);
+        TRY(add(prefix, key, std::move(decoded)));
       }
     }
     return {};
   }
 
+  Result<void> add(const std::string& prefix, std::string_view key, std::string value) {
+    TRY(budget_.take(prefix.size() + key.size() + value.size()));
+    variables_[prefix + std::string(key)] = std::move(value);
+    return {};
+  }
+
+  // Each object is read once, however often it is named: parsing it anew takes milliseconds.
+  using Objects = std::map<std::string, ObjectPtr, std::less<>>;
+  Result<ObjectPtr> config_map(std::string_view name) { return read_once(config_maps_, lookup_.config_map, name); }
+  Result<ObjectPtr> secret(std::string_view name) { return read_once(secrets_, lookup_.secret, name); }
+  Result<ObjectPtr> read_once(Objects& objects, const std::function<ObjectPtr(std::string_view)>& read, std::string_view name) {
+    auto known = objects.find(name);
+    if (known != objects.end()) return known->second;
+    ObjectPtr object = read(name);
+    TRY(budget_.take(name.size() + (object ? object->text().size() : 0)));
+    objects.emplace(name, object);
+    return object;
+  }
+
   Result<std::string> value_of(const json::value& entry, const Variables& known, bool& absent) {
     const json::value* from = find(entry, "valueFrom");
-    if (!from || !from->is_object() || from->get_object().empty()) return expand(get_string(entry, "value"), known);
+    if (!from || !from->is_object() || from->get_object().empty()) return expand(get_string(entry, "value"), known, budget_);
     if (const auto* field = find(*from, "fieldRef")) return field_value(pod_, get_string(*field, "fieldPath"), identity_);
     if (const auto* resource = find(*from, "resourceFieldRef")) return resource_of(*resource);
     if (const auto* key = find(*from, "configMapKeyRef")) return config_map_key(*key, absent);
@@ -175,7 +195,7 @@ class Maker {
   Result<std::string> config_map_key(const json::value& reference, bool& absent) {
     auto name = get_string(reference, "name"), key = get_string(reference, "key");
     bool optional = get_bool(reference, "optional");
-    ObjectPtr map = lookup_.config_map(name);
+    ObjectPtr map = TRY(config_map(name));
     if (!map) {
       absent = optional;
       if (optional) return std::string();
@@ -191,7 +211,7 @@ class Maker {
   Result<std::string> secret_key(const json::value& reference, bool& absent) {
     auto name = get_string(reference, "name"), key = get_string(reference, "key");
     bool optional = get_bool(reference, "optional");
-    ObjectPtr secret = lookup_.secret(name);
+    ObjectPtr secret = TRY(this->secret(name));
     if (!secret) {
       absent = optional;
       if (optional) return std::string();
@@ -212,6 +232,7 @@ class Maker {
     auto text = lookup_.file(volume, path);
     if (!text && text.error().code() == Code::not_found && absent) return std::string();
     if (!text) return text.take_error().wrap(file);
+    TRY(files_budget_.take(text->size()));
     auto value = TRY(value_in_env_file(*text, key).wrap(file));
     if (value) absent = false;
     if (value || absent) return value.value_or("");
@@ -222,6 +243,9 @@ class Maker {
   const json::value& container_;
   const Lookup& lookup_;
   const PodIdentity& identity_;
+  TextBudget budget_{"the container's environment", kEnvironmentBytesMax};
+  TextBudget files_budget_{"the files of the container's environment", kEnvFilesBytesMax};
+  Objects config_maps_, secrets_;
   Variables variables_;
 };
 
@@ -236,7 +260,18 @@ Result<std::optional<std::string>> value_in_env_file(std::string_view text, std:
   }
 }
 
-std::string expand(std::string_view text, const Variables& variables) {
+Result<void> TextBudget::take(size_t bytes) {
+  if (bytes > left_) {
+    std::string most = bytes_ % (1 << 20) == 0 ? std::to_string(bytes_ >> 20) + " MiB" : std::to_string(bytes_) + " bytes";
+    return Error(Code::invalid, std::string(what_) + " would take more than " + most);
+  }
+  left_ -= bytes;
+  return {};
+}
+
+Result<std::string> expand(std::string_view text, const Variables& variables, TextBudget& budget) {
+  TRY(budget.take(text.size()));
+  const size_t last_close = text.rfind(')');  // behind it nothing is looked for: a text of nothing but "$(" is read once
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '$' || i + 1 == text.size()) {
@@ -244,9 +279,11 @@ std::string expand(std::string_view text, const Variables& variables) {
     } else if (text[i + 1] == '$') {
       out += '$';
       ++i;
-    } else if (size_t close; text[i + 1] == '(' && (close = text.find(')', i)) != text.npos) {
+    } else if (text[i + 1] == '(' && last_close != text.npos && last_close > i) {
+      const size_t close = text.find(')', i);
       std::string_view name = text.substr(i + 2, close - i - 2);
       auto found = variables.find(std::string(name));
+      if (found != variables.end()) TRY(budget.take(found->second.size()));
       out += found == variables.end() ? std::string(text.substr(i, close - i + 1)) : found->second;
       i = close;
     } else {

@@ -17,8 +17,29 @@
 
 namespace coracle::node {
 
-// Replaces $(NAME) by lookup(NAME); "$$" is a dollar; what lookup does not know stays as it is written.
-std::string expand(std::string_view text, const std::map<std::string, std::string>& variables);
+// How much text may be made for a pod. References make much of little: a variable may refer to another one twice, which does the
+// same, and a hundred thousand of them to one ConfigMap of a megabyte. What comes near these bounds could not be used anyway: the
+// kernel takes some megabytes of arguments and variables.
+constexpr size_t kEnvironmentBytesMax =
+    16 << 20;  // of one container's variables and what they are read from; again of its arguments
+constexpr size_t kEnvFilesBytesMax = 256 << 20;    // of files that one container's variables are read from, each time it is read
+constexpr size_t kPayloadBytesMax = 32 << 20;      // of one volume of ConfigMaps, Secrets and fields
+constexpr size_t kTokenCost = 16 << 10;            // of these, for each token: it is signed
+constexpr size_t kPullSecretsBytesMax = 16 << 20;  // of one pod's secrets for registries
+class TextBudget {
+ public:
+  // `what`: whose texts these are, for the error. Must outlive it.
+  TextBudget(std::string_view what, size_t bytes) : what_(what), bytes_(bytes), left_(bytes) {}
+  Result<void> take(size_t bytes);  // Errors: invalid, when it is used up
+
+ private:
+  std::string_view what_;
+  size_t bytes_, left_;
+};
+
+// Replaces $(NAME) by the variable's value; "$$" is a dollar; what is no variable stays as it is written. Errors: invalid, when
+// the budget is used up.
+Result<std::string> expand(std::string_view text, const std::map<std::string, std::string>& variables, TextBudget& budget);
 
 // What a pod's environment and volumes may refer to.
 struct Lookup {

@@ -2,6 +2,8 @@
 // When to pull, and with which credentials: see images.h.
 #include "daemon/node/images.h"
 
+#include <set>
+
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 
@@ -89,13 +91,18 @@ std::vector<runtime::Credentials> credentials_in(const json::value& secret) {
 
 PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup) {
   PullSecrets secrets;
+  std::set<std::string_view> seen;
+  TextBudget budget("the pod's imagePullSecrets", kPullSecretsBytesMax);
   for (const auto& reference : get_array(pod, "spec.imagePullSecrets")) {
     auto name = get_string(reference, "name");
-    if (name.empty()) continue;
+    if (name.empty() || !seen.insert(name).second) continue;
     ObjectPtr secret = lookup.secret(name);
-    if (!secret) secrets.missing.emplace_back(name);
-    else
-      for (auto& credentials : credentials_in(secret->json())) secrets.credentials.push_back(std::move(credentials));
+    if (!secret) {
+      secrets.missing.emplace_back(name);
+      continue;
+    }
+    if (!budget.take(secret->text().size())) break;  // those that come first are tried
+    for (auto& credentials : credentials_in(secret->json())) secrets.credentials.push_back(std::move(credentials));
   }
   return secrets;
 }

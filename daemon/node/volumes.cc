@@ -27,6 +27,7 @@ namespace {
 
 constexpr unsigned kDefaultMode = 0644;
 constexpr unsigned kUnfinished = 01500;               // of a directory that is being made; no program gives it such a mode
+constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path: the kernel takes 4096
 constexpr size_t kEnvFileMax = 1 << 20;               // bytes of a file of variables: as much as a ConfigMap holds
 constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
@@ -83,46 +84,68 @@ class PayloadMaker {
     return Error(Code::unsupported, "a source of the projected volume is of a kind that this node does not know");
   }
 
+  using Values = std::map<std::string, std::string>;
+  using Known = std::map<std::string, std::optional<Values>, std::less<>>;  // by the object's name; none: it is not there
+
   Result<void> add_config_map(const json::value& source, std::string_view name, unsigned mode) {
-    ObjectPtr map = sources_.lookup.config_map(name);
-    if (!map && get_bool(source, "optional")) return {};
-    if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
-    std::map<std::string, std::string> values;
-    for (const auto& [key, value] : get_object(map->json(), "data"))
-      if (value.is_string()) values[std::string(key)] = value.get_string();
-    for (const auto& [key, value] : get_object(map->json(), "binaryData")) {
-      if (!value.is_string()) continue;
-      std::string bytes = TRY(base64_decode(value.get_string()));
-      values[std::string(key)] = std::move(bytes);
-    }
-    return add_items(source, values, mode, "configmap references non-existent config key: ");
+    const auto* values = TRY(read_once(config_maps_, sources_.lookup.config_map, name));
+    if (!*values && get_bool(source, "optional")) return {};
+    if (!*values) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
+    return add_items(source, **values, mode, "configmap references non-existent config key: ");
   }
 
   Result<void> add_secret(const json::value& source, std::string_view name, unsigned mode) {
-    ObjectPtr secret = sources_.lookup.secret(name);
-    if (!secret && get_bool(source, "optional")) return {};
-    if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
-    std::map<std::string, std::string> values;
-    for (const auto& [key, value] : get_object(secret->json(), "data")) {
+    const auto* values = TRY(read_once(secrets_, sources_.lookup.secret, name));
+    if (!*values && get_bool(source, "optional")) return {};
+    if (!*values) return Error(Code::not_found, "secret " + quoted(name) + " not found");
+    return add_items(source, **values, mode, "references non-existent secret key: ");
+  }
+
+  // A volume may name one large object many times.
+  Result<const std::optional<Values>*> read_once(Known& known, const std::function<ObjectPtr(std::string_view)>& read,
+                                                 std::string_view name) {
+    auto place = known.find(name);
+    if (place != known.end()) return &place->second;
+    ObjectPtr object = read(name);
+    TRY(budget_.take(name.size() + (object ? object->text().size() : 0)));
+    std::optional<Values> values;
+    if (object) values = TRY(values_of(*object));
+    return &known.emplace(name, std::move(values)).first->second;
+  }
+
+  static Result<Values> values_of(const Object& object) {
+    const bool is_secret = object.kind() == kSecret;
+    Values values;
+    for (const auto& [key, value] : get_object(object.json(), "data")) {
+      if (!value.is_string()) continue;
+      std::string text(value.get_string());
+      if (is_secret) text = TRY(base64_decode(text));
+      values[std::string(key)] = std::move(text);
+    }
+    for (const auto& [key, value] : get_object(object.json(), "binaryData")) {
       if (!value.is_string()) continue;
       std::string bytes = TRY(base64_decode(value.get_string()));
       values[std::string(key)] = std::move(bytes);
     }
-    return add_items(source, values, mode, "references non-existent secret key: ");
+    return values;
   }
 
-  Result<void> add_items(const json::value& source, const std::map<std::string, std::string>& values, unsigned mode,
-                         std::string_view missing) {
+  Result<void> add_items(const json::value& source, const Values& values, unsigned mode, std::string_view missing) {
     const auto& items = get_array(source, "items");
     if (items.empty())
-      for (const auto& [key, value] : values) payload_[key] = {value, mode, {}};
+      for (const auto& [key, value] : values) TRY(add(key, value, mode));
     for (const auto& item : items) {
       auto found = values.find(std::string(get_string(item, "key")));
-      if (found != values.end())
-        payload_[std::string(get_string(item, "path"))] = {found->second, mode_of(item, mode, "mode"), {}};
+      if (found != values.end()) TRY(add(std::string(get_string(item, "path")), found->second, mode_of(item, mode, "mode")));
       else if (!get_bool(source, "optional"))
         return Error(Code::not_found, std::string(missing) + std::string(get_string(item, "key")));
     }
+    return {};
+  }
+
+  Result<void> add(const std::string& path, std::string content, unsigned mode) {
+    TRY(budget_.take(path.size() + content.size()));
+    payload_[path] = {std::move(content), mode, {}};
     return {};
   }
 
@@ -137,7 +160,7 @@ class PayloadMaker {
         value = TRY(
             resource_value(*container->spec, get_string(*resource, "resource"), find(*resource, "divisor"), sources_.identity));
       }
-      payload_[std::string(get_string(item, "path"))] = {std::move(value), mode_of(item, mode, "mode"), {}};
+      TRY(add(std::string(get_string(item, "path")), std::move(value), mode_of(item, mode, "mode")));
     }
     return {};
   }
@@ -147,12 +170,15 @@ class PayloadMaker {
     std::string token = TRY(sources_.token(get_string(source, "audience"), get_int(source, "expirationSeconds", 3600), path));
     auto user = common_user(pod_);
     if (user || fs_group(pod_)) mode = 0600;
+    TRY(budget_.take(path.size() + token.size() + kTokenCost));
     payload_[path] = {std::move(token), mode, user};
     return {};
   }
 
   const json::value& pod_;
   const PayloadSources& sources_;
+  TextBudget budget_{"the volume", kPayloadBytesMax};
+  Known config_maps_, secrets_;
   Payload payload_;
 };
 
@@ -256,9 +282,11 @@ Result<void> give_to_fs_group(const json::value& pod, const json::value& volume)
 // The variables that an expression refers to and that are not set, or are empty: sorted.
 std::string missing_in(std::string_view expression, const std::map<std::string, std::string>& environment) {
   std::set<std::string> missing;
+  const size_t last_close = expression.rfind(')');
   for (size_t i = 0; i + 1 < expression.size(); ++i) {
     if (expression[i] != '$') continue;
-    size_t close = expression[i + 1] == '(' ? expression.find(')', i) : expression.npos;
+    bool closes = expression[i + 1] == '(' && last_close != expression.npos && last_close > i;
+    size_t close = closes ? expression.find(')', i) : expression.npos;
     if (close != expression.npos) {
       std::string name(expression.substr(i + 2, close - i - 2));
       auto found = environment.find(name);
@@ -278,7 +306,8 @@ Result<std::string> sub_path_of(const json::value& mount, const std::map<std::st
   if (auto expression = get_string(mount, "subPathExpr"); !expression.empty()) {
     if (std::string missing = missing_in(expression, environment); !missing.empty())
       return Error(Code::invalid, "missing value for " + missing);
-    path = expand(expression, environment);
+    TextBudget budget("the subPathExpr", kSubPathMax);
+    path = TRY(expand(expression, environment, budget));
   }
   if (path.starts_with('/')) return Error(Code::invalid, "error SubPath `" + path + "` must not be an absolute path");
   for (auto part : split(path, '/'))
@@ -338,6 +367,7 @@ const VolumeMount* volume_around(const std::unordered_map<std::string_view, cons
                                  std::string_view place) {
   while (place != "/") {
     place = place.substr(0, std::max<size_t>(place.rfind('/'), 1));
+    if (place.size() > kSubPathMax) continue;  // nothing can be mounted there, and to look each part of it up takes minutes
     if (auto found = volumes.find(place); found != volumes.end()) return found->second;
   }
   return nullptr;

@@ -19,6 +19,11 @@ const json::value kPodJson = parsed(R"({"metadata":{"name":"web","namespace":"sh
   {"name":"a","resources":{"limits":{"cpu":"1500m","memory":"64Mi"},"requests":{"cpu":"250m"}}},{"name":"b"}]}})");
 const PodIdentity kIdentity{"node-1", {"192.0.2.1"}, {"10.1.0.7", "fd00::7"}, {{"cpu", "2"}, {"memory", "1Gi"}}};
 
+std::string expanded(std::string_view text, const std::map<std::string, std::string>& variables) {
+  TextBudget budget("the text", 16 << 20);
+  return MUST(expand(text, variables, budget));
+}
+
 TEST(Expand, replaces_what_it_knows) {
   struct Row {
     const char *text, *want;
@@ -27,7 +32,20 @@ TEST(Expand, replaces_what_it_knows) {
   for (const Row& row : {Row{"$(A)", "1"}, Row{"x$(A)y", "x1y"}, Row{"$$(A)", "$(A)"}, Row{"$$$(A)", "$1"}, Row{"$(C)", "$(C)"},
                          Row{"$(B)", "$(A)"}, Row{"$A", "$A"}, Row{"$", "$"}, Row{"$(A", "$(A"}, Row{"$()", "$()"},
                          Row{"a$$b", "a$b"}, Row{"", ""}})
-    EXPECT_EQ(expand(row.text, variables), row.want) << row.text;
+    EXPECT_EQ(expanded(row.text, variables), row.want) << row.text;
+}
+
+TEST(Expand, what_is_never_closed_is_read_once) {
+  std::string open;
+  for (int i = 0; i < 1'500'000; ++i) open += "$(";
+  EXPECT_EQ(expanded(open, {}), open);
+  EXPECT_EQ(expanded("$(A)" + open, {{"A", "1"}}), "1" + open);
+}
+
+TEST(Expand, ends_with_its_budget) {
+  TextBudget budget("the text", 10);
+  EXPECT_EQ(MUST(expand("$(A)", {{"A", "123456"}}, budget)), "123456");
+  EXPECT_EQ(expand("x", {}, budget).error().text(), "the text would take more than 10 bytes");
 }
 
 TEST(Field, values) {
@@ -114,6 +132,34 @@ TEST(Environment, is_made_in_order) {
   EXPECT_EQ(v["KUBERNETES_SERVICE_HOST"], "10.96.0.1");
   EXPECT_EQ(v["KUBERNETES_SERVICE_PORT_HTTPS"], "443");
   EXPECT_EQ(v.count("HEADLESS_SERVICE_HOST"), 0u);
+}
+
+// Little that a client writes refers to much.
+TEST(Environment, has_a_bound_whatever_refers_to_what) {
+  std::string doubling = R"({"name":"A0","value":"xx"})", large, names;
+  for (int i = 1; i <= 60; ++i) {
+    std::string before = "$(A" + std::to_string(i - 1) + ")";
+    doubling += R"(,{"name":"A)" + std::to_string(i) + R"(","value":")" + before + before + "\"}";
+  }
+  Lookup with_large = lookup();
+  ObjectPtr map =
+      object(kConfigMap, R"({"metadata":{"name":"large","namespace":"shop"},"data":{"k":")" + std::string(1 << 20, 'x') + "\"}}");
+  int reads = 0;
+  with_large.config_map = [&](std::string_view) { return ++reads, map; };
+  for (int i = 0; i < 20'000; ++i) {
+    std::string name = "N" + std::to_string(i);
+    large += (i ? "," : "") + std::string(R"({"prefix":")") + name + R"(","configMapRef":{"name":"large"}})";
+    names +=
+        (i ? "," : "") + std::string(R"({"name":")") + name + R"(","valueFrom":{"configMapKeyRef":{"name":"large","key":"k"}}})";
+  }
+  for (const std::string& container : {R"({"name":"a","env":[)" + doubling + "]}", R"({"name":"a","envFrom":[)" + large + "]}",
+                                       R"({"name":"a","env":[)" + names + "]}"}) {
+    reads = 0;
+    auto made = make_environment(kPodJson, parsed(container), with_large, kIdentity);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().text(), "the container's environment would take more than 16 MiB");
+    EXPECT_LE(reads, 1);
+  }
 }
 
 TEST(EnvFile, says_what_a_key_is) {

@@ -324,6 +324,16 @@ TEST_F(VolumesTest, a_config_map_is_shown_and_follows_its_object) {
   }));
 }
 
+TEST_F(VolumesTest, one_large_key_many_times_is_refused) {
+  boot();
+  client_.put(kConfigMap,
+              R"({"metadata":{"name":"settings","namespace":"default"},"data":{"x":")" + std::string(1 << 20, 'x') + "\"}}");
+  std::string items;
+  for (int i = 0; i < 1000; ++i) items += (i ? "," : "") + std::string(R"({"key":"x","path":"p)") + std::to_string(i) + "\"}";
+  put_pod(pod_with(R"("configMap":{"name":"settings","items":[)" + items + "]}"));
+  EXPECT_TRUE(events_.has("the volume would take more than 32 MiB"));
+}
+
 // A container cannot make places in what is read-only to it.
 TEST_F(VolumesTest, mounts_inside_data_volumes_find_their_places) {
   boot();
@@ -676,6 +686,40 @@ TEST(Token, is_replaced_after_four_fifths_of_its_life) {
   EXPECT_EQ(token_refresh_time(token(1000, 1000 + 86400 * 30)), WallTime(seconds(1000 + 86400)));
   EXPECT_FALSE(token_refresh_time("nonsense"));
   EXPECT_FALSE(token_refresh_time(token(5, 5)));
+}
+
+// A volume may name one large object tens of thousands of times.
+TEST(VolumePayload, reads_each_object_once) {
+  ObjectPtr large = MUST(Object::make(
+      kConfigMap,
+      MUST(parse_json(
+          R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large","namespace":"default"},"data":{"k":"v","l":")" +
+          std::string(1 << 20, 'x') + R"("},"binaryData":{"b":"aGk="}})"))));
+  int reads = 0;
+  PayloadSources sources;
+  sources.lookup.config_map = [&](std::string_view name) { return ++reads, name == "large" ? large : nullptr; };
+  std::string list;
+  for (int i = 0; i < 20'000; ++i)
+    list += (i ? "," : "") + (R"({"configMap":{"name":"large","items":[{"key":")" + std::string(i % 2 ? "k" : "b")) +
+            R"(","path":"p)" + std::to_string(i) + "\"}]}}";
+  const json::value volume = MUST(parse_json(R"({"name":"v","projected":{"sources":[)" + list + "]}}"));
+  Payload made = MUST(volume_payload(json::object(), volume, sources));
+  EXPECT_EQ(made.size(), 20'000u);
+  EXPECT_EQ(made.at("p0").content, "hi");
+  EXPECT_EQ(made.at("p19999").content, "v");
+  EXPECT_EQ(reads, 1);
+}
+
+// Each is signed.
+TEST(VolumePayload, tokens_have_an_end) {
+  PayloadSources sources;
+  int made = 0;
+  sources.token = [&](std::string_view, int64_t, const std::string&) -> Result<std::string> { return ++made, "token"; };
+  std::string list;
+  for (int i = 0; i < 20'000; ++i) list += (i ? "," : "") + (R"({"serviceAccountToken":{"path":"p)" + std::to_string(i)) + "\"}}";
+  const json::value volume = MUST(parse_json(R"({"name":"v","projected":{"sources":[)" + list + "]}}"));
+  EXPECT_FALSE(volume_payload(json::object(), volume, sources));
+  EXPECT_LT(made, 5000);
 }
 
 }  // namespace
