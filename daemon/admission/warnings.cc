@@ -3,6 +3,7 @@
 // the words of Kubernetes. Source: kube-apiserver, WarningsOnCreate and WarningsOnUpdate of its strategies;
 // pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/service/warnings.go.
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <set>
@@ -165,7 +166,9 @@ void check_environment(const json::value& container, const std::string& path, Te
     if (names.insert(name).second) return;
     std::string reference = "$(" + std::string(name) + ")";
     std::string_view value = get_string(variable, "value");
-    bool adds_to_it = !find(variable, "valueFrom") && value != reference && value.find(reference) != value.npos;
+    // memmem(3) takes time by the sum of both lengths, find() by their product.
+    bool adds_to_it = !find(variable, "valueFrom") && value != reference &&
+                      ::memmem(value.data(), value.size(), reference.data(), reference.size()) != nullptr;
     if (!adds_to_it)
       out.push_back(at + ": hides previous definition of " + quoted(name) + ", which may be dropped when using apply");
   });
@@ -176,7 +179,11 @@ struct Port {
   int64_t host_port;
   std::string_view host_ip;
 };
-using Ports = std::map<std::pair<int64_t, std::string_view>, std::vector<Port>>;  // of all containers, by number and protocol
+struct Ports {
+  std::map<std::pair<int64_t, std::string_view>, std::vector<Port>> of;  // of all containers, by number and protocol
+  size_t compared = 0;
+};
+constexpr size_t kPortPairsMax = 1'000'000, kPortWarningsMax = 200;  // further ones would be cut off in any case
 
 void check_ports(const json::value& container, const std::string& path, Ports& all, Texts& out) {
   each_item(container, path + ".", "ports", [&](const json::value& value, const std::string& at) {
@@ -187,8 +194,9 @@ void check_ports(const json::value& container, const std::string& path, Ports& a
       out.push_back(at + ": hostIP set without hostPort: {Name:" + std::string(get_string(value, "name")) +
                     " HostPort:0 ContainerPort:" + std::to_string(number) + " Protocol:" + std::string(protocol) +
                     " HostIP:" + std::string(port.host_ip) + "}");
-    std::vector<Port>& others = all[{number, protocol}];
+    std::vector<Port>& others = all.of[{number, protocol}];
     for (const Port& other : others) {
+      if (++all.compared > kPortPairsMax || out.size() >= kPortWarningsMax) return;
       bool same_port = port.host_port == other.host_port, one_is_free = port.host_port == 0 || other.host_port == 0;
       if (same_port && port.host_ip == other.host_ip) out.push_back(at + ": duplicate port definition with " + other.path);
       else if (one_is_free) out.push_back(at + ": overlapping port definition with " + other.path);

@@ -11,15 +11,6 @@ namespace {
 
 Ipv4 address_in(std::string_view text) { return Ipv4::parse(text).value_or(Ipv4{}); }
 
-// 0 when the slice has no such port.
-uint16_t port_in(const view::EndpointSlice& slice, std::string_view name, std::string_view protocol) {
-  for (view::DiscoveryEndpointPort port : slice.ports()) {
-    std::string_view says = port.protocol().empty() ? std::string_view("TCP") : port.protocol();
-    if (port.name() == name && says == protocol && port.port() > 0 && port.port() <= 65535) return uint16_t(port.port());
-  }
-  return 0;
-}
-
 void add_backends(const view::EndpointSlice& slice, uint16_t port, bool wanted(const view::Endpoint&),
                   std::vector<Backend>& out) {
   for (view::Endpoint endpoint : slice.endpoints()) {
@@ -70,14 +61,24 @@ std::string service_of(const Object& slice) {
   return name.empty() ? "" : slice.ns() + "/" + std::string(name);
 }
 
-std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name, std::string_view protocol) {
+SlicesOfService::SlicesOfService(const std::vector<ObjectPtr>& slices) {
+  for (const ObjectPtr& object : slices) {
+    view::EndpointSlice slice(*object);
+    if (slice.address_type() != "IPv4") continue;
+    Slice& indexed = slices_.emplace_back(Slice{object, {}});
+    for (view::DiscoveryEndpointPort port : slice.ports()) {
+      std::string_view protocol = port.protocol().empty() ? std::string_view("TCP") : port.protocol();
+      if (port.port() > 0 && port.port() <= 65535) indexed.ports.try_emplace({port.name(), protocol}, uint16_t(port.port()));
+    }
+  }
+}
+
+std::vector<Backend> SlicesOfService::backends(std::string_view port_name, std::string_view protocol) const {
   std::vector<Backend> out;
   for (auto wanted : {ready, serves_while_terminating}) {
-    for (const ObjectPtr& object : slices) {
-      view::EndpointSlice slice(*object);
-      if (slice.address_type() != "IPv4") continue;
-      if (uint16_t port = port_in(slice, port_name, protocol)) add_backends(slice, port, wanted, out);
-    }
+    for (const Slice& slice : slices_)
+      if (auto port = slice.ports.find({port_name, protocol}); port != slice.ports.end())
+        add_backends(view::EndpointSlice(*slice.object), port->second, wanted, out);
     if (!out.empty()) break;
   }
   std::sort(out.begin(), out.end());

@@ -3,6 +3,7 @@
 // Source: discovery/v1 EndpointSlice (conditions), KEP-1669 (terminating endpoints).
 #pragma once
 
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -37,9 +38,21 @@ struct Backend {
   auto operator<=>(const Backend&) const = default;
 };
 
-// Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve
-// while they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
-std::vector<Backend> backends(const std::vector<ObjectPtr>& slices, std::string_view port_name, std::string_view protocol);
+// EndpointSlices of one Service, whose ports are looked up once for all ports of the Service.
+class SlicesOfService {
+ public:
+  explicit SlicesOfService(const std::vector<ObjectPtr>& slices);
+  // Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve while
+  // they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
+  std::vector<Backend> backends(std::string_view port_name, std::string_view protocol) const;
+
+ private:
+  struct Slice {
+    ObjectPtr object;
+    std::map<std::pair<std::string_view, std::string_view>, uint16_t> ports;  // by name and protocol; texts are the object's
+  };
+  std::vector<Slice> slices_;
+};
 
 // The addresses of all endpoints that are sent connections and are not known to end. Who ends and is sent them all the same
 // (publishNotReadyAddresses, or no other is left) is sent them until it is gone.

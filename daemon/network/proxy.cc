@@ -109,6 +109,7 @@ struct Port {
   Protocol protocol;
   uint16_t port, node_port;
   std::vector<Backend> backends;
+  std::shared_ptr<size_t> udp_left;  // paths of its Service that may still be remembered
 };
 
 // Where a Service answers beside its node ports.
@@ -134,15 +135,26 @@ class Writer {
       affinity = service.spec().session_affinity_config().client_ip().timeout_seconds();
       if (affinity <= 0) affinity = 10800;
     }
+    const SlicesOfService endpoints(slices);
+    left_ = {};
+    auto udp_left = std::make_shared<size_t>(kUdpPathsMax);
     for (view::ServicePort port : service.spec().ports()) {
+      if (left_.ports-- == 0) return ignore(object, "ports beyond " + std::to_string(kPortsMax) + " are ignored");
       Result<Protocol> protocol = parse_protocol(port.protocol());
       if (!protocol || port.port() <= 0 || port.port() > 65535) continue;
       if (!port.name().empty() && !is_name(port.name())) continue;
       Port one{name + "/" + (port.name().empty() ? std::to_string(port.port()) : std::string(port.name())) + "/" +
                    protocol_name(*protocol),
-               *protocol, uint16_t(port.port()), uint16_t(port.node_port()),
-               backends(slices, port.name(), port.protocol().empty() ? "TCP" : port.protocol())};
-      if (one.backends.size() > kEndpointsPerPortMax) one.backends.resize(kEndpointsPerPortMax);
+               *protocol,
+               uint16_t(port.port()),
+               uint16_t(port.node_port()),
+               endpoints.backends(port.name(), port.protocol().empty() ? "TCP" : port.protocol()),
+               udp_left};
+      if (size_t most = std::min(kEndpointsPerPortMax, left_.endpoints); one.backends.size() > most) {
+        if (most == left_.endpoints) ignore_rest(object, "endpoints", kEndpointsMax, left_.told_of_endpoints);
+        one.backends.resize(most);
+      }
+      left_.endpoints -= one.backends.size();
       // Our own DNS server stands behind this address as long as nobody else does.
       if (one.backends.empty() && addresses.cluster == input_.dns) continue;
       if (one.node_port != 0 && is_api_port(*protocol, one.node_port)) {
@@ -229,6 +241,11 @@ class Writer {
   void ignore(const ObjectPtr& service, std::string message) {
     if (plan_.ignored.size() < kIgnoredMax) plan_.ignored.push_back({service, std::move(message)});
   }
+  // Once for each Service and each of its lists.
+  void ignore_rest(const ObjectPtr& service, std::string_view what, size_t most, bool& is_told) {
+    if (std::exchange(is_told, true)) return;
+    ignore(service, std::string(what) + " beyond " + std::to_string(most) + " of all ports are ignored");
+  }
   static std::string port_text(Protocol protocol, uint16_t port) {  // "22/TCP"
     std::string name = protocol_name(protocol);
     for (char& c : name) c = char(c - 'a' + 'A');
@@ -275,7 +292,7 @@ class Writer {
       rules().chains[chain].rules = affinity_seconds > 0 ? choose_remembered(port, affinity_seconds) : choose(port);
       for (const Backend& backend : port.backends) hairpin(backend.address);
       verdict = balancer = "goto " + chain;
-      if (addresses.restricted && !addresses.balancer.empty()) balancer = "goto " + admit(port, addresses, chain);
+      if (addresses.restricted && !addresses.balancer.empty()) balancer = "goto " + admit(object, port, addresses, chain);
     }
     if (addresses.cluster) publish(port, addresses.cluster, verdict);
     if (port.node_port > 0 && verdict.empty()) {
@@ -285,12 +302,19 @@ class Writer {
       remember_udp(port, {}, port.node_port);
     }
     if (addresses.plain.empty() && addresses.balancer.empty()) return;
+    if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax, left_.told_of_external);
     Claim claim{object, std::string(get_string(object->json(), "metadata.creationTimestamp")), std::move(port), {}};
-    for (Ipv4 address : std::set<Ipv4>(addresses.plain.begin(), addresses.plain.end()))
-      claim.addresses.emplace_back(address, verdict);
-    for (Ipv4 address : std::set<Ipv4>(addresses.balancer.begin(), addresses.balancer.end()))
-      if (std::find(addresses.plain.begin(), addresses.plain.end(), address) == addresses.plain.end())
-        claim.addresses.emplace_back(address, balancer);
+    std::map<Ipv4, std::string> answers;  // a plain address before a balancer's
+    for (Ipv4 address : addresses.plain) answers.emplace(address, verdict);
+    for (Ipv4 address : addresses.balancer) answers.emplace(address, balancer);
+    for (auto& [address, answer] : answers) {
+      if (left_.external == 0) {
+        ignore_rest(object, "external addresses", kExternalAddressesMax, left_.told_of_external);
+        break;
+      }
+      --left_.external;
+      claim.addresses.emplace_back(address, std::move(answer));
+    }
     claims_.push_back(std::move(claim));
   }
 
@@ -307,7 +331,8 @@ class Writer {
 
   void remember_udp(const Port& port, Ipv4 to, uint16_t at) {
     if (port.protocol != Protocol::udp) return;
-    for (const Backend& backend : port.backends) plan_.udp.insert({to, at, backend.address, backend.port});
+    for (const Backend& backend : port.backends)
+      if (*port.udp_left > 0) *port.udp_left -= plan_.udp.insert({to, at, backend.address, backend.port}).second;
   }
 
   // One throw of the dice, one lookup.
@@ -340,17 +365,31 @@ class Writer {
     return choice;
   }
 
-  std::string admit(const Port& port, const Addresses& addresses, const std::string& chain) {
+  std::string admit(const ObjectPtr& object, const Port& port, const Addresses& addresses, const std::string& chain) {
     std::string name = "admit/" + port.id;
     std::vector<std::string>& rules_of = rules().chains[name].rules;
     rules_of.clear();
-    for (const Ipv4Range& range : addresses.sources) rules_of.push_back("ip saddr " + range.text() + " goto " + chain);
+    for (const Ipv4Range& range : addresses.sources) {
+      if (left_.sources == 0) {
+        ignore_rest(object, "source ranges", kSourceRangesMax, left_.told_of_sources);
+        break;
+      }
+      --left_.sources;
+      rules_of.push_back("ip saddr " + range.text() + " goto " + chain);
+    }
     rules_of.push_back("drop");
     return name;
   }
 
+  // How much of the Service that is being written may still become rules.
+  struct Left {
+    size_t ports = kPortsMax, endpoints = kEndpointsMax, external = kExternalAddressesMax, sources = kSourceRangesMax;
+    bool told_of_endpoints = false, told_of_external = false, told_of_sources = false;
+  };
+
   const ProxyInput& input_;
   ProxyPlan plan_;
+  Left left_;
   std::vector<Claim> claims_;
   std::map<std::string, std::string> holders_;  // of external addresses: protocol . address . port → Service
 };

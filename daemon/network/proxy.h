@@ -32,7 +32,14 @@
 
 namespace coracle::network {
 
-inline constexpr size_t kEndpointsPerPortMax = 1000;   // further ones get no traffic; kube-proxy has no limit
+// Of one Service; what goes beyond gets no traffic, and the first of it is in ProxyPlan::ignored. kube-proxy has no limits: a
+// Service that anybody may create makes as many rules there as its ports times its addresses.
+inline constexpr size_t kPortsMax = 1000;
+inline constexpr size_t kEndpointsPerPortMax = 1000;
+inline constexpr size_t kEndpointsMax = 16384;         // of all ports together
+inline constexpr size_t kExternalAddressesMax = 4096;  // the same, for external addresses
+inline constexpr size_t kUdpPathsMax = 65536;          // the same, for what is remembered of UDP: see udp_flows.h
+inline constexpr size_t kSourceRangesMax = 65536;      // the same, for loadBalancerSourceRanges; sources beyond are not let in
 inline constexpr int64_t kAffinityClientsMax = 65536;  // sources remembered per endpoint
 inline constexpr const char* kLinkPrefix = "coracle";  // of all our links' names
 inline constexpr const char* kAnchorName = "coracle0";

@@ -3,6 +3,8 @@
 #include "daemon/scheduler/pod_info.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "runtime/base/text.h"
 #include "store/object/object.h"
@@ -62,9 +64,10 @@ void read_affinity(PodInfo& info, const Object& pod, const view::Affinity& affin
 // whatever it stores; merging them again changes nothing, and serves what was stored before it did.
 LabelSelector selector_of(const view::TopologySpreadConstraint& view, const Object& pod) {
   json::value selector = view.label_selector().raw();
+  std::set<std::string_view> seen;
   for (std::string_view key : view.match_label_keys()) {
     const json::value* value = pod.labels().if_contains(key);
-    if (!value || !selector.is_object()) continue;
+    if (!value || !selector.is_object() || !seen.insert(key).second) continue;
     json::value& expressions = make(selector, "matchExpressions");
     if (!expressions.is_array()) expressions.emplace_array();
     expressions.get_array().push_back({{"key", key}, {"operator", "In"}, {"values", json::array{*value}}});
@@ -113,11 +116,12 @@ void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
     if (const json::value* disk = find(raw, "iscsi"))
       info.disks.push_back({"iscsi/" + std::string(get_string(*disk, "iqn")), true, get_bool(*disk, "readOnly")});
     if (const json::value* disk = find(raw, "rbd")) {
+      // By a hash: the name of an image may be as long as the list of monitors.
       std::string_view pool = get_string(*disk, "pool");
+      const std::string image = std::string(pool.empty() ? "rbd" : pool) + "/" + std::string(get_string(*disk, "image"));
+      const std::string of_image = "rbd/" + std::to_string(std::hash<std::string>()(image)) + "/";
       for (const json::value& monitor : get_array(*disk, "monitors"))
-        info.disks.push_back({"rbd/" + to_text(monitor) + "/" + std::string(pool.empty() ? "rbd" : pool) + "/" +
-                                  std::string(get_string(*disk, "image")),
-                              true, get_bool(*disk, "readOnly")});
+        info.disks.push_back({of_image + to_text(monitor), true, get_bool(*disk, "readOnly")});
     }
   }
   std::ranges::stable_sort(info.disks, {}, &Disk::id);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods: begin Pending with a quality-of-service class; deletion is graceful.
 // Source: Kubernetes "Pod Quality of Service Classes".
+#include <set>
+
 #include "daemon/registry/kinds/kinds.h"
 #include "daemon/registry/metadata.h"
 #include "store/schema/default.h"
@@ -19,14 +21,16 @@ void merge_label_keys(json::value& pod, json::value& term) {
   json::object* object = term.if_object();
   json::value* selector = object ? object->if_contains("labelSelector") : nullptr;
   if (!selector || !selector->is_object()) return;
-  for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")})
+  for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")}) {
+    std::set<std::string_view> seen;  // a key that is named again says nothing new
     for (const json::value& key : get_array(term, field)) {
       const json::value* value = key.is_string() ? get_object(pod, "metadata.labels").if_contains(key.get_string()) : nullptr;
-      if (!value) continue;
+      if (!value || !seen.insert(key.get_string()).second) continue;
       json::value& expressions = make(*selector, "matchExpressions");
       if (!expressions.is_array()) expressions.emplace_array();
       expressions.get_array().push_back(json::object{{"key", key}, {"operator", op}, {"values", json::array{*value}}});
     }
+  }
 }
 
 void merge_label_keys(json::value& pod) {

@@ -101,6 +101,17 @@ TEST_F(Warnings, of_pods) {
                 null_selector);
 }
 
+// What one request can make of a few megabytes.
+TEST_F(Warnings, of_many_equal_ports_are_not_many) {
+  std::string ports, references;
+  for (int i = 0; i < 20'000; ++i) ports += (i ? "," : "") + std::string(R"({"containerPort":1})");
+  EXPECT_LT(of(House::pod("ports", R"(,"ports":[)" + ports + "]")).size(), 100'000u);
+  for (int i = 0; i < 200'000; ++i) references += "$(";
+  std::string env = R"({"name":")" + references + R"(x","value":"1"},{"name":")" + references + R"(x","value":")" + references +
+                    references + R"("})";
+  EXPECT_NE(of(House::pod("env", R"(,"env":[)" + env + "]")), "");
+}
+
 TEST_F(Warnings, of_a_name_that_is_no_host_name) {
   EXPECT_EQ(of(House::pod("a.b")),
             "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "

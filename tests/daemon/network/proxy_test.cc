@@ -103,13 +103,56 @@ TEST(Proxy, without_endpoints_is_refused) {
   EXPECT_EQ(elements(plan, "services"), "");
 }
 
-// ---- what is not a Service's ----
-
 std::string ignored(const ProxyPlan& plan) {
   std::string out;
   for (const Ignored& one : plan.ignored) out += (one.service ? one.service->name() : "-") + ": " + one.message + "\n";
   return out;
 }
+
+// Ports times addresses, ports times sources, ports times endpoints: what one Service makes has an end.
+TEST(Proxy, a_service_of_many_ports_and_addresses_has_bounds) {
+  std::string ports, slice_ports, addresses, sources, endpoints;
+  for (int i = 1; i <= 20'000; ++i) {
+    std::string number = std::to_string(i), comma = i > 1 ? "," : "";
+    ports += comma + R"({"name":"p)" + number + R"(","port":)" + number + R"(,"protocol":"TCP"})";
+    slice_ports += comma + R"({"name":"p)" + number + R"(","port":)" + number + R"(,"protocol":"TCP"})";
+    addresses += comma + "\"192." + std::to_string(1 + i / 250 % 100) + ".7." + std::to_string(1 + i % 250) + "\"";
+    sources += comma + "\"198.51." + std::to_string(i / 250) + "." + std::to_string(i % 250) + "/32\"";
+  }
+  for (int i = 2; i < 200; ++i) endpoints += (i > 2 ? "," : "") + endpoint("10.244.0." + std::to_string(i));
+  ObjectPtr object = service("web",
+                             R"({"type":"LoadBalancer","clusterIP":"10.96.3.7","ports":[)" + ports + R"(],"externalIPs":[)" +
+                                 addresses + R"(],"loadBalancerSourceRanges":[)" + sources + "]}",
+                             R"(,"status":{"loadBalancer":{"ingress":[{"ip":"192.168.1.4"}]}})");
+  ProxyPlan plan = plan_proxy(input({object}, {slice("web", "[" + endpoints + "]", "[" + slice_ports + "]")}));
+  EXPECT_EQ(ignored(plan),
+            "web: external addresses beyond 4096 of all ports are ignored\n"
+            "web: source ranges beyond 65536 of all ports are ignored\n"
+            "web: endpoints beyond 16384 of all ports are ignored\n"
+            "web: ports beyond 1000 are ignored\n");
+  size_t elements = 0, rules = 0;
+  for (const auto& [name, set] : plan.rules.sets) elements += set.elements.size();
+  for (const auto& [name, chain] : plan.rules.chains) rules += chain.rules.size();
+  EXPECT_LT(elements, 10'000u);
+  EXPECT_LT(rules, 80'000u);
+  EXPECT_TRUE(plan.rules.sets.at("services").elements.contains("tcp . 10.96.3.7 . 1"));
+}
+
+TEST(Proxy, what_is_remembered_of_udp_has_bounds) {
+  std::string addresses, endpoints;
+  for (int i = 1; i <= 4096; ++i)
+    addresses += (i > 1 ? "," : "") + ("\"192." + std::to_string(1 + i / 250)) + ".7." + std::to_string(1 + i % 250) + "\"";
+  for (int i = 2; i < 250; ++i) endpoints += (i > 2 ? "," : "") + endpoint("10.244.0." + std::to_string(i));
+  ObjectPtr object = service(
+      "web", R"({"clusterIP":"10.96.3.7","ports":[{"name":"p","port":53,"protocol":"UDP"}],"externalIPs":[)" + addresses + "]}");
+  ObjectPtr other = service("other", R"({"clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP"}]})");
+  const std::string port = R"([{"name":"p","port":53,"protocol":"UDP"}])";
+  ProxyPlan plan = plan_proxy(
+      input({object, other}, {slice("web", "[" + endpoints + "]", port), slice("other", "[" + endpoints + "]", port)}));
+  EXPECT_EQ(plan.udp.size(), kUdpPathsMax + 248) << "one Service takes nothing from another";
+}
+
+// ---- what is not a Service's ----
 
 constexpr const char* kEarly = "2026-01-01T00:00:00Z";
 constexpr const char* kLate = "2026-02-01T00:00:00Z";

@@ -44,7 +44,7 @@ TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_l
       kPod,
       R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
     "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}},
-      "matchLabelKeys":["hash","absent"]}]},
+      "matchLabelKeys":["hash","absent","hash"]}]},
     "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{},
       "mismatchLabelKeys":["app"]}}]}}}})");
   const json::value& near =
