@@ -25,8 +25,9 @@ json::array write_rules(const Rules& rules);
 
 bool allows(const Rule& rule, const Attributes& asked);
 
-// What of `wanted` nothing in `held` covers, as rules of one verb, one group, one resource, one name each. Empty: all is covered.
-Rules uncovered(const Rules& held, const Rules& wanted);
+// What of `wanted` nothing in `held` covers, as rules of one verb, one group, one resource, one name each; a rule that stands for
+// too many of them as it is, unless `held` has everything; `compared_all` becomes false then. Empty: all is covered.
+Rules uncovered(const Rules& held, const Rules& wanted, bool* compared_all = nullptr);
 // Rules of one group and one resource are put together by their verbs.
 Rules compacted(const Rules& rules);
 // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}

@@ -18,6 +18,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::chrono::minutes kSaidAgain{30};
+constexpr size_t kOthersNamedMax = 10;  // autoscalers of the same pods, in a message
 
 const Key kTick{"", "tick"};
 
@@ -229,12 +230,14 @@ class HorizontalAutoscaler : public Controller {
     for (const ObjectPtr& pod : metrics.pods(look.autoscaler.ns()))
       if (selector->matches(*pod)) pods.push_back(pod);
     std::string others;
+    size_t named = 0;
     for (const ObjectPtr& other : autoscalers_.list(look.autoscaler.ns())) {
+      if (named == kOthersNamedMax) break;
       auto memory = memories_.find(other->uid());
       if (memory == memories_.end() || !memory->second.selector) continue;
       bool selects =
           std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return memory->second.selector->matches(*pod); });
-      if (selects) others += (others.empty() ? "{" : " {") + other->name() + " " + other->ns() + "}";
+      if (selects) others += (others.empty() ? "{" : " {") + other->name() + " " + other->ns() + "}", ++named;
     }
     if (others.find('}') == others.rfind('}')) return true;
     std::string why = "pods by selector " + text + " are controlled by multiple HPAs: [" + others + "]";

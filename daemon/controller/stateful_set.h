@@ -19,6 +19,7 @@
 namespace coracle::controller {
 
 constexpr size_t kStatefulSetBurst = 500;  // steps taken in one reconcile
+constexpr size_t kClaimsBurst = 100;       // of them, claims that are made: each has a copy of the set's labels
 
 struct StatefulSetStep {
   enum class What {

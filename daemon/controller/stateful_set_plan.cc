@@ -153,7 +153,7 @@ class StatefulSetPlanner {
       if (!leaving(*pod)) replace(pod);
       return false;
     }
-    if (pending(*pod)) make_claims(ordinal);
+    if (pending(*pod)) (void)make_claims(ordinal);  // what is left comes next time
     if (ordered_ && (leaving(*pod) || !running_and_ready(*pod) || unavailable(*pod))) return false;
     keep_claims(ordinal, *pod, false);
     mend(ordinal, pod);
@@ -173,8 +173,7 @@ class StatefulSetPlanner {
     json::value body = pod->json();
     label(body, pod->name(), ordinal);
     if (!mounted) mount_claims(body, ordinal);
-    make_claims(ordinal);
-    plan_.steps.push_back({What::update, pod->name(), pod, std::move(body)});
+    if (make_claims(ordinal)) plan_.steps.push_back({What::update, pod->name(), pod, std::move(body)});
   }
 
   // Always false: it is not there yet.
@@ -187,8 +186,7 @@ class StatefulSetPlanner {
       plan_.steps.push_back({What::refuse, name, nullptr, json::string("pvc " + claim->name() + " is being deleted")});
       return false;
     }
-    make_claims(ordinal);
-    plan_.steps.push_back({What::create, name, nullptr, new_pod(name, ordinal)});
+    if (make_claims(ordinal)) plan_.steps.push_back({What::create, name, nullptr, new_pod(name, ordinal)});
     return false;
   }
 
@@ -226,10 +224,15 @@ class StatefulSetPlanner {
 
   const json::array& claim_templates() const { return get_array(set_.json(), "spec.volumeClaimTemplates"); }
 
-  void make_claims(int64_t ordinal) {
+  // False: there are more to make than one plan may hold, and this pod has to wait.
+  bool make_claims(int64_t ordinal) {
     for (const json::value& claim_template : claim_templates()) {
       std::string name = claim_name(set_, get_string(claim_template, "metadata.name"), ordinal);
       if (world_.claim(name)) continue;
+      if (++claims_made_ > kClaimsBurst) {
+        look_again(std::chrono::nanoseconds(0));
+        return false;
+      }
       json::value body = claim_template;
       json::object& metadata = object_at(body, "metadata");
       metadata["name"] = name;
@@ -241,6 +244,7 @@ class StatefulSetPlanner {
       body.get_object().erase("status");
       plan_.steps.push_back({What::create_claim, set_.name() + "-" + std::to_string(ordinal), nullptr, std::move(body)});
     }
+    return true;
   }
 
   void keep_claims(int64_t ordinal, const Object& pod, bool condemned) {
@@ -365,6 +369,7 @@ class StatefulSetPlanner {
   const std::chrono::seconds min_ready_;
   std::map<int64_t, ObjectPtr> wanted_, condemned_;  // by number
   std::set<std::string> going_;                      // uids of what this plan removes
+  size_t claims_made_ = 0;
   StatefulSetPlan plan_;
 };
 

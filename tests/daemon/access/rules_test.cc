@@ -86,5 +86,24 @@ TEST(Rules, cover_less_than_themselves) {
   }
 }
 
+// A thousand verbs times a thousand groups times a thousand resources are not compared one by one.
+TEST(Rules, that_stand_for_too_many_are_not_covered_unless_all_is) {
+  Rule large;
+  for (int i = 0; i < 1000; ++i) {
+    std::string name = std::to_string(i);
+    large.verbs.push_back("v" + name), large.groups.push_back("g" + name), large.resources.push_back("r" + name);
+  }
+  Rules some = {rule(R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})")};
+  Rules all = {rule(R"({"verbs":["*"],"apiGroups":["*"],"resources":["*"]})")};
+  EXPECT_EQ(uncovered(some, {large}).size(), 1u);
+  EXPECT_TRUE(uncovered(all, {large}).empty());
+  bool compared_all = true;
+  Rules lacking = uncovered(some, {large, some[0]}, &compared_all);
+  ASSERT_EQ(lacking.size(), 1u) << "what comes behind it is compared";
+  EXPECT_EQ(lacking[0].verbs.size(), 1000u);
+  EXPECT_FALSE(compared_all);
+  EXPECT_EQ(uncovered(all, {rule(R"({"verbs":["get"],"nonResourceURLs":["/a"]})")}).size(), 1u) << "URLs are not resources";
+}
+
 }  // namespace
 }  // namespace coracle::access

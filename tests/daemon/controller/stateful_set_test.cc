@@ -532,6 +532,19 @@ TEST_F(StatefulSetTest, makes_claims_and_mounts_them) {
   EXPECT_EQ(count(kPod), 0u);
 }
 
+TEST_F(StatefulSetTest, more_claims_than_one_plan_holds_come_one_after_the_other) {
+  start();
+  std::string templates;
+  for (int i = 0; i < 250; ++i)
+    templates += (i ? "," : "") + std::string(R"({"metadata":{"name":"d)") + std::to_string(i) +
+                 R"("},"spec":{"accessModes":["ReadWriteOnce"]}})";
+  put_set(1, kRoll + std::string(R"(,"volumeClaimTemplates":[)") + templates + "]");
+  settle();
+  EXPECT_EQ(count(kPersistentVolumeClaim), 250u);
+  ASSERT_TRUE(pod(0));
+  EXPECT_EQ(get_array(pod(0)->json(), "spec.volumes").size(), 250u);
+}
+
 TEST_F(StatefulSetTest, a_claim_that_cannot_be_made_keeps_the_pod_from_being_made) {
   start();
   for (int times = 0; times < 6; ++times)
