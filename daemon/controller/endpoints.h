@@ -6,6 +6,8 @@
 // Source: Kubernetes Service, Endpoints, discovery.k8s.io/v1 EndpointSlice.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +32,24 @@ struct ServicePort {  // as one pod offers it
   auto operator<=>(const ServicePort&) const = default;
 };
 
+// Ports that many pods offer alike, held once. Compared by value.
+class SharedPorts {
+ public:
+  SharedPorts() : SharedPorts(std::vector<ServicePort>()) {}
+  SharedPorts(std::vector<ServicePort> ports) : ports_(std::make_shared<const std::vector<ServicePort>>(std::move(ports))) {}
+  const std::vector<ServicePort>& operator*() const { return *ports_; }
+  const std::vector<ServicePort>* operator->() const { return ports_.get(); }
+  bool operator==(const SharedPorts& other) const { return ports_ == other.ports_ || *ports_ == *other.ports_; }
+  bool operator<(const SharedPorts& other) const { return ports_ != other.ports_ && *ports_ < *other.ports_; }
+
+ private:
+  std::shared_ptr<const std::vector<ServicePort>> ports_;
+};
+
 struct Backend {  // one pod at one of its addresses
   std::string address;
-  std::vector<ServicePort> ports;  // in the Service's order
-  bool ready = false;              // takes new connections
+  SharedPorts ports;   // in the Service's order
+  bool ready = false;  // takes new connections
   bool serving = false, terminating = false;
   std::string node, zone, hostname;
   bool prefers_zone = false, prefers_node = false;  // clients there shall use it

@@ -79,12 +79,15 @@ std::vector<Backend> backends(const Object& object, const std::vector<ObjectPtr>
   std::string_view spread = service.spec().traffic_distribution();
   bool same_node = spread == "PreferSameNode", close = same_node || spread == "PreferSameZone" || spread == "PreferClose";
   std::vector<Backend> out;
+  SharedPorts before;  // pods of one template offer the same
   for (const ObjectPtr& pod_object : pods) {
     view::Pod pod(*pod_object);
     std::string address = address_of(pod, family);
     if (address.empty() || pod_finished(pod)) continue;
-    std::vector<ServicePort> ports = ports_of(service, pod);
-    if (ports.empty() && !service.spec().ports().empty()) continue;  // offers nothing of what is asked for
+    SharedPorts ports = ports_of(service, pod);
+    if (ports->empty() && !service.spec().ports().empty()) continue;  // offers nothing of what is asked for
+    if (ports == before) ports = before;
+    before = ports;
     Backend backend{std::move(address), std::move(ports)};
     backend.serving = pod_ready(pod);
     backend.terminating = pod_object->deleting();
@@ -135,7 +138,7 @@ json::array ports_json(const std::vector<ServicePort>& ports) {
 
 // Where there is no room for all, the ready ones come first.
 json::array subsets_of(const std::vector<Backend>& backends, bool& truncated) {
-  std::map<std::vector<ServicePort>, std::pair<json::array, json::array>> by_ports;  // ready, not ready
+  std::map<SharedPorts, std::pair<json::array, json::array>> by_ports;  // ready, not ready
   size_t count = 0;
   auto add = [&](const Backend& backend) {
     truncated = ++count > kEndpointsMax;
@@ -152,7 +155,7 @@ json::array subsets_of(const std::vector<Backend>& backends, bool& truncated) {
     json::object subset;
     if (!addresses.first.empty()) subset["addresses"] = std::move(addresses.first);
     if (!addresses.second.empty()) subset["notReadyAddresses"] = std::move(addresses.second);
-    if (!ports.empty()) subset["ports"] = ports_json(ports);
+    if (!ports->empty()) subset["ports"] = ports_json(*ports);
     subsets.push_back(std::move(subset));
   }
   return subsets;
@@ -320,7 +323,7 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::
     known.insert(family);
     Spreader spreader(owner, family, plan);
     std::vector<ObjectPtr> slices;
-    std::map<std::vector<ServicePort>, Group> groups;
+    std::map<SharedPorts, Group> groups;
     for (const Backend& backend : backends) groups[backend.ports].wanted.emplace(backend.address, &backend);
     for (const ObjectPtr& slice : present)
       if (view::EndpointSlice(*slice).address_type() == family) slices.push_back(slice);
@@ -333,7 +336,7 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::
       if (group != groups.end()) group->second.slices.push_back(slice);
       else groups.begin()->second.slices.push_back(slice);  // its ports are of the past: it may serve others
     }
-    for (auto& [ports, group] : groups) spreader.spread(ports, group);
+    for (auto& [ports, group] : groups) spreader.spread(*ports, group);
   }
   for (const ObjectPtr& slice : present)
     if (!known.contains(std::string(view::EndpointSlice(*slice).address_type()))) plan.remove.push_back(slice);
@@ -343,9 +346,10 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::
 std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& endpoints) {
   std::map<std::string, std::vector<Backend>> out;
   for (view::EndpointSubset subset : view::Endpoints(endpoints).subsets()) {
-    std::vector<ServicePort> ports;
+    std::vector<ServicePort> listed;
     for (auto port : subset.ports())
-      ports.push_back({std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), port.port()});
+      listed.push_back({std::string(port.name()), std::string(port.protocol()), std::string(port.app_protocol()), port.port()});
+    const SharedPorts ports(std::move(listed));
     auto add = [&](auto addresses, bool ready) {
       for (view::EndpointAddress address : addresses) {
         Backend backend{std::string(address.ip()), ports, ready, ready, false};

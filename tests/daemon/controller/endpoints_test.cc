@@ -48,7 +48,7 @@ TEST(Backends, take_each_pod_as_it_is) {
     EXPECT_EQ(got, row.want) << row.name;
   }
   auto found = backends(*web, {backend_pod("p", "10.0.0.1", true)}, "IPv4", [](std::string_view) { return "here"; });
-  EXPECT_EQ(found[0].ports[0].port, 8080);
+  EXPECT_EQ((*found[0].ports)[0].port, 8080);
   EXPECT_EQ(found[0].zone, "here");
 }
 
@@ -77,8 +77,8 @@ TEST(Backends, very_many_named_ports_cost_little) {
                                      R"(,"initContainers":[{"name":"i","restartPolicy":"Always","ports":[)" + offered + "]}]")},
                         "IPv4", {});
   ASSERT_EQ(found.size(), 1u);
-  ASSERT_EQ(found[0].ports.size(), size_t(kPorts));
-  EXPECT_EQ(found[0].ports.back().port, kPorts);
+  ASSERT_EQ(found[0].ports->size(), size_t(kPorts));
+  EXPECT_EQ(found[0].ports->back().port, kPorts);
 }
 
 TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
@@ -91,7 +91,7 @@ TEST(Backends, sidecars_offer_ports_and_what_ends_before_them_does_not) {
   EXPECT_TRUE(backends(*web, {with("")}, "IPv4", {}).empty());
   auto found = backends(*web, {with(R"(,"restartPolicy":"Always")")}, "IPv4", {});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].ports[0].port, 9000);
+  EXPECT_EQ((*found[0].ports)[0].port, 9000);
 }
 
 TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
