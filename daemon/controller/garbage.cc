@@ -9,6 +9,8 @@
 #include "daemon/controller/garbage.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
@@ -164,8 +166,16 @@ class GarbageCollector : public Controller {
 
   // ---- owned objects ----
 
+  // The uids of all objects of a kind, for the references of one object. Mostly one of them asks: only for further ones are they
+  // collected.
+  struct KnownUids {
+    bool was_asked = false;
+    std::set<std::string> uids;
+  };
+  using Uids = std::map<const Held*, KnownUids>;
+
   // Caches of different kinds are not level with each other: before an owner counts as gone, the store is asked.
-  Result<OwnerState> state_of(const Object& object, const OwnerReference& reference) {
+  Result<OwnerState> state_of(const Object& object, const OwnerReference& reference, Uids& known) {
     const Held* held = held_for(reference);
     if (!held) return OwnerState::solid;  // a kind we do not serve: not ours to judge
     if (held->kind->namespaced && object.ns().empty()) {
@@ -178,7 +188,7 @@ class GarbageCollector : public Controller {
       auto live = client_.get(*held->kind, key);
       if (!live && live.error().code() != Code::not_found) return live.take_error();
       if (!live || (*live)->uid() != reference.uid) {
-        if (held->kind->namespaced && lives_elsewhere(*held, reference.uid)) tell_wrong_namespace(object, reference);
+        if (held->kind->namespaced && lives_elsewhere(*held, reference.uid, known)) tell_wrong_namespace(object, reference);
         return OwnerState::absent;
       }
       owner = *live;
@@ -193,9 +203,13 @@ class GarbageCollector : public Controller {
                           reference.name + ", uid: " + reference.uid + "] does not exist in namespace " + quoted(object.ns()));
   }
 
-  static bool lives_elsewhere(const Held& held, const std::string& uid) {
-    std::vector<ObjectPtr> all = held.cache->list();
-    return std::any_of(all.begin(), all.end(), [&](const ObjectPtr& other) { return other->uid() == uid; });
+  static bool lives_elsewhere(const Held& held, const std::string& uid, Uids& known) {
+    KnownUids& all = known[&held];
+    const std::vector<ObjectPtr> list = all.uids.empty() ? held.cache->list() : std::vector<ObjectPtr>();
+    if (!std::exchange(all.was_asked, true))
+      return std::ranges::any_of(list, [&](const ObjectPtr& other) { return other->uid() == uid; });
+    for (const ObjectPtr& other : list) all.uids.insert(other->uid());
+    return all.uids.contains(uid);
   }
 
   // Owners in a circle would wait for each other for ever: who closes it blocks nobody.
@@ -214,8 +228,9 @@ class GarbageCollector : public Controller {
   Result<void> check_owners(const Object& object) {
     std::vector<OwnerReference> owners = object.owners();
     std::vector<OwnerState> states;
+    Uids known;
     for (const OwnerReference& owner : owners) {
-      OwnerState state = TRY(state_of(object, owner));
+      OwnerState state = TRY(state_of(object, owner, known));
       states.push_back(state);
     }
     OwnedPlan plan = plan_owned(object, owners, states, !dependents(object.uid()).empty());
@@ -230,9 +245,10 @@ class GarbageCollector : public Controller {
   }
 
   Result<void> drop_references(const Object& object, const std::vector<std::string>& uids) {
+    const std::set<std::string_view> dropped(uids.begin(), uids.end());
     json::array kept;
     for (const json::value& reference : get_array(object.json(), "metadata.ownerReferences"))
-      if (std::find(uids.begin(), uids.end(), get_string(reference, "uid")) == uids.end()) kept.push_back(reference);
+      if (!dropped.contains(get_string(reference, "uid"))) kept.push_back(reference);
     json::object metadata = precondition_metadata(object);
     metadata["ownerReferences"] = std::move(kept);
     json::value patch = {{"metadata", std::move(metadata)}};

@@ -176,7 +176,7 @@ class CycleFinder {
     return false;
   }
 
-  std::vector<Dependency> next(const Dependency& dependency) const {
+  std::vector<Dependency> next(const Dependency& dependency) {
     ObjectPtr object = world_.get(*dependency.kind, {ns_, dependency.name});
     if (!object) return {};
     if (*dependency.kind == kPod) return after(object->annotation(kAfter));
@@ -186,16 +186,17 @@ class CycleFinder {
   }
 
   // A service is as available as whoever makes its pods.
-  std::vector<Dependency> behind(const Object& service) const {
+  std::vector<Dependency> behind(const Object& service) {
+    if (!pods_) pods_ = world_.pods(ns_);
     LabelSelector selector = pods_of(service);
-    std::vector<Dependency> makers;
-    for (const ObjectPtr& pod : world_.pods(ns_)) {
+    std::optional<Dependency> only;
+    for (const ObjectPtr& pod : *pods_) {
       if (pod->deleting() || finished(*pod) || !selector.matches(*pod)) continue;
       Dependency maker = top_of(*pod);
-      bool known = std::any_of(makers.begin(), makers.end(), [&](const Dependency& d) { return d.text() == maker.text(); });
-      if (!known) makers.push_back(std::move(maker));
+      if (only && only->text() != maker.text()) return {};  // of several, one may do
+      only = std::move(maker);
     }
-    return makers.size() == 1 ? makers : std::vector<Dependency>();  // of several, one may do
+    return only ? std::vector<Dependency>{*std::move(only)} : std::vector<Dependency>();
   }
 
   Dependency top_of(const Object& pod) const {
@@ -222,6 +223,7 @@ class CycleFinder {
   std::vector<std::string> self_, path_;
   std::string start_;
   std::set<std::string> seen_;
+  std::optional<std::vector<ObjectPtr>> pods_;  // of the namespace, once they are needed
 };
 
 }  // namespace

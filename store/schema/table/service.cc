@@ -49,20 +49,28 @@ json::value service_ports(const CellInput& in) {
 }
 
 json::value addresses(const CellInput& in) {
-  std::vector<std::string> all;
+  std::vector<std::string> first;
+  size_t count = 0;  // addresses times ports: only what is shown is made
   for (view::EndpointSubset subset : view::Endpoints(in.object).subsets()) {
-    if (subset.ports().empty()) {
-      for (view::EndpointAddress address : subset.addresses()) all.emplace_back(address.ip());
-    }
-    for (view::EndpointPort port : subset.ports()) {
-      for (view::EndpointAddress address : subset.addresses()) {
-        bool six = address.ip().find(':') != std::string_view::npos;
-        std::string host(address.ip());
-        all.push_back((six ? "[" + host + "]" : host) + ":" + std::to_string(port.port()));
-      }
+    auto add = [&](std::string_view address, std::string_view port) {
+      bool six = !port.empty() && address.find(':') != std::string_view::npos;
+      std::string host = six ? "[" + std::string(address) + "]" : std::string(address);
+      first.push_back(port.empty() ? host : host + ":" + std::string(port));
+    };
+    const auto ports = subset.ports();
+    const auto listed = subset.addresses();
+    count += std::max<size_t>(ports.size(), 1) * listed.size();
+    for (view::EndpointAddress address : listed)
+      if (ports.empty() && first.size() < kShownMax) add(address.ip(), "");
+    for (view::EndpointPort port : ports) {
+      if (first.size() == kShownMax) break;
+      for (view::EndpointAddress address : listed)
+        if (first.size() < kShownMax) add(address.ip(), std::to_string(port.port()));
     }
   }
-  return or_none(shown(all));
+  std::string text = join(first, ",");
+  if (count > first.size()) text += " + " + std::to_string(count - first.size()) + " more...";
+  return or_none(text);
 }
 
 json::value slice_ports(const CellInput& in) {
