@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "runtime/base/text.h"
 #include "store/object/object.h"
@@ -66,9 +67,8 @@ int64_t share_of_rest(const json::value& pod) {
   return std::max<int64_t>(rest, 0) / int64_t(containers.size());
 }
 
-bool same_port(const HostPort& a, const HostPort& b) {
-  auto any = [](const std::string& ip) { return ip.empty() || ip == "0.0.0.0" || ip == "::"; };
-  return a.host_port == b.host_port && a.protocol == b.protocol && (any(a.host_ip) || any(b.host_ip) || a.host_ip == b.host_ip);
+std::string_view address_of(const HostPort& port) {
+  return port.host_ip == "0.0.0.0" || port.host_ip == "::" ? std::string_view() : std::string_view(port.host_ip);
 }
 
 std::optional<Refusal> refuse_resource(const json::value& pod, const std::vector<ObjectPtr>& others,
@@ -88,12 +88,14 @@ std::optional<Refusal> refuse_resource(const json::value& pod, const std::vector
 
 bool ports_clash(const std::vector<HostPort>& wanted, const std::vector<ObjectPtr>& others) {
   if (wanted.empty()) return false;
-  std::multimap<uint16_t, const HostPort*> by_number;
-  for (const auto& port : wanted) by_number.emplace(port.host_port, &port);
+  std::map<std::pair<uint16_t, std::string_view>, std::set<std::string_view>> addresses;  // by number and protocol; "": every one
+  for (const auto& port : wanted) addresses[{port.host_port, port.protocol}].insert(address_of(port));
   for (const auto& other : others)
     for (const auto& taken : host_ports(other->json())) {
-      auto [begin, end] = by_number.equal_range(taken.host_port);
-      if (std::any_of(begin, end, [&](const auto& entry) { return same_port(*entry.second, taken); })) return true;
+      auto found = addresses.find({taken.host_port, taken.protocol});
+      if (found == addresses.end()) continue;
+      std::string_view address = address_of(taken);
+      if (address.empty() || found->second.contains("") || found->second.contains(address)) return true;
     }
   return false;
 }

@@ -3,6 +3,7 @@
 #include "daemon/order/order.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "runtime/base/text.h"

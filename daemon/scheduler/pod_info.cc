@@ -93,15 +93,17 @@ void read_topology_spread_constraints(PodInfo& info, const Object& pod, const vi
 
 void read_ports(PodInfo& info, const view::PodSpec& spec) {
   auto add = [&](view::Container container) {
-    for (view::ContainerPort port : container.ports())
-      if (port.host_port() > 0)
-        info.ports.push_back(
-            {port.protocol().empty() ? "TCP" : std::string(port.protocol()), std::string(port.host_ip()), port.host_port()});
+    for (view::ContainerPort port : container.ports()) {
+      if (port.host_port() <= 0) continue;
+      bool any = port.host_ip() == "0.0.0.0" || port.host_ip() == "::";
+      info.ports.push_back({port.host_port(), port.protocol().empty() ? "TCP" : std::string(port.protocol()),
+                            any ? "" : std::string(port.host_ip())});
+    }
   };
   for (view::Container container : spec.containers()) add(container);
   for (view::Container container : spec.init_containers())
     if (container.restart_policy() == "Always") add(container);
-  std::ranges::stable_sort(info.ports, {}, &HostPort::port);
+  std::ranges::sort(info.ports);
 }
 
 void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
@@ -125,14 +127,14 @@ void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
     }
   }
   std::ranges::stable_sort(info.disks, {}, &Disk::id);
+  std::vector<Disk> each_once;
+  for (Disk& disk : info.disks)
+    if (each_once.empty() || each_once.back().id != disk.id) each_once.push_back(std::move(disk));
+    else each_once.back().read_only &= disk.read_only;
+  info.disks = std::move(each_once);
 }
 
 }  // namespace
-
-bool HostPort::clashes(const HostPort& other) const {
-  auto everywhere = [](const std::string& ip) { return ip.empty() || ip == "0.0.0.0" || ip == "::"; };
-  return port == other.port && protocol == other.protocol && (everywhere(ip) || everywhere(other.ip) || ip == other.ip);
-}
 
 bool Disk::clashes(const Disk& other) const { return id == other.id && !(shared_when_read_only && read_only && other.read_only); }
 

@@ -43,9 +43,9 @@ struct SpreadConstraint {
 };
 
 struct HostPort {
-  std::string protocol, ip;
   int64_t port = 0;
-  bool clashes(const HostPort& other) const;
+  std::string protocol, ip;  // ip "": every address of the node
+  auto operator<=>(const HostPort&) const = default;
 };
 
 // A volume that names its disk by itself: two pods of one node cannot always have it.
@@ -66,7 +66,7 @@ struct PodInfo {
   LabelGroupPtr group;
 
   PodRequests requests;
-  std::vector<HostPort> ports;  // sorted by number
+  std::vector<HostPort> ports;  // sorted by number, protocol, address
   std::vector<PodTerm> affinity, anti_affinity, preferred, preferred_anti;
   std::vector<SpreadConstraint> spread;
   std::vector<std::string> claims;  // names of the PersistentVolumeClaims, those of ephemeral volumes too

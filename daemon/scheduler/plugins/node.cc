@@ -2,6 +2,7 @@
 // What a node says by itself: NodeName, NodeUnschedulable, NodePorts, ImageLocality.
 // Source: Kubernetes "Assigning Pods to Nodes", kube-scheduler plugins of these names.
 #include <algorithm>
+#include <tuple>
 
 #include "daemon/placement/placement.h"
 #include "daemon/scheduler/plugins/plugins.h"
@@ -49,13 +50,19 @@ class NodeUnschedulable : public Plugin {
   }
 };
 
+// Both are sorted, and those without an address come first: one walk along both.
 bool clash(const std::vector<HostPort>& wanted, const PodInfo& other, const HostPort** which = nullptr) {
-  for (const HostPort& port : wanted)
-    for (const HostPort& taken : std::ranges::equal_range(other.ports, port.port, {}, &HostPort::port))
-      if (port.clashes(taken)) {
-        if (which) *which = &port;
-        return true;
-      }
+  auto number = [](const HostPort& port) { return std::tie(port.port, port.protocol); };
+  for (auto a = wanted.begin(), b = other.ports.begin(); a != wanted.end() && b != other.ports.end();) {
+    if (number(*a) != number(*b)) {
+      ++(number(*a) < number(*b) ? a : b);
+    } else if (a->ip.empty() || b->ip.empty() || a->ip == b->ip) {
+      if (which) *which = &*a;
+      return true;
+    } else {
+      ++(a->ip < b->ip ? a : b);
+    }
+  }
   return false;
 }
 
