@@ -75,9 +75,27 @@ Amounts Amounts::of(const json::object& quantities) {
   Amounts out;
   for (const auto& [name, value] : quantities) {
     auto quantity = Quantity::from_json(value);
-    if (quantity) out.set(name, name == "cpu" ? quantity->milli_value() : quantity->value());
+    if (!quantity) continue;
+    if (name == "cpu" || name == "memory" || name == "ephemeral-storage")
+      out.set(name, name == "cpu" ? quantity->milli_value() : quantity->value());
+    else out.others_.emplace_back(std::string(name), quantity->value());
   }
+  std::ranges::sort(out.others_, {}, &Other::first);  // names of a JSON object are there once
   return out;
+}
+
+void Amounts::combine(const Amounts& other, int64_t (*f)(int64_t, int64_t)) {
+  if (other.others_.empty()) return;
+  std::vector<Other> all;
+  all.reserve(others_.size() + other.others_.size());
+  auto b = other.others_.begin();
+  for (Other& one : others_) {
+    for (; b != other.others_.end() && b->first < one.first; ++b) all.emplace_back(b->first, f(0, b->second));
+    bool both = b != other.others_.end() && b->first == one.first;
+    all.emplace_back(std::move(one.first), both ? f(one.second, (b++)->second) : one.second);
+  }
+  for (; b != other.others_.end(); ++b) all.emplace_back(b->first, f(0, b->second));
+  others_ = std::move(all);
 }
 
 int64_t Amounts::get(std::string_view name) const {
@@ -108,13 +126,13 @@ bool Amounts::asks_for_nothing() const {
 
 Amounts& Amounts::operator+=(const Amounts& other) {
   cpu_milli += other.cpu_milli, memory += other.memory, ephemeral += other.ephemeral;
-  for (const auto& [name, amount] : other.others_) set(name, get(name) + amount);
+  combine(other, [](int64_t own, int64_t its) { return own + its; });
   return *this;
 }
 
 Amounts& Amounts::operator-=(const Amounts& other) {
   cpu_milli -= other.cpu_milli, memory -= other.memory, ephemeral -= other.ephemeral;
-  for (const auto& [name, amount] : other.others_) set(name, get(name) - amount);
+  combine(other, [](int64_t own, int64_t its) { return own - its; });
   std::erase_if(others_, [](const Other& one) { return one.second == 0; });
   return *this;
 }
@@ -127,7 +145,7 @@ void Amounts::add_own(const Amounts& other) {
 void Amounts::raise_to(const Amounts& other) {
   cpu_milli = std::max(cpu_milli, other.cpu_milli), memory = std::max(memory, other.memory),
   ephemeral = std::max(ephemeral, other.ephemeral);
-  for (const auto& [name, amount] : other.others_) set(name, std::max(get(name), amount));
+  combine(other, [](int64_t own, int64_t its) { return std::max(own, its); });
 }
 
 PodRequests requests_of(const view::Pod& pod) {

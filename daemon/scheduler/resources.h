@@ -34,7 +34,11 @@ class Amounts {
   void others() && = delete;                                     // what it would refer to is about to go
 
  private:
-  std::vector<Other> others_;  // extended resources, huge pages, and whatever else: few
+  // With f(own amount, the other's amount) for each of the other's; absent ones count as 0. Takes time by the sum of both
+  // lengths.
+  void combine(const Amounts& other, int64_t (*f)(int64_t, int64_t));
+
+  std::vector<Other> others_;  // extended resources, huge pages and other amounts: few in most pods
 };
 
 // What a container counts for in scores when it asks for nothing, so that such pods are spread too.

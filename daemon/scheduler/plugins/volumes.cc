@@ -297,21 +297,36 @@ class VolumeBinding : public Plugin {
 
   static std::optional<std::vector<Plan>> plan(const Cycle& cycle, const State& state, const NodeInfo& node) {
     std::vector<Plan> out;
+    const std::vector<ObjectPtr> volumes = free_volumes(cycle, state);
+    std::set<std::string_view> taken;
     for (const ObjectPtr& claim : state.waiting) {
       std::string_view selected = claim->annotation(volume::kSelectedNode);
       if (!selected.empty() && selected != node.name) return std::nullopt;
-      ObjectPtr volume = selected.empty() ? best_volume(cycle, *claim, node, out) : nullptr;
+      ObjectPtr volume = selected.empty() ? best_volume(volumes, *claim, node, taken) : nullptr;
+      if (volume) taken.insert(volume->name());
       if (!volume && !can_be_made(cycle, *claim, node)) return std::nullopt;
       out.push_back({claim, std::move(volume)});
     }
     return out;
   }
 
-  static ObjectPtr best_volume(const Cycle& cycle, const Object& claim, const NodeInfo& node, const std::vector<Plan>& taken) {
-    return volume::find_matching_volume(cycle.lister.volumes(), claim, false, [&](const Object& volume) {
-      bool is_taken =
-          std::ranges::any_of(taken, [&](const Plan& one) { return one.volume && one.volume->name() == volume.name(); });
-      return !is_taken && node_has_volume(volume, node);
+  // Those that a waiting claim may get: all volumes are read once, not for each claim.
+  static std::vector<ObjectPtr> free_volumes(const Cycle& cycle, const State& state) {
+    std::set<KeyView> waiting;
+    for (const ObjectPtr& claim : state.waiting) waiting.insert(claim->key());
+    std::vector<ObjectPtr> out;
+    for (ObjectPtr& volume : cycle.lister.volumes()) {
+      view::PersistentVolumeSpec spec = view::PersistentVolume(*volume).spec();
+      bool may_be = !spec.has_claim_ref() || waiting.contains({spec.claim_ref().namespace_(), spec.claim_ref().name()});
+      if (may_be) out.push_back(std::move(volume));
+    }
+    return out;
+  }
+
+  static ObjectPtr best_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, const NodeInfo& node,
+                               const std::set<std::string_view>& taken) {
+    return volume::find_matching_volume(volumes, claim, false, [&](const Object& volume) {
+      return !taken.contains(volume.name()) && node_has_volume(volume, node);
     });
   }
 
