@@ -42,19 +42,19 @@ class DisruptionController : public Controller {
   std::string_view name() const override { return "disruption"; }
 
   void subscribe(const LookAt& look_at) override {
-    budgets_.on_change([=](const Informer::Change& change) {
-      if (change.after) look_at.now(change.after->key());
-    });
+    budgets_.on_change([=, this](const Informer::Change& change) { look_at.now(change.any().key()); });
     for (Informer* owners : scaled_)
       owners->on_change([=, this](const Informer::Change& change) {
         if (!change.before || !change.after || wanted(*change.before) == wanted(*change.after)) return;
         for (const ObjectPtr& budget : budgets_.list(change.after->ns()))
-          if (quota::covers_made_by(*budget, *change.after)) look_at.now(budget->key());
+          if (coverages_.of(*budget)->of_made_by(*change.after)) look_at.now(budget->key());
       });
     pods_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& budget : budgets_.list(change.any().ns()))
-        if ((change.before && quota::covers(*budget, *change.before)) || (change.after && quota::covers(*budget, *change.after)))
+      for (const ObjectPtr& budget : budgets_.list(change.any().ns())) {
+        auto coverage = coverages_.of(*budget);
+        if ((change.before && coverage->of(*change.before)) || (change.after && coverage->of(*change.after)))
           look_at.now(budget->key());
+      }
       bool was = change.before && unfulfilled(*change.before), is = change.after && unfulfilled(*change.after);
       if (was && !is) elapsed_.forget(change.before->uid());
       if (is) look_at.now({std::string(kPodKey) + change.after->ns(), change.after->name()});
@@ -64,10 +64,12 @@ class DisruptionController : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     if (key.ns.starts_with(kPodKey)) return take_back(pods_.get({key.ns.substr(kPodKey.size()), key.name}));
     ObjectPtr budget = budgets_.get(key);
+    if (!budget) coverages_.forget(key);
     if (!budget || budget->deleting()) return Outcome{};
     std::vector<ObjectPtr> pods;
+    auto coverage = coverages_.of(*budget);
     for (ObjectPtr& pod : pods_.list(key.ns))
-      if (quota::covers(*budget, *pod)) pods.push_back(std::move(pod));
+      if (coverage->of(*pod)) pods.push_back(std::move(pod));
     if (pods.empty()) recorder_.normal(*budget, "NoPods", "No matching pods found");
     auto expected = expectation(*budget, pods);
     if (!expected && expected.error().code() != Code::invalid) return expected.take_error();  // it may be known the next time
@@ -236,6 +238,7 @@ class DisruptionController : public Controller {
 
   Client& client_;
   const Clock& clock_;
+  quota::Coverages coverages_;
   Informer& budgets_;
   Informer& pods_;
   std::array<Informer*, 4> scaled_;  // how many pods there should be is told by these

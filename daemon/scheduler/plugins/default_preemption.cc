@@ -34,9 +34,8 @@ class Budgets {
     for (const PodInfoPtr& info : pods) {
       bool violates = false;
       ObjectPtr pod = info->object->awake();
-      for (const ObjectPtr& budget : of(info->key.ns)) {
-        if (!quota::covers(*budget, *pod) || get_object(budget->json(), "status.disruptedPods").contains(info->key.name))
-          continue;
+      for (const auto& [budget, coverage] : of(info->key.ns)) {
+        if (!coverage.of(*pod) || get_object(budget->json(), "status.disruptedPods").contains(info->key.name)) continue;
         auto one = left.try_emplace(budget->key().text(), get_int(budget->json(), "status.disruptionsAllowed")).first;
         violates |= --one->second < 0;
       }
@@ -46,12 +45,15 @@ class Budgets {
   }
 
  private:
-  const std::vector<ObjectPtr>& of(const std::string& ns) {
-    auto found = budgets_.find(ns);
-    return found != budgets_.end() ? found->second : budgets_.emplace(ns, lister_.budgets(ns)).first->second;
+  using Budget = std::pair<ObjectPtr, quota::Coverage>;
+  const std::vector<Budget>& of(const std::string& ns) {
+    auto [found, fresh] = budgets_.try_emplace(ns);
+    if (fresh)
+      for (const ObjectPtr& budget : lister_.budgets(ns)) found->second.emplace_back(budget, quota::Coverage(*budget));
+    return found->second;
   }
   const Lister& lister_;
-  std::map<std::string, std::vector<ObjectPtr>> budgets_;
+  std::map<std::string, std::vector<Budget>> budgets_;
 };
 
 class DefaultPreemption : public Plugin {
