@@ -7,6 +7,8 @@
 #include "daemon/controller/cron_job.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/job.h"
@@ -132,8 +134,12 @@ class CronJobController : public Controller {
   // What became of the jobs that the status names, and of others.
   Result<void> look_at_jobs(const Object& cron_job, const std::vector<ObjectPtr>& jobs, json::object& status) {
     json::array active = get_array(status, "active"), still;
+    std::set<std::string, std::less<>> known;
+    for (const json::value& each : active) known.emplace(get_string(each, "uid"));
+    std::map<std::string_view, const Object*> by_uid;
+    for (const ObjectPtr& job : jobs) by_uid.emplace(job->uid(), job.get());
     for (const ObjectPtr& job : jobs) {
-      bool listed = lists(active, "uid", job->uid()), ended = job_finished(*job);
+      bool listed = known.contains(job->uid()), ended = job_finished(*job);
       bool ours = !listed && started_by_us(cron_job, *job);
       if (ours) note_start(*job, active, status);
       else if (!listed && !ended)
@@ -146,9 +152,8 @@ class CronJobController : public Controller {
     }
     for (const json::value& each : active) {
       std::string uid(get_string(each, "uid")), name(get_string(each, "name"));
-      auto found = std::find_if(jobs.begin(), jobs.end(), [&](const ObjectPtr& job) { return job->uid() == uid; });
-      if (found != jobs.end()) {
-        if (!job_finished(**found)) still.push_back(each);
+      if (auto found = by_uid.find(uid); found != by_uid.end()) {
+        if (!job_finished(*found->second)) still.push_back(each);
         continue;
       }
       auto live = client_.get(kJob, {cron_job.ns(), name});

@@ -456,10 +456,19 @@ class DeploymentPlanner {
   DeploymentPlan plan_;
 };
 
-json::value without_hash(json::value pod_template) {
-  if (json::value* labels = const_cast<json::value*>(find(pod_template, "metadata.labels")); labels && labels->is_object())
-    labels->get_object().erase(kHashLabel);
-  return pod_template;
+// Whether they are equal but for the member `left_out`, and for `other`, which `compare` judges when both have it.
+using Compare = bool (*)(const json::value& a, const json::value& b);
+bool equal_but(const json::value& a, const json::value& b, std::string_view left_out, std::string_view other = {},
+               Compare compare = nullptr) {
+  const json::object *one = a.if_object(), *two = b.if_object();
+  if (!one || !two) return a == b;
+  if (one->size() - one->contains(left_out) != two->size() - two->contains(left_out)) return false;
+  return std::all_of(one->begin(), one->end(), [&](const auto& member) {
+    if (member.key() == left_out) return true;
+    const json::value* its = two->if_contains(member.key());
+    if (!its) return false;
+    return compare && member.key() == other ? compare(member.value(), *its) : member.value() == *its;
+  });
 }
 
 }  // namespace
@@ -468,7 +477,13 @@ std::string template_hash(const json::value& pod_template, int64_t collisions) {
   return name_hash(to_text(pod_template), collisions);
 }
 
-bool same_template(const json::value& a, const json::value& b) { return without_hash(a) == without_hash(b); }
+// Without a copy: a template may have megabytes, and be compared with those of thousands of sets.
+bool same_template(const json::value& a, const json::value& b) {
+  return equal_but(a, b, "", "metadata", [](const json::value& one, const json::value& two) {
+    return equal_but(one, two, "", "labels",
+                     [](const json::value& mine, const json::value& its) { return equal_but(mine, its, kHashLabel); });
+  });
+}
 
 DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now) { return DeploymentPlanner(world, now).plan(); }
 

@@ -269,13 +269,13 @@ class StatefulSetPlanner {
   }
 
   bool mounts_claims(const Object& pod, int64_t ordinal) const {
-    const json::array& volumes = get_array(pod.json(), "spec.volumes");
+    std::map<std::string_view, std::string_view> claims;  // by the volume's name, which a pod has once
+    for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
+      claims.emplace(get_string(volume, "name"), get_string(volume, "persistentVolumeClaim.claimName"));
     return std::all_of(claim_templates().begin(), claim_templates().end(), [&](const json::value& claim_template) {
       std::string_view name = get_string(claim_template, "metadata.name");
-      return std::any_of(volumes.begin(), volumes.end(), [&](const json::value& volume) {
-        return get_string(volume, "name") == name &&
-               get_string(volume, "persistentVolumeClaim.claimName") == claim_name(set_, name, ordinal);
-      });
+      auto found = claims.find(name);
+      return found != claims.end() && found->second == claim_name(set_, name, ordinal);
     });
   }
 

@@ -57,8 +57,12 @@ class StorageProtection : public Controller {
     pods_.on_change([=, this](const Informer::Change& change) {
       bool over = !change.after || pod_finished(view::Pod(*change.after));
       if (!over) return;
-      for (const ObjectPtr& claim : claims_.list(change.any().ns()))
-        if (claim->deleting() && uses_claim(change.any().json(), claim->name())) look_at.now(claim->key());
+      const json::value& pod = change.any().json();
+      for (const json::value& volume : get_array(pod, "spec.volumes"))
+        if (std::string name = volume::claim_name(change.any().name(), volume); !name.empty()) {
+          ObjectPtr claim = claims_.get({change.any().ns(), name});
+          if (claim && claim->deleting()) look_at.now(claim->key());
+        }
     });
   }
 
