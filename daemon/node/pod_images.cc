@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The images that a pod's containers wait for: their own, and those that they mount as volumes. Found, or pulled with back-off;
 // what cannot be had leaves the reason that the pod's status shows. See pod_sync.h.
+#include <set>
+
 #include "daemon/node/images.h"
 #include "daemon/node/pod_sync.h"
 #include "runtime/base/text.h"
@@ -21,9 +23,10 @@ bool shows_pull(std::string_view waiting_reason) {
   return waiting_reason == "ErrImagePull" || waiting_reason == "ImagePullBackOff" || waiting_reason == "InvalidImageName";
 }
 
-bool mounts_volume(const json::value& container, std::string_view volume) {
-  const json::array& mounts = get_array(container, "volumeMounts");
-  return std::any_of(mounts.begin(), mounts.end(), [&](const auto& mount) { return get_string(mount, "name") == volume; });
+std::set<std::string_view> mounted_volumes(const json::value& container) {
+  std::set<std::string_view> names;
+  for (const json::value& mount : get_array(container, "volumeMounts")) names.insert(get_string(mount, "name"));
+  return names;
 }
 
 }  // namespace
@@ -37,10 +40,11 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
 // An image that is mounted stays what it is for the pod's life, whatever its name means later.
 bool PodSync::mount_images(const ContainerRef& container, ContainerRecord& record) {
   bool all = true;
+  const std::set<std::string_view> mounted_here = mounted_volumes(*container.spec);
   for (const auto& volume : get_array(pod(), "spec.volumes")) {
     const json::value* source = find(volume, "image");
     std::string name(get_string(volume, "name")), place = paths_.volume(name);
-    if (!source || !mounts_volume(*container.spec, name)) continue;
+    if (!source || !mounted_here.contains(name)) continue;
     auto there = sys::open_directory(place);
     if (there && sys::is_mount_point(*there).value_or(false)) continue;
     std::string reference(get_string(*source, "reference"));
@@ -196,8 +200,9 @@ void PodSync::take_pull(const std::string& name, const PullDone& done) {
   }
   for (const auto& each : containers().all()) {
     ContainerRecord* record = record_.find(each.name);
-    bool waits = record && !record->running &&
-                 (of_volume ? mounts_volume(*each.spec, std::string_view(name).substr(kOfVolume.size())) : each.name == name);
+    bool waits =
+        record && !record->running &&
+        (of_volume ? mounted_volumes(*each.spec).contains(std::string_view(name).substr(kOfVolume.size())) : each.name == name);
     if (!waits) continue;
     if (!done.image) wait_with(*record, pull.reason, pull.error);
     else if (!of_volume || shows_pull(record->waiting_reason)) record->waiting_reason.clear();

@@ -22,6 +22,14 @@ namespace {
 
 constexpr int64_t kFreeCheckEvery = int64_t(16) << 20;
 
+// The entries of a directory and of all that is below it, of a set or map that is sorted by path. What is not there costs
+// nothing: a layer may have millions of directories, and replace one of them again and again.
+template <typename Sorted>
+void erase_tree(Sorted& entries, const std::string& path) {
+  entries.erase(path);
+  entries.erase(entries.lower_bound(path + "/"), entries.lower_bound(path + char('/' + 1)));
+}
+
 struct Path {  // normalised: no "", ".", ".."
   std::vector<std::string> parts;
   bool root() const { return parts.empty(); }
@@ -168,9 +176,8 @@ Result<void> Tree::clear(const Fd& parent, const Path& path, bool for_directory,
   was_whiteout = is_hidden(*standing);
   if (S_ISDIR(standing->st_mode)) {
     if (for_directory) return {};
-    std::string prefix = path.text() + "/";
-    std::erase_if(out_.implicit_dirs, [&](const std::string& dir) { return dir + "/" == prefix || dir.starts_with(prefix); });
-    std::erase_if(dir_times_, [&](const auto& dir) { return dir.first + "/" == prefix || dir.first.starts_with(prefix); });
+    erase_tree(out_.implicit_dirs, path.text());
+    erase_tree(dir_times_, path.text());
   }
   return sys::remove_tree(parent, path.name());
 }
