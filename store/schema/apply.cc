@@ -284,7 +284,8 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   drop_unknown_versions(kind, entries);
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
-  json::object others, contested;  // what the other entries hold; what of it this one takes
+  json::object others, contested;                            // what the other entries hold; what of it this one takes
+  std::map<const KindInfo*, json::object> others_elsewhere;  // of entries of other versions
   IndexedValue live_here(root, live), applied_here(root, applied);
   bool spans_versions =
       std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.api_version != version; });
@@ -308,9 +309,12 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     if (manager.force && !taken.empty()) entry->fields = difference_of(entry->fields, taken);
     contested = union_of(std::move(contested), taken);
     if (!paths.empty()) conflicts.emplace_back(&*entry, std::move(paths));
-    if (&theirs == &kind) others = union_of(std::move(others), entry->fields);
-    else others = union_of(std::move(others), translated(entry->fields, theirs, kind, elsewhere.of(theirs).indexed_applied));
+    json::object& held = &theirs == &kind ? others : others_elsewhere[&theirs];
+    held = union_of(std::move(held), entry->fields);
   }
+  // Together, since each conversion writes the whole object in another version.
+  for (const auto& [theirs, fields] : others_elsewhere)
+    others = union_of(std::move(others), translated(fields, *theirs, kind, elsewhere.of(*theirs).indexed_applied));
   if (!conflicts.empty() && !manager.force) {
     bool only_its_own = manager.name == "kubectl" && difference_of(contested, applied_by_client(root, live, version)).empty();
     if (!only_its_own) return conflict_error(conflicts);
