@@ -6,6 +6,7 @@
 #include "daemon/controller/daemon_set.h"
 
 #include <algorithm>
+#include <set>
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/failed_pods.h"
@@ -78,10 +79,9 @@ class DaemonSetController : public Controller {
     DaemonSetPlan plan = plan_daemon_set(world, clock_.now());
     Result<void> done = apply(*set, world.hash, plan);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
-    auto has_pods = [&](const Object& revision) {
-      auto of_it = [&](const ObjectPtr& pod) { return pod->label(kRevisionLabel) == hash_of(revision); };
-      return std::any_of(world.pods.begin(), world.pods.end(), of_it);
-    };
+    std::set<std::string_view> hashes;
+    for (const ObjectPtr& pod : world.pods) hashes.insert(pod->label(kRevisionLabel));
+    auto has_pods = [&](const Object& revision) { return hashes.contains(hash_of(revision)); };
     // What is remembered is bounded, whatever else does not succeed.
     Result<void> forgotten = remove_revisions(client_, beyond_limit(*set, history.others, has_pods));
     if (!done) return done.take_error();
@@ -101,9 +101,10 @@ class DaemonSetController : public Controller {
   Result<void> unite(const Object& set, const History& history, std::vector<ObjectPtr>& pods) {
     if (history.same.empty()) return {};
     std::string_view hash = hash_of(*history.revision);
+    std::set<std::string_view> others;
+    for (const ObjectPtr& revision : history.same) others.insert(hash_of(*revision));
     for (ObjectPtr& pod : pods) {
-      auto of_another = [&](const ObjectPtr& revision) { return hash_of(*revision) == pod->label(kRevisionLabel); };
-      if (pod->label(kRevisionLabel) == hash || std::none_of(history.same.begin(), history.same.end(), of_another)) continue;
+      if (pod->label(kRevisionLabel) == hash || !others.contains(pod->label(kRevisionLabel))) continue;
       json::value patch = {{"metadata", {{"uid", pod->uid()}, {"labels", {{kRevisionLabel, hash}}}}}};
       pod = TRY(client_.patch(kPod, pod->key(), PatchType::merge, patch).wrap("label pod " + pod->name()));
       own_.wrote(set.key(), pod->revision());

@@ -24,7 +24,7 @@ class EndpointSliceController : public Controller {
       return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
     });
     services_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key());
+      if (!change.after) own_.forget(change.before->key()), selectors_.forget(*change.before);
       look_at.now(change.any().key());
     });
     slices_.on_change([=](const Informer::Change& change) {
@@ -32,7 +32,7 @@ class EndpointSliceController : public Controller {
       if (slice.label(kManagedByLabel) == kSliceController)
         look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
-    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, change, look_at.now); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, look_at.now); });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (zone_label(change.before) == zone_label(change.after)) return;
       for (const ObjectPtr& service : services_.list()) look_at.now(service->key());
@@ -68,6 +68,7 @@ class EndpointSliceController : public Controller {
 
   Client& client_;
   Informer& services_;
+  ServiceSelectors selectors_;
   Informer& pods_;
   Informer& nodes_;
   Informer& slices_;

@@ -26,11 +26,11 @@ class EndpointsController : public Controller {
   void subscribe(const LookAt& look_at) override {
     services_.on_change([=, this](const Informer::Change& change) {
       const Object& service = change.any();
-      if (!change.after) own_.forget(service.key());
+      if (!change.after) own_.forget(service.key()), selectors_.forget(service);
       look_at.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
     });
     endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
-    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, change, look_at.now); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, look_at.now); });
   }
 
   Result<Outcome> reconcile(const Key& named) override {
@@ -65,6 +65,7 @@ class EndpointsController : public Controller {
 
   Client& client_;
   Informer& services_;
+  ServiceSelectors selectors_;
   Informer& pods_;
   Informer& endpoints_;
   OwnWrites own_;

@@ -7,12 +7,15 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/controller/common.h"
+#include "runtime/base/guarded.h"
+#include "store/object/selector.h"
 
 namespace coracle::controller {
 
@@ -84,8 +87,23 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
 // What a hand-written Endpoints says, by address family.
 std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& endpoints);
 
-// Which services a pod may stand behind, before and after a change.
-void name_services(const Informer& services, const Informer::Change& pod, const std::function<void(Key)>& look_at);
+// Each Service's selector, read once until the Service changes: every pod's change is held against all of them. Thread-safe.
+class ServiceSelectors {
+ public:
+  // Null where there is none.
+  std::shared_ptr<const LabelSelector> of(const Object& service);
+  void forget(const Object& service);
+
+ private:
+  struct Known {
+    Revision revision = 0;
+    std::shared_ptr<const LabelSelector> selector;
+  };
+  Guarded<std::map<std::string, Known>> known_;  // by uid
+};
+// Which Services a pod may stand behind, before and after a change.
+void name_services(const Informer& services, ServiceSelectors& selectors, const Informer::Change& pod,
+                   const std::function<void(Key)>& look_at);
 // Index "app": pods by namespace; a service's pods.
 std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service);
 

@@ -381,12 +381,28 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
   return {};
 }
 
-void name_services(const Informer& services, const Informer::Change& pod, const std::function<void(Key)>& look_at) {
+std::shared_ptr<const LabelSelector> ServiceSelectors::of(const Object& service) {
+  return known_.with([&](auto& all) {
+    auto [known, fresh] = all.try_emplace(service.uid());
+    if (fresh || known->second.revision != service.revision()) {
+      const json::object& selector = view::Service(service).spec().selector();
+      known->second = {service.revision(),
+                       selector.empty() ? nullptr : std::make_shared<const LabelSelector>(LabelSelector::from_map(selector))};
+    }
+    return known->second.selector;
+  });
+}
+
+void ServiceSelectors::forget(const Object& service) {
+  known_.with([&](auto& all) { all.erase(service.uid()); });
+}
+
+void name_services(const Informer& services, ServiceSelectors& selectors, const Informer::Change& pod,
+                   const std::function<void(Key)>& look_at) {
   for (const ObjectPtr& service : services.list(pod.any().ns())) {
-    const json::object& selector = view::Service(*service).spec().selector();
-    if (selector.empty()) continue;
-    LabelSelector matcher = LabelSelector::from_map(selector);
-    bool concerned = (pod.before && matcher.matches(*pod.before)) || (pod.after && matcher.matches(*pod.after));
+    auto selector = selectors.of(*service);
+    if (!selector) continue;
+    bool concerned = (pod.before && selector->matches(*pod.before)) || (pod.after && selector->matches(*pod.after));
     if (concerned) look_at(service->key());
   }
 }
