@@ -141,25 +141,27 @@ constexpr size_t kVisitedMax = 1000;  // objects, in one search
 class CycleFinder {
  public:
   CycleFinder(const Object& pod, const World& world) : ns_(pod.ns()), world_(world) {
-    note(pod);
-    start_ = self_.back();
+    for (const Dependency& maker : makers_of(pod)) self_.push_back(maker.text());
   }
 
   std::string find(const Object& pod) {
-    path_ = {start_};
+    path_ = {self_.back()};
     return go(after(pod.annotation(kAfter))) ? join() : std::string();
   }
 
  private:
-  static std::string name_of(const Kind& kind, std::string_view name) { return Dependency{&kind, std::string(name)}.text(); }
-
-  // The pod, and whoever makes it.
-  void note(const Object& object) {
-    self_.push_back(name_of(object.kind(), object.name()));
-    auto owner = object.controller();
-    const Kind* kind = owner ? kind_of(owner->kind) : nullptr;
-    ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
-    if (above && self_.size() < kOwnersMax) note(*above);
+  // A pod, and whoever makes it: from the pod up.
+  std::vector<Dependency> makers_of(const Object& pod) const {
+    std::vector<Dependency> out{{&kPod, pod.name()}};
+    auto owner = pod.controller();
+    while (owner && out.size() <= kOwnersMax) {
+      const Kind* kind = kind_of(owner->kind);
+      ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
+      if (!above) break;
+      out.push_back({kind, above->name()});
+      owner = above->controller();
+    }
+    return out;
   }
 
   bool is_self(const std::string& name) const { return std::find(self_.begin(), self_.end(), name) != self_.end(); }
@@ -193,24 +195,11 @@ class CycleFinder {
     std::optional<Dependency> only;
     for (const ObjectPtr& pod : *pods_) {
       if (pod->deleting() || finished(*pod) || !selector.matches(*pod)) continue;
-      Dependency maker = top_of(*pod);
+      Dependency maker = makers_of(*pod).back();
       if (only && only->text() != maker.text()) return {};  // of several, one may do
       only = std::move(maker);
     }
     return only ? std::vector<Dependency>{*std::move(only)} : std::vector<Dependency>();
-  }
-
-  Dependency top_of(const Object& pod) const {
-    Dependency top{&kPod, pod.name()};
-    auto owner = pod.controller();
-    for (size_t i = 0; owner && i < kOwnersMax; ++i) {
-      const Kind* kind = kind_of(owner->kind);
-      ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
-      if (!above) break;
-      top = {kind, above->name()};
-      owner = above->controller();
-    }
-    return top;
   }
 
   std::string join() const {
@@ -222,7 +211,6 @@ class CycleFinder {
   const std::string& ns_;
   const World& world_;
   std::vector<std::string> self_, path_;
-  std::string start_;
   std::set<std::string> seen_;
   std::optional<std::vector<ObjectPtr>> pods_;  // of the namespace, once they are needed
 };

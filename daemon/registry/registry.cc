@@ -138,6 +138,44 @@ void drop_repeated_owners(json::value& object, const Writer& writer) {
         join({repeated.begin(), repeated.end()}, ", "));
 }
 
+// Tells of fields that nobody knows and keys that stood twice. Errors: bad_request where the client wants them refused.
+Result<void> tell_unknown(const schema::KindInfo& info, std::vector<std::string> unknown, const Writer& writer) {
+  if (writer.validation == FieldValidation::strict && (!unknown.empty() || !writer.duplicates.empty()))
+    return schema::strict_error(info.type(), unknown, writer.duplicates);
+  if (writer.validation != FieldValidation::warn || !writer.warnings) return {};
+  for (std::string& warning : unknown) writer.warnings->push_back(std::move(warning));
+  for (const std::string& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
+  return {};
+}
+
+// For loops that try again: what an attempt that did not count had to say is not said.
+class Warnings {
+ public:
+  explicit Warnings(const Writer& writer) : warnings_(writer.warnings), before_(warnings_ ? warnings_->size() : 0) {}
+  void begin_again() const {
+    if (warnings_) warnings_->resize(before_);
+  }
+
+ private:
+  std::vector<std::string>* warnings_;
+  size_t before_;
+};
+
+Result<json::value> decode_body(const schema::KindInfo& info, json::value body, const Writer& writer) {
+  schema::Decoded decoded = TRY(schema::decode(info.type(), std::move(body)));
+  TRY(tell_unknown(info, std::move(decoded.warnings), writer));
+  drop_repeated_owners(decoded.value, writer);
+  return std::move(decoded.value);
+}
+
+// A configuration that is applied: what nobody knows of it, the merge leaves out, so it is told of before. One that is no value
+// of the kind is told of what comes of the merge.
+Result<void> check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) {
+  if (writer.validation == FieldValidation::ignore) return {};
+  auto decoded = schema::decode(info.type(), patch);
+  return decoded ? tell_unknown(info, std::move(decoded->warnings), writer) : Result<void>();
+}
+
 // The pod as it was, with the amounts of the containers that `body` names as it does.
 json::value with_amounts_of(const json::value& body, const json::value& pod) {
   json::value out = pod;
@@ -309,18 +347,6 @@ std::unique_lock<std::mutex> Registry::turn_of(const Strategy& strategy) {
   return strategy.one_at_a_time ? std::unique_lock(allocation_) : std::unique_lock<std::mutex>();
 }
 
-Result<json::value> Registry::decode(const schema::KindInfo& info, json::value body, const Writer& writer) const {
-  schema::Decoded decoded = TRY(schema::decode(info.type(), std::move(body)));
-  if (writer.validation == FieldValidation::strict && (!decoded.warnings.empty() || !writer.duplicates.empty()))
-    return schema::strict_error(info.type(), decoded.warnings, writer.duplicates);
-  if (writer.validation == FieldValidation::warn && writer.warnings) {
-    for (auto& warning : decoded.warnings) writer.warnings->push_back(std::move(warning));
-    for (const auto& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
-  }
-  drop_repeated_owners(decoded.value, writer);
-  return std::move(decoded.value);
-}
-
 admission::Request Registry::request_for(admission::Operation operation, const Kind& kind, const Key& key,
                                          std::string_view subresource, const Writer& writer) const {
   admission::Request request{operation,   kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(),
@@ -343,11 +369,13 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   const schema::KindInfo& info = schema::catalog().of(kind);
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
-  json::value decoded = TRY(decode(info, std::move(body), writer));
+  json::value decoded = TRY(decode_body(info, std::move(body), writer));
   auto turn = turn_of(strategy_of(info.stored().kind));
   bool once = !generated && engine_.count(kResourceQuota) == 0;  // nothing is there that could make us try again
   if (once) return create_once(info, place, std::move(decoded), writer);
+  Warnings warnings(writer);
   for (int attempt = 1, names = 1;; attempt++) {
+    warnings.begin_again();
     if (generated) metadata_of(decoded)["name"] = generate_name(get_string(decoded, "metadata.generateName"));
     auto made = create_once(info, place, decoded, writer);
     if (made || attempt == kConflictAttempts) return made;
@@ -414,7 +442,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   if (get_string(body, "metadata.name").empty()) return nameless(key.name);
   TRY(settle_place(info.kind, body, key));
   std::string revision = given_revision(body);
-  json::value decoded = TRY(decode(info, std::move(body), writer));
+  json::value decoded = TRY(decode_body(info, std::move(body), writer));
   bool blind = revision.empty() && !writer.internal;
   auto changed = modify(
       target,
@@ -429,7 +457,9 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   if (!absent || !creates || !subresource.empty()) return changed;
   TRY(check_create(info.kind, key, writer));
   metadata_of(decoded).erase("resourceVersion");
-  return create(kind, key, std::move(decoded), writer);
+  Writer creator = writer;
+  creator.validation = FieldValidation::ignore;  // what nobody knows is told of already
+  return create(kind, key, std::move(decoded), creator);
 }
 
 Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type,
@@ -442,12 +472,15 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
 
   bool applies = type == PatchType::apply;
   Writer recorder = writer;
-  if (applies) recorder.field_manager.clear();  // apply itself records who holds what
+  if (applies) {
+    TRY(check_applied(info, patch, writer));
+    recorder.validation = FieldValidation::ignore;
+    recorder.field_manager.clear();  // apply itself records who holds what
+  }
   std::string revision = given_revision(patch);
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        if (applies) TRY(check_applied(info, patch, writer));
         auto patched = applies
                            ? schema::server_side_apply(info, old.json(), patch,
                                                        applier_of(info.stored().kind, writer, subresource, force), clock_.now())
@@ -462,7 +495,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
         TRY(settle_place(info.kind, body, key));
         std::string demanded = given_revision(body);
         if (!demanded.empty() && demanded != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
-        auto decoded = decode(info, std::move(body), writer);
+        auto decoded = decode_body(info, std::move(body), recorder);
         if (!decoded && applies) return decoded.take_error();
         if (!decoded) return unreadable_patch(decoded.error());
         return keep_split(target, *std::move(decoded), old);
@@ -478,16 +511,6 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   if (get_string(patch, "metadata.name").empty()) return nameless(key.name);
   json::value fresh = TRY(schema::server_side_apply(info, nullptr, patch, manager_of(writer, {}, force), clock_.now()));
   return create(kind, key, std::move(fresh), recorder);
-}
-
-// What nobody knows of a configuration that is applied: the merge leaves it out.
-Result<void> Registry::check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) const {
-  if (writer.validation == FieldValidation::ignore) return {};
-  auto decoded = schema::decode(info.type(), patch);
-  if (!decoded || decoded->warnings.empty()) return {};  // what is no value of the kind is told of what comes of the merge
-  if (writer.validation == FieldValidation::strict) return schema::strict_error(info.type(), decoded->warnings, {});
-  if (writer.warnings) writer.warnings->insert(writer.warnings->end(), decoded->warnings.begin(), decoded->warnings.end());
-  return {};
 }
 
 // For writes of another verb that create.
@@ -548,7 +571,9 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
 
 Result<Written> Registry::modify(const Target& target, const Change& change, bool retry, const Writer& writer) {
   auto turn = turn_of(target.strategy);
+  Warnings warnings(writer);
   for (int attempt = 1;; attempt++) {
+    warnings.begin_again();
     auto found = engine_.get(target.stored().kind, target.key);
     if (!found) return reworded(target.info.kind, target.key, found.take_error());
     ObjectPtr old = *std::move(found);

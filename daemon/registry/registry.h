@@ -125,8 +125,6 @@ class Registry {
   Result<Written> modify(const Target& target, const Change& change, bool retry, const Writer& writer);
   Result<Written> modify_once(const Target& target, const ObjectPtr& before, const Change& change, const Writer& writer);
   Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
-  Result<void> check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) const;
-  Result<json::value> decode(const schema::KindInfo& info, json::value body, const Writer& writer) const;
   Result<void> check_create(const Kind& kind, const Key& key, const Writer& writer) const;
   Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;
   admission::Request request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,

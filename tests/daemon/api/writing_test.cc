@@ -116,6 +116,24 @@ TEST_F(Writing, fields_that_nobody_knows_are_told_of_every_apply) {
   EXPECT_EQ(ignored.status, 200) << ignored.body;
   EXPECT_EQ(ignored.head.find("Warning"), std::string::npos);
   EXPECT_EQ(apply(R"(,"data":null)", "Strict").status, 200) << "null is no unknown field";
+  RawAnswer both = apply(R"(,"dada":{"a":"c"},"data":{"a":"b"},"data":{"a":"c"})", "Strict");
+  EXPECT_EQ(both.status, 400);
+  EXPECT_NE(message(both).find("unknown field \"dada\", duplicate field \"data\""), std::string::npos) << message(both);
+}
+
+// PUT of what is not there makes it: by another way, and each warning once all the same.
+TEST_F(Writing, a_warning_is_given_once) {
+  auto times = [](const std::string& text, std::string_view part) {
+    int out = 0;
+    for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) out++;
+    return out;
+  };
+  for (int status : {201, 200}) {
+    RawAnswer put = client.ask("PUT", "/api/v1/namespaces/default/limitranges/put?fieldValidation=Warn",
+                               R"({"metadata":{"name":"put"},"spec":{"limits":[]},"spec":{"limits":[]}})");
+    EXPECT_EQ(put.status, status) << put.body;
+    EXPECT_EQ(times(put.head, "Warning: "), 1) << put.head;
+  }
 }
 
 TEST_F(Writing, a_byte_order_mark_is_skipped) {
