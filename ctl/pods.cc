@@ -79,6 +79,18 @@ Result<const json::value*> choose_container(const json::value& pod, const std::s
   return found;
 }
 
+Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container) {
+  std::string_view phase = get_string(pod, "status.phase");
+  if (phase == "Succeeded") return std::optional<int>(0);
+  if (phase != "Failed") return std::optional<int>();
+  for (const auto& status : get_array(pod, "status.containerStatuses")) {
+    if (get_string(status, "name") != container) continue;
+    if (int64_t code = get_int(status, "state.terminated.exitCode"); code != 0) return std::optional<int>(int(code));
+  }
+  return Error(Code::internal, "pod " + std::string(get_string(pod, "metadata.namespace")) + "/" +
+                                   std::string(get_string(pod, "metadata.name")) + " failed with unknown exit code");
+}
+
 std::string default_container(const json::value& pod) {
   const json::value* named = find_keys(pod, {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
   if (named && named->is_string()) return std::string(named->get_string());

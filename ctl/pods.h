@@ -2,7 +2,9 @@
 // Which pod the user means: by its name, or one of those that a Deployment, ReplicaSet or Service selects.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ctl/session.h"
@@ -19,6 +21,9 @@ std::string default_container(const json::value& pod);
 // The container called `name` of the pod, or its default one, saying which when there are several and not `quiet`. Into
 // `pod`. Errors: bad_request, naming those there are.
 Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet);
+// Of a pod that has ended: 0 when it succeeded, else what the container ended with. Nothing: it has not ended. Pure. Errors:
+// internal, when it failed and the container's status does not tell with what.
+Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);
 // {"matchLabels": …, "matchExpressions": …} or a plain map, as the text form.
 std::string selector_text(const json::value& selector);
 

@@ -11,6 +11,7 @@
 
 #include "ctl/create.h"
 #include "ctl/generate.h"
+#include "ctl/pods.h"
 #include "ctl/stream.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
@@ -117,7 +118,7 @@ class Attached {
       else TRY(std::move(talked));
       return 0;
     }
-    int code = TRY(exit_code());  // talked or not: what became of it stands in the status
+    auto code = exit_code();  // talked or not: what became of it stands in the status
     out(talked ? missed(before.size(), heard) : missed(before.size() + heard, 0));
     return code;
   }
@@ -160,17 +161,17 @@ class Attached {
     return {};
   }
 
+  // Of the pod, not of the container alone: a pod that has not ended yet is not gone at once when it is deleted.
   Result<int> exit_code() {
     if (flags_.pod.restart == "Always") return 0;  // it runs again and has no end
-    int code = 0;
-    TRY(wait_until(session_, kind_, ns_, name_, std::chrono::minutes(1), [&](const json::value* pod) -> Result<bool> {
+    auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
+    std::optional<int> code;
+    TRY(wait_until(session_, kind_, ns_, name_, timeout, [&](const json::value* pod) -> Result<bool> {
       if (!pod) return Error(Code::not_found, "pod " + name_ + " was deleted");
-      const json::value* state = state_of(*pod);
-      const json::value* ended = state ? find(*state, "terminated") : nullptr;
-      if (ended) code = int(get_int(*ended, "exitCode"));
-      return ended != nullptr;
+      code = TRY(exit_code_of(*pod, container_));
+      return code.has_value();
     }));
-    return code;
+    return *code;
   }
 
   Result<void> remove() {

@@ -101,7 +101,7 @@ expect "run -it has a terminal, and misses nothing" 8 eval 'for i in 1 2 3 4; do
 expect "… nor does the log" 8 eval 'for i in 1 2 3 4; do c logs term-$i; done | grep -cE "$count_all"'
 c delete pod term-1 term-2 term-3 term-4 --grace-period=1 >/dev/null
 lost=  # whatever is under way when the command ends
-for i in $(seq 30); do [ "$(c run short --image=$image -i --rm -q --restart=Never --command -- sh -c "sleep 0.0$((i % 3)); echo said" </dev/null 2>/dev/null)" = said ] || lost="$lost $i"; done
+for i in $(seq 30); do [ "$(c run short --image=$image -i --rm -q --restart=Never --command -- sh -c "sleep 0.0$((i % 3)); echo said" </dev/null 2>"$T/run.err")" = said ] || lost="$lost $i: $(<"$T/run.err")"; done
 expect "run -i loses nothing of what a short command says" "" echo "$lost"
 expect_fail "run says why a pod does not come up" 'does not run after 2s' c run never --image=$image --attach --rm -q --pod-running-timeout=2s --overrides='{"spec":{"nodeSelector":{"no":"such"}}}'
 expect_fail "run --rm without attaching" 'attached containers' c run x --image=$image --rm

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read of pods.
+#include "ctl/pods.h"
+
+#include <gtest/gtest.h>
+
+namespace coracle::ctl {
+namespace {
+
+// The code, "none yet" or the error.
+std::string exit_code(const std::string& status) {
+  json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"once"},"status":)" + status + "}");
+  auto code = exit_code_of(pod, "main");
+  if (!code) return code.error().text();
+  return *code ? std::to_string(**code) : "none yet";
+}
+
+TEST(Pods, a_pod_has_an_exit_code_when_all_of_it_has_ended) {
+  const std::string ended = R"("containerStatuses":[{"name":"other","state":{"terminated":{"exitCode":4}}},
+                                                    {"name":"main","state":{"terminated":{"exitCode":3}}}]})";
+  EXPECT_EQ(exit_code(R"({"phase":"Pending"})"), "none yet");
+  EXPECT_EQ(exit_code(R"({"phase":"Running",)" + ended), "none yet") << "it is about to end: deleted now, it would stay a while";
+  EXPECT_EQ(exit_code(R"({"phase":"Failed",)" + ended), "3");
+  EXPECT_EQ(exit_code(R"({"phase":"Succeeded",)" + ended), "0");
+}
+
+TEST(Pods, a_pod_that_failed_without_its_container_has_no_exit_code) {
+  EXPECT_EQ(exit_code(R"({"phase":"Failed","reason":"Evicted"})"), "pod default/once failed with unknown exit code");
+  EXPECT_EQ(exit_code(R"({"phase":"Failed","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":0}}}]})"),
+            "pod default/once failed with unknown exit code");
+}
+
+}  // namespace
+}  // namespace coracle::ctl
