@@ -95,6 +95,13 @@ std::set<std::string> repositories_of(const Record& record) {
   return out;
 }
 
+// Before the first note in a record: an image that was here before such records stays everybody's under its other names.
+void note_names_before(PulledRecord& pulled, const Record& image, const std::set<std::string>& noted_next) {
+  if (pulled.noted) return;
+  for (const std::string& name : repositories_of(image))
+    if (!noted_next.contains(name)) note_import(pulled, name);
+}
+
 // A reference or an id, as people may give it.
 struct Wanted {
   std::string id;                   // "sha256:…"
@@ -365,9 +372,7 @@ Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
     for (const std::string& digest : added.digests) add_once(record.digests, digest);
     Known known = TRY(know(record, configuration));
     const std::set<std::string> came_from = repositories_of(added);
-    if (there != images.end() && !known.pulled.noted)  // here before such records: under its other names it stays everybody's
-      for (const std::string& name : repositories_of(there->record))
-        if (!came_from.contains(name)) note_import(known.pulled, name);
+    if (there != images.end()) note_names_before(known.pulled, there->record, came_from);
     for (const std::string& name : came_from) note(known.pulled, name);
     TRY(content_.write_pulled(added.id, to_text(known.pulled.to_json())).wrap("note how the image came"));
     runtime::Image image = known.image;
@@ -522,6 +527,7 @@ Result<runtime::Image> DirStore::tag(std::string_view text, std::string_view nam
     auto found = TRY(find_known(images, wanted, text));
     for (Known& other : images)
       if (other.record.id != found->record.id) take_tags(other, {tagged});
+    note_names_before(found->pulled, found->record, {reference.name()});
     add_once(found->record.references, tagged);
     found->record.untagged = false;
     found->image.references = found->record.references;

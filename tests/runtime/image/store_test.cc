@@ -359,6 +359,17 @@ TEST_F(StoreTest, gives_names_and_takes_them) {
   EXPECT_EQ(count("layers"), 0u);
 }
 
+TEST_F(StoreTest, a_new_name_leaves_the_others_of_an_image_from_before_records_to_everybody) {
+  const std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  ASSERT_TRUE(fs::remove(dir_.path() + "/state/pulled/" + id.substr(7)));
+  open();
+  ASSERT_TRUE(store_->tag("localhost/x:1", "localhost/y:1").ok());
+  open();
+  for (const char* name : {"localhost/x:1", "localhost/y:1"})
+    EXPECT_EQ(store_->access(*store_->find(name), name, {}), runtime::ImageAccess::preloaded) << name;
+  EXPECT_EQ(store_->access(*store_->find(id), "localhost/z:1", {}), runtime::ImageAccess::unproven);
+}
+
 TEST_F(StoreTest, keeps_what_is_in_use) {
   auto got = import(archive_of(oci_layout(two_layers(), "localhost/x:1")));
   std::string id = got->front().id;
