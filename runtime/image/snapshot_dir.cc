@@ -74,8 +74,11 @@ Result<Fd> SnapshotDir::writable(const std::string& name) const {
 }
 
 Result<void> SnapshotDir::hold(const std::string& holder, const std::string& image_id) {
-  TRY(release(holder));
-  return sys::symlink_at(image_id, dir_, holder).wrap("hold image");
+  const std::string made = "hold-" + std::to_string(++made_);
+  TRY(sys::symlink_at(image_id, trash_, made).wrap("hold image"));
+  auto renamed = sys::rename_at(trash_, made, dir_, holder);
+  if (!renamed) (void)sys::unlink_at(trash_, made);  // else the next start deletes it
+  return std::move(renamed).wrap("hold image");
 }
 
 Result<void> SnapshotDir::release(const std::string& holder) {
@@ -85,7 +88,7 @@ Result<void> SnapshotDir::release(const std::string& holder) {
 }
 
 Result<void> SnapshotDir::remove(const std::string& name) {
-  std::string doomed = "snapshot-" + std::to_string(++removed_);
+  std::string doomed = "snapshot-" + std::to_string(++made_);
   auto moved = sys::rename_at(dir_, name, trash_, doomed);
   if (!moved && moved.error().code() == Code::not_found) return {};
   TRY(std::move(moved));

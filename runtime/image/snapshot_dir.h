@@ -32,15 +32,16 @@ class SnapshotDir {
   Result<Fd> mount_read_only(const std::vector<std::string>& lower, const Fd* id_map = nullptr) const;
   Result<Fd> writable(const std::string& name) const;
   Result<void> remove(const std::string& name);
-  Result<void> hold(const std::string& holder, const std::string& image_id);  // instead of what it held before
-  Result<void> release(const std::string& holder);                            // succeeds when there is none
+  // Instead of what it held before, which it still holds when this fails.
+  Result<void> hold(const std::string& holder, const std::string& image_id);
+  Result<void> release(const std::string& holder);  // succeeds when there is none
 
  private:
   const Fd& dir_;
   std::string path_;
   const Fd& trash_;
   std::string trash_path_;
-  std::atomic<uint64_t> removed_{0};
+  std::atomic<uint64_t> made_{0};  // names in the trash
 };
 
 bool is_snapshot_name(std::string_view name);

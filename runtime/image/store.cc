@@ -202,7 +202,7 @@ class DirStore final : public Store {
   Result<void> commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed);
   Result<runtime::Removal> drop(Written& written, const Wanted& wanted, std::string_view text);
   std::vector<std::string> users_of(const std::string& image_id) const;
-  Result<void> hold(const std::string& image_id, const std::string& holder);
+  Result<bool> hold(const std::string& image_id, const std::string& holder);  // false: it held this image already
   void sweep_unnamed(const std::string& image_id);
   // Takes out of the state and of `images` those that `is_unwanted` and that no container uses. Returns them.
   std::vector<Known> take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted);
@@ -619,7 +619,10 @@ Result<void> DirStore::mount(const std::string& image_id, const std::string& hol
                              const std::vector<oci::IdMapping>& ids) {
   if (!is_snapshot_name(holder)) return Error(Code::invalid, "no good holder of an image: " + coracle::quoted(holder));
   Fd place = TRY(sys::open_directory(directory));
-  TRY(hold(image_id, holder));
+  const bool is_new = TRY(hold(image_id, holder));
+  Scope undo([&] {
+    if (is_new) (void)release(holder);  // the error that led here is the one to report
+  });
   std::vector<std::string> lower = TRY(lower_of(image_id));
   std::optional<sys::OwnedNamespaces> users;
   std::vector<sys::IdRange> ranges;
@@ -628,10 +631,12 @@ Result<void> DirStore::mount(const std::string& image_id, const std::string& hol
   Fd mounted = TRY(snapshot_dir_.mount_read_only(lower, users ? &users->user : nullptr));
   constexpr uint64_t kOnlyData = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
   TRY(sys::change_mount(mounted, {.set = kOnlyData}));
-  return sys::attach_mount(mounted, place);
+  TRY(sys::attach_mount(mounted, place));
+  undo.dismiss();
+  return {};
 }
 
-Result<void> DirStore::hold(const std::string& image_id, const std::string& holder) {
+Result<bool> DirStore::hold(const std::string& image_id, const std::string& holder) {
   std::string before;
   TRY(state_.with([&](State& state) -> Result<void> {
     auto is_it = [&](const Known& known) { return known.image.id == image_id; };
@@ -640,10 +645,17 @@ Result<void> DirStore::hold(const std::string& image_id, const std::string& hold
     before = std::exchange(state.holds[holder], image_id);
     return {};
   }));
-  if (before == image_id) return {};
+  if (before == image_id) return false;
   auto noted = snapshot_dir_.hold(holder, image_id);
-  if (!noted) state_.with([&](State& state) { state.holds.erase(holder); });
-  return noted;
+  if (!noted) {
+    state_.with([&](State& state) {
+      if (before.empty()) state.holds.erase(holder);
+      else state.holds[holder] = before;
+    });
+    return noted.take_error();
+  }
+  if (!before.empty()) sweep_unnamed(before);
+  return true;
 }
 
 Result<void> DirStore::release(const std::string& holder) {

@@ -441,6 +441,30 @@ TEST_F(MountedImage, goes_when_it_is_released_and_has_lost_its_name) {
   EXPECT_EQ(store_->list().size(), 1u);
 }
 
+TEST_F(MountedImage, is_not_held_when_it_was_not_mounted) {
+  std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
+  fs::rename(dir_.path() + "/state/layers", dir_.path() + "/aside");
+  EXPECT_FALSE(store_->mount(id, "pod.volume.x", place_, {}).ok());
+  EXPECT_TRUE(fs::is_empty(dir_.path() + "/state/snapshots"));
+  EXPECT_TRUE(store_->remove(id).ok());
+}
+
+TEST_F(MountedImage, is_held_instead_of_another_one_or_not_at_all) {
+  auto version = [](const char* file) { return archive_of(oci_layout({{{make_tar({{file}})}}}, "localhost/app:latest")); };
+  const std::string first = import(version("one"))->front().id;
+  ASSERT_TRUE(store_->mount(first, "pod.volume.x", place_, {}).ok());
+  ASSERT_EQ(::umount2(place_.c_str(), 0), 0);
+  const std::string second = import(version("two"))->front().id, link = dir_.path() + "/state/snapshots/pod.volume.x";
+  fs::remove(link);
+  fs::create_directory(link);  // which no link takes the place of
+  EXPECT_FALSE(store_->mount(second, "pod.volume.x", place_, {}).ok());
+  EXPECT_EQ(store_->remove(first).error().code(), Code::conflict) << "it holds what it held";
+  fs::remove(link);
+  ASSERT_TRUE(store_->mount(second, "pod.volume.x", place_, {}).ok());
+  EXPECT_EQ(store_->list().size(), 1u) << "the first one had lost its name";
+  EXPECT_EQ(count("staging"), 0u);
+}
+
 TEST_F(MountedImage, shows_owners_as_other_ids) {
   if (!sys::make_user_namespace({{0, 100000, 65536}}, {{0, 100000, 65536}}, 0)) GTEST_SKIP() << "no user namespaces here";
   for (const TestImage& image : {two_layers(), TestImage{{{make_tar({{"one", 'f', "1"}})}}}}) {
