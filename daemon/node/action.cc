@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "daemon/node/connection.h"
-#include "daemon/node/container_text.h"
 #include "daemon/node/files.h"
 #include "daemon/node/grpc_health.h"
 #include "daemon/node/http_get.h"

@@ -7,24 +7,9 @@
 
 #include <algorithm>
 
-#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::node {
-
-std::string as_utf8(std::string_view bytes) {
-  constexpr size_t kCharacterMax = 4;
-  if (is_utf8(bytes)) return std::string(bytes);
-  std::string text;
-  while (!bytes.empty()) {
-    size_t length = 1;
-    while (length <= std::min(kCharacterMax, bytes.size()) && !is_utf8(bytes.substr(0, length))) ++length;
-    bool character = length <= std::min(kCharacterMax, bytes.size());
-    text += character ? bytes.substr(0, length) : std::string_view("\xef\xbf\xbd");
-    bytes.remove_prefix(character ? length : 1);
-  }
-  return text;
-}
 
 std::string end_of_file(const std::string& path, size_t max) {
   auto file = sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/base/json_walk.h"
+#include "runtime/base/text.h"
 
 namespace coracle {
 namespace {
@@ -154,13 +155,7 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text;
 }
 
-std::string shortened_path(std::string path) {
-  if (path.size() <= kPathBytesMax) return path;
-  size_t end = kPathBytesMax;
-  while (end > 0 && (uint8_t(path[end]) & 0xc0) == 0x80) end--;  // not within a character
-  path.resize(end);
-  return path + "...";
-}
+std::string shortened_path(std::string path) { return shortened_text(std::move(path), kPathBytesMax); }
 
 bool deeper_than(const json::value& value, size_t levels, size_t* seen) {
   if (seen) ++*seen;

@@ -2,6 +2,7 @@
 // See text.h.
 #include "runtime/base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -112,6 +113,28 @@ bool is_utf8(std::string_view text) {
       return false;
   }
   return true;
+}
+
+std::string as_utf8(std::string_view bytes) {
+  constexpr size_t kCharacterMax = 4;
+  if (is_utf8(bytes)) return std::string(bytes);
+  std::string text;
+  while (!bytes.empty()) {
+    size_t length = 1;
+    while (length <= std::min(kCharacterMax, bytes.size()) && !is_utf8(bytes.substr(0, length))) ++length;
+    bool character = length <= std::min(kCharacterMax, bytes.size());
+    text += character ? bytes.substr(0, length) : std::string_view("\xef\xbf\xbd");
+    bytes.remove_prefix(character ? length : 1);
+  }
+  return text;
+}
+
+std::string shortened_text(std::string text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  size_t end = bytes_max;
+  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) end--;  // not within a character
+  text.erase(end);
+  return text + "...";
 }
 
 std::string hex(std::string_view bytes) {

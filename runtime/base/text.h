@@ -29,7 +29,9 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
   return value;
 }
 
-bool is_utf8(std::string_view text);  // well-formed, RFC 3629
+bool is_utf8(std::string_view text);                             // well-formed, RFC 3629
+std::string as_utf8(std::string_view bytes);                     // every byte that belongs to no character becomes U+FFFD
+std::string shortened_text(std::string text, size_t bytes_max);  // of UTF-8: what is cut off becomes "..." after that many bytes
 std::string hex(std::string_view bytes);
 std::string base64_encode(std::string_view bytes);            // RFC 4648 section 4, padded
 Result<std::string> base64_decode(std::string_view text);     // Errors: invalid

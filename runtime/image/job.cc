@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::image {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kMessageMax = 16 << 20;
 constexpr size_t kPiece = 64 << 10;
+constexpr size_t kOutcomeTextMax = 4 << 10;  // of an error, before JSON's escapes
 constexpr std::string_view kKinds[] = {"pull", "import", "export", "unpack", "writeTree", "readTree", "copyTree"};  // as JobKind
 
 std::string_view kind_text(JobKind kind) { return kKinds[size_t(kind)]; }
@@ -44,7 +46,7 @@ Result<void> outcome_of(const json::value& message) {
   if (get_bool(message, "ok")) return {};
   int64_t code = get_int(message, "code", -1);
   bool known = code >= 0 && code <= int64_t(Code::cancelled);
-  return Error(known ? Code(code) : Code::internal, std::string(get_string(message, "text")));
+  return Error(known ? Code(code) : Code::internal, shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax));
 }
 
 }  // namespace
@@ -153,7 +155,8 @@ bool wants_leave(const json::value& message) { return find(message, "pin") || fi
 
 json::object outcome_message(const Result<void>& outcome) {
   if (outcome) return {{"outcome", {{"ok", true}}}};
-  return {{"outcome", {{"code", int64_t(outcome.error().code())}, {"text", outcome.error().text()}}}};
+  const std::string text = shortened_text(as_utf8(outcome.error().text()), kOutcomeTextMax);  // an archive's names are any bytes
+  return {{"outcome", {{"code", int64_t(outcome.error().code())}, {"text", text}}}};
 }
 
 Result<std::optional<Result<void>>> hear(const json::value& message, const JobEvents& events) {

@@ -90,10 +90,11 @@ json::object add_message(const Record& image, std::optional<size_t> used);
 json::object progress_message(const runtime::PullProgress& progress);
 json::object counted_message(const runtime::TreeCount& count);
 bool wants_leave(const json::value& message);  // who said it waits for {"go":true}
+// Of an error's text it has as much as fits into a message, in UTF-8, whatever an archive made us say.
 json::object outcome_message(const Result<void>& outcome);
 
-// Tells `events` what a message from the worker says. The outcome, once there is one. Errors: what `events` answered;
-// internal for what is no message.
+// Tells `events` what a message from the worker says. The outcome, once there is one, with no longer text than that. Errors: what
+// `events` answered; internal for what is no message.
 Result<std::optional<Result<void>>> hear(const json::value& message, const JobEvents& events);
 
 }  // namespace coracle::image

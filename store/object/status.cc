@@ -63,22 +63,9 @@ ErrorDetails subject(const Kind& kind, std::string_view name) {
 
 std::string named(const Kind& kind, std::string_view name) { return kind.qualified_resource() + " " + quoted(name); }
 
-// An error may quote what a client sent: what is no UTF-8 is shown as U+FFFD, so that the answer is JSON all the same.
-std::string readable(std::string_view text) {
-  if (is_utf8(text)) return std::string(text);
-  std::string out;
-  while (!text.empty()) {
-    size_t size = 1;
-    while (size <= 4 && size <= text.size() && !is_utf8(text.substr(0, size))) size++;
-    bool good = size <= 4 && size <= text.size();
-    out += good ? text.substr(0, size) : std::string_view("\xef\xbf\xbd");
-    text.remove_prefix(good ? size : 1);
-  }
-  return out;
-}
-
+// An error may quote what a client sent; the answer is JSON all the same.
 void put(json::object& into, std::string_view name, const std::string& text) {
-  if (!text.empty()) into[name] = readable(text);
+  if (!text.empty()) into[name] = as_utf8(text);
 }
 
 json::value details_json(const ErrorDetails& details) {
@@ -134,7 +121,7 @@ json::value to_status(const Error& error) {
   status["apiVersion"] = "v1";
   status["metadata"].emplace_object();
   status["status"] = "Failure";
-  status["message"] = readable(error.text());
+  status["message"] = as_utf8(error.text());
   if (reason_of(error) != kReasonUnknown) status["reason"] = reason_of(error);
   if (const ErrorDetails* details = error.details()) {
     put(status["metadata"].get_object(), "continue", details->continue_token);

@@ -16,7 +16,7 @@ namespace coracle::image {
 namespace {
 
 constexpr size_t kRequestMax = 64 << 10;  // kLayersMax digests are a sixth of it
-constexpr size_t kReplyMax = 64 << 10;
+constexpr size_t kReplyMax = 64 << 10;    // outcome_message() is less than half of it
 
 json::object descriptor_json(const Descriptor& descriptor) {
   return {{"digest", descriptor.digest.text()}, {"size", descriptor.size}};
@@ -53,7 +53,6 @@ Result<json::value> read_reply(const Fd& pipe) {
   return reply;
 }
 
-// A refusal has to fit into the reader's buffer, whatever an archive made us say.
 std::string reply_text(const Result<void>& done, const std::vector<bool>& present) {
   json::object reply = outcome_message(done);
   json::array& list = reply["present"].emplace_array();

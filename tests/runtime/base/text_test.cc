@@ -35,6 +35,14 @@ TEST(Text, utf8_is_well_formed_or_not) {
     EXPECT_FALSE(is_utf8(text)) << hex(text);
 }
 
+TEST(Text, is_made_utf8_and_cut_between_characters) {
+  EXPECT_EQ(as_utf8("a\xff\xc3\xa9\xe2\x82"), "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(as_utf8("\xc3\xa9"), "\xc3\xa9");
+  EXPECT_EQ(shortened_text("a\xc3\xa9z", 4), "a\xc3\xa9z");
+  EXPECT_EQ(shortened_text("a\xc3\xa9z", 3), "a\xc3\xa9...");
+  EXPECT_EQ(shortened_text("a\xc3\xa9z", 2), "a...");
+}
+
 TEST(Text, control_characters_are_written_out) {
   EXPECT_EQ(quoted("a\"b\\\n\x1b\x7f"), "\"a\\\"b\\\\\\n\\x1b\\x7f\"");
   EXPECT_EQ(one_line("a\"b\\\r\n\t\x1b[0m\xc3\xa4"), "a\"b\\\\r\\n\\t\\x1b[0m\xc3\xa4");

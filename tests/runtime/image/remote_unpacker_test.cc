@@ -42,6 +42,7 @@ class NotingUnpacker : public Unpacker {
   }
   Result<void> stage(size_t layer, Source& stream, const Descriptor* descriptor) override {
     if (layer == 7) return Error(Code::unavailable, "the disk is nearly full");
+    if (layer == 8) return Error(Code::invalid, "the name \xff" + std::string(20'000, '\x01') + " is too deep");
     std::string text = TRY(read_all(stream, 10 << 20));
     said_.with([&](auto& said) {
       said.push_back(std::to_string(layer) + ":" + std::to_string(text.size()) + ":" +
@@ -122,6 +123,16 @@ TEST_F(RemoteUnpackerTest, tells_what_went_wrong) {
   EXPECT_EQ(unpacker.keep(201).error().text(), "was not unpacked");
   TextSource good({"abc"});
   EXPECT_TRUE(unpacker.stage(1, good, &promised).ok()) << "and goes on";
+}
+
+TEST_F(RemoteUnpackerTest, tells_the_beginning_of_what_an_archive_made_too_long) {
+  RemoteUnpacker unpacker(ours_);
+  TextSource nothing({});
+  auto refused = unpacker.stage(8, nothing, nullptr);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::invalid) << refused.error().text();
+  EXPECT_TRUE(refused.error().text().starts_with("the name \xef\xbf\xbd\x01\x01"));
+  EXPECT_TRUE(refused.error().text().ends_with("\x01..."));
 }
 
 TEST_F(RemoteUnpackerTest, unpacks_several_layers_at_once) {

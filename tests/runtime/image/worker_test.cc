@@ -46,6 +46,9 @@ TEST(Job, survives_the_wire) {
   ASSERT_TRUE(failed.ok() && failed->has_value());
   EXPECT_EQ((*failed)->error().code(), Code::unauthorized);
   EXPECT_EQ((*failed)->error().text(), "who are you?");
+  failed = hear(json::object{{"outcome", {{"code", 0}, {"text", std::string(1 << 20, 'x')}}}}, events);
+  ASSERT_TRUE(failed.ok() && failed->has_value());
+  EXPECT_LT((*failed)->error().text().size(), 5000u) << "a worker that strangers took over says as much as it likes";
   for (const char* text : {"{}", "[]", R"({"outcome":{"code":99}})", R"({"outcome":{"code":-1}})"}) {
     auto heard = hear(*parse_json(text), events);
     bool is_error = !heard || (heard->has_value() && (*heard)->error().code() == Code::internal);
