@@ -16,7 +16,7 @@ namespace coracle::node {
 namespace {
 
 constexpr size_t kBlock = 32 << 10;
-constexpr size_t kLineMax = 1 << 20;  // a raw line beyond that is handed on as it is
+constexpr size_t kLineMax = 1 << 20;  // a raw line beyond that is handed on as it comes
 constexpr int kRotatedMax = 100, kOpenTriesMax = 10;
 constexpr std::chrono::seconds kGoneCheck{30};  // how often a silent follower is asked whether anybody still reads
 
@@ -135,12 +135,18 @@ std::optional<LogLine> parse_log_line(std::string_view line) {
 bool LogFilter::take(std::string_view bytes) {
   while (!bytes.empty()) {
     size_t end = bytes.find('\n');
-    if (end == bytes.npos && rest_.size() + bytes.size() <= kLineMax) {
+    if (end == bytes.npos && !in_long_line_ && rest_.size() + bytes.size() <= kLineMax) {
       rest_ += bytes;
       return true;
     }
     std::string_view line = bytes.substr(0, end == bytes.npos ? end : end + 1);
     bytes.remove_prefix(line.size());
+    if (in_long_line_) {
+      in_long_line_ = end == bytes.npos;
+      if (!take_rest(line)) return false;
+      continue;
+    }
+    in_long_line_ = end == bytes.npos;
     if (!rest_.empty()) {
       rest_ += line;
       std::string whole = std::exchange(rest_, {});
@@ -154,6 +160,7 @@ bool LogFilter::take(std::string_view bytes) {
 
 bool LogFilter::take_line(std::string_view line) {
   const bool ended = line.ends_with('\n');
+  is_shown_ = false;
   auto parsed = parse_log_line(ended ? line.substr(0, line.size() - 1) : line);
   if (!parsed) return true;  // torn by a full disk, or not ours
   if (!options_.stream.empty() && parsed->stream != options_.stream) return true;
@@ -168,7 +175,15 @@ bool LogFilter::take_line(std::string_view line) {
     text = shown_;
   }
   at_line_start_ = parsed->whole;
+  is_shown_ = true;
   return write(text);
+}
+
+// What follows of a line that take_line() had without its end.
+bool LogFilter::take_rest(std::string_view bytes) {
+  if (!is_shown_) return true;
+  if (bytes.ends_with('\n') && !at_line_start_) bytes.remove_suffix(1);  // of a part, which more of its line follows
+  return write(bytes);
 }
 
 bool LogFilter::write(std::string_view bytes) {

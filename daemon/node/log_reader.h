@@ -43,12 +43,14 @@ class LogFilter {
 
  private:
   bool take_line(std::string_view line);
+  bool take_rest(std::string_view bytes);
   bool write(std::string_view bytes);
   const LogOptions& options_;
   const LogOut& out_;
   std::string rest_;   // an unfinished raw line
   std::string shown_;  // a line with its time
   bool at_line_start_ = true;
+  bool in_long_line_ = false, is_shown_ = false;  // what comes belongs to a line whose beginning was taken; and was it shown
   int64_t written_ = 0;
 };
 

@@ -52,6 +52,17 @@ TEST_F(LogReaderTest, an_unfinished_line_waits) {
   EXPECT_EQ(read(), "one\n");
 }
 
+TEST_F(LogReaderTest, a_raw_line_of_any_length_is_one_line) {
+  const std::string half((1 << 20) + 100, 'x'), looks_like_a_line = "2026-01-02T03:04:05.000000000Z stderr F no line of its own";
+  const std::string content = half + looks_like_a_line + half + " end";
+  write(line(1, content, "P") + line(1, " of it") + line(2, content) + half + half + looks_like_a_line + "\n" + line(3, "next"));
+  EXPECT_TRUE(read() == content + " of it\n" + content + "\nnext\n");
+  EXPECT_EQ(read({.stream = "stderr"}), "");
+  LogOptions stamped;
+  stamped.timestamps = true;
+  EXPECT_TRUE(read(stamped).ends_with("2026-01-02T03:04:02.000000000Z " + content + "\n2026-01-02T03:04:03.000000000Z next\n"));
+}
+
 TEST_F(LogReaderTest, tails_over_rotated_files) {
   write(line(1, "a") + line(2, "b"), ".2");
   write(line(3, "c") + line(4, "d"), ".1");
