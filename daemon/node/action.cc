@@ -86,11 +86,13 @@ ActionResult grpc_check(const json::value& action, const ActionTarget& target, s
   return {*serving, *serving ? "" : "service unhealthy (responded with something other than \"SERVING\")"};
 }
 
-ActionResult sleep_action(const json::value& action, std::stop_token stop) {
+// The kubelet, too, goes on when the grace period is over, and says nothing of it.
+ActionResult sleep_action(const json::value& action, std::chrono::seconds timeout, std::stop_token stop) {
+  const auto wanted = bounded_seconds(std::max<int64_t>(get_int(action, "seconds"), 0));
   std::mutex mutex;
   std::condition_variable_any woken;
   std::unique_lock lock(mutex);
-  woken.wait_for(lock, stop, bounded_seconds(std::max<int64_t>(get_int(action, "seconds"), 0)), [] { return false; });
+  woken.wait_for(lock, stop, std::min<std::chrono::seconds>(wanted, timeout), [] { return false; });
   return {true, ""};
 }
 
@@ -135,7 +137,7 @@ ActionResult Actions::run(const json::value& handler, const ActionTarget& target
   if (const auto* action = find(handler, "httpGet")) return http_probe(*action, target, timeout, stop);
   if (const auto* action = find(handler, "tcpSocket")) return tcp_connect(*action, target, timeout, stop);
   if (const auto* action = find(handler, "grpc")) return grpc_check(*action, target, timeout, stop);
-  if (const auto* action = find(handler, "sleep")) return sleep_action(*action, stop);
+  if (const auto* action = find(handler, "sleep")) return sleep_action(*action, timeout, stop);
   return {false, "missing probe handler"};
 }
 

@@ -378,6 +378,13 @@ TEST_F(ActionTest, exec) {
   EXPECT_NE(late.text.find("timed out"), std::string::npos);
 }
 
+TEST_F(ActionTest, a_sleep_is_over_when_its_time_is) {
+  for (const char* handler : {R"({"sleep":{"seconds":0}})", R"({"sleep":{"seconds":1000000}})"}) {
+    auto slept = actions_.run(parsed(handler), {"u", "a-0", "", nullptr}, seconds(0), {});
+    EXPECT_TRUE(slept.success) << slept.text;
+  }
+}
+
 TEST_F(ActionTest, nothing_to_do_is_a_failure) { EXPECT_EQ(run_action("{}").text, "missing probe handler"); }
 
 TEST(TaskPool, runs_everything_and_stops_what_waits) {
