@@ -218,11 +218,15 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
   std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
   // Everything by value: the pod may be gone before the hook ends.
   auto task = [&worker = worker_, pod = desired_.object, uid = uid_, name = std::string(container.name), id = record.id(),
-               key = hook_name(record, hook), field = std::string("lifecycle.") + hook, address, timeout](std::stop_token stop) {
+               key = hook_name(record, hook), field = std::string("lifecycle.") + hook, address, timeout,
+               gone = entry_.gone.get_token()](std::stop_token stop) {
+    std::stop_source end;
+    std::stop_callback on_stop(stop, [&] { end.request_stop(); });
+    std::stop_callback on_gone(gone, [&] { end.request_stop(); });
     ActionResult result{true, ""};
     auto ref = find_container(pod->json(), name);
     const json::value* handler = ref ? find(*ref->spec, field) : nullptr;
-    if (handler) result = worker.seams_.actions.run(*handler, {uid, id, address, ref->spec}, timeout, stop);
+    if (handler) result = worker.seams_.actions.run(*handler, {uid, id, address, ref->spec}, timeout, end.get_token());
     worker.report(uid, [&](Reports& reports) {
       reports.hooks[key] = Hook{result.success ? HookState::done : HookState::failed, result.text};
     });

@@ -100,8 +100,9 @@ void PodWorker::drop(const std::string& uid) {
   seams_.draining.with([&](auto& draining) { draining.erase(uid); });
   seams_.wanting_images.with(
       [&](WantingImages& wanting) { std::erase_if(wanting, [&](const auto& container) { return container.first == uid; }); });
-  entries_.with([&](auto& entries) { entries.erase(uid); });
+  auto entry = entries_.with([&](auto& entries) { return entries.extract(uid); });
   reports_.with([&](auto& reports) { reports.erase(uid); });
+  if (entry) entry.mapped()->gone.request_stop();
 }
 
 }  // namespace coracle::node

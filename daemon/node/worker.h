@@ -116,6 +116,7 @@ class PodWorker {
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false, weighed = false;
+    std::stop_source gone;             // what its hooks look at
     std::string missing_pull_secrets;  // as told
     std::string mount_error;           // as told
     SteadyTime mount_error_told;

@@ -797,6 +797,20 @@ TEST_F(AgentTest, a_failed_pre_stop_is_told_and_holds_nothing_up) {
   EXPECT_EQ(runtime_calls("signal_container").size(), 1u);
 }
 
+TEST_F(AgentTest, the_hooks_of_a_pod_end_with_it) {
+  boot();
+  put_pod(
+      R"("containers":[{"name":"a","image":"web:1","lifecycle":{"preStop":{"sleep":{"seconds":3600}}}}],"terminationGracePeriodSeconds":3600)");
+  const std::string id = uid();
+  ASSERT_TRUE(client_.remove(kPod, {"default", "web"}, {.grace_period_seconds = 3600}));
+  settle();
+  std::jthread hook([this] { EXPECT_TRUE(hooks_.run_one()); });
+  client_.erase(kPod, {"default", "web"});
+  settle();
+  advance(seconds(1));
+  EXPECT_FALSE(runtime_.sandbox_spec(id));
+}
+
 TEST_F(AgentTest, a_probe_may_grant_less_time_than_its_pod) {
   runtime_.script("a", {.ignores_signals = true});
   runtime_.on_exec([](const auto&, const auto&, const auto&) { return runtime::FakeRuntime::ExecAnswer{.exit_code = 1}; });
