@@ -29,8 +29,8 @@ Patience patience_for(std::chrono::seconds timeout, const std::stop_token& stop)
 
 bool is_redirect(int status) { return (status >= 301 && status <= 303) || status == 307 || status == 308; }
 
-ActionResult http_probe(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
-                        std::stop_token stop) {
+ActionResult http_probe(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
+                        std::chrono::seconds timeout, std::stop_token stop) {
   static const json::value nothing;
   const json::value* named = find(action, "port");
   auto port = port_number(named ? *named : nothing, target.container);
@@ -49,7 +49,7 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, s
   if (!own_accept) headers.emplace_back("Accept", "*/*");
   const Patience patience = patience_for(timeout, stop);
   for (int redirects = 0; redirects <= kRedirectsMax; ++redirects) {
-    auto reply = http_get(url, headers, patience);
+    auto reply = http_get(url, headers, lookup, patience);
     if (!reply) return {false, "Get \"" + url.text() + "\": " + reply.error().text()};
     const ActionResult odd{true, "Probe terminated redirects, Response body: " + as_utf8(reply->body)};
     if (reply->status < 200 || reply->status >= 400)
@@ -65,23 +65,23 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, s
   return {false, "stopped after " + std::to_string(kRedirectsMax) + " redirects"};
 }
 
-ActionResult tcp_connect(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
-                         std::stop_token stop) {
+ActionResult tcp_connect(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
+                         std::chrono::seconds timeout, std::stop_token stop) {
   static const json::value nothing;
   const json::value* named = find(action, "port");
   auto port = port_number(named ? *named : nothing, target.container);
   if (!port) return {false, "the container has no such port"};
   std::string host(get_string(action, "host"));
   if (host.empty()) host = target.address;
-  auto connection = Connection::open(host, *port, patience_for(timeout, stop));
+  auto connection = Connection::open(host, *port, lookup, patience_for(timeout, stop));
   if (connection) return {true, ""};
   return {false, connection.error().text()};
 }
 
-ActionResult grpc_check(const json::value& action, const ActionTarget& target, std::chrono::seconds timeout,
-                        std::stop_token stop) {
+ActionResult grpc_check(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
+                        std::chrono::seconds timeout, std::stop_token stop) {
   uint16_t port = uint16_t(get_int(action, "port"));
-  auto serving = is_serving(target.address, port, get_string(action, "service"), patience_for(timeout, stop));
+  auto serving = is_serving(target.address, port, get_string(action, "service"), lookup, patience_for(timeout, stop));
   if (!serving) return {false, serving.error().text()};
   return {*serving, *serving ? "" : "service unhealthy (responded with something other than \"SERVING\")"};
 }
@@ -133,10 +133,13 @@ std::optional<uint16_t> port_number(const json::value& port, const json::value* 
 
 ActionResult Actions::run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout,
                           std::stop_token stop) const {
+  const AddressLookup lookup = [&](const std::string& host, uint16_t port, const Patience& patience) {
+    return resolver_->find(target.sandbox_id, host, port, patience);
+  };
   if (const auto* command = find(handler, "exec")) return exec(*command, target, timeout, stop);
-  if (const auto* action = find(handler, "httpGet")) return http_probe(*action, target, timeout, stop);
-  if (const auto* action = find(handler, "tcpSocket")) return tcp_connect(*action, target, timeout, stop);
-  if (const auto* action = find(handler, "grpc")) return grpc_check(*action, target, timeout, stop);
+  if (const auto* action = find(handler, "httpGet")) return http_probe(*action, target, lookup, timeout, stop);
+  if (const auto* action = find(handler, "tcpSocket")) return tcp_connect(*action, target, lookup, timeout, stop);
+  if (const auto* action = find(handler, "grpc")) return grpc_check(*action, target, lookup, timeout, stop);
   if (const auto* action = find(handler, "sleep")) return sleep_action(*action, timeout, stop);
   return {false, "missing probe handler"};
 }

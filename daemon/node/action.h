@@ -5,11 +5,13 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "daemon/node/resolver.h"
 #include "runtime/base/json.h"
 #include "runtime/runtime.h"
 
@@ -28,7 +30,9 @@ struct ActionResult {
 
 class Actions {
  public:
-  explicit Actions(runtime::Runtime& runtime) : runtime_(runtime) {}
+  // `ask`: see Resolver.
+  explicit Actions(runtime::Runtime& runtime, Resolver::Ask ask = nullptr)
+      : runtime_(runtime), resolver_(std::make_unique<Resolver>(std::move(ask))) {}
 
   // `handler` is a Probe or a LifecycleHandler: it has exec, httpGet, tcpSocket, grpc or sleep.
   ActionResult run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout,
@@ -38,6 +42,7 @@ class Actions {
   ActionResult exec(const json::value& command, const ActionTarget& target, std::chrono::seconds timeout,
                     std::stop_token stop) const;
   runtime::Runtime& runtime_;
+  const std::unique_ptr<Resolver> resolver_;
 };
 
 // The number of a port given by number or by name. Nothing when the container has no such port.

@@ -22,15 +22,6 @@ SSL_CTX* client_context() {
   return context.get();
 }
 
-Result<std::shared_ptr<addrinfo>> resolve_host(const std::string& host, uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failed) return Error(Code::unavailable, "lookup " + host + ": " + ::gai_strerror(failed));
-  return std::shared_ptr<addrinfo>(found, ::freeaddrinfo);
-}
-
 }  // namespace
 
 std::string host_and_port(const std::string& host, uint16_t port) {
@@ -38,14 +29,14 @@ std::string host_and_port(const std::string& host, uint16_t port) {
   return (bare ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-Result<Connection> Connection::open(const std::string& host, uint16_t port, Patience patience) {
-  auto connection = dial(host, port, std::move(patience));
+Result<Connection> Connection::open(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience) {
+  auto connection = dial(host, port, lookup, std::move(patience));
   if (connection || connection.error().code() == Code::cancelled) return connection;
   return std::move(connection).wrap("dial tcp " + host_and_port(host, port));
 }
 
-Result<Connection> Connection::dial(const std::string& host, uint16_t port, Patience patience) {
-  auto addresses = TRY(resolve_host(host, port));
+Result<Connection> Connection::dial(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience) {
+  Addresses addresses = TRY(lookup(host, port, patience));
   std::optional<Error> last;
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
     Connection connection(patience);

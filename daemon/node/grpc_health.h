@@ -13,6 +13,7 @@ namespace coracle::node {
 // What is sent, from the first byte on. Pure.
 std::string health_request(const std::string& authority, std::string_view service);
 // Whether `service` ("" = the server) says SERVING. Errors: Connection's; invalid for what is no such answer.
-Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const Patience& patience);
+Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const AddressLookup& lookup,
+                        const Patience& patience);
 
 }  // namespace coracle::node

@@ -35,6 +35,6 @@ struct HttpReply {
 
 // Errors: timeout, cancelled, unavailable (also when the body is shorter than it was to be); invalid when the answer is no HTTP,
 // or a header cannot be sent.
-Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const Patience& patience);
+Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const AddressLookup& lookup, const Patience& patience);
 
 }  // namespace coracle::node

@@ -307,6 +307,36 @@ TEST_F(ActionTest, silence_ends_with_the_time_or_a_stop) {
   }
 }
 
+TEST_F(ActionTest, names_are_looked_up_as_long_as_there_is_time) {
+  Listener listener({http("200 OK")});
+  Guarded<bool> is_over{false};
+  Actions actions(runtime_, [&](const std::string& host, uint16_t) {
+    is_over.wait(
+        {}, [](bool over) { return over; }, [](bool) {});
+    return Result<Addresses>(Error(Code::unavailable, "lookup " + host + ": no such host"));
+  });
+  for (const char* kind : {"httpGet", "tcpSocket"}) {
+    auto handler = [&](const std::string& host) {
+      return parsed(std::string("{\"") + kind + R"(":{"host":")" + host + R"(","port":)" + listener.port() + "}}");
+    };
+    auto late = actions.run(handler("silent.example"), {"u", "a-0", "", nullptr}, seconds(0), {});
+    EXPECT_NE(late.text.find("lookup silent.example: i/o timeout"), std::string::npos) << late.text;
+    std::stop_source stop;
+    std::jthread soon([&] { stop.request_stop(); });
+    auto stopped = actions.run(handler("silent.example"), {"u", "a-0", "", nullptr}, std::chrono::hours(1), stop.get_token());
+    EXPECT_NE(stopped.text.find("cancelled"), std::string::npos) << stopped.text;
+    auto found = actions.run(handler("127.0.0.1"), {"u", "a-0", "", nullptr}, seconds(5), {});
+    EXPECT_TRUE(found.success) << found.text;
+    found = actions_.run(handler("localhost"), {"u", "a-0", "", nullptr}, seconds(5), {});
+    EXPECT_TRUE(found.success) << found.text;
+  }
+  is_over.with([](bool& over) { over = true; });
+  is_over.notify();
+  auto unknown =
+      actions.run(parsed(R"({"tcpSocket":{"host":"silent.example","port":1}})"), {"u", "a-0", "", nullptr}, seconds(5), {});
+  EXPECT_NE(unknown.text.find("no such host"), std::string::npos) << unknown.text;
+}
+
 TEST(Url, resolves) {
   const Url base{false, "10.0.0.1", 8080, "/a/b?q=1"};
   struct Row {
