@@ -253,6 +253,8 @@ void Agent::run(std::stop_token stop) {
   node_object_.run(stop, [this] { look_at_storage(); });
 }
 
+static_assert(kStorageLook == kHousekeeping);  // the node object's rounds bring the looks
+
 void Agent::look_at_storage() {
   storage_limits_.look();
   if (volume_watch_) volume_watch_->look();

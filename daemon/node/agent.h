@@ -113,7 +113,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   void sweep();  // once, when the informers are level: sandboxes of pods that nobody wants any more end
   void read_manifests();
   bool work_once();
-  void look_at_storage();  // every kStoragePeriod
+  void look_at_storage();  // every kStorageLook
   Probes& probes() { return probes_; }
   Metrics& metrics() { return metrics_; }  // what this machine and its pods use
   std::vector<VolumeUse> volumes();        // how full those of claims are. Blocks for the disks

@@ -12,7 +12,8 @@
 
 namespace coracle::node {
 
-constexpr std::chrono::seconds kStoragePeriod{10};  // the looks come so often: kubelet's housekeeping
+constexpr std::chrono::seconds kStorageLook{5};     // the looks come so often
+constexpr std::chrono::seconds kStoragePeriod{10};  // kubelet's housekeeping
 constexpr int kStoragePace = 50;                    // what takes t is measured again after 50 t at the soonest
 
 template <typename Id>
@@ -33,9 +34,9 @@ class Pace {
   }
   // Its walk is over. It is due again after `period`, or later when the walk took long.
   void note_end(const Id& id, SteadyTime began, SteadyTime ended, std::chrono::nanoseconds period) {
-    const auto rest = std::max<std::chrono::nanoseconds>(period, kStoragePace * (ended - began));
-    // Half a look's period sooner: looks are seldom on the dot.
-    turns_.with([&](auto& turns) { turns[id] = {false, ended + rest - kStoragePeriod / 2}; });
+    const auto half_a_look = std::chrono::nanoseconds(kStorageLook) / 2;  // looks are seldom on the dot
+    const auto rest = std::max<std::chrono::nanoseconds>(period - half_a_look, kStoragePace * (ended - began));
+    turns_.with([&](auto& turns) { turns[id] = {false, ended + rest}; });
   }
 
  private:

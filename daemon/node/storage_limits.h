@@ -2,7 +2,7 @@
 // StorageLimits: pods that take more of the node's disk than they may are evicted. What counts: emptyDir volumes on the disk, the
 // containers' logs, writable layers and termination logs, the pod's hosts file. Only pods that name a limit (emptyDir.sizeLimit,
 // limits of ephemeral-storage) are measured, one after the other, and never for more than a fiftieth of the time.
-//   look(), every kStoragePeriod ──▶ measure_storage (a walk, elsewhere) ──storage_excess──▶ evict(uid, why)
+//   look(), every kStorageLook ──▶ measure_storage (a walk, elsewhere) ──storage_excess──▶ evict(uid, why)
 // Source: Kubernetes local ephemeral storage; kubelet's eviction manager, localStorageEviction (semantics, order, texts).
 #pragma once
 

@@ -2,7 +2,7 @@
 // VolumeWatch: volumes that this node made for claims, and that no quota holds to their size, are measured while pods have them;
 // an event on the claim says when one holds more than it should. One after the other, once a minute at most, and never for more
 // than a fiftieth of the time. Nothing is measured where the file system holds the limits.
-//   look(), every kStoragePeriod ──▶ measure (a walk, elsewhere) ──▶ used() · event
+//   look(), every kStorageLook ──▶ measure (a walk, elsewhere) ──▶ used() · event
 #pragma once
 
 #include <functional>

@@ -54,6 +54,20 @@ TEST(StorageLimited, only_what_is_on_the_disk_and_has_a_limit) {
   EXPECT_FALSE(has_storage_limits(pod_of(R"("volumes":[{"name":"v","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}}])")));
 }
 
+TEST(Pace, gives_a_walk_a_fiftieth_of_the_time) {
+  Pace<int> pace;
+  auto is_due = [&](seconds now) {
+    std::map<int, bool> all{{1, true}};
+    pace.keep_due(all, SteadyTime(now));
+    return !all.empty();
+  };
+  EXPECT_TRUE(is_due(seconds(0)));
+  EXPECT_FALSE(is_due(seconds(1000))) << "it is under way";
+  pace.note_end(1, SteadyTime(seconds(1000)), SteadyTime(seconds(1002)), kStoragePeriod);
+  EXPECT_FALSE(is_due(seconds(1101)));
+  EXPECT_TRUE(is_due(seconds(1102)));
+}
+
 class StorageTest : public Machine {
  protected:
   static void fill(const std::string& file, size_t bytes) {
@@ -83,7 +97,10 @@ TEST_F(StorageTest, a_volume_that_grows_over_its_limit_ends_its_pod) {
   fill(volume() + "/file", 3 << 20);
   look();
   EXPECT_EQ(phase(), "Running") << "it was measured a moment ago";
-  clock_.advance(seconds(10));
+  clock_.advance(kStorageLook);
+  look();
+  EXPECT_EQ(phase(), "Running") << "not at every look";
+  clock_.advance(kStorageLook);
   look();
   EXPECT_TRUE(events_.has("W Evicted Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". "));
   advance(seconds(1));  // not the pod's own ten minutes
