@@ -37,7 +37,7 @@ Result<json::value> LocalClient::read(const Kind& kind, const Key& key, std::str
 }
 
 Result<ObjectList> LocalClient::list(const Kind& kind, const ListOptions& options) {
-  engine::ListPage page = TRY(registry_.list(kind, {options, 0, 0}));
+  engine::ListPage page = TRY(registry_.list(kind, {options, 0}));
   return ObjectList{std::move(page.items), page.revision, std::move(page.continue_token)};
 }
 

@@ -57,7 +57,6 @@ struct Removed {
 
 struct ListRequest {
   ListOptions options;
-  Revision at_least = 0;  // timeout when it is yet to come
   Revision exactly = 0;
 };
 
