@@ -90,7 +90,6 @@ struct PodRecord {
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> drain_until;  // Services still send it connections; not later than this is it told to end
   std::optional<WallTime> start_time;
-  SteadyTime try_again{};  // after a failure that concerns the whole pod (sandbox, volumes): not before
 
   ContainerRecord* find(std::string_view name);
   const ContainerRecord* find(std::string_view name) const;
