@@ -18,8 +18,6 @@ namespace coracle::schema {
 constexpr size_t kProtobufDepthMax = 100;
 constexpr size_t kProtobufValuesMax = 1'000'000;  // values made from one message
 
-constexpr std::string_view kProtobufMediaType = "application/vnd.kubernetes.protobuf";
-
 // The object of an enveloped body, with apiVersion and kind, canonical (decode.h). `expected` names the type when the
 // envelope says none. Errors: bad_request; unsupported when the schema does not know the kind; too_large.
 Result<json::value> from_protobuf(std::string_view bytes, const Type* expected = nullptr);

@@ -5,6 +5,7 @@
 //
 //   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it
 //   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
+//   root Table api=meta.k8s.io/v1              the apiVersion in its objects, where it is not the package's
 //   type BoolOrProbe either | One of several.  in JSON not an object with these fields but the value of one of them: the first
 //   that fits
 //     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options

@@ -197,7 +197,6 @@ class Reader {
     else if (word == "ruled") field.ruled = true;
     else if (word == "set") field.list = "set";
     else if (word == "atomic") field.atomic = true;
-    else if (word == "ruled") field.ruled = true;
     else if (word == "merge") field.merges = true;
     else if (word == "retain") field.retains = true;
     else if (take_prefix(word, "merge=")) field.merges = true, field.merge_key = word;
