@@ -65,11 +65,13 @@ void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   });
 }
 
+// Init containers run one after the other: each has its ports for itself.
 void check_host_ports(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string> taken;
   each_container(spec, path, [&](std::string_view list, view::Container container, const std::string& at) {
     if (list == "ephemeralContainers") return;
-    std::set<std::string> mine;
+    std::set<std::string> own;
+    std::set<std::string>& seen = list == "containers" ? taken : own;
     for (size_t i = 0; i < container.ports().size(); ++i) {
       view::ContainerPort port = container.ports()[i];
       std::string here = item(sub(at, "ports"), i);
@@ -79,7 +81,7 @@ void check_host_ports(view::PodSpec spec, const std::string& path, Findings& out
       if (!port.host_port()) continue;
       std::string address =
           std::string(port.protocol()) + "/" + std::string(port.host_ip()) + "/" + std::to_string(port.host_port());
-      if (list == "containers" && !taken.insert(address).second) out.duplicate(sub(here, "hostPort"), address);
+      if (!seen.insert(address).second) out.duplicate(sub(here, "hostPort"), address);
     }
   });
 }

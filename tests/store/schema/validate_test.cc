@@ -119,6 +119,13 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
               kPod, container(R"("securityContext":{"procMount":"Unmasked"})"),
               "spec.containers[0].securityContext.procMount: Invalid value: \"Unmasked\": `hostUsers` must be false to use "
               "`Unmasked`\n"},
+          ValidateRow{kPod, pod(R"("initContainers":[{"name":"i","image":"b","ports":[{"containerPort":80,"hostPort":80}]},
+               {"name":"j","image":"b","ports":[{"containerPort":80,"hostPort":80},{"containerPort":81,"hostPort":80},
+               {"containerPort":81,"hostPort":80,"protocol":"UDP"}]}],
+               "containers":[{"name":"a","image":"b","ports":[{"containerPort":80,"hostPort":80}]},
+               {"name":"c","image":"b","ports":[{"containerPort":81,"hostPort":80}]}])"),
+                      "spec.initContainers[1].ports[1].hostPort: Duplicate value: \"TCP//80\"\n"
+                      "spec.containers[1].ports[0].hostPort: Duplicate value: \"TCP//80\"\n"},
           ValidateRow{kDeployment, meta + R"("spec":{"template":{"spec":{"containers":[{"name":"a","image":"b"}]}}}})",
                       "spec.selector: Required value\n"},
           ValidateRow{
