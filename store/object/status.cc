@@ -230,7 +230,9 @@ Cause required(std::string field, std::string_view detail) {
 }
 
 Cause invalid_value(std::string field, std::string_view value, std::string_view detail) {
-  return {"FieldValueInvalid", "Invalid value: " + std::string(value) + ": " + std::string(detail), std::move(field)};
+  std::string message = "Invalid value: " + std::string(value);
+  if (!detail.empty()) message.append(": ").append(detail);
+  return {"FieldValueInvalid", std::move(message), std::move(field)};
 }
 
 Cause not_supported(std::string field, std::string_view value, const std::vector<std::string>& supported) {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "runtime/base/text.h"
-#include "store/object/selector.h"
 #include "store/schema/validate/syntax.h"
+#include "store/schema/validate/workload.h"
 
 namespace coracle::schema {
 namespace {
@@ -206,12 +206,10 @@ void check_job(const json::value& job, const std::string& path, Findings& out) {
   if (!path.empty()) return;
   check_generated(job, out);
   const json::value* selector = find(job, "spec.selector");
-  if (!selector) return out.required("spec.selector");
+  if (!selector) out.required("spec.selector");
   auto parsed = LabelSelector::from_json(selector);
-  const json::object& labels = get_object(job, "spec.template.metadata.labels");
-  if (parsed && !parsed->matches(labels)) {
-    out.invalid_json("spec.template.metadata.labels", json::value(labels), "`selector` does not match template `labels`");
-  }
+  const json::value* spec = find(job, "spec");
+  if (parsed && spec) check_template_labels(*spec, *parsed, "spec", out);
   int64_t completions = get_int(job, "spec.completions");
   if (get_string(job, "spec.completionMode") != "Indexed" || completions <= 0) return;
   std::string host = std::string(get_string(job, "metadata.name")) + "-" + std::to_string(completions - 1);

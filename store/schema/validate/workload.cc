@@ -3,7 +3,6 @@
 // pods, the strategy can make progress. Source: apps/v1 and core/v1 API reference.
 #include "store/schema/validate/workload.h"
 
-#include "store/object/selector.h"
 #include "store/schema/validate/syntax.h"
 
 namespace coracle::schema {
@@ -59,10 +58,7 @@ void check_controller_spec(const json::value& spec, const std::string& path, Fin
   const json::object& selector = get_object(spec, "selector");
   if (selector.empty()) out.required(sub(path, "selector"));
   if (!find(spec, "template")) return out.required(sub(path, "template"));
-  const json::object& labels = get_object(spec, "template.metadata.labels");
-  if (!selector.empty() && !LabelSelector::from_map(selector).matches(labels)) {
-    out.invalid_json(sub(path, "template.metadata.labels"), json::value(labels), "`selector` does not match template `labels`");
-  }
+  if (!selector.empty()) check_template_labels(spec, LabelSelector::from_map(selector), path, out);
   check_endless_template(spec, "ReplicationController", path, out);
 }
 
@@ -106,16 +102,22 @@ constexpr std::string_view kMoreThanAll = "cannot be greater than status.replica
 
 void check_selector_and_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {
   const json::value* selector = find(spec, "selector");
-  if (!selector || !selector->is_object()) return;
-  if (get_object(*selector, "matchLabels").empty() && get_array(*selector, "matchExpressions").empty()) {
+  const bool given = selector && selector->is_object();
+  if (given && get_object(*selector, "matchLabels").empty() && get_array(*selector, "matchExpressions").empty()) {
     out.invalid_json(sub(path, "selector"), *selector, "empty selector is invalid for " + std::string(workload));
     return;
   }
-  auto parsed = LabelSelector::from_json(selector);
-  const json::object& labels = get_object(spec, "template.metadata.labels");
-  if (parsed && !parsed->matches(labels)) {
-    out.invalid_json(sub(path, "template.metadata.labels"), json::value(labels), "`selector` does not match template `labels`");
-  }
+  auto parsed = LabelSelector::from_json(given ? selector : nullptr);
+  if (parsed) return check_template_labels(spec, *parsed, path, out);
+  if (workload == "daemonset") return;  // whose selector's own errors say it all
+  out.invalid_json(sub(path, "selector"), *selector, workload == "deployment" ? "invalid label selector" : "");
+}
+
+void check_template_labels(const json::value& spec, const LabelSelector& selector, const std::string& path, Findings& out) {
+  if (selector.matches(get_object(spec, "template.metadata.labels"))) return;
+  const json::value* labels = find(spec, "template.metadata.labels");
+  out.invalid_json(sub(path, "template.metadata.labels"), labels ? *labels : json::value(),
+                   "`selector` does not match template `labels`");
 }
 
 void check_endless_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out) {

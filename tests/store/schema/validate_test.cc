@@ -127,7 +127,8 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
                       "spec.initContainers[1].ports[1].hostPort: Duplicate value: \"TCP//80\"\n"
                       "spec.containers[1].ports[0].hostPort: Duplicate value: \"TCP//80\"\n"},
           ValidateRow{kDeployment, meta + R"("spec":{"template":{"spec":{"containers":[{"name":"a","image":"b"}]}}}})",
-                      "spec.selector: Required value\n"},
+                      "spec.selector: Required value\n"
+                      "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`\n"},
           ValidateRow{
               kDeployment,
               meta + R"("spec":{"replicas":-1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"c"}},
@@ -184,6 +185,28 @@ TEST(Validate, finds_what_is_wrong_and_says_where) {
   }
 }
 
+TEST(Validate, without_a_selector_no_template_is_found) {
+  const std::string template_ = R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{)";
+  const std::string labels =
+      "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`\n";
+  struct Row {
+    Kind kind;
+    const char *more, *policy, *want;  // before the cause that all have
+  };
+  for (const Row& row :
+       {Row{kDeployment, "", "Always", "spec.selector: Required value\n"},
+        Row{kReplicaSet, "", "Always", "spec.selector: Required value\n"},
+        Row{kStatefulSet, R"("serviceName":"s",)", "Always", "spec.selector: Required value\n"},
+        Row{kDaemonSet, "", "Always", ""}, Row{kJob, R"("manualSelector":true,)", "Never", "spec.selector: Required value\n"}}) {
+    json::value object =
+        prepared(row.kind, R"({"metadata":{"name":"w","namespace":"d"},"spec":{)" + std::string(row.more) + template_ +
+                               R"("restartPolicy":")" + row.policy + R"(","containers":[{"name":"a","image":"b"}]}}}})");
+    std::string all;
+    for (const Cause& cause : validate_create(catalog().of(row.kind), object)) all += cause.field + ": " + cause.message + "\n";
+    EXPECT_EQ(all, row.want + labels) << row.kind.resource;
+  }
+}
+
 TEST(Validate, says_it_as_kubernetes_does) {
   const KindInfo& info = catalog().of(kDeployment);
   json::value object = prepared(
@@ -191,7 +214,8 @@ TEST(Validate, says_it_as_kubernetes_does) {
   Error error = invalid(info.kind, "web", validate_create(info, object));
   EXPECT_EQ(error.text(),
             "Deployment.apps \"web\" is invalid: [spec.selector: Required value, "
-            "spec.template.spec.containers[0].image: Required value]");
+            "spec.template.spec.containers[0].image: Required value, "
+            "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`]");
 }
 
 TEST(Validate, templates_follow_the_rules_of_pods) {
