@@ -9,7 +9,7 @@
 //     --labels k=v,…       beside the usual ones           --taints k[=v]:Effect,…   from the start
 //     --capacity r=q,…     cpu=4,memory=8Gi,pods=110,ephemeral-storage=100Gi where not said
 //     --allocatable r=q,…  what differs from the capacity
-//     --net 10.99          the first half of its addresses: nodes are 10.99.0.N, pods 10.99.1.0 and up
+//     --net 10.99          the first half of its addresses: nodes are 10.99.0.1 and up, pods after each 250 of them
 //     --pod-delay MS       from a pod's binding until it runs (200)
 //     --renew SECONDS      between two renewals of a lease (10); it is valid for four of them
 //     --silent             from the start: registers, and is not heard of again until USR2
@@ -32,6 +32,7 @@
 #include "runtime/base/text.h"
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
+#include "tests/hollow/addresses.h"
 #include "tests/hollow/pod_life.h"
 
 namespace coracle::hollow {
@@ -103,12 +104,9 @@ Flags read_flags(int argc, char** argv) {
     else if (flag == "--renew") flags.renew = std::chrono::seconds(number);
     else die("what is " + std::string(flag) + "? hollow_node.cc begins with its flags");
   }
+  if (flags.count > Addresses::kNodesMax) die("has no addresses for so many nodes");
   if (flags.name.empty() || flags.kubeconfig.empty() || flags.renew.count() <= 0) die("needs --kubeconfig and --name");
   return flags;
-}
-
-std::string address(const std::string& net, int number) {
-  return net + "." + std::to_string(number / 250) + "." + std::to_string(number % 250 + 1);
 }
 
 class Fleet {
@@ -116,6 +114,7 @@ class Fleet {
   Fleet(const Flags& flags, Client& client)
       : flags_(flags),
         client_(client),
+        addresses_(flags.net, std::max(flags.count, 1)),
         pods_(client, kPod, {.field_selector = flags.count ? "" : "spec.nodeName=" + flags.name}),
         nodes_(client, kNode, {.field_selector = flags.count ? "" : "metadata.name=" + flags.name}),
         silent_(flags.silent) {
@@ -133,7 +132,7 @@ class Fleet {
   Result<void> start() {
     for (const auto& [name, number] : names_) {
       TRY(register_node(name, number));
-      TRY(renew(name));
+      if (!flags_.silent) TRY(renew(name));
       queue_.add_after({kLeaseKey, name}, flags_.renew);
     }
     TRY(nodes_.start());
@@ -156,7 +155,7 @@ class Fleet {
     worker_ = {};
     for (const auto& [name, number] : names_)
       for (const auto& [kind, key] : {std::pair{&kLease, Key{kLeases, name}}, {&kNode, Key{"", name}}})
-        if (auto removed = client_.remove(*kind, key); !removed)
+        if (auto removed = client_.remove(*kind, key); !removed && removed.error().code() != Code::not_found)
           std::fprintf(stderr, "%s stays: %s\n", name.c_str(), removed.error().text().c_str());
   }
 
@@ -226,7 +225,7 @@ class Fleet {
                         {"allocatable", std::move(allocatable)},
                         {"nodeInfo", std::move(info)},
                         {"conditions", conditions_of(*node)},
-                        {"addresses", json::array{json::object{{"type", "InternalIP"}, {"address", address(flags_.net, number)}},
+                        {"addresses", json::array{json::object{{"type", "InternalIP"}, {"address", addresses_.of_node(number)}},
                                                   json::object{{"type", "Hostname"}, {"address", name}}}}};
     TRY(client_
             .patch(kNode, {"", name}, PatchType::strategic, json::object{{"status", std::move(status)}},
@@ -313,7 +312,7 @@ class Fleet {
     }
     auto life = lives_.find(key);
     if (life == lives_.end() || life->second.uid != pod->uid()) {
-      Place place{address(flags_.net, number->second), address(flags_.net, 250 + next_pod_++), flags_.pod_delay};
+      Place place{addresses_.of_node(number->second), addresses_.next_of_pod(), flags_.pod_delay};
       life = lives_.insert_or_assign(key, Life{pod->uid(), PodLife(std::move(place))}).first;
     }
     if (life->second.removed) return Outcome{};  // its finalizers are others' business
@@ -362,6 +361,7 @@ class Fleet {
 
   const Flags& flags_;
   Client& client_;
+  Addresses addresses_;  // of pods: the worker's
   std::map<std::string, int> names_;
   WorkQueue queue_;
   Informer pods_, nodes_;
@@ -369,7 +369,6 @@ class Fleet {
   std::map<Key, Life> lives_;                      // the worker's
   std::set<std::string> lately_silent_;            // the worker's: nodes whose pods were left alone
   std::map<std::string, std::string> last_ready_;  // the worker's
-  int next_pod_ = 0;
   std::jthread worker_;
 };
 
