@@ -172,7 +172,7 @@ struct ContainerSpec {
   oci::Spec spec;        // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
   LogPolicy log;
   bool open_stdin = false;  // false: /dev/null
-  bool stdin_once = false;  // the first attach that closes its input ends the container's
+  bool stdin_once = false;  // the first attach with input has it for itself alone, and the container's ends with it
   // The process's own 0, 1 and 2, for a caller that stays its reader; then no log is kept. Null: pause reads them.
   std::shared_ptr<const std::array<Fd, 3>> streams;
   std::string stop_signal = "SIGTERM";

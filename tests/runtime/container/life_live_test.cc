@@ -245,6 +245,9 @@ TEST_F(LifeLive, attach_follows_output_and_feeds_input) {
   auto attached = runtime().attach("pod", "app-0", true);
   ASSERT_TRUE(attached.ok()) << attached.error().text();
   Fd in = (*attached)->take_stdin(), out = (*attached)->take_stdout(), err = (*attached)->take_stderr();
+  auto second = runtime().attach("pod", "app-0", true);
+  ASSERT_TRUE(second.ok()) << second.error().text();
+  EXPECT_FALSE((*second)->take_stdin()) << "stdin is the first one's, and ends with it";
   ASSERT_OK(sys::write_all(in, "one\ntwo\n"));
   in.reset();
   EXPECT_EQ(read_to_end(out), "got one\ngot two\nend\n");
