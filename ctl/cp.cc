@@ -9,6 +9,7 @@
 #include "ctl/stream.h"
 #include "ctl/transfer.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::ctl {
@@ -86,7 +87,7 @@ Result<void> upload(const Remote& remote, const std::string& from, const std::st
   std::string complaint;
   Result<int> code = 0;
   {
-    std::jthread sender([&, name = name] {
+    std::jthread sender = start_thread("copy", [&, name = name] {
       sent = send_tree(from, name, pipe.write.get());
       pipe.write.reset();
     });
@@ -114,7 +115,7 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
   std::string complaint;
   Result<int> code = 0;
   {
-    std::jthread receiver([&] {
+    std::jthread receiver = start_thread("copy", [&] {
       received = receive_tree(pipe.read.get(), to, keep_modes);
       pipe.read.reset();
     });

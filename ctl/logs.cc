@@ -8,6 +8,7 @@
 #include "ctl/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::ctl {
 namespace {
@@ -123,8 +124,8 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < streams.size(); ++i)
-      threads.emplace_back(
-          [&, i] { results[i] = copy(*session, log_request(*session, flags, streams[i]), prefix_of(streams[i])); });
+      threads.push_back(start_thread(
+          "logs", [&, i] { results[i] = copy(*session, log_request(*session, flags, streams[i]), prefix_of(streams[i])); }));
   }
   for (auto& result : results)
     if (!result && !flags.ignore_errors) return result.take_error();

@@ -13,6 +13,7 @@
 #include "ctl/forward.h"
 #include "ctl/pods.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/socket.h"
 
 namespace coracle::ctl {
@@ -115,7 +116,7 @@ class Forwarder {
     if (!local) return;  // it has left again
     out("Handling connection for " + std::to_string(listener.port.local) + "\n");
     Running& one = running_.emplace_back();
-    one.thread = std::jthread([this, &one, port = listener.port, fd = std::make_shared<Fd>(*std::move(local))] {
+    one.thread = start_thread("forward", [this, &one, port = listener.port, fd = std::make_shared<Fd>(*std::move(local))] {
       forward(port, std::move(*fd));
       one.over = true;
       changed_.ring();

@@ -15,6 +15,7 @@
 #include "ctl/stream.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::ctl {
@@ -143,7 +144,7 @@ class Attached {
     Fd done = TRY(sys::make_eventfd());
     Result<void> followed;
     {
-      std::jthread follower([&] {
+      std::jthread follower = start_thread("logs", [&] {
         followed = session_.stream(log_request(true), [](std::string_view bytes) { return out(bytes), true; });
         sys::signal_eventfd(done);
       });

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::api {
@@ -13,7 +14,7 @@ namespace coracle::api {
 Result<json::value> receive_archive(Call& call, const std::function<Result<json::value>(const Fd& archive)>& read) {
   sys::Pipe pipe = TRY(sys::make_pipe());
   Result<json::value> answer = Error(Code::internal, "not read");
-  std::jthread reader([&, from = std::move(pipe.read)] { answer = read(from); });
+  std::jthread reader = start_thread("streams", [&, from = std::move(pipe.read)] { answer = read(from); });
   call.exchange.connection.set_read_deadline(SteadyTime::max());  // an archive takes what it takes
   Result<void> written;
   auto sent =
@@ -29,7 +30,7 @@ Result<void> send_archive(Call& call, const char* type, const char* what,
                           const std::function<Result<void>(const Fd& archive)>& write) {
   sys::Pipe pipe = TRY(sys::make_pipe());
   Result<void> written;
-  std::jthread writer([&, to = std::move(pipe.write)]() mutable {
+  std::jthread writer = start_thread("streams", [&, to = std::move(pipe.write)]() mutable {
     written = write(to);
     to.reset();
   });

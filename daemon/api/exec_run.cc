@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "daemon/api/upgrade.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/socket.h"
 #include "store/object/status.h"
 
@@ -28,8 +29,8 @@ ExecRun::ExecRun(PodStreams& streams, const ExecRequest& request, ExecCarrier ca
   std::optional<Error> why;
   if (started) session_ = *std::move(started);
   else why = started.take_error();
-  if (session_ && carrier_.read_stdin) feeder_ = std::jthread([this] { feed(); });
-  waiter_ = std::jthread([this, why = std::move(why)] { see_out(why); });
+  if (session_ && carrier_.read_stdin) feeder_ = start_thread("streams", [this] { feed(); });
+  waiter_ = start_thread("streams", [this, why = std::move(why)] { see_out(why); });
 }
 
 ExecRun::~ExecRun() {

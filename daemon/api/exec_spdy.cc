@@ -11,6 +11,7 @@
 #include "daemon/api/exec_run.h"
 #include "daemon/api/spdy_session.h"
 #include "daemon/api/upgrade.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::api {
 namespace {
@@ -115,7 +116,7 @@ void conduct(Call& call, SpdySession& session, Streams& streams, int version, co
   };
   ExecRun run(call.house.streams, request, {output, read_stdin, ended, socket});
   std::optional<std::jthread> sizer;
-  if (sizes) sizer.emplace([&] { read_sizes(*sizes, run); });
+  if (sizes) sizer = start_thread("streams", [&] { read_sizes(*sizes, run); });
   streams.wait_until_left();
 }
 
@@ -126,7 +127,7 @@ void run_exec(Call& call, int version, const ExecRequest& request) {
   PlainLink link(call.exchange.connection);
   SpdySession session(link, {[&](const SpdyStream& stream) { return streams.lacks(stream.header("streamtype")); },
                              [&](const SpdyStreamPtr& stream) { streams.add(stream); }});
-  std::jthread conductor([&] { conduct(call, session, streams, version, request); });
+  std::jthread conductor = start_thread("streams", [&] { conduct(call, session, streams, version, request); });
   (void)session.run();  // what the client broke, it was told
   streams.leave();
 }

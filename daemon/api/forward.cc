@@ -5,6 +5,7 @@
 #include <array>
 
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "store/object/status.h"
 
 namespace coracle::api {
@@ -17,9 +18,12 @@ Result<uint16_t> read_port(std::string_view text) {
 }
 
 Forward::Forward(PodStreams& streams, Key pod, std::string pod_uid, uint16_t port, ForwardEnds ends)
-    : streams_(streams), pod_(std::move(pod)), pod_uid_(std::move(pod_uid)), port_(port), ends_(std::move(ends)), thread_([this] {
-        run();
-      }) {}
+    : streams_(streams),
+      pod_(std::move(pod)),
+      pod_uid_(std::move(pod_uid)),
+      port_(port),
+      ends_(std::move(ends)),
+      thread_(start_thread("streams", [this] { run(); })) {}
 
 Forward::~Forward() {
   stop_.request_stop();
@@ -39,7 +43,7 @@ void Forward::run() {
 
 Result<void> Forward::carry() {
   Fd socket = TRY(streams_.connect(pod_, port_, stop_.get_token()));
-  std::jthread outward([&] { carry_out(socket); });
+  std::jthread outward = start_thread("streams", [&] { carry_out(socket); });
   carry_in(socket);
   return {};
 }

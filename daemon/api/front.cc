@@ -12,6 +12,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::api {
 namespace {
@@ -291,8 +292,8 @@ void Front::State::hand_over(ConnectionPtr connection) {
   book.notify();
   if (!hire) return;
   try {
-    std::thread([this] { work(); }).detach();  // counted in `threads`: stop() waits for it
-  } catch (const std::system_error& why) {     // the machine has no more: who runs will come for it
+    start_thread("crew", [this] { work(); }).detach();  // counted in `threads`: stop() waits for it
+  } catch (const std::system_error& why) {              // the machine has no more: who runs will come for it
     log_warning("api", "no thread for a request", {{"why", why.what()}});
     book.with([](Book& b) { b.threads--; });
   }
@@ -539,7 +540,7 @@ Result<std::vector<sys::Endpoint>> Front::start(const std::vector<sys::Endpoint>
     state_->listeners.push_back(*std::move(listener));
     TRY(state_->ready.add(state_->listeners.back().get(), state_->listeners.size()));
   }
-  state_->doorman = std::jthread([state = state_.get()](std::stop_token stop) { state->keep_door(stop); });
+  state_->doorman = start_thread("doorman", [state = state_.get()](std::stop_token stop) { state->keep_door(stop); });
   return bound;
 }
 

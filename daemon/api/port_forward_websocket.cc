@@ -9,6 +9,7 @@
 #include "daemon/api/port_forward.h"
 #include "daemon/api/port_forward_pairs.h"
 #include "daemon/api/upgrade.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::api {
 namespace {
@@ -116,7 +117,7 @@ void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket&
   connection.set_write_patience(kStreamPatience);
   ForwardChannels channels(connection, socket);
   channels.begin(streams, request);
-  std::jthread goodbye([&](std::stop_token left) { channels.say_goodbye(left); });
+  std::jthread goodbye = start_thread("streams", [&](std::stop_token left) { channels.say_goodbye(left); });
   channels.receive();
   sys::shut_down(connection.socket());  // wakes who writes still
 }

@@ -18,6 +18,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "store/object/status.h"
 
 namespace coracle::api {
@@ -321,7 +322,7 @@ Result<void> Server::start() {
   state_->flow_objects.tend();
   state_->bound = TRY(state_->front.start(state_->config.listen));
   TRY(state_->tell_administrator(admin()));
-  state_->keeper = std::jthread([state = state_.get()](std::stop_token stop) { state->keep(stop); });
+  state_->keeper = start_thread("keeper", [state = state_.get()](std::stop_token stop) { state->keep(stop); });
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/controller/cluster_services.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::controller {
 namespace {
@@ -84,10 +85,10 @@ Result<Outcome> Manager::reconcile(const Key& key) {
 
 void Manager::start(int workers) {
   for (int i = 0; i < workers; ++i)
-    workers_.emplace_back([this](std::stop_token stop) {
+    workers_.push_back(start_thread("controllers", [this](std::stop_token stop) {
       if (!informers_.wait_synced(stop)) return;
       run_worker(stop, *queue_, "controller", [this](const Key& key) { return reconcile(key); });
-    });
+    }));
 }
 
 void Manager::clock_was_set() {

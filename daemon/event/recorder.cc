@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "store/object/object.h"
 
 namespace coracle {
@@ -135,7 +136,7 @@ void EventAggregator::forget(const Write& write) {
 }
 
 EventWriter::EventWriter(Client& client, const Clock& clock)
-    : client_(client), clock_(clock), thread_([this](std::stop_token stop) { run(stop); }) {}
+    : client_(client), clock_(clock), thread_(start_thread("events", [this](std::stop_token stop) { run(stop); })) {}
 
 EventWriter::~EventWriter() = default;
 

@@ -13,6 +13,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "store/object/object.h"
 
 namespace coracle {
@@ -168,7 +169,7 @@ struct Informer::State : WatchSink {
     });
     connection.notify();
     // A former thread has said that it is done and only has to be joined.
-    if (begin && reopening == Reopening::by_thread) reconnect_thread = std::jthread([this] { reconnect(); });
+    if (begin && reopening == Reopening::by_thread) reconnect_thread = start_thread("informer", [this] { reconnect(); });
   }
 
   void reconnect() {

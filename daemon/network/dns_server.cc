@@ -2,7 +2,6 @@
 // See dns_server.h.
 #include "daemon/network/dns_server.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 
 #include <array>
@@ -14,6 +13,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/random.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inet.h"
 
@@ -171,8 +171,7 @@ Result<std::unique_ptr<DnsServer>> DnsServer::open(DnsServerConfig config, const
 }
 
 void DnsServer::start() {
-  state_->thread = std::jthread([this](std::stop_token stop) { state_->run(stop); });
-  pthread_setname_np(state_->thread.native_handle(), "dns");
+  state_->thread = start_thread("dns", [this](std::stop_token stop) { state_->run(stop); });
 }
 
 void DnsServer::stop() {

@@ -2,7 +2,6 @@
 // See service_proxy.h.
 #include "daemon/network/service_proxy.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 
 #include "daemon/network/endpoints.h"
@@ -12,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inet.h"
 #include "runtime/sys/netfilter.h"
@@ -113,8 +113,7 @@ Result<std::unique_ptr<ServiceProxy>> ServiceProxy::open(ServiceProxyConfig conf
 }
 
 void ServiceProxy::start() {
-  state_->thread = std::jthread([this](std::stop_token stop) { state_->run(stop); });
-  pthread_setname_np(state_->thread.native_handle(), "network");
+  state_->thread = start_thread("network", [this](std::stop_token stop) { state_->run(stop); });
 }
 
 void ServiceProxy::stop() {

@@ -14,6 +14,7 @@
 #include "daemon/node/grpc_health.h"
 #include "daemon/node/http_get.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::node {
 
@@ -100,14 +101,14 @@ ActionResult sleep_action(const json::value& action, std::chrono::seconds timeou
 class Timeout {
  public:
   Timeout(std::chrono::seconds span, std::stop_token outer)
-      : thread_([this, span, outer](std::stop_token done) {
+      : thread_(start_thread("exec-timer", [this, span, outer](std::stop_token done) {
           std::mutex mutex;
           std::condition_variable_any woken;
           std::unique_lock lock(mutex);
           std::stop_callback on_outer(outer, [this] { source_.request_stop(); });
           woken.wait_for(lock, done, span, [] { return false; });
           if (!done.stop_requested()) over_ = true, source_.request_stop();
-        }) {}
+        })) {}
   std::stop_token token() const { return source_.get_token(); }
   bool over() const { return over_; }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/node/log_links.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 #include "store/schema/views.h"
 
@@ -75,12 +76,12 @@ Agent::Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network)
       metrics_(
           config_, seams.client, seams.runtime, table_, seams.clock,
           seams.pause ? seams.pause : [this](std::chrono::nanoseconds span) { wait_for(span); }),
-      pulls_(kPullsAtOnce),
-      hooks_(kHooksAtOnce, kHooksOfPodAtOnce),
-      walks_(kWalksAtOnce),
-      clearing_(2),
-      removals_(1),
-      servers_(kServersAtOnce, kOfServerAtOnce) {
+      pulls_("image-pulls", kPullsAtOnce),
+      hooks_("hooks", kHooksAtOnce, kHooksOfPodAtOnce),
+      walks_("storage", kWalksAtOnce),
+      clearing_("storage", 2),
+      removals_("storage", 1),
+      servers_("nfs", kServersAtOnce, kOfServerAtOnce) {
   auto heard = while_alive();
   seams_.pods.on_change([heard](const Informer::Change& change) { heard([&](Agent& agent) { agent.on_pod(change); }); });
   seams_.config_maps.on_change(
@@ -197,7 +198,7 @@ Result<void> Agent::start() {
   }
   TRY(adopt());
   probes_.start();
-  threads_.emplace_back([this] { run(stop_.get_token()); });
+  threads_.push_back(start_thread("node", [this] { run(stop_.get_token()); }));
   return {};
 }
 
@@ -248,8 +249,9 @@ void Agent::run(std::stop_token stop) {
   if (provisioner_) provisioner_->start();
   std::vector<std::jthread> threads;
   for (int i = 0; i < config_.workers; ++i)
-    threads.emplace_back([this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return reconcile(key); }); });
-  if (!config_.manifests_dir.empty()) threads.emplace_back([this, stop] { static_pods_.run(stop); });
+    threads.push_back(start_thread(
+        "node-worker", [this, stop] { run_worker(stop, queue_, "node", [this](const Key& key) { return reconcile(key); }); }));
+  if (!config_.manifests_dir.empty()) threads.push_back(start_thread("static-pods", [this, stop] { static_pods_.run(stop); }));
   node_object_.run(stop, [this] { look_at_storage(); });
 }
 

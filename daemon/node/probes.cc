@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/thread.h"
+
 namespace coracle::node {
 
 namespace {
@@ -75,7 +77,7 @@ Probes::Probes(const Actions& actions, const Clock& clock, std::function<void(co
       changed_(std::move(changed)),
       warned_(std::move(warned)),
       due_(BackoffPolicy{}, clock),
-      running_(kProbesAtOnce, kProbesOfPodAtOnce) {}
+      running_("probes", kProbesAtOnce, kProbesOfPodAtOnce) {}
 
 Probes::~Probes() {
   stop_.request_stop();
@@ -116,7 +118,7 @@ void Probes::watch(ProbedContainer watched) {
   bool fresh = state_.with([&](State& state) {
     if (!state.entries.try_emplace(key, entry).second) return false;
     if (state.started && !entry->probes.empty() && !state.dispatcher.joinable())
-      state.dispatcher = std::jthread([this] { dispatch(); });
+      state.dispatcher = start_thread("probes", [this] { dispatch(); });
     return true;
   });
   if (!fresh) return;

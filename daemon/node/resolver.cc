@@ -30,7 +30,7 @@ struct Asked {
 
 Resolver::Resolver(Ask ask)
     : ask_(ask ? std::move(ask) : [](const std::string& host, uint16_t port) { return get_addresses(host, port, 0); }),
-      lookups_(kLookupsAtOnce, kLookupsOfOneAtOnce) {}
+      lookups_("lookups", kLookupsAtOnce, kLookupsOfOneAtOnce) {}
 
 Result<Addresses> Resolver::find(const std::string& asker, const std::string& host, uint16_t port, const Patience& patience) {
   if (auto address = get_addresses(host, port, AI_NUMERICHOST)) return address;

@@ -10,6 +10,7 @@
 #include "daemon/node/record.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "store/object/status.h"
 
 namespace coracle::node {
@@ -28,10 +29,10 @@ class Session : public ExecSession {
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
     auto to_stdout = [&out](auto bytes) { return out.write_stdout(bytes); };
     // An attachment has a copy of what the terminal says, as its log has: reading the terminal itself would take from both.
-    if (output) pumps_.emplace_back([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
-    else if (terminal) pumps_.emplace_back([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
+    if (output) start_pump([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
+    else if (terminal) start_pump([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
     if (errors && !terminal)
-      pumps_.emplace_back([this, fd = std::move(errors), &out] {
+      start_pump([this, fd = std::move(errors), &out] {
         files::pump(
             fd, [&](auto bytes) { return out.write_stderr(bytes); }, stop_.get_token());
       });
@@ -58,6 +59,10 @@ class Session : public ExecSession {
   void hang_up() override { stop_.request_stop(); }  // the process is killed with the session
 
  private:
+  template <typename F>
+  void start_pump(F&& pump) {
+    pumps_.push_back(start_thread("streams", std::forward<F>(pump)));
+  }
   std::unique_ptr<runtime::Exec> process_;
   const bool terminal_;
   Fd input_;

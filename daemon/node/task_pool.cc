@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runtime/base/thread.h"
+
 namespace coracle::node {
 
 namespace {
@@ -53,7 +55,7 @@ void TaskPool::post(Task task, const std::string& owner) {
     state.tasks.push_back({owner, std::move(task)});
     if (count_ready(state) <= state.idle || state.threads.size() >= threads_max_) return;
     int id = state.next_id++;
-    state.threads.emplace(id, std::jthread([this, id] { run(id); }));
+    state.threads.emplace(id, start_thread(name_, [this, id] { run(id); }));
   });
   state_.notify();
 }

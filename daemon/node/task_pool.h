@@ -10,9 +10,9 @@
 #include <map>
 #include <stop_token>
 #include <string>
-#include <thread>
 
 #include "runtime/base/guarded.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::node {
 
@@ -21,8 +21,9 @@ using Executor = std::function<void(Task task)>;  // runs it some time, elsewher
 
 class TaskPool {
  public:
-  // `each_max`: threads that tasks of one owner have at once; absent: all.
-  explicit TaskPool(size_t threads_max, size_t each_max = SIZE_MAX) : threads_max_(threads_max), each_max_(each_max) {}
+  // `name`: its threads'. `each_max`: threads that tasks of one owner have at once; absent: all.
+  TaskPool(ThreadName name, size_t threads_max, size_t each_max = SIZE_MAX)
+      : name_(name), threads_max_(threads_max), each_max_(each_max) {}
   ~TaskPool();  // asks what runs to stop, waits for it; what is queued is dropped
   // In the order in which they come, but for those of an `owner` who has all his threads.
   void post(Task task, const std::string& owner = {});
@@ -45,6 +46,7 @@ class TaskPool {
   size_t count_ready(const State& state) const;  // queued tasks that may begin now
   std::deque<Queued>::iterator find_ready(State& state) const;
 
+  const ThreadName name_;
   const size_t threads_max_, each_max_;
   std::stop_source stop_;
   Guarded<State> state_;

@@ -14,6 +14,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -526,7 +527,7 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::start() {
-  state_->thread = std::jthread([state = state_.get()](std::stop_token stop) { state->run(stop); });
+  state_->thread = start_thread("scheduler", [state = state_.get()](std::stop_token stop) { state->run(stop); });
 }
 
 json::value Scheduler::explain(const Object& pod) const { return state_->explain(pod); }

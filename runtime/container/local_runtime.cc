@@ -2,7 +2,6 @@
 // See local_runtime.h.
 #include "runtime/container/local_runtime.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 
 #include <set>
@@ -10,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/oci/defaults.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -59,7 +59,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   out->stop_ = TRY(sys::make_eventfd());
   TRY(sys::epoll_add(out->epoll_, out->stop_, EPOLLIN, kStopKey));
   TRY(out->find_sandboxes().wrap("find sandboxes"));
-  out->listener_ = std::jthread([runtime = out.get()] { runtime->listen(); });
+  out->listener_ = start_thread("runtime", [runtime = out.get()] { runtime->listen(); });
   return out;
 }
 
@@ -112,7 +112,6 @@ Result<void> LocalRuntime::listen_to(const std::string& id, std::shared_ptr<Sand
 }
 
 void LocalRuntime::listen() {
-  ::pthread_setname_np(::pthread_self(), "runtime");
   while (true) {
     auto ready = sys::epoll_wait(epoll_, std::nullopt);
     if (!ready) {

@@ -12,6 +12,8 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/base/thread.h"
+
 namespace coracle::sys {
 
 Result<Fd> current_netns() { return open_netns("/proc/thread-self/ns/net"); }
@@ -27,7 +29,7 @@ Result<Fd> open_netns(const std::string& path) {
 
 Result<Fd> new_netns() {
   std::optional<Result<Fd>> made;
-  std::thread([&] {
+  start_thread("netns", [&] {
     if (::unshare(CLONE_NEWNET) < 0) {
       made = Error::from_errno("unshare network namespace");
     } else {
@@ -39,7 +41,7 @@ Result<Fd> new_netns() {
 
 Result<void> in_netns(const Fd& netns, const std::function<Result<void>()>& work) {
   std::optional<Result<void>> done;
-  std::thread([&] {
+  start_thread("netns", [&] {
     if (::setns(netns.get(), CLONE_NEWNET) < 0) {
       done = Error::from_errno("enter network namespace");
     } else {

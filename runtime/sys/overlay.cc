@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "runtime/base/scope.h"
+#include "runtime/base/thread.h"
 #include "runtime/sys/file.h"
 
 namespace coracle::sys {
@@ -163,7 +164,7 @@ Result<Fd> mount_id_mapped(const Overlay& overlay, OverlayWay way) {
 Result<Fd> mount_overlay(const Overlay& overlay, OverlayWay way) {
   if (!overlay.id_map) return mount_one_way(overlay, way);
   std::optional<Result<Fd>> mounted;
-  std::thread([&] { mounted = mount_id_mapped(overlay, way); }).join();
+  start_thread("overlay", [&] { mounted = mount_id_mapped(overlay, way); }).join();
   return std::move(*mounted);
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -95,7 +96,7 @@ class RemoteWatch : public Watch {
 
   // Returns when the server has begun to answer, or said no.
   Result<void> start() {
-    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    thread_ = start_thread("watch", [this](std::stop_token stop) { run(stop); });
     return begun_.wait(
         {}, [](const Begun& begun) { return begun.known; },
         [](Begun& begun) { return begun.refused ? Result<void>(*begun.refused) : Result<void>(); });

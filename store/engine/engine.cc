@@ -8,7 +8,6 @@
 // Because one leader at a time does all of this in order, memory, watchers and disk see the same sequence of revisions.
 #include "store/engine/engine.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "store/engine/continue_token.h"
 #include "store/engine/disk.h"
 #include "store/engine/hub.h"
@@ -238,8 +238,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, Options op
         "the store is damaged; restore it from a copy, or begin empty with coracled --set-aside-damaged");
   }
   if (!opened) return opened.take_error().wrap("open the store");
-  state->leader = std::jthread([state = state.get()](std::stop_token stop) { state->keep_leading(stop); });
-  state->flusher = std::jthread([state = state.get()](std::stop_token stop) { state->keep_flushing(stop); });
+  state->leader = start_thread("store-leader", [state = state.get()](std::stop_token stop) { state->keep_leading(stop); });
+  state->flusher = start_thread("store-flush", [state = state.get()](std::stop_token stop) { state->keep_flushing(stop); });
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
 
@@ -479,7 +479,6 @@ Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
 
 // The "store-leader" thread: asleep until there is a line.
 void Engine::State::keep_leading(std::stop_token stop) {
-  pthread_setname_np(pthread_self(), "store-leader");
   auto handed = [](const Line& line) { return line.handed; };
   while (line.wait(stop, handed, handed)) {
     for (;;) {
@@ -614,7 +613,6 @@ void Engine::State::publish(const std::vector<Change>& changes) {
 
 // The "store-flush" thread: asleep without a deadline while nothing waits for the disk.
 void Engine::State::keep_flushing(std::stop_token stop) {
-  pthread_setname_np(pthread_self(), "store-flush");
   while (!stop.stop_requested()) {
     auto due = flush_due.wait(
         stop, [](const auto& due) { return due.has_value(); }, [](const auto& due) { return due; });

@@ -2,10 +2,9 @@
 // Hub. See hub.h.
 #include "store/engine/hub.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 
+#include "runtime/base/thread.h"
 #include "store/object/object.h"
 
 namespace coracle::engine {
@@ -238,7 +237,6 @@ struct Hub::Shared {
 
 // The thread of the stand-ins: takes what sleeping owners have got, whoever got it first.
 void Hub::Shared::stand_in(std::stop_token stop) {
-  pthread_setname_np(pthread_self(), "store-watchers");
   for (;;) {
     Inboxes all = asleep.wait(
         stop, [](const Inboxes& asleep) { return !asleep.empty(); }, [](Inboxes& asleep) { return std::exchange(asleep, {}); });
@@ -250,7 +248,6 @@ void Hub::Shared::stand_in(std::stop_token stop) {
 // The hub thread: takes one subscription that has something, empties it, goes on to the next.
 void Hub::Shared::deliver(std::stop_token stop) {
   hub_thread = std::this_thread::get_id();
-  pthread_setname_np(pthread_self(), "store-hub");
   for (;;) {
     std::shared_ptr<Push> push;
     bool finished = work.wait(
@@ -332,8 +329,8 @@ class HubSubscription : public Subscription {
 
 Hub::Hub(size_t superseded_bytes_max)
     : shared_(std::make_shared<Shared>(superseded_bytes_max)),
-      deliverer_([shared = shared_](std::stop_token stop) { shared->deliver(stop); }),
-      stand_ins_([shared = shared_](std::stop_token stop) { shared->stand_in(stop); }) {}
+      deliverer_(start_thread("store-hub", [shared = shared_](std::stop_token stop) { shared->deliver(stop); })),
+      stand_ins_(start_thread("store-watchers", [shared = shared_](std::stop_token stop) { shared->stand_in(stop); })) {}
 
 Hub::~Hub() { stop(Error(Code::unavailable, "the store is closing")); }
 

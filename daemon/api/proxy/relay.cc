@@ -13,6 +13,7 @@
 #include "daemon/api/recode.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "store/object/status.h"
 
 namespace coracle::api {
@@ -64,7 +65,7 @@ class Upload {
   void start() {
     client_.begin_body();
     exchange_.invite_body();  // before an answer may begin
-    thread_ = std::jthread([this] { run(); });
+    thread_ = start_thread("streams", [this] { run(); });
   }
   void run() {
     auto read = exchange_.stream_body([this](std::string_view bytes) { return take(bytes); });
@@ -260,7 +261,7 @@ Result<void> relay_request(Exchange& exchange, const Target& target, const Passa
 
 // The bytes that both sides exchange from here on. Ends when either ends, for both.
 void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
-  std::jthread backward([&] {
+  std::jthread backward = start_thread("streams", [&] {
     for (;;) {
       auto piece = inlet.read_raw();
       if (!piece || piece->empty() || !connection.write(*piece) || !connection.flush()) break;

@@ -6,6 +6,7 @@
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/scope.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::image {
 namespace {
@@ -58,7 +59,7 @@ Result<void> bring_layers(Unpacker& unpacker, const std::vector<LayerJob>& jobs,
   std::stop_callback pass_on(stop, [&] { halt.request_stop(); });
   std::vector<std::jthread> workers;  // joined before anything they use goes away
   for (int i = 0; i < std::min(missing, kLayerWorkersMax); ++i)
-    workers.emplace_back([&] { work(board, jobs, fetch, done, halt.get_token()); });
+    workers.push_back(start_thread("layers", [&] { work(board, jobs, fetch, done, halt.get_token()); }));
   Scope stop_workers([&] { halt.request_stop(); });
 
   for (size_t i = 0; i < jobs.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/base/thread.h"
 #include "runtime/image/fetch/layers.h"
 #include "runtime/image/job.h"
 #include "runtime/sys/file.h"
@@ -104,17 +105,18 @@ class Service {
     for (Stager& stager : stagers_) {
       if (stager.busy) continue;
       stager.busy = true;
-      stager.thread = std::jthread([this, &stager, layer = layer_of(request, "stage"), descriptor = std::move(descriptor),
-                                    reply = std::move(reply), bytes = std::move(bytes)]() mutable {
-        Result<void> done = [&] {
-          FileSource source(bytes);
-          return unpacker_.stage(layer, source, descriptor ? &*descriptor : nullptr);
-        }();
-        bytes.reset();                                      // who still writes notices
-        stager.busy = false;                                // before the answer, after which the next request may come
-        (void)sys::write_all(reply, reply_text(done, {}));  // nobody hears it: then the other side is gone
-        reply.reset();
-      });
+      stager.thread =
+          start_thread("layers", [this, &stager, layer = layer_of(request, "stage"), descriptor = std::move(descriptor),
+                                  reply = std::move(reply), bytes = std::move(bytes)]() mutable {
+            Result<void> done = [&] {
+              FileSource source(bytes);
+              return unpacker_.stage(layer, source, descriptor ? &*descriptor : nullptr);
+            }();
+            bytes.reset();                                      // who still writes notices
+            stager.busy = false;                                // before the answer, after which the next request may come
+            (void)sys::write_all(reply, reply_text(done, {}));  // nobody hears it: then the other side is gone
+            reply.reset();
+          });
       return {};
     }
     return Error(Code::invalid, "more than " + std::to_string(kLayerWorkersMax) + " layers at once");

@@ -421,7 +421,7 @@ TEST(TaskPool, runs_everything_and_stops_what_waits) {
   Guarded<int> done{0};
   Guarded<bool> waits{false};
   {
-    TaskPool pool(2);
+    TaskPool pool("pool", 2);
     for (int i = 0; i < 50; ++i)
       pool.post([&](std::stop_token) {
         done.with([](int& n) { ++n; });
@@ -449,7 +449,7 @@ TEST(TaskPool, one_owner_s_tasks_hold_up_nobody_else) {
     bool open = false, other_done = false;
   };
   Guarded<State> state;
-  TaskPool pool(4, 2);
+  TaskPool pool("pool", 4, 2);
   for (int i = 0; i < 10; ++i)
     pool.post(
         [&](std::stop_token stop) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread begins: with its name, which `ps -T` shows and README explains. Without one it would have that of whoever made it.
+#pragma once
+
+#include <pthread.h>
+
+#include <concepts>
+#include <thread>
+#include <utility>
+
+namespace coracle {
+
+struct ThreadName {
+  template <size_t N>
+  consteval ThreadName(const char (&text)[N]) : text(text) {
+    static_assert(N <= 16, "the kernel keeps 15 bytes of a thread's name");
+  }
+  const char* text;
+};
+
+// `run` takes a std::stop_token, or nothing. As std::jthread's constructor, it throws when the machine has no more threads.
+template <typename F>
+std::jthread start_thread(ThreadName name, F&& run) {
+  return std::jthread([name, run = std::forward<F>(run)](std::stop_token stop) mutable {
+    ::pthread_setname_np(::pthread_self(), name.text);
+    if constexpr (std::invocable<F&, std::stop_token>) run(std::move(stop));
+    else run();
+  });
+}
+
+}  // namespace coracle
