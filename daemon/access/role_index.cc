@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -61,14 +60,24 @@ std::string Grant::text() const {
 struct RoleIndex::State {
   template <typename T>
   using Named = std::map<std::string, T, std::less<>>;  // looked up without a copy of the name
-  using Bindings = Named<std::shared_ptr<const Binding>>;
+  using SharedRules = std::shared_ptr<const Rules>;
+  struct Applied {  // a binding as it names one subject
+    std::shared_ptr<const Binding> binding;
+    const Subject* subject = nullptr;
+  };
+  using Bindings =
+      std::map<RoleRef, Named<Applied>>;  // of one subject: a role may be bound ten thousand times, and is asked once
+  struct Found {
+    Applied applied;
+    SharedRules rules;
+  };
 
   std::array<std::unique_ptr<engine::Watcher>, std::size(kKinds)> watchers;
   Revision seen = 0;
   bool broken = true;
   std::map<Key, std::shared_ptr<const Binding>> bindings;
   struct Scope {  // what is in one namespace, or in none
-    Named<Rules> roles;
+    Named<SharedRules> roles;
     Named<Bindings> of_users, of_groups;
     Named<Bindings>& of(const Subject& subject) { return subject.group ? of_groups : of_users; }
     bool empty() const { return roles.empty() && of_users.empty() && of_groups.empty(); }
@@ -79,7 +88,9 @@ struct RoleIndex::State {
   void unlink(const Key& key);
   void refresh(engine::Engine& engine);
   bool drain(engine::Watcher& watcher);
-  const Rules* find(const RoleRef& role, std::string_view ns) const;
+  SharedRules find(const RoleRef& role, std::string_view ns) const;
+  void find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who, std::vector<Found>& to) const;
+  void find_granted(std::string_view where, const User& user, std::vector<Found>& to) const;
 };
 
 void RoleIndex::State::unlink(const Key& key) {
@@ -90,7 +101,10 @@ void RoleIndex::State::unlink(const Key& key) {
     Named<Bindings>& of_all = scope->second.of(subject);
     auto of = of_all.find(subject.name);
     if (of == of_all.end()) continue;  // named twice
-    of->second.erase(key.name);
+    if (auto role = of->second.find(found->second->role); role != of->second.end()) {
+      role->second.erase(key.name);
+      if (role->second.empty()) of->second.erase(role);
+    }
     if (of->second.empty()) of_all.erase(of);
   }
   if (scope != scopes.end() && scope->second.empty()) scopes.erase(scope);
@@ -109,12 +123,13 @@ void RoleIndex::State::put(const Object& object, bool gone) {
   }
   Scope& scope = scopes[object.ns()];
   if (is_role) {
-    scope.roles[object.name()] = read_rules(object.json());
+    scope.roles[object.name()] = std::make_shared<const Rules>(read_rules(object.json()));
     return;
   }
   auto binding = read_binding(object);
   bindings[object.key()] = binding;
-  for (const Subject& subject : binding->subjects) scope.of(subject)[subject.name][object.name()] = binding;
+  for (const Subject& subject : binding->subjects)
+    scope.of(subject)[subject.name][binding->role].try_emplace(object.name(), Applied{binding, &subject});
 }
 
 // False: the watch has ended.
@@ -147,50 +162,50 @@ void RoleIndex::State::refresh(engine::Engine& engine) {
   for (auto& watcher : watchers) seen = std::min(seen, watcher->progress());
 }
 
-const Rules* RoleIndex::State::find(const RoleRef& role, std::string_view ns) const {
+RoleIndex::State::SharedRules RoleIndex::State::find(const RoleRef& role, std::string_view ns) const {
   auto scope = scopes.find(role.kind == "Role" ? ns : std::string_view());
   if (scope == scopes.end()) return nullptr;
   auto found = scope->second.roles.find(role.name);
-  return found == scope->second.roles.end() ? nullptr : &found->second;
+  return found == scope->second.roles.end() ? nullptr : found->second;
+}
+
+void RoleIndex::State::find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who,
+                                    std::vector<Found>& to) const {
+  auto of = of_all.find(who);
+  if (of == of_all.end()) return;
+  for (const auto& [role, bindings] : of->second) to.push_back({bindings.begin()->second, find(role, where)});
+}
+
+void RoleIndex::State::find_granted(std::string_view where, const User& user, std::vector<Found>& to) const {
+  auto scope = scopes.find(where);
+  if (scope == scopes.end()) return;
+  find_granted(where, scope->second.of_users, user.name, to);
+  for (const std::string& group : user.groups) find_granted(where, scope->second.of_groups, group, to);
 }
 
 RoleIndex::RoleIndex(engine::Engine& engine) : state_(std::make_unique<State>()), engine_(engine) {}
 RoleIndex::~RoleIndex() = default;
 
 void RoleIndex::visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const {
+  std::vector<State::Found> granted;
   state_.with([&](std::unique_ptr<State>& state) {
     state->refresh(engine_);
-    // False: the visitor has seen enough.
-    auto visit_all = [&](std::string_view where, const State::Named<State::Bindings>& of_all, bool group,
-                         const std::string& who) {
-      auto of = of_all.find(who);
-      if (of == of_all.end()) return true;
-      return std::ranges::all_of(of->second, [&](const auto& named) {
-        const Binding& binding = *named.second;
-        auto subject =
-            std::ranges::find_if(binding.subjects, [&](const Subject& s) { return s.group == group && s.name == who; });
-        return visitor({binding.name, binding.of_cluster, binding.role, subject->text, state->find(binding.role, where)});
-      });
-    };
-    auto visit_scope = [&](std::string_view where) {
-      auto scope = state->scopes.find(where);
-      if (scope == state->scopes.end()) return true;
-      if (!visit_all(where, scope->second.of_users, false, user.name)) return false;
-      return std::ranges::all_of(
-          user.groups, [&](const std::string& group) { return visit_all(where, scope->second.of_groups, true, group); });
-    };
-    if (visit_scope("") && !ns.empty()) visit_scope(ns);
+    state->find_granted("", user, granted);
+    if (!ns.empty()) state->find_granted(ns, user, granted);
   });
+  for (const State::Found& one : granted) {  // rules may be many: nobody else waits while they are looked at
+    const Binding& binding = *one.applied.binding;
+    if (!visitor({binding.name, binding.of_cluster, binding.role, one.applied.subject->text, one.rules.get()})) return;
+  }
 }
 
 Result<Rules> RoleIndex::rules_of(const RoleRef& role, const std::string& ns) const {
-  auto found = state_.with([&](std::unique_ptr<State>& state) -> std::optional<Rules> {
+  auto found = state_.with([&](std::unique_ptr<State>& state) {
     state->refresh(engine_);
-    const Rules* rules = state->find(role, ns);
-    return rules ? std::optional(*rules) : std::nullopt;
+    return state->find(role, ns);
   });
   if (!found) return not_found(role.kind == "Role" ? kRole : kClusterRole, role.name);
-  return *std::move(found);
+  return *found;
 }
 
 }  // namespace coracle::access

@@ -20,9 +20,11 @@ namespace coracle::access {
 
 struct RoleRef {
   std::string kind, name;
+  auto operator<=>(const RoleRef&) const = default;
 };
 
-// One binding that applies to a user. The pointers live as long as the call of the visitor.
+// A role that applies to a user, and the first of the bindings that give it. The pointers live as long as the call of the
+// visitor.
 struct Grant {
   const std::string& binding;  // name; of a RoleBinding name/namespace
   bool of_cluster;
@@ -37,8 +39,8 @@ class RoleIndex {
   explicit RoleIndex(engine::Engine& engine);
   ~RoleIndex();
 
-  // The bindings of the cluster first, then those of `ns` (unless it is ""). False from `visitor` ends it. The visitor runs
-  // under the index's lock: short.
+  // What is granted in the cluster first, then in `ns` (unless it is ""): to the user, then to each group. A role comes once for
+  // each of them, however many bindings give it. False from `visitor` ends it. The visitor runs without the index's lock.
   void visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const;
   // The rules behind a roleRef. Errors: not_found, in Kubernetes' words.
   Result<Rules> rules_of(const RoleRef& role, const std::string& ns) const;

@@ -141,5 +141,43 @@ TEST(Authorizer, answers_in_microseconds) {
   EXPECT_LT(each, std::chrono::microseconds(500)) << "with room for a slow, busy machine and a build without optimisation";
 }
 
+TEST(RoleIndex, asks_a_role_once_however_many_bindings_give_it) {
+  World world;
+  RoleIndex index(world.registry().engine());
+  auto bind = [&](const std::string& name, const std::string& role) {
+    world.make(kRoleBinding, R"({"metadata":{"namespace":"default","name":")" + name + R"("},"roleRef":{"kind":"Role","name":")" +
+                                 role + R"("},"subjects":[{"kind":"User","name":"jane"},{"kind":"User","name":"jane"}]})");
+  };
+  auto granted = [&] {
+    std::vector<std::string> out;
+    index.visit(user("jane", {}), "default", [&](const Grant& grant) {
+      out.push_back(grant.role.name + " by " + grant.binding + (grant.rules ? "" : ", which is not there"));
+      return true;
+    });
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  world.make(kRole, R"({"metadata":{"name":"reader","namespace":"default"}})");
+  for (const char* name : {"c", "a", "b"}) bind(name, "reader");
+  bind("a2", "none");
+  EXPECT_EQ(granted(), (Texts{"none by a2/default, which is not there", "reader by a/default"}));
+  MUST(world.registry().remove(kRoleBinding, {"default", "a"}, {}, {}));
+  EXPECT_EQ(granted(), (Texts{"none by a2/default, which is not there", "reader by b/default"}));
+  for (const char* name : {"a2", "b", "c"}) MUST(world.registry().remove(kRoleBinding, {"default", name}, {}, {}));
+  EXPECT_EQ(granted(), Texts{});
+}
+
+// The rules of a role may be many: other requests do not wait until they have been looked at.
+TEST(RoleIndex, can_be_asked_while_rules_are_looked_at) {
+  World world;
+  RoleIndex index(world.registry().engine());
+  size_t asked = 0;
+  index.visit(kJane, "default", [&](const Grant& grant) {
+    if (grant.rules && index.rules_of(grant.role, "default")) ++asked;
+    return true;
+  });
+  EXPECT_GT(asked, 0u);
+}
+
 }  // namespace
 }  // namespace coracle::access
