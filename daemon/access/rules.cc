@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "daemon/access/string_lists.h"
 #include "runtime/base/text.h"
@@ -60,30 +61,35 @@ bool covers(const Rule& held, const Rule& part) {
 }
 
 // A role may list a thousand verbs, groups, resources and names: their product is not compared, and such a rule counts as one
-// that is not covered, unless everything is.
-constexpr uint64_t kComparedMax = 2'000'000;
+// that is not covered, unless everything is. The same goes for many parts beside much that is held.
+constexpr uint64_t kPartsMax = 200'000, kComparedMax = 100'000'000;  // strings
 uint64_t parts_of(const Rule& rule) {
-  auto times = [](uint64_t a, uint64_t b) { return std::min(a * b, kComparedMax + 1); };  // of at most that or a list's length
+  auto times = [](uint64_t a, uint64_t b) { return std::min(a * b, kPartsMax + 1); };  // of at most that or a list's length
   return times(rule.verbs.size(),
                times(times(rule.groups.size(), rule.resources.size()), std::max<size_t>(rule.names.size(), 1))) +
          times(rule.verbs.size(), rule.urls.size());
+}
+uint64_t strings_in(const Rules& rules) {
+  uint64_t count = 0;
+  for (const Rule& rule : rules)
+    count += 1 + rule.verbs.size() + rule.groups.size() + rule.resources.size() + rule.names.size() + rule.urls.size();
+  return count;
 }
 // All that has no URL.
 bool covers_everything(const Rule& held) {
   return has(held.verbs, "*") && has(held.groups, "*") && has(held.resources, "*") && held.names.empty();
 }
 
-Rules broken_down(const Rule& rule) {
-  Rules out;
+template <typename Visit>
+void visit_parts(const Rule& rule, Visit&& visit) {  // visit(Rule&&)
   for (const std::string& verb : rule.verbs) {
     for (const std::string& group : rule.groups)
       for (const std::string& resource : rule.resources) {
-        if (rule.names.empty()) out.push_back({{verb}, {group}, {resource}, {}, {}});
-        for (const std::string& name : rule.names) out.push_back({{verb}, {group}, {resource}, {name}, {}});
+        if (rule.names.empty()) visit(Rule{{verb}, {group}, {resource}, {}, {}});
+        for (const std::string& name : rule.names) visit(Rule{{verb}, {group}, {resource}, {name}, {}});
       }
-    for (const std::string& url : rule.urls) out.push_back({{verb}, {}, {}, {}, {url}});
+    for (const std::string& url : rule.urls) visit(Rule{{verb}, {}, {}, {}, {url}});
   }
-  return out;
 }
 
 void put(json::object& rule, std::string_view name, const std::vector<std::string>& list) {
@@ -122,40 +128,43 @@ bool allows(const Rule& rule, const Attributes& asked) {
 
 Rules uncovered(const Rules& held, const Rules& wanted, bool* compared_all) {
   Rules out;
-  uint64_t left = kComparedMax;
+  const bool has_everything = std::any_of(held.begin(), held.end(), covers_everything);
+  uint64_t left = std::min(kPartsMax, kComparedMax / (strings_in(held) + 1));
   for (const Rule& rule : wanted) {
-    if (rule.urls.empty() && std::any_of(held.begin(), held.end(), covers_everything)) continue;
-    const uint64_t cost = parts_of(rule) * std::max<uint64_t>(held.size(), 1);
-    if (cost > left) {
+    if (rule.urls.empty() && has_everything) continue;
+    const uint64_t parts = parts_of(rule);
+    if (parts > left) {
       if (compared_all) *compared_all = false;
       out.push_back(rule);
       continue;
     }
-    left -= cost;
-    for (Rule& part : broken_down(rule)) {
+    left -= parts;
+    visit_parts(rule, [&](Rule&& part) {
       bool covered = std::any_of(held.begin(), held.end(), [&](const Rule& each) { return covers(each, part); });
       if (!covered) out.push_back(std::move(part));
-    }
+    });
   }
   return out;
 }
 
 Rules compacted(const Rules& rules) {
+  struct Simple {
+    size_t at;  // in `out`
+    std::set<std::string_view> verbs;
+  };
   Rules out;
-  std::map<std::pair<std::string, std::string>, size_t> simple;  // group, resource → position in `out`
+  std::map<std::pair<std::string_view, std::string_view>, Simple> simple;  // by group and resource
   for (const Rule& rule : rules) {
     bool is_simple = rule.groups.size() == 1 && rule.resources.size() == 1 && rule.names.empty() && rule.urls.empty();
     if (!is_simple) {
       out.push_back(rule);
       continue;
     }
-    auto [found, fresh] = simple.try_emplace({rule.groups[0], rule.resources[0]}, out.size());
-    if (fresh) {
-      out.push_back(rule);
-      continue;
-    }
+    auto [found, fresh] = simple.try_emplace({rule.groups[0], rule.resources[0]}, Simple{out.size(), {}});
+    Simple& one = found->second;
+    if (fresh) out.push_back(rule);
     for (const std::string& verb : rule.verbs)
-      if (!has(out[found->second].verbs, verb)) out[found->second].verbs.push_back(verb);
+      if (one.verbs.insert(verb).second && !fresh) out[one.at].verbs.push_back(verb);
   }
   return out;
 }

@@ -105,5 +105,21 @@ TEST(Rules, that_stand_for_too_many_are_not_covered_unless_all_is) {
   EXPECT_EQ(uncovered(all, {rule(R"({"verbs":["get"],"nonResourceURLs":["/a"]})")}).size(), 1u) << "URLs are not resources";
 }
 
+// A role of a megabyte beside what somebody holds, as large: each of the one would be looked for in all of the other.
+TEST(Rules, that_are_many_beside_much_that_is_held_are_not_compared) {
+  Rule large = rule(R"({"verbs":["get"],"apiGroups":[""]})");
+  for (int i = 0; i < 150'000; ++i) large.resources.push_back("r" + std::to_string(i));
+  EXPECT_EQ(uncovered({large}, {large}).size(), 1u);
+  EXPECT_TRUE(uncovered({large}, {rule(R"({"verbs":["get"],"apiGroups":[""],"resources":["r149999"]})")}).empty());
+}
+
+TEST(Rules, of_one_resource_are_put_together_by_all_their_verbs) {
+  Rules many;
+  for (int i = 0; i < 150'000; ++i) many.push_back({{"v" + std::to_string(i), "get"}, {""}, {"pods"}, {}, {}});
+  Rules together = compacted(many);
+  ASSERT_EQ(together.size(), 1u);
+  EXPECT_EQ(together[0].verbs.size(), 150'001u) << "each once";
+}
+
 }  // namespace
 }  // namespace coracle::access
