@@ -3,6 +3,7 @@
 #include "daemon/network/zone.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "daemon/network/endpoints.h"
@@ -164,14 +165,17 @@ class Asked {
 
   ZoneAnswer endpoint_ports(const Key& key, const view::ServicePort& port) {
     std::vector<Record> out, hosts;
-    each_ready_endpoint(source_.slices(key), [&](const view::EndpointSlice& slice, const view::Endpoint& endpoint, Ipv4 address) {
-      for (view::DiscoveryEndpointPort at : slice.ports()) {
-        if (at.name() != port.name() || at.port() <= 0) continue;
+    for (const ObjectPtr& slice : source_.slices(key)) {
+      std::set<uint16_t> numbers;  // once for the slice: it may have a thousand endpoints, and ports by the ten thousand
+      for (view::DiscoveryEndpointPort at : view::EndpointSlice(*slice).ports())
+        if (at.name() == port.name() && at.port() > 0) numbers.insert(uint16_t(at.port()));
+      if (numbers.empty()) continue;
+      each_ready_endpoint({slice}, [&](auto&, const view::Endpoint& endpoint, Ipv4 address) {
         std::string host = host_of(endpoint, address) + "." + service_name(key);
         hosts.push_back({host, RecordType::a, address, "", 0});
-        out.push_back({std::string(name_), RecordType::srv, {}, std::move(host), uint16_t(at.port())});
-      }
-    });
+        for (uint16_t number : numbers) out.push_back({std::string(name_), RecordType::srv, {}, host, number});
+      });
+    }
     if (out.empty()) return unknown();
     ZoneAnswer reply = records(std::move(out));
     if (!reply.answer.empty()) reply.additional = std::move(hosts);
