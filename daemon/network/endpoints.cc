@@ -11,16 +11,13 @@ namespace {
 
 Ipv4 address_in(std::string_view text) { return Ipv4::parse(text).value_or(Ipv4{}); }
 
-void add_backends(const view::EndpointSlice& slice, uint16_t port, bool wanted(const view::Endpoint&),
-                  std::vector<Backend>& out) {
-  for (view::Endpoint endpoint : slice.endpoints()) {
-    Ipv4 address = address_of(endpoint);
-    if (address && wanted(endpoint)) out.push_back({address, port});
-  }
-}
-
 bool serves_while_terminating(const view::Endpoint& endpoint) {
   return endpoint.conditions().terminating() && endpoint.conditions().serving();
+}
+
+void sort_each_once(auto& all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
 void add_served(const Object& slice, std::set<Ipv4>& to) {
@@ -65,24 +62,34 @@ SlicesOfService::SlicesOfService(const std::vector<ObjectPtr>& slices) {
   for (const ObjectPtr& object : slices) {
     view::EndpointSlice slice(*object);
     if (slice.address_type() != "IPv4") continue;
-    Slice& indexed = slices_.emplace_back(Slice{object, {}});
+    Slice read{object, {}, {}};
+    for (view::Endpoint endpoint : slice.endpoints()) {
+      Ipv4 address = address_of(endpoint);
+      if (address && ready(endpoint)) read.ready.push_back(address);
+      else if (address && serves_while_terminating(endpoint)) read.terminating.push_back(address);
+    }
+    if (read.ready.empty() && read.terminating.empty()) continue;
+    sort_each_once(read.ready), sort_each_once(read.terminating);
     for (view::DiscoveryEndpointPort port : slice.ports()) {
       std::string_view protocol = port.protocol().empty() ? std::string_view("TCP") : port.protocol();
-      if (port.port() > 0 && port.port() <= 65535) indexed.ports.try_emplace({port.name(), protocol}, uint16_t(port.port()));
+      if (port.port() <= 0 || port.port() > 65535) continue;
+      std::vector<At>& at = ports_[{port.name(), protocol}];
+      if (at.empty() || at.back().slice != slices_.size()) at.push_back({slices_.size(), uint16_t(port.port())});
     }
+    slices_.push_back(std::move(read));
   }
 }
 
 std::vector<Backend> SlicesOfService::backends(std::string_view port_name, std::string_view protocol) const {
   std::vector<Backend> out;
-  for (auto wanted : {ready, serves_while_terminating}) {
-    for (const Slice& slice : slices_)
-      if (auto port = slice.ports.find({port_name, protocol}); port != slice.ports.end())
-        add_backends(view::EndpointSlice(*slice.object), port->second, wanted, out);
+  auto found = ports_.find({port_name, protocol});
+  if (found == ports_.end()) return out;
+  for (auto addresses : {&Slice::ready, &Slice::terminating}) {
+    for (const At& at : found->second)
+      for (Ipv4 address : slices_[at.slice].*addresses) out.push_back({address, at.port});
     if (!out.empty()) break;
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  sort_each_once(out);
   return out;
 }
 

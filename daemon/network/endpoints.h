@@ -38,10 +38,13 @@ struct Backend {
   auto operator<=>(const Backend&) const = default;
 };
 
-// EndpointSlices of one Service, whose ports are looked up once for all ports of the Service.
+// EndpointSlices of one Service, whose ports and addresses are read once for all ports of the Service.
 class SlicesOfService {
  public:
   explicit SlicesOfService(const std::vector<ObjectPtr>& slices);
+  bool has_backends(std::string_view port_name, std::string_view protocol) const {
+    return ports_.contains({port_name, protocol});
+  }
   // Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve while
   // they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
   std::vector<Backend> backends(std::string_view port_name, std::string_view protocol) const;
@@ -49,9 +52,15 @@ class SlicesOfService {
  private:
   struct Slice {
     ObjectPtr object;
-    std::map<std::pair<std::string_view, std::string_view>, uint16_t> ports;  // by name and protocol; texts are the object's
+    std::vector<Ipv4> ready, terminating;  // each once
   };
-  std::vector<Slice> slices_;
+  struct At {
+    size_t slice;
+    uint16_t port;
+  };
+  std::vector<Slice> slices_;  // that have any
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<At>>
+      ports_;  // by name and protocol; texts are the objects'
 };
 
 // The addresses of all endpoints that are sent connections and are not known to end. Who ends and is sent them all the same

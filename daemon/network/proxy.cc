@@ -3,6 +3,8 @@
 #include "daemon/network/proxy.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "daemon/network/endpoints.h"
 #include "store/object/object.h"
@@ -109,7 +111,7 @@ struct Port {
   Protocol protocol;
   uint16_t port, node_port;
   std::vector<Backend> backends;
-  std::shared_ptr<size_t> udp_left;  // paths of its Service that may still be remembered
+  std::optional<UdpEndpoints> udp = {};  // the same, of UDP
 };
 
 // Where a Service answers beside its node ports.
@@ -137,7 +139,6 @@ class Writer {
     }
     const SlicesOfService endpoints(slices);
     left_ = {};
-    auto udp_left = std::make_shared<size_t>(kUdpPathsMax);
     for (view::ServicePort port : service.spec().ports()) {
       if (left_.ports-- == 0) return ignore(object, "ports beyond " + std::to_string(kPortsMax) + " are ignored");
       Result<Protocol> protocol = parse_protocol(port.protocol());
@@ -145,16 +146,8 @@ class Writer {
       if (!port.name().empty() && !is_name(port.name())) continue;
       Port one{name + "/" + (port.name().empty() ? std::to_string(port.port()) : std::string(port.name())) + "/" +
                    protocol_name(*protocol),
-               *protocol,
-               uint16_t(port.port()),
-               uint16_t(port.node_port()),
-               endpoints.backends(port.name(), port.protocol().empty() ? "TCP" : port.protocol()),
-               udp_left};
-      if (size_t most = std::min(kEndpointsPerPortMax, left_.endpoints); one.backends.size() > most) {
-        if (most == left_.endpoints) ignore_rest(object, "endpoints", kEndpointsMax, left_.told_of_endpoints);
-        one.backends.resize(most);
-      }
-      left_.endpoints -= one.backends.size();
+               *protocol, uint16_t(port.port()), uint16_t(port.node_port()),
+               backends(object, endpoints, port.name(), port.protocol().empty() ? "TCP" : port.protocol())};
       // Our own DNS server stands behind this address as long as nobody else does.
       if (one.backends.empty() && addresses.cluster == input_.dns) continue;
       if (one.node_port != 0 && is_api_port(*protocol, one.node_port)) {
@@ -180,7 +173,7 @@ class Writer {
       std::string chain = std::string("dns/") + protocol_name(protocol);
       rules().chains[chain].rules = {translate(protocol, {dns, port})};
       bool is_ours = rules().sets[kServices].elements.try_emplace(key(protocol, dns, kDnsPort), "goto " + chain).second;
-      if (is_ours && protocol == Protocol::udp) plan_.udp.insert({dns, kDnsPort, dns, port});
+      if (is_ours && protocol == Protocol::udp) plan_.udp[{dns, kDnsPort}].emplace_back(std::vector<UdpAddress>{{dns, port}});
     }
   }
 
@@ -193,7 +186,8 @@ class Writer {
     std::string where = port.host_ip ? key(port.protocol, port.host_ip, port.host_port) : key(port.protocol, port.host_port);
     if (!set.elements.try_emplace(where, target(one.pod, port.pod_port)).second) return;  // the first one has it
     hairpin(one.pod);
-    if (port.protocol == Protocol::udp) plan_.udp.insert({port.host_ip, port.host_port, one.pod, port.pod_port});
+    if (port.protocol == Protocol::udp)
+      plan_.udp[{port.host_ip, port.host_port}].emplace_back(std::vector<UdpAddress>{{one.pod, port.pod_port}});
   }
 
   ProxyPlan take() { return std::move(plan_); }
@@ -208,6 +202,19 @@ class Writer {
     Port port;
     std::vector<std::pair<Ipv4, std::string>> addresses;
   };
+
+  // As many as the Service may still have.
+  std::vector<Backend> backends(const ObjectPtr& object, const SlicesOfService& endpoints, std::string_view port_name,
+                                std::string_view protocol) {
+    std::vector<Backend> out;
+    if (left_.endpoints > 0) out = endpoints.backends(port_name, protocol);
+    const size_t most = std::min(kEndpointsPerPortMax, left_.endpoints);
+    const bool is_beyond = most > 0 ? out.size() > most : endpoints.has_backends(port_name, protocol);
+    if (is_beyond && most == left_.endpoints) ignore_rest(object, "endpoints", kEndpointsMax);
+    if (is_beyond) out.resize(most);
+    left_.endpoints -= out.size();
+    return out;
+  }
 
   Addresses addresses_of(const ObjectPtr& object, const view::Service& service) {
     Addresses out;
@@ -234,16 +241,22 @@ class Writer {
            std::to_string(to.port);
   }
 
+  static UdpEndpoints udp_endpoints(const std::vector<Backend>& backends) {
+    std::vector<UdpAddress> out;
+    for (const Backend& backend : backends) out.push_back({backend.address, backend.port});
+    return UdpEndpoints(std::move(out));
+  }
+
   void hairpin(Ipv4 address) { rules().sets[kHairpin].elements.emplace(address.text() + " . " + address.text(), ""); }
 
   // ---- what is not a Service's ----
 
   void ignore(const ObjectPtr& service, std::string message) {
-    if (plan_.ignored.size() < kIgnoredMax) plan_.ignored.push_back({service, std::move(message)});
+    if (plan_.ignored.size() == kIgnoredMax) return;
+    if (service && !told_.emplace(service.get(), message).second) return;  // the same of another port
+    plan_.ignored.push_back({service, std::move(message)});
   }
-  // Once for each Service and each of its lists.
-  void ignore_rest(const ObjectPtr& service, std::string_view what, size_t most, bool& is_told) {
-    if (std::exchange(is_told, true)) return;
+  void ignore_rest(const ObjectPtr& service, std::string_view what, size_t most) {
     ignore(service, std::string(what) + " beyond " + std::to_string(most) + " of all ports are ignored");
   }
   static std::string port_text(Protocol protocol, uint16_t port) {  // "22/TCP"
@@ -291,6 +304,7 @@ class Writer {
       std::string chain = "service/" + port.id;
       rules().chains[chain].rules = affinity_seconds > 0 ? choose_remembered(port, affinity_seconds) : choose(port);
       for (const Backend& backend : port.backends) hairpin(backend.address);
+      if (port.protocol == Protocol::udp) port.udp = udp_endpoints(port.backends);
       verdict = balancer = "goto " + chain;
       if (addresses.restricted && !addresses.balancer.empty()) balancer = "goto " + admit(object, port, addresses, chain);
     }
@@ -302,14 +316,14 @@ class Writer {
       remember_udp(port, {}, port.node_port);
     }
     if (addresses.plain.empty() && addresses.balancer.empty()) return;
-    if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax, left_.told_of_external);
+    if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax);
     Claim claim{object, std::string(get_string(object->json(), "metadata.creationTimestamp")), std::move(port), {}};
     std::map<Ipv4, std::string> answers;  // a plain address before a balancer's
     for (Ipv4 address : addresses.plain) answers.emplace(address, verdict);
     for (Ipv4 address : addresses.balancer) answers.emplace(address, balancer);
     for (auto& [address, answer] : answers) {
       if (left_.external == 0) {
-        ignore_rest(object, "external addresses", kExternalAddressesMax, left_.told_of_external);
+        ignore_rest(object, "external addresses", kExternalAddressesMax);
         break;
       }
       --left_.external;
@@ -330,9 +344,7 @@ class Writer {
   }
 
   void remember_udp(const Port& port, Ipv4 to, uint16_t at) {
-    if (port.protocol != Protocol::udp) return;
-    for (const Backend& backend : port.backends)
-      if (*port.udp_left > 0) *port.udp_left -= plan_.udp.insert({to, at, backend.address, backend.port}).second;
+    if (port.udp) plan_.udp[{to, at}].push_back(*port.udp);
   }
 
   // One throw of the dice, one lookup.
@@ -371,7 +383,7 @@ class Writer {
     rules_of.clear();
     for (const Ipv4Range& range : addresses.sources) {
       if (left_.sources == 0) {
-        ignore_rest(object, "source ranges", kSourceRangesMax, left_.told_of_sources);
+        ignore_rest(object, "source ranges", kSourceRangesMax);
         break;
       }
       --left_.sources;
@@ -384,12 +396,12 @@ class Writer {
   // How much of the Service that is being written may still become rules.
   struct Left {
     size_t ports = kPortsMax, endpoints = kEndpointsMax, external = kExternalAddressesMax, sources = kSourceRangesMax;
-    bool told_of_endpoints = false, told_of_external = false, told_of_sources = false;
   };
 
   const ProxyInput& input_;
   ProxyPlan plan_;
   Left left_;
+  std::set<std::pair<const Object*, std::string>> told_;
   std::vector<Claim> claims_;
   std::map<std::string, std::string> holders_;  // of external addresses: protocol . address . port → Service
 };

@@ -22,6 +22,8 @@
 // Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
 #pragma once
 
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,7 +40,6 @@ inline constexpr size_t kPortsMax = 1000;
 inline constexpr size_t kEndpointsPerPortMax = 1000;
 inline constexpr size_t kEndpointsMax = 16384;         // of all ports together
 inline constexpr size_t kExternalAddressesMax = 4096;  // the same, for external addresses
-inline constexpr size_t kUdpPathsMax = 65536;          // the same, for what is remembered of UDP: see udp_flows.h
 inline constexpr size_t kSourceRangesMax = 65536;      // the same, for loadBalancerSourceRanges; sources beyond are not let in
 inline constexpr int64_t kAffinityClientsMax = 65536;  // sources remembered per endpoint
 inline constexpr const char* kLinkPrefix = "coracle";  // of all our links' names
@@ -94,18 +95,30 @@ struct Ignored {
   std::string message;  // "external address 192.0.2.7 is ignored: …"
 };
 
-// One way a UDP packet may be translated; see udp_flows.h for why it is remembered.
-struct UdpPath {
-  Ipv4 to;  // none: an address of this machine's (node port, host port)
+// Where UDP packets may be led; see udp_flows.h for why it is remembered.
+struct UdpAddress {
+  Ipv4 address;
   uint16_t port = 0;
-  Ipv4 endpoint;
-  uint16_t endpoint_port = 0;
-  auto operator<=>(const UdpPath&) const = default;
+  auto operator<=>(const UdpAddress&) const = default;
 };
+
+// The endpoints of one port, which may stand behind thousands of addresses: held once. Compared by value.
+class UdpEndpoints {
+ public:
+  explicit UdpEndpoints(std::vector<UdpAddress> sorted)
+      : all_(std::make_shared<const std::vector<UdpAddress>>(std::move(sorted))) {}
+  const std::vector<UdpAddress>& operator*() const { return *all_; }
+  bool operator==(const UdpEndpoints& other) const { return all_ == other.all_ || *all_ == *other.all_; }
+
+ private:
+  std::shared_ptr<const std::vector<UdpAddress>> all_;
+};
+// By where clients send to; no address: an address of this machine's (node port, host port).
+using UdpPaths = std::map<UdpAddress, std::vector<UdpEndpoints>>;
 
 struct ProxyPlan {
   Ruleset rules;
-  std::set<UdpPath> udp;
+  UdpPaths udp;
   std::vector<Ignored> ignored;  // at most kIgnoredMax
 };
 

@@ -46,7 +46,7 @@ Result<void> look_at_machine(ProxyInput& input) {
   return {};
 }
 
-Result<void> forget_flows(const std::set<UdpPath>& before, const std::set<UdpPath>& now, const Ipv4Range& services) {
+Result<void> forget_flows(const UdpPaths& before, const UdpPaths& now, const Ipv4Range& services) {
   std::set<Ipv4> local = TRY(local_addresses());
   UdpFlows flows(before, now, std::move(local), services);
   Result<size_t> forgotten = sys::forget_udp_flows([&](const sys::UdpFlow& flow) { return flows.stale(flow); });
@@ -75,7 +75,7 @@ struct ServiceProxy::State {
   Firewall firewall;
   bool guard_is_gone = false;
   sys::LossMonitor::News lost_links;
-  std::set<UdpPath> udp;
+  UdpPaths udp;
   bool looked_at_flows = false;
   std::set<std::string> told;  // of what is ignored
   std::jthread thread;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "daemon/network/endpoints.h"
 #include "tests/daemon/network/golden.h"
 #include "tests/daemon/network/objects.h"
@@ -45,6 +47,13 @@ std::string elements(const ProxyPlan& plan, const std::string& set) {
   return out;
 }
 
+size_t udp_paths(const ProxyPlan& plan) {
+  size_t count = 0;
+  for (const auto& [front, lists] : plan.udp)
+    for (const UdpEndpoints& one : lists) count += (*one).size();
+  return count;
+}
+
 TEST(Proxy, empty) { EXPECT_GOLDEN("empty.nft", replace_script(plan_proxy(input({}, {})).rules)); }
 
 TEST(Proxy, cluster_ip_goes_to_ready_endpoints) {
@@ -69,7 +78,7 @@ TEST(Proxy, node_port_udp_affinity_and_host_ports) {
   in.host_ports = {{{Protocol::tcp, {}, 8080, 80}, MUST(Ipv4::parse("10.244.0.9"))},
                    {{Protocol::udp, MUST(Ipv4::parse("192.168.1.4")), 514, 1514}, MUST(Ipv4::parse("10.244.0.9"))}};
   ProxyPlan plan = plan_proxy(in);
-  EXPECT_EQ(plan.udp.size(), 2u + 2u + 1u) << "cluster address, node port, host port";
+  EXPECT_EQ(udp_paths(plan), 2u + 2u + 1u) << "cluster address, node port, host port";
   EXPECT_GOLDEN("node-port.nft", replace_script(plan.rules));
 }
 
@@ -138,7 +147,8 @@ TEST(Proxy, a_service_of_many_ports_and_addresses_has_bounds) {
   EXPECT_TRUE(plan.rules.sets.at("services").elements.contains("tcp . 10.96.3.7 . 1"));
 }
 
-TEST(Proxy, what_is_remembered_of_udp_has_bounds) {
+// Endpoints times addresses.
+TEST(Proxy, endpoints_of_a_udp_port_are_held_once) {
   std::string addresses, endpoints;
   for (int i = 1; i <= 4096; ++i)
     addresses += (i > 1 ? "," : "") + ("\"192." + std::to_string(1 + i / 250)) + ".7." + std::to_string(1 + i % 250) + "\"";
@@ -149,7 +159,11 @@ TEST(Proxy, what_is_remembered_of_udp_has_bounds) {
   const std::string port = R"([{"name":"p","port":53,"protocol":"UDP"}])";
   ProxyPlan plan = plan_proxy(
       input({object, other}, {slice("web", "[" + endpoints + "]", port), slice("other", "[" + endpoints + "]", port)}));
-  EXPECT_EQ(plan.udp.size(), kUdpPathsMax + 248) << "one Service takes nothing from another";
+  EXPECT_EQ(udp_paths(plan), 4098u * 248u);
+  std::set<const void*> lists;
+  for (const auto& [front, endpoints] : plan.udp)
+    for (const UdpEndpoints& one : endpoints) lists.insert(&*one);
+  EXPECT_EQ(lists.size(), 2u);
 }
 
 // ---- what is not a Service's ----
@@ -175,6 +189,39 @@ ObjectPtr thief(const std::string& external, const std::string& ports, const std
 ObjectPtr thief_slice(const std::string& name = "aaa") {
   return slice(name, "[" + endpoint("10.244.0.66", kReady) + "]",
                R"([{"name":"a","port":1,"protocol":"TCP"},{"name":"b","port":2,"protocol":"UDP"}])");
+}
+
+// A thousand ports, a hundred thousand endpoints: addresses are read once, and no list is made that nobody may have any more.
+TEST(Proxy, endpoints_are_not_read_again_for_each_port) {
+  std::string ports, slice_ports, endpoints;
+  for (int i = 1; i <= 1000; ++i) {
+    std::string number = std::to_string(i), comma = i > 1 ? "," : "";
+    ports += comma + R"({"name":"p)" + number + R"(","port":)" + number + R"(,"protocol":"TCP"})";
+    slice_ports += comma + R"({"name":"p)" + number + R"(","port":)" + number + R"(,"protocol":"TCP"})";
+    endpoints += comma + endpoint("10.244." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1));
+  }
+  ObjectPtr object = service("web", R"({"clusterIP":"10.96.3.7","ports":[)" + ports + "]}");
+  std::vector<ObjectPtr> slices(300, slice("web", "[" + endpoints + "]", "[" + slice_ports + "]"));
+  ProxyPlan plan = plan_proxy(input({object}, slices));
+  EXPECT_EQ(ignored(plan), "web: endpoints beyond 16384 of all ports are ignored\n");
+  EXPECT_EQ(plan.rules.sets.at("services").elements.size(), 17u);
+  EXPECT_EQ(plan.rules.sets.at("refused").elements.size(), 983u);
+}
+
+TEST(Proxy, endpoints_behind_many_external_addresses_are_held_once) {
+  std::string addresses, endpoints;
+  for (int i = 0; i < 4000; ++i)
+    addresses += (i ? ",\"192.0." : "\"192.0.") + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "\"";
+  for (int i = 0; i < 900; ++i)
+    endpoints += (i ? "," : "") + endpoint("10.244." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1));
+  ObjectPtr object =
+      service("web", R"({"clusterIP":"10.96.3.7","ports":[{"port":53,"protocol":"UDP"}],"externalIPs":[)" + addresses + "]}");
+  ProxyPlan plan = plan_proxy(input({object}, {slice("web", "[" + endpoints + "]", R"([{"port":53,"protocol":"UDP"}])")}));
+  EXPECT_EQ(udp_paths(plan), 4001u * 900u);
+  std::set<const void*> lists;
+  for (const auto& [front, behind] : plan.udp)
+    for (const UdpEndpoints& one : behind) lists.insert(&*one);
+  EXPECT_EQ(lists.size(), 1u);
 }
 
 TEST(Proxy, external_addresses_take_no_cluster_address_and_no_pod) {
@@ -250,7 +297,7 @@ TEST(Proxy, an_external_address_is_the_older_services) {
     EXPECT_EQ(elements(plan, "services").find("tcp . 192.0.2.7 . 80 : goto service/default/zzz/a/tcp") != std::string::npos,
               serves);
     EXPECT_EQ(elements(plan, "refused").find("tcp . 192.0.2.7 . 80") != std::string::npos, !serves);
-    EXPECT_EQ(plan.udp.size(), serves ? 2u : 0u);
+    EXPECT_EQ(udp_paths(plan), serves ? 2u : 0u);
   }
 }
 
