@@ -250,7 +250,9 @@ schema::Manager applier_of(const Kind& stored, const Writer& writer, std::string
 }  // namespace
 
 Registry::Registry(engine::Engine& engine, Ranges ranges, const Clock& clock)
-    : engine_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] { return random_suffix(); }) {}
+    : engine_(engine), services_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] {
+        return random_suffix();
+      }) {}
 
 const User& house_user() {
   static const User user{"system:apiserver", "", {"system:masters", "system:authenticated"}, {}};
@@ -405,7 +407,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   request.object = &object;
   TRY(admission_.admit(request));
   schema::apply_defaults(stored, object);  // of what admission added
-  if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, ranges_, now}));
+  if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, services_, ranges_, now}));
   metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));  // what was added is put in its place
   object = std::move(canonical.value);
@@ -611,7 +613,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   request.old = &old;
   if (admits) TRY(admission_.admit(request));
   if (main_resource && target.strategy.allocate_update)
-    TRY(target.strategy.allocate_update(object, old, {engine_, ranges_, now}));
+    TRY(target.strategy.allocate_update(object, old, {engine_, services_, ranges_, now}));
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   bool counts = target.strategy.deletion.counts_generations && main_resource;

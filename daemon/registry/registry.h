@@ -19,6 +19,7 @@
 #include "daemon/admission/user.h"
 #include "daemon/registry/fields.h"
 #include "daemon/registry/guard.h"
+#include "daemon/registry/kinds/service_index.h"
 #include "daemon/registry/strategy.h"
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
@@ -141,6 +142,7 @@ class Registry {
   Result<engine::ListOptions> list_options(const Kind& kind, const ListRequest& request) const;
 
   engine::Engine& engine_;
+  ServiceIndex services_;  // guarded by allocation_
   Ranges ranges_;
   const Clock& clock_;
   admission::Chain admission_;

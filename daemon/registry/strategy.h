@@ -24,8 +24,11 @@ struct Ranges {  // from the configuration
   int node_port_min = 30000, node_port_max = 32767;
 };
 
+class ServiceIndex;
+
 struct Allocation {  // what a strategy may look at
   engine::Engine& engine;
+  ServiceIndex& services;
   const Ranges& ranges;
   WallTime now;
 };

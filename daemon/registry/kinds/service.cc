@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services: cluster addresses and node ports are given from the configured ranges. Writes of services go one at a time, and
-// what is taken is read from the services that there are: nothing can leak, and nothing is given twice.
+// what is taken is what the services that there are have: nothing can leak, and nothing is given twice.
 //   wanted (spec) + taken (all other services) ──▶ clusterIP(s), nodePorts
 // Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range).
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/kinds/kinds.h"
+#include "daemon/registry/kinds/service_index.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
@@ -16,47 +17,24 @@
 namespace coracle::registry {
 namespace {
 
-struct TakenAddressesAndPorts {
-  std::set<uint32_t> addresses;
-  std::set<std::pair<int64_t, std::string>> ports;  // node port and protocol
-};
-
-TakenAddressesAndPorts taken_by_others(const engine::Engine& engine, const std::string& uid) {
-  TakenAddressesAndPorts taken;
-  auto all = engine.list(kService, {});
-  if (!all) return taken;
-  for (const ObjectPtr& service : all->items) {
-    if (service->uid() == uid) continue;
-    for (const json::value& text : get_array(service->json(), "spec.clusterIPs"))
-      if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) taken.addresses.insert(*address);
-    for (const json::value& port : get_array(service->json(), "spec.ports"))
-      if (int64_t number = get_int(port, "nodePort")) taken.ports.emplace(number, get_string(port, "protocol"));
-    if (int64_t number = get_int(service->json(), "spec.healthCheckNodePort")) taken.ports.emplace(number, "TCP");
-  }
-  return taken;
-}
-
 // How much at the lower end is left to those who ask by number. Source: Kubernetes "avoiding collisions".
 uint32_t reserved_at_start(const AddressRange& range) {
   uint32_t size = range.last() - range.base + 2;
   return std::clamp(size / 16, uint32_t(16), uint32_t(256));
 }
 
-std::optional<uint32_t> free_address(const AddressRange& range, const TakenAddressesAndPorts& taken) {
+std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::Others& others) {
   uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
-  for (uint32_t at = middle; at <= range.last(); at++)
-    if (!taken.addresses.contains(at)) return at;
-  for (uint32_t at = range.first() + 1; at < middle; at++)  // the first is the API's own
-    if (!taken.addresses.contains(at)) return at;
-  return std::nullopt;
+  if (auto found = others.free_address(middle, range.last())) return found;
+  return others.free_address(range.first() + 1, middle - 1);  // the first is the API's own
 }
 
-Result<void> give_address(json::value& service, const TakenAddressesAndPorts& taken, const Ranges& ranges) {
+Result<void> give_address(json::value& service, const ServiceIndex::Others& others, const Ranges& ranges) {
   AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
   std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
   uint32_t address;
   if (wanted.empty()) {
-    auto found = free_address(range, taken);
+    auto found = free_address(range, others);
     if (!found) return internal_error("failed to allocate a serviceIP: range is full");
     address = *found;
   } else {
@@ -67,7 +45,7 @@ Result<void> give_address(json::value& service, const TakenAddressesAndPorts& ta
                      {invalid_value("spec.clusterIPs", value,
                                     "failed to allocate IP " + wanted + ": the provided IP (" + wanted +
                                         ") is not in the valid range. The range of valid IPs is " + ranges.service_cidr)});
-    if (taken.addresses.contains(*asked))
+    if (others.has(*asked))
       return invalid(
           kService, name,
           {invalid_value("spec.clusterIPs", value, "failed to allocate IP " + wanted + ": provided IP is already allocated")});
@@ -78,7 +56,11 @@ Result<void> give_address(json::value& service, const TakenAddressesAndPorts& ta
   return {};
 }
 
-Result<void> give_ports(json::value& service, TakenAddressesAndPorts& taken, const Ranges& ranges) {
+Result<void> give_ports(json::value& service, const ServiceIndex::Others& others, std::set<ServiceIndex::Port>& given,
+                        const Ranges& ranges) {
+  auto taken = [&](int64_t number, const std::string& protocol) {
+    return given.contains({number, protocol}) || others.has({number, protocol});
+  };
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return {};
   std::string name(get_string(service, "metadata.name"));
@@ -89,7 +71,7 @@ Result<void> give_ports(json::value& service, TakenAddressesAndPorts& taken, con
     std::string protocol(get_string(all[i], "protocol")), field = "spec.ports[" + std::to_string(i) + "].nodePort";
     int64_t wanted = get_int(all[i], "nodePort");
     if (wanted == 0) {
-      while (next <= ranges.node_port_max && taken.ports.contains({next, protocol})) next++;
+      while (next <= ranges.node_port_max && taken(next, protocol)) next++;
       if (next > ranges.node_port_max) return internal_error("failed to allocate a nodePort: range is full");
       wanted = next;
     } else if (wanted < ranges.node_port_min || wanted > ranges.node_port_max) {
@@ -97,10 +79,10 @@ Result<void> give_ports(json::value& service, TakenAddressesAndPorts& taken, con
                      {invalid_value(field, std::to_string(wanted),
                                     "provided port is not in the valid range. The range of valid ports is " +
                                         std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max))});
-    } else if (taken.ports.contains({wanted, protocol})) {
+    } else if (taken(wanted, protocol)) {
       return invalid(kService, name, {invalid_value(field, std::to_string(wanted), "provided port is already allocated")});
     }
-    taken.ports.emplace(wanted, protocol);
+    given.emplace(wanted, protocol);
     all[i].get_object()["nodePort"] = wanted;
   }
   return {};
@@ -111,17 +93,19 @@ bool has_health_port(const json::value& service) {
   return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
 }
 
-Result<void> give_health_port(json::value& service, const TakenAddressesAndPorts& taken, const Ranges& ranges) {
+Result<void> give_health_port(json::value& service, const ServiceIndex::Others& others, const std::set<ServiceIndex::Port>& given,
+                              const Ranges& ranges) {
+  auto taken = [&](int64_t number) { return given.contains({number, "TCP"}) || others.has({number, "TCP"}); };
   int64_t port = get_int(service, "spec.healthCheckNodePort");
   bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
   std::string failed = "failed to allocate requested HealthCheck NodePort " + std::to_string(port) + ": ";
   if (port != 0 && outside)
     return internal_error(failed + "provided port is not in the valid range. The range of valid ports is " +
                           std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
-  if (port != 0 && taken.ports.contains({port, "TCP"})) return internal_error(failed + "provided port is already allocated");
+  if (port != 0 && taken(port)) return internal_error(failed + "provided port is already allocated");
   if (port != 0) return {};
   for (port = ranges.node_port_min; port <= ranges.node_port_max; port++) {
-    if (taken.ports.contains({port, "TCP"})) continue;
+    if (taken(port)) continue;
     make(service, "spec.healthCheckNodePort") = port;
     return {};
   }
@@ -190,16 +174,17 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
 
 Result<void> allocate(json::value& service, const Allocation& allocation) {
   std::string type(get_string(service, "spec.type"));
-  TakenAddressesAndPorts taken = taken_by_others(allocation.engine, std::string(get_string(service, "metadata.uid")));
+  const ServiceIndex::Others others = allocation.services.others(get_string(service, "metadata.uid"));
+  std::set<ServiceIndex::Port> given;
   if (has_address(type)) {
     TRY(settle_families(service));
     if (get_string(service, "spec.clusterIP") == "None") make(service, "spec.clusterIPs") = json::array{"None"};
-    else TRY(give_address(service, taken, allocation.ranges));
+    else TRY(give_address(service, others, allocation.ranges));
   }
   bool balanced = type == "LoadBalancer";
   bool wants_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
-  if (wants_ports) TRY(give_ports(service, taken, allocation.ranges));
-  return has_health_port(service) ? give_health_port(service, taken, allocation.ranges) : Result<void>();
+  if (wants_ports) TRY(give_ports(service, others, given, allocation.ranges));
+  return has_health_port(service) ? give_health_port(service, others, given, allocation.ranges) : Result<void>();
 }
 
 void prepare_service_create(json::value& service) {

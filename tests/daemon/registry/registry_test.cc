@@ -461,6 +461,33 @@ TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
       << "an address that was given back";
 }
 
+// To make one looks at no other: of these each has a thousand ports.
+TEST_F(RegistryTest, does_not_read_all_services_for_each_that_is_made) {
+  std::string ports;
+  for (int i = 1; i <= 1000; ++i)
+    ports += (i > 1 ? "," : "") + (R"({"name":"p)" + std::to_string(i) + R"(","port":)" + std::to_string(i) + "}");
+  std::set<std::string> addresses;
+  for (int i = 0; i < 1000; ++i) {
+    ObjectPtr made = world.make(kService, service("s" + std::to_string(i), R"("ports":[)" + ports + "]"));
+    addresses.emplace(get_string(made->json(), "spec.clusterIP"));
+  }
+  EXPECT_EQ(addresses.size(), 1000u);
+}
+
+// More writes than the index's watch holds, none of which asked it.
+TEST_F(RegistryTest, knows_what_is_taken_after_services_changed_by_the_thousand) {
+  ObjectPtr one = world.make(kService, service("one", R"("type":"NodePort","ports":[{"port":80}])"));
+  for (int i = 0; i < 1500; ++i)
+    MUST(world.try_merge(kService, {"default", "one"},
+                         R"({"status":{"conditions":[{"type":"a","status":"True","reason":"r)" + std::to_string(i) +
+                             R"(","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
+                         "status"));
+  std::string address(get_string(one->json(), "spec.clusterIP"));
+  EXPECT_FALSE(world.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
+  MUST(world.registry().remove(kService, {"default", "one"}, {}, {}));
+  EXPECT_TRUE(world.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
+}
+
 TEST_F(RegistryTest, leaves_headless_and_external_services_alone) {
   ObjectPtr headless = world.make(kService, service("h", R"("clusterIP":"None","ports":[{"port":80}])"));
   EXPECT_EQ(to_text(*find(headless->json(), "spec.clusterIPs")), R"(["None"])");
