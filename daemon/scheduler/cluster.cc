@@ -92,31 +92,31 @@ void Cluster::put_node(const ObjectPtr& object) {
   if (looks_the_same) return;
   node.labels_since = ++changes_;
   enter_topologies(node);
+  auto waiting = absent_.extract(node.name);
+  if (!waiting) return;
+  for (PodInfoPtr& pod : waiting.mapped()) {
+    places_.erase(pod->uid);
+    place(std::move(pod), node.name);
+  }
 }
 
 void Cluster::remove_node(const std::string& name) {
   auto found = slots_by_name_.find(name);
   if (found == slots_by_name_.end()) return;
-  NodeInfo& node = *nodes_by_slot_[found->second];
+  Slot slot = found->second;
+  NodeInfo& node = *nodes_by_slot_[slot];
+  const std::vector<PodInfoPtr> pods = node.pods;
+  for (const PodInfoPtr& pod : pods) remove_pod(pod->uid);
   drop_taints(node);
   count_images(node, -1);
   unschedulable_ -= node.unschedulable;
-  node.unschedulable = false;
-  node.node = nullptr;
-  node.labels = {};
-  node.labels_since = ++changes_;
-  node.images.clear();
   ordered_ = false;
+  node.labels = {};
   enter_topologies(node);
-  forget_if_empty(node);
-}
-
-void Cluster::forget_if_empty(NodeInfo& node) {
-  if (node.node || !node.pods.empty()) return;
-  Slot slot = node.slot;
-  slots_by_name_.erase(node.name);
+  slots_by_name_.erase(found);
   nodes_by_slot_[slot].reset();
   free_slots_.push_back(slot);
+  for (const PodInfoPtr& pod : pods) place(pod, name);  // they may come back with it
 }
 
 void Cluster::drop_taints(NodeInfo& node) {
@@ -210,15 +210,17 @@ LabelGroupPtr Cluster::group_of(const std::string& ns, const json::object& label
 
 void Cluster::sweep_groups() {
   if (groups_.size() < 2 * groups_swept_ + kGroupsSlack) return;
+  std::vector<uint32_t> gone;
   std::erase_if(groups_, [&](const auto& entry) {
     if (entry.second.use_count() > 1) return false;
-    uint32_t id = entry.second->id;
-    free_groups_.push_back(id);
-    for (auto& [text, counter] : counters_) counter->memo.forget(id);
-    for (auto& terms : held_)
-      for (auto& [text, held] : terms) held->memo.forget(id);
+    gone.push_back(entry.second->id);
     return true;
   });
+  std::ranges::sort(gone);
+  for (auto& [text, counter] : counters_) counter->memo.forget(gone);
+  for (auto& terms : held_)
+    for (auto& [text, held] : terms) held->memo.forget(gone);
+  free_groups_.insert(free_groups_.end(), gone.rbegin(), gone.rend());  // the lowest is used again first
   groups_swept_ = groups_.size();
 }
 
@@ -230,22 +232,33 @@ PodInfoPtr Cluster::read(const Object& pod) {
 
 void Cluster::place(PodInfoPtr pod, const std::string& name) {
   remove_pod(pod->uid);
-  NodeInfo& node = info(name);
+  auto found = slots_by_name_.find(name);
+  if (found == slots_by_name_.end()) {
+    auto& absent = *absent_.try_emplace(name).first;
+    places_.emplace(pod->uid, Place{pod, 0, &absent});
+    absent.second.push_back(std::move(pod));
+    return;
+  }
+  NodeInfo& node = *nodes_by_slot_[found->second];
   count(*pod, node, 1);
-  places_.emplace(pod->uid, Place{node.slot, pod});
+  places_.emplace(pod->uid, Place{pod, node.slot});
   node.pods.push_back(std::move(pod));
 }
 
 PodInfoPtr Cluster::remove_pod(const std::string& uid) {
-  auto place = places_.find(uid);
-  if (place == places_.end()) return nullptr;
-  NodeInfo& node = *nodes_by_slot_[place->second.slot];
-  PodInfoPtr pod = std::move(place->second.pod);
-  places_.erase(place);
-  std::erase(node.pods, pod);
-  count(*pod, node, -1);
-  forget_if_empty(node);
-  return pod;
+  auto found = places_.find(uid);
+  if (found == places_.end()) return nullptr;
+  Place place = std::move(found->second);
+  places_.erase(found);
+  if (place.absent) {
+    std::erase(place.absent->second, place.pod);
+    if (place.absent->second.empty()) absent_.erase(absent_.find(place.absent->first));
+    return std::move(place.pod);
+  }
+  NodeInfo& node = *nodes_by_slot_[place.slot];
+  std::erase(node.pods, place.pod);
+  count(*place.pod, node, -1);
+  return std::move(place.pod);
 }
 
 PodInfoPtr Cluster::placed(const std::string& uid) const {
@@ -255,7 +268,8 @@ PodInfoPtr Cluster::placed(const std::string& uid) const {
 
 std::string Cluster::node_of(const std::string& uid) const {
   auto place = places_.find(uid);
-  return place == places_.end() ? "" : nodes_by_slot_[place->second.slot]->name;
+  if (place == places_.end()) return "";
+  return place->second.absent ? place->second.absent->first : nodes_by_slot_[place->second.slot]->name;
 }
 
 void Cluster::count(const PodInfo& pod, NodeInfo& node, int by) {
@@ -280,6 +294,7 @@ void Cluster::hold(const std::vector<PodTerm>& terms, TermKind kind, Slot slot, 
       found->second = std::make_unique<HeldTerm>();
       found->second->term = term;
       found->second->kind = kind;
+      share_memo_bytes();
     }
     HeldTerm& one = *found->second;
     auto holder = std::ranges::lower_bound(one.holders, slot, {}, &std::pair<Slot, int32_t>::first);
@@ -298,6 +313,7 @@ void Cluster::begin_decision() {
   forget_old(topologies_, [](const Topology& one) { return one.used; });
   forget_old(counters_, [](const PodCounter& one) { return one.used; });
   forget_old(memos_, [](const NodeMemo& one) { return one.used_; });
+  share_memo_bytes();
 }
 
 bool Cluster::means(const PodTerm& term, const LabelGroup& group) const {
@@ -313,14 +329,28 @@ bool Cluster::means(const PodTerm& term, const LabelGroup& group) const {
 }
 
 bool Cluster::means(HeldTerm& held, const LabelGroup& group) {
+  if (group.id >= memo_groups_max_) return means(held.term, group);
   return held.memo.ask(group.id, [&] { return means(held.term, group); });
 }
 
 bool Cluster::means_all(PodCounter& counter, const PodInfo& pod) const {
   if (counter.without_deleting && pod.deleting) return false;
-  return counter.memo.ask(pod.group->id, [&] {
-    return std::ranges::all_of(counter.all_of, [&](const PodTerm& term) { return means(term, *pod.group); });
-  });
+  auto answer = [&] { return std::ranges::all_of(counter.all_of, [&](const PodTerm& term) { return means(term, *pod.group); }); };
+  return pod.group->id < memo_groups_max_ ? counter.memo.ask(pod.group->id, answer) : answer();
+}
+
+void Cluster::share_memo_bytes() {
+  size_t memos = counters_.size();
+  for (const auto& terms : held_) memos += terms.size();
+  memo_groups_max_ = kMemoBytesMax / std::max<size_t>(memos, 1);
+}
+
+size_t Cluster::memo_bytes() const {
+  size_t bytes = 0;
+  for (const auto& [text, counter] : counters_) bytes += counter->memo.bytes();
+  for (const auto& terms : held_)
+    for (const auto& [text, held] : terms) bytes += held->memo.bytes();
+  return bytes;
 }
 
 const PodCounter& Cluster::counter(const std::vector<const PodTerm*>& terms, bool without_deleting) {
@@ -333,7 +363,9 @@ const PodCounter& Cluster::counter(const std::vector<const PodTerm*>& terms, boo
     for (const PodTerm* term : terms) counter.all_of.push_back(*term);
     counter.without_deleting = without_deleting;
     counter.by_slot.resize(slots(), 0);
-    for (const auto& [uid, place] : places_) counter.by_slot[place.slot] += means_all(counter, *place.pod);
+    share_memo_bytes();
+    for (const auto& [uid, place] : places_)
+      if (!place.absent) counter.by_slot[place.slot] += means_all(counter, *place.pod);
   }
   found->second->used = tick_;
   return *found->second;

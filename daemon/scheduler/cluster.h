@@ -7,7 +7,8 @@
 //   NodeMemo    what a selector over nodes says of each node; how well a pod of a certain size would stand there
 // and one always, for it is what the others ask about a pod:
 //   HeldTerm    how many pods that hold a certain affinity term stand on each node
-// Nodes have small numbers (slots), so that sums are plain arrays.
+// Nodes have small numbers (slots), so that sums are plain arrays. Pods that are bound to a node that is not there (yet) are in
+// no sum: anybody may bind ten thousand pods to as many names.
 #pragma once
 
 #include <map>
@@ -23,7 +24,8 @@
 namespace coracle::scheduler {
 
 using Slot = uint32_t;
-constexpr size_t kRememberedMax = 256;  // of each kind of sum that is made on demand
+constexpr size_t kRememberedMax = 256;       // of each kind of sum that is made on demand
+constexpr size_t kMemoBytesMax = 16u << 20;  // of all TermMemos together, about: a pod may have 20,000 terms
 
 struct NodeInfo {
   // First what is asked of each node for each pod, so that it lies together.
@@ -37,7 +39,7 @@ struct NodeInfo {
   uint64_t room_since = 0, labels_since = 0;  // which change of the cluster made them what they are; never 0
 
   std::string name;
-  RestingPtr node;  // null: pods are bound to it, but it is not there (yet)
+  RestingPtr node;
   json::object labels;
   std::vector<std::pair<std::string, int64_t>> images;  // name → bytes, sorted
 };
@@ -51,7 +53,7 @@ struct Topology {
   uint64_t used = 0;
 };
 
-// Whether a term means the pods of a group: asked once for each group.
+// Whether a term means the pods of a group: asked once for each group, of those whose number is low enough.
 class TermMemo {
  public:
   template <typename Answer>
@@ -60,9 +62,14 @@ class TermMemo {
     if (known_[group] == 0) known_[group] = answer() ? 2 : 1;
     return known_[group] == 2;
   }
-  void forget(uint32_t group) {
-    if (group < known_.size()) known_[group] = 0;
+  void forget(const std::vector<uint32_t>& groups) {  // sorted
+    for (uint32_t group : groups) {
+      if (group >= known_.size()) break;
+      known_[group] = 0;
+    }
   }
+
+  size_t bytes() const { return known_.size(); }
 
  private:
   std::vector<uint8_t> known_;  // 0 not known, 1 no, 2 yes
@@ -131,7 +138,7 @@ class Cluster {
   PodInfoPtr remove_pod(const std::string& uid);  // null when it was nowhere
   PodInfoPtr placed(const std::string& uid) const;
   std::string node_of(const std::string& uid) const;  // "" when it stands nowhere
-  size_t pods() const { return places_.size(); }
+  size_t pods() const { return places_.size(); }      // also of nodes that are not there
 
   // The nodes that are there, zones taking turns, as Kubernetes goes through them.
   const std::vector<const NodeInfo*>& nodes();
@@ -155,18 +162,20 @@ class Cluster {
   }
   bool means(HeldTerm& held, const LabelGroup& group);
   bool means(const PodTerm& term, const LabelGroup& group) const;
+  size_t memo_bytes() const;  // for tests
 
  private:
+  using Absent = std::unordered_map<std::string, std::vector<PodInfoPtr>>;  // pods by a node that is not there
   struct Place {
-    Slot slot;
     PodInfoPtr pod;
+    Slot slot = 0;
+    Absent::value_type* absent = nullptr;  // then it has no slot
   };
   struct TaintSet {
     json::array taints;
     size_t nodes = 0;
   };
   NodeInfo& info(const std::string& name);
-  void forget_if_empty(NodeInfo& node);
   uint32_t taint_set(const json::array& taints);
   void drop_taints(NodeInfo& node);
   void count_images(const NodeInfo& node, int by);
@@ -177,10 +186,12 @@ class Cluster {
   LabelGroupPtr group_of(const std::string& ns, const json::object& labels);
   void sweep_groups();
   void namespaces_changed();
+  void share_memo_bytes();
 
   std::vector<std::unique_ptr<NodeInfo>> nodes_by_slot_;
   std::vector<Slot> free_slots_;
   std::unordered_map<std::string, Slot> slots_by_name_;
+  Absent absent_;
   std::unordered_map<std::string, Place> places_;  // by pod uid
   std::vector<const NodeInfo*> order_;
   bool ordered_ = true;
@@ -192,6 +203,7 @@ class Cluster {
   std::unordered_map<std::string, LabelGroupPtr> groups_;
   std::vector<uint32_t> free_groups_;
   size_t groups_swept_ = 0;
+  size_t memo_groups_max_ = kMemoBytesMax;  // groups from this number on are asked about each time
 
   uint64_t tick_ = 0, changes_ = 0;
   std::unordered_map<std::string, std::unique_ptr<Topology>> topologies_;

@@ -379,10 +379,7 @@ struct Scheduler::State {
     if (!binding) return false;
     ObjectPtr pod = pods.get(binding->pod->key);
     if (!pod || !waits_for_us(*pod)) return true;
-    bool has_node = board.with([&](Board& b) {
-      const NodeInfo* there = b.cluster.node(binding->node);
-      return there && there->node;  // not only pods that it had
-    });
+    bool has_node = board.with([&](Board& b) { return b.cluster.node(binding->node) != nullptr; });
     if (!has_node) give_up(*pod, *binding->pod, "binding volumes: node " + quoted(binding->node) + " is gone");
     else if (binding->ready) bind(*framework_of(*pod), *pod, *binding->pod, binding->node);
     else if (const std::string& claim = binding->failed_claim; !claim.empty())

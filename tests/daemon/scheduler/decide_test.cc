@@ -54,6 +54,62 @@ TEST(Cluster, adds_up_and_takes_away) {
   EXPECT_EQ(world.cluster.pods(), 0u);
 }
 
+std::string avoids(const std::string& app) {
+  return R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone",)"
+         R"("labelSelector":{"matchLabels":{"app":")" +
+         app + R"("}}}]}}})";
+}
+
+// Whoever binds pods to names of nodes that are not there makes no sum larger, and what stood on a node comes back with it.
+TEST(Cluster, pods_of_a_node_that_is_not_there_count_once_it_is) {
+  World world;
+  world.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
+  for (int i = 0; i < 1000; ++i) {
+    std::string name = std::to_string(i);
+    world.place(pod("p" + name, avoids("web"), R"({"app":"db"})"), "ghost" + name);
+  }
+  EXPECT_EQ(world.cluster.slots(), 1u);
+  EXPECT_EQ(world.cluster.pods(), 1000u);
+  EXPECT_EQ(world.cluster.node_of("uid-defaultp7"), "ghost7");
+  EXPECT_EQ(world.reason(pod("x", "{}", R"({"app":"web"})")), "");
+  EXPECT_EQ(world.reason(pod("y", avoids("db"))), "");
+  for (int turns = 0; turns < 2; ++turns) {
+    world.cluster.put_node(node("ghost7", "{}", R"({"zone":"a"})"));
+    EXPECT_EQ(world.cluster.node("ghost7")->pods.size(), 1u);
+    EXPECT_EQ(world.reason(pod("x", "{}", R"({"app":"web"})")), "node(s) didn't satisfy existing pods anti-affinity rules");
+    EXPECT_EQ(world.reason(pod("y", avoids("db"))), "node(s) didn't match pod anti-affinity rules");
+    world.cluster.remove_node("ghost7");
+    EXPECT_EQ(world.reason(pod("x", "{}", R"({"app":"web"})")), "");
+    EXPECT_EQ(world.reason(pod("y", avoids("db"))), "");
+    EXPECT_EQ(world.cluster.node_of("uid-defaultp7"), "ghost7");
+  }
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(world.cluster.remove_pod("uid-defaultp" + std::to_string(i)));
+  EXPECT_EQ(world.cluster.pods(), 0u);
+}
+
+// Thousands of terms times thousands of pods with labels of their own.
+TEST(Cluster, what_terms_know_of_groups_is_bounded) {
+  World world;
+  world.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
+  std::string terms;
+  for (int i = 0; i < 4000; ++i)
+    terms += (i ? "," : "") + (R"({"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"x)" + std::to_string(i) + "\"}}}");
+  world.place(
+      pod("many", R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)" + terms + "]}}}"),
+      "n1");
+  std::vector<PodInfoPtr> kept;
+  size_t meant = 0;
+  for (int i = 0; i < 6000; ++i) {
+    std::string number = std::to_string(i);
+    kept.push_back(world.cluster.read(*pod("p" + number, "{}", R"({"app":"x)" + number + "\"}")));
+    world.cluster.for_each_held(TermKind::anti_affinity,
+                                [&](HeldTerm& held) { meant += world.cluster.means(held, *kept.back()->group); });
+  }
+  EXPECT_EQ(meant, 4000u);
+  EXPECT_LE(world.cluster.memo_bytes(), kMemoBytesMax);
+  EXPECT_GT(world.cluster.memo_bytes(), kMemoBytesMax / 2);
+}
+
 TEST(Filter, tells_why_a_node_does_not_fit) {
   const std::string zoned = R"({"zone":"z1","disk":"ssd","cores":"8"})";
   auto needs = [](const std::string& affinity) { return R"({"affinity":{)" + affinity + "}}"; };
