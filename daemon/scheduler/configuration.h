@@ -14,8 +14,6 @@
 
 namespace coracle::scheduler {
 
-inline constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
-
 struct Configuration {
   std::vector<std::shared_ptr<const Framework>> profiles;  // at least one; names differ
   std::chrono::seconds backoff_first{1}, backoff_longest{10};

@@ -152,6 +152,7 @@ PodInfo read_pod(const Object& object) {
   view::PodSpec spec = pod.spec();
   PodInfo info;
   info.object = object.at_rest();
+  if (spec.scheduler_name() != kDefaultSchedulerName) info.scheduler_name = spec.scheduler_name();
   info.uid = object.uid();
   info.key = object.key();
   info.priority = spec.priority();

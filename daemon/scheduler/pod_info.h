@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/scheduler/resources.h"
@@ -16,6 +17,8 @@
 #include "store/object/selector.h"
 
 namespace coracle::scheduler {
+
+inline constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
 
 // Pods with the same namespace and labels, whom every selector treats alike. `id` is small, and used again when a group is gone.
 struct LabelGroup {
@@ -56,7 +59,8 @@ struct Disk {
 };
 
 struct PodInfo {
-  RestingPtr object;  // hold object->awake() to look inside
+  RestingPtr object;           // hold object->awake() to look inside
+  std::string scheduler_name;  // "": the default one's
   std::string uid;
   Key key;
   int64_t priority = 0;

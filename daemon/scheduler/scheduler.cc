@@ -148,12 +148,13 @@ struct Scheduler::State {
   std::jthread thread;
 
   // Null: another scheduler's.
-  const Framework* framework_of(const Object& pod) const {
-    std::string_view name = view::Pod(pod).spec().scheduler_name();
+  const Framework* framework_of(const Object& pod) const { return framework_named(view::Pod(pod).spec().scheduler_name()); }
+  const Framework* framework_named(std::string_view name) const {
     for (const auto& one : configuration.profiles)
       if (one->scheduler_name() == (name.empty() ? kDefaultSchedulerName : name)) return one.get();
     return nullptr;
   }
+  const Framework* framework_of(const PodInfo& pod) const { return framework_named(pod.scheduler_name); }
   bool waits_for_us(const Object& pod) const {
     return view::Pod(pod).spec().node_name().empty() && !pod.deleting() && !finished(view::Pod(pod)) && framework_of(pod);
   }
@@ -264,8 +265,7 @@ struct Scheduler::State {
   void wake(Board& b, const ClusterEvent& event) {
     if (!b.queue.has_parked()) return;
     b.queue.wake(clock.steady(), [&](const PodInfo& pod, const PluginSet& refused) {
-      ObjectPtr object = pod.object->awake();
-      const Framework* framework = framework_of(*object);
+      const Framework* framework = framework_of(pod);
       return framework && framework->could_help(refused, event, pod, b.cluster);
     });
   }

@@ -463,6 +463,23 @@ TEST_F(HintTest, only_what_could_help_wakes_a_pod) {
   EXPECT_EQ(node_of("picky"), "pi");
 }
 
+// Of a pod that waits nothing is parsed again when something happens that cannot help it.
+TEST_F(HintTest, large_pods_that_wait_cost_nothing_while_others_come_and_go) {
+  put_node("4");
+  start();
+  json::object labels;
+  for (int i = 0; i < 20'000; ++i) labels["example.com/a" + std::to_string(i)] = "with some text behind it";
+  for (int i = 0; i < 40; ++i)
+    client.put(kPod, to_text(json::value{
+                         {"metadata", {{"name", "large" + std::to_string(i)}, {"namespace", "default"}, {"annotations", labels}}},
+                         {"spec", {{"containers", json::array{{{"resources", {{"requests", {{"cpu", "8"}}}}}}}}}}}));
+  settle();
+  EXPECT_EQ(refusals(), 40);
+  for (int i = 0; i < 500; ++i) client.put(kNamespace, R"({"metadata":{"name":"n)" + std::to_string(i) + "\"}}");
+  settle();
+  EXPECT_EQ(refusals(), 0);
+}
+
 TEST_F(HintTest, company_wakes_those_who_asked_for_it) {
   client.put(
       kNode,
