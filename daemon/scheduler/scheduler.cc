@@ -24,9 +24,17 @@ struct Binding {
   PodInfoPtr pod;
   std::string node;
   SteadyTime deadline;
+  std::map<std::string, bool> claims;  // that the pod names, and whether each is bound
+  size_t unbound = 0;                  // of them
   bool ready = false;
   std::string failed_claim = {};  // whose provisioner cannot make its volume for that node
 
+  Binding(PodInfoPtr pod, std::string node, SteadyTime deadline, const Lister& lister)
+      : pod(std::move(pod)), node(std::move(node)), deadline(deadline) {
+    for (const std::string& name : this->pod->claims)
+      if (auto [claim, fresh] = claims.try_emplace(name, is_claim_bound({this->pod->key.ns, name}, lister)); fresh)
+        unbound += !claim->second;
+  }
   bool is_decided() const { return ready || !failed_claim.empty(); }
 };
 
@@ -245,17 +253,21 @@ struct Scheduler::State {
   void on_claim(const Informer::Change& change) {
     change_board([&](Board& b) {
       wake(b, {.what = ClusterEvent::claims});
-      for (auto& [key, binding] : b.bindings) {
-        binding.ready |= are_claims_bound(*binding.pod, lister);
-        if (takes_back_node(change, binding)) binding.failed_claim = change.after->name();
+      const Key key = change.any().key();
+      for (auto& [pod, binding] : b.bindings) {
+        auto claim = pod.ns == key.ns ? binding.claims.find(key.name) : binding.claims.end();
+        if (claim == binding.claims.end()) continue;
+        if (bool was = std::exchange(claim->second, is_claim_bound(key, lister)); was != claim->second)
+          was ? ++binding.unbound : --binding.unbound;
+        binding.ready |= binding.unbound == 0;
+        if (takes_back_node(change, binding)) binding.failed_claim = key.name;
       }
     });
   }
   // Who was to make the claim's volume says that it cannot, by taking back the node that was selected.
   static bool takes_back_node(const Informer::Change& change, const Binding& binding) {
     return change.before && change.after && change.before->annotation(volume::kSelectedNode) == binding.node &&
-           change.after->annotation(volume::kSelectedNode).empty() && change.after->ns() == binding.pod->key.ns &&
-           std::ranges::count(binding.pod->claims, change.after->name()) > 0;
+           change.after->annotation(volume::kSelectedNode).empty();
   }
 
   void on_other(ClusterEvent::What what) {
@@ -318,7 +330,8 @@ struct Scheduler::State {
       else b.queue.park(info->key, decision.refused, clock.steady());
       // It is heard from here on when the claims are bound: that may be before anything is written for them.
       if (!decision.node.empty() && !decision.before_bind.empty())
-        b.bindings[info->key] = {info, decision.node, clock.steady() + configuration.volumes_bound_within};
+        b.bindings.insert_or_assign(info->key,
+                                    Binding(info, decision.node, clock.steady() + configuration.volumes_bound_within, lister));
       is_put_off = !decision.rescue.node.empty() && !b.unsure.empty();  // one of those places may be free
       if (is_put_off) decision.rescue.victims.clear();
       if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);

@@ -45,7 +45,7 @@ struct VolumeBindingArgs {
 // What the pod's nodeSelector and required node affinity say of each node. Null when it has neither: then any will do.
 NodeMemo* node_wishes(const Cycle& cycle);
 bool is_wished(const Cycle& cycle, NodeMemo& wishes, const NodeInfo& node);
-bool are_claims_bound(const PodInfo& pod, const Lister& lister);  // all that the pod names
+bool is_claim_bound(const Key& claim, const Lister& lister);
 
 std::unique_ptr<Plugin> make_scheduling_gates();
 std::unique_ptr<Plugin> make_priority_sort();

@@ -347,11 +347,9 @@ class VolumeBinding : public Plugin {
 
 }  // namespace
 
-bool are_claims_bound(const PodInfo& pod, const Lister& lister) {
-  return std::ranges::all_of(pod.claims, [&](const std::string& name) {
-    ObjectPtr claim = lister.claim({pod.key.ns, name});
-    return claim && volume::is_bound(*claim);
-  });
+bool is_claim_bound(const Key& key, const Lister& lister) {
+  ObjectPtr claim = lister.claim(key);
+  return claim && volume::is_bound(*claim);
 }
 
 std::unique_ptr<Plugin> make_volume_restrictions() { return std::make_unique<VolumeRestrictions>(); }

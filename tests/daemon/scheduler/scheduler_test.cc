@@ -532,6 +532,37 @@ TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
   EXPECT_EQ(node_of("db"), "pi");
 }
 
+// Each claim that is bound is counted, instead of all claims of the pod being looked at again.
+TEST_F(HintTest, a_pod_of_many_claims_is_bound_after_the_last_of_them) {
+  constexpr int kMany = 10'000;
+  put_node("4");
+  client.put(kStorageClass,
+             R"({"metadata":{"name":"far"},"provisioner":"far.example","volumeBindingMode":"WaitForFirstConsumer"})");
+  std::string volumes;
+  auto put_claim = [&](int i, const std::string& annotations, const std::string& spec, const std::string& status) {
+    client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data)" + std::to_string(i) +
+                                           R"(","namespace":"default","annotations":)" + annotations +
+                                           R"(},"spec":{"storageClassName":"far")" + spec + R"(},"status":)" + status + "}");
+  };
+  const std::string selected = R"({"volume.kubernetes.io/selected-node":"pi"})";
+  auto bind = [&](int i) { put_claim(i, selected, R"(,"volumeName":"disk)" + std::to_string(i) + "\"", R"({"phase":"Bound"})"); };
+  for (int i = 0; i < kMany; ++i) {
+    put_claim(i, "{}", "", "{}");
+    volumes += (i ? "," : "") + (R"({"name":"v","persistentVolumeClaim":{"claimName":"data)" + std::to_string(i) + "\"}}");
+  }
+  start();
+  put_pod("db", "1", R"(,"volumes":[)" + volumes + "]");
+  for (int i = 0; i < kMany; ++i) {
+    bind(i);
+    if (i == kMany / 2) put_claim(0, selected, "", "{}");  // one of them is not any more
+    if (i >= kMany - 2) settle();
+  }
+  EXPECT_EQ(node_of("db"), "");
+  bind(0);
+  settle();
+  EXPECT_EQ(node_of("db"), "pi");
+}
+
 TEST_F(HintTest, a_volume_that_another_pod_just_got_is_not_taken_away) {
   put_node("4");
   client.put(
