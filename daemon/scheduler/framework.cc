@@ -20,6 +20,12 @@ inline Answer ask_filters(const Cycle& cycle, const NodeInfo& node) {  // inline
 
 }  // namespace
 
+bool ClusterEvent::has_any_claim(const std::vector<std::string>& names) const {
+  if (pod->claims.empty() || names.empty()) return false;
+  if (!claim_names) claim_names.emplace(pod->claims.begin(), pod->claims.end());
+  return std::ranges::any_of(names, [&](const std::string& name) { return claim_names->contains(name); });
+}
+
 void normalize_to_max(std::vector<NodeScore>& scores, bool reverse) {
   int64_t most = 0;
   for (const NodeScore& one : scores) most = std::max(most, one.score);

@@ -11,6 +11,7 @@
 #include <bitset>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,10 @@ struct ClusterEvent {
   const NodeInfo* node = nullptr;  // of node_*, as it is now; null for node_removed
   const PodInfo* pod = nullptr;    // of pod_*
   bool is(uint32_t any) const { return what & any; }
+  // Whether the pod of pod_* has one of those claims. Its own are sorted by the first who asks: all parked pods do.
+  bool has_any_claim(const std::vector<std::string>& names) const;
+
+  mutable std::optional<std::set<std::string_view>> claim_names = {};  // of the pod
 };
 
 class Plugin;

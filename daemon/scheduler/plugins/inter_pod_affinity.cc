@@ -11,6 +11,8 @@
 namespace coracle::scheduler {
 namespace {
 
+constexpr size_t kTermsAskedMax = 100;  // of a pod that goes, by each pod that waits; more of them may help anybody
+
 // A number for each domain of a topology.
 struct ByDomain {
   const Topology* topology = nullptr;
@@ -157,7 +159,7 @@ class InterPodAffinity : public Plugin {
     if (event.is(ClusterEvent::pod_labels)) return true;
     if (event.is(ClusterEvent::pod_placed)) return means(pod.affinity);
     if (event.is(ClusterEvent::pod_removed))
-      return means(pod.affinity) || means(pod.anti_affinity) ||
+      return means(pod.affinity) || means(pod.anti_affinity) || event.pod->anti_affinity.size() > kTermsAskedMax ||
              std::ranges::any_of(event.pod->anti_affinity, [&](const PodTerm& term) { return cluster.means(term, *pod.group); });
     if (!event.is(ClusterEvent::node_added | ClusterEvent::node_labels)) return false;
     return std::ranges::all_of(pod.affinity,

@@ -50,18 +50,20 @@ class NodeUnschedulable : public Plugin {
   }
 };
 
-// Both are sorted, and those without an address come first: one walk along both.
+// Both are sorted, and those without an address come first. The fewer are looked for in the others: a pod that goes may have
+// 50,000, and all that wait are asked.
 bool clash(const std::vector<HostPort>& wanted, const PodInfo& other, const HostPort** which = nullptr) {
   auto number = [](const HostPort& port) { return std::tie(port.port, port.protocol); };
-  for (auto a = wanted.begin(), b = other.ports.begin(); a != wanted.end() && b != other.ports.end();) {
-    if (number(*a) != number(*b)) {
-      ++(number(*a) < number(*b) ? a : b);
-    } else if (a->ip.empty() || b->ip.empty() || a->ip == b->ip) {
-      if (which) *which = &*a;
-      return true;
-    } else {
-      ++(a->ip < b->ip ? a : b);
-    }
+  const bool few_wanted = wanted.size() <= other.ports.size();
+  const auto &few = few_wanted ? wanted : other.ports, &many = few_wanted ? other.ports : wanted;
+  for (const HostPort& one : few) {
+    auto there = std::ranges::equal_range(many, number(one), {}, number);
+    if (there.empty()) continue;
+    auto same =
+        one.ip.empty() || there.front().ip.empty() ? there.begin() : std::ranges::lower_bound(there, one.ip, {}, &HostPort::ip);
+    if (same == there.end() || !(one.ip.empty() || same->ip.empty() || same->ip == one.ip)) continue;
+    if (which) *which = few_wanted ? &one : &*same;
+    return true;
   }
   return false;
 }

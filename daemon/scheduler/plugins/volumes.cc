@@ -4,6 +4,7 @@
 // "Persistent Volumes", "Storage Classes", "Node-specific Volume Limits".
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "daemon/placement/placement.h"
 #include "daemon/scheduler/plugins/plugins.h"
@@ -30,10 +31,15 @@ class VolumeRestrictions : public Plugin {
   Answer pre_filter(Cycle& cycle, Reasons&) const override {
     const PodInfo& pod = *cycle.info;
     auto state = std::make_unique<State>();
+    std::optional<Users> users;
     for (const std::string& name : pod.claims) {
       ObjectPtr claim = cycle.lister.claim({pod.key.ns, name});
-      if (claim && has_mode(*claim, "ReadWriteOncePod")) state->used_by = user_of(cycle, name);
-      if (!state->used_by.empty()) break;
+      if (!claim || !has_mode(*claim, "ReadWriteOncePod")) continue;
+      if (!users) users = users_of_claims(cycle);
+      auto user = users->find(name);
+      if (user == users->end()) continue;
+      state->used_by = user->second->key.text();
+      break;
     }
     if (pod.disks.empty() && state->used_by.empty()) return Answer::skip;
     cycle.filter_state[index] = std::move(state);
@@ -57,9 +63,7 @@ class VolumeRestrictions : public Plugin {
   bool could_help(const ClusterEvent& event, const PodInfo& pod, Cluster&) const override {
     if (event.is(ClusterEvent::node_added | ClusterEvent::claims)) return true;
     if (!event.is(ClusterEvent::pod_removed)) return false;
-    bool same_claim =
-        event.pod->key.ns == pod.key.ns && std::ranges::find_first_of(pod.claims, event.pod->claims) != pod.claims.end();
-    return same_claim || share(pod, *event.pod);
+    return (event.pod->key.ns == pod.key.ns && event.has_any_claim(pod.claims)) || share(pod, *event.pod);
   }
 
  private:
@@ -69,12 +73,15 @@ class VolumeRestrictions : public Plugin {
                                  [&](const Disk& two) { return one.clashes(two); });
     });
   }
-  static std::string user_of(const Cycle& cycle, const std::string& claim) {
+  // Of the pod's namespace, by other pods; each claim by the first.
+  using Users = std::unordered_map<std::string_view, const PodInfo*>;
+  static Users users_of_claims(const Cycle& cycle) {
+    Users users;
     for (const NodeInfo* node : cycle.cluster.nodes())
       for (const PodInfoPtr& other : node->pods)
-        if (other->uid != cycle.info->uid && other->key.ns == cycle.info->key.ns && std::ranges::count(other->claims, claim))
-          return other->key.text();
-    return "";
+        if (other->uid != cycle.info->uid && other->key.ns == cycle.info->key.ns)
+          for (const std::string& claim : other->claims) users.try_emplace(claim, other.get());
+    return users;
   }
 };
 

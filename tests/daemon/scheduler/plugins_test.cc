@@ -79,6 +79,39 @@ TEST_F(Volumes, only_one_pod_has_a_claim_for_one_pod) {
             "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode");
 }
 
+// All claims of all pods are gone through once, not for each claim of the pod in question.
+TEST_F(Volumes, many_claims_for_one_pod_are_looked_for_together) {
+  constexpr int kMany = 20'000;
+  world.cluster.put_node(node("n1", "{}", "{}", R"({"pods":"110"})"));
+  auto with_claims = [](const std::string& prefix) {
+    std::string volumes;
+    for (int i = 0; i < kMany; ++i)
+      volumes += (i ? "," : "") + (R"({"name":"v","persistentVolumeClaim":{"claimName":")" + prefix + std::to_string(i) + "\"}}");
+    return R"({"volumes":[)" + volumes + "]}";
+  };
+  for (int i = 0; i < kMany; ++i)
+    claim("own" + std::to_string(i), R"({"storageClassName":"waits","accessModes":["ReadWriteOncePod"]})");
+  PodInfo other = *world.cluster.read(*pod("others", with_claims("its")));
+  for (int i = 0; i < 50; ++i) {
+    other.uid = "uid" + std::to_string(i);
+    world.cluster.place(std::make_shared<PodInfo>(other), "n1");
+  }
+  ObjectPtr wants = pod("p", with_claims("own"));
+  EXPECT_EQ(world.reason(wants), "");
+  // The same when one of the others goes, and everybody who waits is asked.
+  const Plugin* plugin = nullptr;
+  for (const Plugin* one : world.framework().filters())
+    if (one->name() == "VolumeRestrictions") plugin = one;
+  ASSERT_TRUE(plugin);
+  const ClusterEvent event{.what = ClusterEvent::pod_removed, .pod = &other};
+  PodInfoPtr info = world.cluster.read(*wants);
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(plugin->could_help(event, *info, world.cluster));
+  claim("its7", R"({"storageClassName":"waits","accessModes":["ReadWriteOncePod"]})");
+  ObjectPtr rival = pod("rival", with_claim("its7"));
+  EXPECT_NE(world.reason(rival), "");
+  EXPECT_TRUE(plugin->could_help(event, *world.cluster.read(*rival), world.cluster));
+}
+
 TEST_F(Volumes, disks_that_cannot_be_shared_are_not) {
   auto disk = [](const std::string& kind, const std::string& fields) {
     return R"({"volumes":[{"name":"v",")" + kind + R"(":{)" + fields + "}}]}";
@@ -307,6 +340,29 @@ TEST(NodePorts, clash_whatever_their_order) {
     EXPECT_EQ(world.reason(pod("b", with_ports(R"({"hostPort":100},)" + std::string(port)))),
               "node(s) didn't have free ports for the requested pod ports")
         << port;
+}
+
+TEST(NodePorts, clash_at_the_same_address_or_at_all_of_them) {
+  auto with_ports = [](const std::vector<std::string>& ips) {
+    std::string ports;
+    for (const std::string& ip : ips) ports += (ports.empty() ? "" : ",") + (R"({"hostPort":80,"hostIP":")" + ip + "\"}");
+    return R"({"containers":[{"ports":[)" + ports + "]}]}";
+  };
+  struct Row {
+    std::vector<std::string> there, wanted;
+    bool clash;
+  };
+  for (const Row& row : {Row{{"10.0.0.1"}, {"10.0.0.2"}, false}, Row{{"10.0.0.1"}, {"10.0.0.1"}, true},
+                         Row{{"0.0.0.0"}, {"10.0.0.1"}, true}, Row{{"10.0.0.1"}, {"0.0.0.0"}, true},
+                         Row{{"10.0.0.1", "10.0.0.3"}, {"10.0.0.2"}, false}, Row{{"10.0.0.1", "10.0.0.3"}, {"10.0.0.4"}, false},
+                         Row{{"10.0.0.1", "10.0.0.3"}, {"10.0.0.3"}, true}, Row{{"10.0.0.2"}, {"10.0.0.1", "10.0.0.3"}, false},
+                         Row{{"10.0.0.3"}, {"10.0.0.1", "10.0.0.3"}, true}, Row{{"10.0.0.1", "0.0.0.0"}, {"10.0.0.2"}, true}}) {
+    World world;
+    world.cluster.put_node(node("n1"));
+    world.place(pod("a", with_ports(row.there)), "n1");
+    EXPECT_EQ(!world.reason(pod("b", with_ports(row.wanted))).empty(), row.clash)
+        << row.there.front() << " there, wanted " << row.wanted.front();
+  }
 }
 
 }  // namespace
