@@ -3,11 +3,15 @@
 // while a claim or a volume names it; then the finalizer that admission gave them goes, and they with it.
 // Source: Kubernetes pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 #include "daemon/controller/garbage.h"
 #include "daemon/volume/backing.h"
+#include "runtime/base/guarded.h"
 
 namespace coracle::controller {
 namespace {
@@ -15,12 +19,6 @@ namespace {
 constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection", kVolumeFinalizer = "kubernetes.io/pv-protection",
                            kClassFinalizer = "kubernetes.io/vac-protection";
 constexpr std::string_view kVolumeKey = "volume/", kClassKey = "class/";  // no name of a claim holds a slash
-
-bool uses_claim(const json::value& pod, const std::string& claim) {
-  std::string_view name = get_string(pod, "metadata.name");
-  return std::ranges::any_of(get_array(pod, "spec.volumes"),
-                             [&](const json::value& volume) { return volume::claim_name(name, volume) == claim; });
-}
 
 bool names_class(const json::value& object, std::string_view name) {
   for (const char* path : {"spec.volumeAttributesClassName", "status.currentVolumeAttributesClassName",
@@ -58,10 +56,14 @@ class StorageProtection : public Controller {
       bool over = !change.after || pod_finished(view::Pod(*change.after));
       if (!over) return;
       const json::value& pod = change.any().json();
+      bool is_concerned = false;
       for (const json::value& volume : get_array(pod, "spec.volumes"))
         if (std::string name = volume::claim_name(change.any().name(), volume); !name.empty()) {
           ObjectPtr claim = claims_.get({change.any().ns(), name});
-          if (claim && claim->deleting()) look_at.now(claim->key());
+          if (!claim || !claim->deleting()) continue;
+          if (!std::exchange(is_concerned, true))
+            lists_.with([&](Lists& lists) { ++lists.ended, lists.by_ns.erase(change.any().ns()); });
+          look_at.now(claim->key());
         }
     });
   }
@@ -80,13 +82,45 @@ class StorageProtection : public Controller {
   }
 
  private:
-  // The store is asked, not a cache: what was just created must not lose what it is about to use.
+  // The store is asked, not a cache: what was just created must not lose what it is about to use. A list is good for all claims
+  // that were being deleted when it was made, until a pod that has one ends: no node starts another pod with them.
   Result<bool> in_use(const Object& claim) {
-    ObjectList pods = TRY(client_.list(kPod, {.ns = claim.ns()}));
-    return std::any_of(pods.items.begin(), pods.items.end(), [&](const ObjectPtr& pod) {
-      bool on_node = !view::Pod(*pod).spec().node_name().empty();  // a node starts no pod whose claim is being deleted
-      return on_node && uses_claim(pod->json(), claim.name()) && !pod_finished(view::Pod(*pod));
+    auto [used, ended] = lists_.with([&](const Lists& lists) {
+      auto found = lists.by_ns.find(claim.ns());
+      bool knows = found != lists.by_ns.end() && found->second->revision >= claim.revision();
+      return std::pair(knows ? found->second : nullptr, lists.ended);
     });
+    if (used) return used->claims.contains(claim.name());
+    ObjectList pods = TRY(client_.list(kPod, {.ns = claim.ns()}));
+    used = used_by(pods);
+    lists_.with([&](Lists& lists) {
+      if (lists.ended != ended) return;
+      if (lists.by_ns.size() == kListsMax) lists.by_ns.clear();
+      lists.by_ns[claim.ns()] = used;
+    });
+    return used->claims.contains(claim.name());
+  }
+
+  struct Used {  // by pods of one namespace, as the store had them
+    Revision revision = 0;
+    std::set<std::string> claims;
+  };
+  struct Lists {
+    std::map<std::string, std::shared_ptr<const Used>> by_ns;
+    uint64_t ended = 0;  // pods with such claims: a list from before is not kept
+  };
+  static constexpr size_t kListsMax = 16;
+
+  static std::shared_ptr<const Used> used_by(const ObjectList& pods) {
+    auto out = std::make_shared<Used>();
+    out->revision = pods.revision;
+    for (const ObjectPtr& pod : pods.items) {
+      view::Pod view(*pod);
+      if (view.spec().node_name().empty() || pod_finished(view)) continue;  // a node starts no pod whose claim is being deleted
+      for (const json::value& volume : get_array(pod->json(), "spec.volumes"))
+        if (std::string name = volume::claim_name(pod->name(), volume); !name.empty()) out->claims.insert(std::move(name));
+    }
+    return out;
   }
 
   template <typename InUse>
@@ -104,6 +138,7 @@ class StorageProtection : public Controller {
   Informer& volumes_;
   Informer& classes_;
   Informer& pods_;
+  Guarded<Lists> lists_;
 };
 
 }  // namespace

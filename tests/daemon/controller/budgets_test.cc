@@ -289,6 +289,40 @@ TEST_F(BudgetsTest, a_claim_goes_also_when_the_pods_could_not_be_listed_at_first
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
 }
 
+TEST_F(BudgetsTest, many_claims_that_go_together_have_the_pods_listed_once) {
+  start();
+  constexpr int kMany = 50;
+  std::string volumes;
+  for (int i = 0; i < kMany; ++i) {
+    std::string name = "data" + std::to_string(i);
+    client.put(kPersistentVolumeClaim,
+               R"({"metadata":{"name":")" + name + R"(","namespace":"default","finalizers":["kubernetes.io/pvc-protection"]}})");
+    volumes += (i ? "," : "") + (R"({"name":")" + name + R"(","persistentVolumeClaim":{"claimName":")" + name + "\"}}");
+  }
+  for (const char* name : {"p", "q"})
+    client.put(kPod, R"({"metadata":{"name":")" + std::string(name) +
+                         R"(","namespace":"default"},"spec":{"nodeName":"pi","volumes":[)" + volumes +
+                         R"(]},"status":{"phase":"Running"}})");
+  settle();
+  auto lists = [&] {
+    auto calls = client.calls();
+    return std::ranges::count_if(calls, [](const std::string& call) { return call.starts_with("list pods"); });
+  };
+  client.clear_calls();
+  for (int i = 0; i < kMany; ++i) MUST(client.remove(kPersistentVolumeClaim, {"default", "data" + std::to_string(i)}));
+  settle();
+  EXPECT_EQ(client.all(kPersistentVolumeClaim).size(), size_t(kMany));
+  EXPECT_EQ(lists(), 1);
+  client.set_status(kPod, {"default", "p"}, R"({"phase":"Succeeded"})");
+  settle();
+  EXPECT_EQ(client.all(kPersistentVolumeClaim).size(), size_t(kMany)) << "the other one uses them";
+  EXPECT_EQ(lists(), 2);
+  client.erase(kPod, {"default", "q"});
+  settle();
+  EXPECT_EQ(client.all(kPersistentVolumeClaim).size(), 0u);
+  EXPECT_EQ(lists(), 3);
+}
+
 // It will not be started with a claim that is on its way out, so it need not be waited for.
 TEST_F(BudgetsTest, a_claim_does_not_wait_for_pods_without_a_node) {
   start();
