@@ -331,6 +331,7 @@ void House::wait_for_end_of_pods(const std::function<void()>& tick) {
 House::~House() {  // pods go on
   settled_ = false;
   stop_deciders();
+  if (informers_) informers_->stop();  // their handlers name those who go
   if (agent_) agent_->stop();  // before the server: who follows a silent log is woken by the agent
   if (server_) server_->stop();
   if (network_) network_->stop();

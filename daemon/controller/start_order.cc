@@ -42,7 +42,7 @@ class StartOrder : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr pod = pods_.get(key);
     if (!pod || pod->deleting() || !is_gated(*pod)) return Outcome{};
-    std::string why = order::waits_for(*pod, gate_);
+    std::string why = gate_.waits_for(*pod);
     if (why.empty()) {
       TRY(open(*pod));
     } else {
@@ -68,7 +68,7 @@ class StartOrder : public Controller {
   Result<void> tell(const Object& pod, const std::string& message) {
     const json::value* present = find_condition(get_array(pod.json(), "status.conditions"), "PodScheduled");
     if (present && get_string(*present, "message") == message) return {};
-    bool circular = !order::cycle(pod, gate_).empty(), unknown = message.find(": not found") != message.npos;
+    bool circular = !gate_.cycle(pod).empty(), unknown = message.find(": not found") != message.npos;
     if (circular || unknown) recorder_.warning(pod, circular ? "StartOrderCycle" : "WaitingForUnknown", message);
     else recorder_.normal(pod, "WaitingForOthers", message);
     json::array conditions = get_array(pod.json(), "status.conditions");

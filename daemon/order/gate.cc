@@ -7,16 +7,48 @@
 #include "store/schema/views.h"
 
 namespace coracle::order {
+namespace {
+
+constexpr const char* kByService = "service";  // an index of slices, which the controller of EndpointSlices makes as well
+
+}  // namespace
 
 Gate::Gate(Informers& informers, Ready ready)
     : informers_(informers), ready_(std::move(ready)), slices_(informers.of(kEndpointSlice)), pods_(informers.of(kPod)) {
-  for (const Kind* kind : kKinds) informers_.of(*kind);
+  slices_.add_index(kByService, [](const Object& slice) -> std::vector<std::string> {
+    return {slice.ns() + "/" + std::string(slice.label("kubernetes.io/service-name"))};
+  });
+  on_change([this](const std::string& ns) { kept_.with([&](AllKept& kept) { kept.by_ns.erase(ns); }); });
 }
 
 void Gate::on_change(std::function<void(const std::string& ns)> changed) {
   auto tell = [changed = std::move(changed)](const Informer::Change& change) { changed(change.any().ns()); };
   for (const Kind* kind : kKinds) informers_.of(*kind).on_change(tell);
   slices_.on_change(tell);
+}
+
+template <typename Ask>
+std::string Gate::ask_standing(const std::string& ns, Ask ask) {
+  auto [id, standing] = kept_.with([&](AllKept& kept) {
+    auto [found, fresh] = kept.by_ns.try_emplace(ns);
+    if (fresh) found->second.id = ++kept.last_id;
+    return std::pair(found->second.id, std::move(found->second.idle));
+  });
+  if (!standing) standing = std::make_unique<Standing>(*this, ns);
+  std::string answer = ask(*standing);
+  kept_.with([&, id = id, &standing = standing](AllKept& kept) {
+    auto found = kept.by_ns.find(ns);
+    if (found != kept.by_ns.end() && found->second.id == id) std::swap(found->second.idle, standing);
+  });
+  return answer;
+}
+
+std::string Gate::waits_for(const Object& pod) {
+  return ask_standing(pod.ns(), [&](Standing& standing) { return standing.waits_for(pod); });
+}
+
+std::string Gate::cycle(const Object& pod) {
+  return ask_standing(pod.ns(), [&](Standing& standing) { return standing.cycle(pod); });
 }
 
 ObjectPtr Gate::get(const Kind& kind, const Key& key) const { return informers_.of(kind).get(key); }
@@ -26,12 +58,9 @@ std::vector<ObjectPtr> Gate::pods(const std::string& ns) const { return pods_.li
 bool Gate::ready(const Object& pod) const { return ready_ ? ready_(pod) : quota::is_ready(pod); }
 
 bool Gate::has_ready_endpoints(const Key& service) const {
-  for (const ObjectPtr& object : slices_.list(service.ns)) {
-    const json::value* name = object->labels().if_contains("kubernetes.io/service-name");
-    if (!name || !name->is_string() || name->get_string() != service.name) continue;
+  for (const ObjectPtr& object : slices_.by_index(kByService, service.text()))
     for (view::Endpoint endpoint : view::EndpointSlice(*object).endpoints())
       if (!endpoint.conditions().has_ready() || endpoint.conditions().ready()) return true;
-  }
   return false;
 }
 

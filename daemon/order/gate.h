@@ -4,12 +4,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "daemon/informer/informers.h"
 #include "daemon/order/order.h"
+#include "runtime/base/guarded.h"
 
 namespace coracle::order {
 
@@ -22,12 +24,29 @@ class Gate : public World {
   // Before the informers are started. Called from their threads, short: something in the namespace is not what it was.
   void on_change(std::function<void(const std::string& ns)> changed);
 
+  // As of the free functions of order.h; what was found out for one pod of a namespace is remembered for the others until
+  // something changes there. Thread-safe. Not for who gave `ready`: nobody is told when that changes.
+  std::string waits_for(const Object& pod);
+  std::string cycle(const Object& pod);
+
   ObjectPtr get(const Kind& kind, const Key& key) const override;
   std::vector<ObjectPtr> pods(const std::string& ns) const override;
   bool ready(const Object& pod) const override;
   bool has_ready_endpoints(const Key& service) const override;
 
  private:
+  struct Kept {
+    uint64_t id = 0;
+    std::unique_ptr<Standing> idle;  // null: somebody uses it
+  };
+  struct AllKept {
+    std::map<std::string, Kept> by_ns;  // those that nothing has changed since
+    uint64_t last_id = 0;
+  };
+  template <typename Ask>
+  std::string ask_standing(const std::string& ns, Ask ask);
+
+  Guarded<AllKept> kept_;
   Informers& informers_;
   Ready ready_;
   Informer& slices_;

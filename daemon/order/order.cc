@@ -3,6 +3,7 @@
 #include "daemon/order/order.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -73,14 +74,6 @@ LabelSelector pods_of(const Object& owner) {
   return selector ? *std::move(selector) : LabelSelector::nothing();
 }
 
-int64_t count_ready(const Object& owner, const World& world) {
-  LabelSelector selector = pods_of(owner);
-  int64_t ready = 0;
-  for (const ObjectPtr& pod : world.pods(owner.ns()))
-    ready += !pod->deleting() && !finished(*pod) && selector.matches(*pod) && world.ready(*pod);
-  return ready;
-}
-
 // How many ready pods make it available.
 int64_t wanted_pods(const Object& owner) {
   const json::value& json = owner.json();
@@ -100,48 +93,154 @@ bool says_available(const Object& owner) {
   return get_int(json, "status.availableReplicas") >= wanted_pods(owner);
 }
 
-std::string lacks_pods(const Object& owner, const World& world) {
-  int64_t ready = count_ready(owner, world), wanted = wanted_pods(owner);
-  if (ready < wanted) return std::to_string(ready) + " of " + std::to_string(wanted) + " pods ready";
-  return says_available(owner) ? "" : "not available yet";
-}
-
-std::string lacks_service(const Object& service, const World& world) {
-  if (get_string(service.json(), "spec.type") == "ExternalName") return {};
-  bool selects = !get_object(service.json(), "spec.selector").empty();
-  bool served = selects ? count_ready(service, world) > 0 : world.has_ready_endpoints(service.key());
-  return served ? "" : "no ready endpoints";
-}
-
-// "" when it is available.
-std::string lack(const Dependency& dependency, const std::string& ns, const World& world) {
-  ObjectPtr object = world.get(*dependency.kind, {ns, dependency.name});
-  if (!object) return "not found";
-  if (*dependency.kind == kPod)
-    return view::Pod(*object).status().phase() == "Succeeded" || world.ready(*object) ? "" : "not ready";
-  if (*dependency.kind == kJob)
-    return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
-  if (*dependency.kind == kService) return lacks_service(*object, world);
-  return lacks_pods(*object, world);
-}
-
 std::vector<Dependency> after(std::string_view annotation) {
   if (annotation.empty()) return {};
   auto dependencies = parse_after(annotation);
   return dependencies ? *std::move(dependencies) : std::vector<Dependency>();
 }
 
-// ---- cycles ----
+// The controller of an object, when it is of a kind that can be waited for.
+std::optional<Dependency> owner_of(const Object& object) {
+  auto owner = object.controller();
+  const Kind* kind = owner ? kind_of(owner->kind) : nullptr;
+  return kind ? std::optional(Dependency{kind, std::string(owner->name)}) : std::nullopt;
+}
 
 // Owners and dependencies are what clients wrote: they may name each other in a circle, or in a row without an end.
-constexpr size_t kOwnersMax = 4;      // above a pod: a Deployment's is two
-constexpr size_t kWayMax = 100;       // from the pod to itself; a longer way is not found
-constexpr size_t kVisitedMax = 1000;  // objects, in one search
+constexpr size_t kOwnersMax = 4;           // above a pod: a Deployment's is two
+constexpr size_t kWayMax = 100;            // from the pod to itself; a longer way is not found
+constexpr size_t kVisitedMax = 1000;       // objects, in one search
+constexpr size_t kMatchedMax = 1'000'000;  // pods held against Services, in all searches of one Standing
 
+}  // namespace
+
+// ---- what is found out once ----
+
+class Standing::Findings {
+ public:
+  Findings(const World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
+
+  // "" when it is available.
+  const std::string& lack(const Dependency& dependency) {
+    auto [found, fresh] = lacks_.try_emplace(dependency.text());
+    if (fresh) found->second = find_lack(dependency);
+    return found->second;
+  }
+
+  // What it waits for itself.
+  const std::vector<Dependency>& next(const Dependency& dependency) {
+    auto [found, fresh] = next_.try_emplace(dependency.text());
+    if (fresh) found->second = find_next(dependency);
+    return found->second;
+  }
+
+  // A pod, and whoever makes it: from the pod up.
+  std::vector<Dependency> makers_of(const Object& pod) {
+    std::vector<Dependency> out{{&kPod, pod.name()}};
+    std::optional<Dependency> owner = owner_of(pod);
+    while (owner && out.size() <= kOwnersMax) {
+      const Owner& its = above(*owner);
+      if (!its.is_there) break;
+      out.push_back(*std::move(owner));
+      owner = its.owner;
+    }
+    return out;
+  }
+
+ private:
+  struct Owner {
+    bool is_there = false;
+    std::optional<Dependency> owner;
+  };
+  const Owner& above(const Dependency& dependency) {
+    auto [found, fresh] = owners_.try_emplace(dependency.text());
+    if (ObjectPtr object = fresh ? get(dependency) : nullptr) found->second = {true, owner_of(*object)};
+    return found->second;
+  }
+
+  ObjectPtr get(const Dependency& dependency) const { return world_.get(*dependency.kind, {ns_, dependency.name}); }
+
+  const std::vector<ObjectPtr>& living() {  // pods
+    if (!living_) {
+      living_ = world_.pods(ns_);
+      std::erase_if(*living_, [](const ObjectPtr& pod) { return pod->deleting() || finished(*pod); });
+    }
+    return *living_;
+  }
+  const std::vector<ObjectPtr>& ready() {  // of them; a machine has few, however many pods there are
+    if (!ready_) {
+      ready_.emplace();
+      for (const ObjectPtr& pod : living())
+        if (world_.ready(*pod)) ready_->push_back(pod);
+    }
+    return *ready_;
+  }
+  int64_t count_ready(const Object& owner) {
+    LabelSelector selector = pods_of(owner);
+    return std::ranges::count_if(ready(), [&](const ObjectPtr& pod) { return selector.matches(*pod); });
+  }
+
+  std::string find_lack(const Dependency& dependency) {
+    ObjectPtr object = get(dependency);
+    if (!object) return "not found";
+    if (*dependency.kind == kPod)
+      return view::Pod(*object).status().phase() == "Succeeded" || world_.ready(*object) ? "" : "not ready";
+    if (*dependency.kind == kJob)
+      return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
+    return *dependency.kind == kService ? service_lacks(*object) : owner_lacks(*object);
+  }
+  std::string service_lacks(const Object& service) {
+    if (get_string(service.json(), "spec.type") == "ExternalName") return {};
+    bool selects = !get_object(service.json(), "spec.selector").empty();
+    bool served = selects ? count_ready(service) > 0 : world_.has_ready_endpoints(service.key());
+    return served ? "" : "no ready endpoints";
+  }
+  std::string owner_lacks(const Object& owner) {
+    int64_t ready = count_ready(owner), wanted = wanted_pods(owner);
+    if (ready < wanted) return std::to_string(ready) + " of " + std::to_string(wanted) + " pods ready";
+    return says_available(owner) ? "" : "not available yet";
+  }
+
+  std::vector<Dependency> find_next(const Dependency& dependency) {
+    ObjectPtr object = get(dependency);
+    if (!object) return {};
+    if (*dependency.kind == kPod) return after(object->annotation(kAfter));
+    if (*dependency.kind == kService) return behind(*object);
+    const json::value* written = find_keys(object->json(), {"spec", "template", "metadata", "annotations", kAfter});
+    return written && written->is_string() ? after(written->get_string()) : std::vector<Dependency>();
+  }
+  // A service is as available as whoever makes its pods.
+  std::vector<Dependency> behind(const Object& service) {
+    LabelSelector selector = pods_of(service);
+    std::optional<Dependency> only;
+    for (const ObjectPtr& pod : living()) {
+      if (++matched_ > kMatchedMax) return {};
+      if (!selector.matches(*pod)) continue;
+      Dependency maker = makers_of(*pod).back();
+      if (only && only->text() != maker.text()) return {};  // of several, one may do
+      only = std::move(maker);
+    }
+    return only ? std::vector<Dependency>{*std::move(only)} : std::vector<Dependency>();
+  }
+
+  const World& world_;
+  const std::string ns_;
+  std::map<std::string, std::string> lacks_;  // by Dependency::text(), as the others
+  std::map<std::string, std::vector<Dependency>> next_;
+  std::map<std::string, Owner> owners_;
+  std::optional<std::vector<ObjectPtr>> living_, ready_;
+  size_t matched_ = 0;
+};
+
+// ---- cycles ----
+
+namespace {
+
+template <typename Findings>
 class CycleFinder {
  public:
-  CycleFinder(const Object& pod, const World& world) : ns_(pod.ns()), world_(world) {
-    for (const Dependency& maker : makers_of(pod)) self_.push_back(maker.text());
+  CycleFinder(const Object& pod, Findings& findings) : findings_(findings) {
+    for (const Dependency& maker : findings.makers_of(pod)) self_.push_back(maker.text());
   }
 
   std::string find(const Object& pod) {
@@ -150,20 +249,6 @@ class CycleFinder {
   }
 
  private:
-  // A pod, and whoever makes it: from the pod up.
-  std::vector<Dependency> makers_of(const Object& pod) const {
-    std::vector<Dependency> out{{&kPod, pod.name()}};
-    auto owner = pod.controller();
-    while (owner && out.size() <= kOwnersMax) {
-      const Kind* kind = kind_of(owner->kind);
-      ObjectPtr above = kind ? world_.get(*kind, {ns_, owner->name}) : nullptr;
-      if (!above) break;
-      out.push_back({kind, above->name()});
-      owner = above->controller();
-    }
-    return out;
-  }
-
   bool is_self(const std::string& name) const { return std::find(self_.begin(), self_.end(), name) != self_.end(); }
 
   // Whether one of them leads back; then path_ ends there.
@@ -173,33 +258,10 @@ class CycleFinder {
       path_.push_back(name);
       if (is_self(name)) return true;
       bool goes_on = path_.size() < kWayMax && seen_.size() < kVisitedMax && seen_.insert(name).second;
-      if (goes_on && go(next(dependency))) return true;
+      if (goes_on && go(findings_.next(dependency))) return true;
       path_.pop_back();
     }
     return false;
-  }
-
-  std::vector<Dependency> next(const Dependency& dependency) {
-    ObjectPtr object = world_.get(*dependency.kind, {ns_, dependency.name});
-    if (!object) return {};
-    if (*dependency.kind == kPod) return after(object->annotation(kAfter));
-    if (*dependency.kind == kService) return behind(*object);
-    const json::value* written = find_keys(object->json(), {"spec", "template", "metadata", "annotations", kAfter});
-    return written && written->is_string() ? after(written->get_string()) : std::vector<Dependency>();
-  }
-
-  // A service is as available as whoever makes its pods.
-  std::vector<Dependency> behind(const Object& service) {
-    if (!pods_) pods_ = world_.pods(ns_);
-    LabelSelector selector = pods_of(service);
-    std::optional<Dependency> only;
-    for (const ObjectPtr& pod : *pods_) {
-      if (pod->deleting() || finished(*pod) || !selector.matches(*pod)) continue;
-      Dependency maker = makers_of(*pod).back();
-      if (only && only->text() != maker.text()) return {};  // of several, one may do
-      only = std::move(maker);
-    }
-    return only ? std::vector<Dependency>{*std::move(only)} : std::vector<Dependency>();
   }
 
   std::string join() const {
@@ -208,11 +270,9 @@ class CycleFinder {
     return out;
   }
 
-  const std::string& ns_;
-  const World& world_;
+  Findings& findings_;
   std::vector<std::string> self_, path_;
   std::set<std::string> seen_;
-  std::optional<std::vector<ObjectPtr>> pods_;  // of the namespace, once they are needed
 };
 
 }  // namespace
@@ -232,21 +292,28 @@ Result<std::vector<Dependency>> parse_after(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> missing(const Object& pod, const World& world) {
+Standing::Standing(const World& world, const std::string& ns) : findings_(std::make_unique<Findings>(world, ns)) {}
+Standing::~Standing() = default;
+
+std::vector<std::string> Standing::missing(const Object& pod) {
   std::vector<std::string> out;
   for (const Dependency& dependency : after(pod.annotation(kAfter)))
-    if (std::string why = lack(dependency, pod.ns(), world); !why.empty()) out.push_back(dependency.text() + ": " + why);
+    if (const std::string& why = findings_->lack(dependency); !why.empty()) out.push_back(dependency.text() + ": " + why);
   return out;
 }
 
-std::string waits_for(const Object& pod, const World& world) {
-  std::vector<std::string> lacks = missing(pod, world);
+std::string Standing::waits_for(const Object& pod) {
+  std::vector<std::string> lacks = missing(pod);
   if (lacks.empty()) return {};
-  std::string round = cycle(pod, world), all;
+  std::string round = cycle(pod), all;
   for (const std::string& text : lacks) all.append(all.empty() ? "" : ", ").append(text);
   return std::string(kAfter) + (round.empty() ? ": waiting for " + all : ": waits for itself: " + round);
 }
 
-std::string cycle(const Object& pod, const World& world) { return CycleFinder(pod, world).find(pod); }
+std::string Standing::cycle(const Object& pod) { return CycleFinder<Findings>(pod, *findings_).find(pod); }
+
+std::vector<std::string> missing(const Object& pod, const World& world) { return Standing(world, pod.ns()).missing(pod); }
+std::string waits_for(const Object& pod, const World& world) { return Standing(world, pod.ns()).waits_for(pod); }
+std::string cycle(const Object& pod, const World& world) { return Standing(world, pod.ns()).cycle(pod); }
 
 }  // namespace coracle::order

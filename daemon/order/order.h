@@ -8,6 +8,7 @@
 //   gate.h      (here) reads the world for both from the informers
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,14 +46,31 @@ class World {
   virtual bool has_ready_endpoints(const Key& service) const = 0;
 };
 
-// What keeps the pod back, one text per dependency: "deployment/db: 0 of 1 pods ready". None: it may go. An annotation that
-// cannot be read keeps nobody back: admission has refused it, or it was there before us.
+// One namespace as those see it who wait there. What was found out for one pod is remembered for the others, so that thousands of
+// them do not each look at all pods: good until something changes in the namespace. Not thread-safe.
+class Standing {
+ public:
+  Standing(const World& world, const std::string& ns);  // `world` must outlive it
+  ~Standing();
+
+  // What keeps the pod back, one text per dependency: "deployment/db: 0 of 1 pods ready". None: it may go. An annotation that
+  // cannot be read keeps nobody back: admission has refused it, or it was there before us.
+  std::vector<std::string> missing(const Object& pod);
+
+  // The same as one text, cycles included: "coracle.io/after: waiting for deployment/db: not found". "": it may go.
+  std::string waits_for(const Object& pod);
+
+  // The way from the pod back to itself, "deployment/web → deployment/db → deployment/web"; "" when there is none.
+  std::string cycle(const Object& pod);
+
+ private:
+  class Findings;
+  std::unique_ptr<Findings> findings_;
+};
+
+// The same, asked once.
 std::vector<std::string> missing(const Object& pod, const World& world);
-
-// The same as one text, cycles included: "coracle.io/after: waiting for deployment/db: not found". "": it may go.
 std::string waits_for(const Object& pod, const World& world);
-
-// The way from the pod back to itself, "deployment/web → deployment/db → deployment/web"; "" when there is none.
 std::string cycle(const Object& pod, const World& world);
 
 }  // namespace coracle::order

@@ -15,6 +15,7 @@ namespace {
 struct FakeWorld : World {
   std::map<std::string, ObjectPtr> objects;  // "Kind/name"
   std::set<std::string> endpoints, unready;  // services that have some; pods that are not ready whatever they say
+  mutable std::map<std::string, int> asked;  // "pods", "ready", "get Kind/name": how often
 
   void put(const Kind& kind, const std::string& name, std::string_view rest) {
     json::value body = MUST(parse_json(rest));
@@ -34,15 +35,20 @@ struct FakeWorld : World {
 
   ObjectPtr get(const Kind& kind, const Key& key) const override {
     auto found = objects.find(std::string(kind.kind) + "/" + key.name);
+    ++asked["get " + std::string(kind.kind) + "/" + key.name];
     return found == objects.end() ? nullptr : found->second;
   }
   std::vector<ObjectPtr> pods(const std::string&) const override {
     std::vector<ObjectPtr> out;
+    ++asked["pods"];
     for (const auto& [name, object] : objects)
       if (object->kind() == kPod) out.push_back(object);
     return out;
   }
-  bool ready(const Object& pod) const override { return !unready.contains(pod.name()); }
+  bool ready(const Object& pod) const override {
+    ++asked["ready"];
+    return !unready.contains(pod.name());
+  }
   bool has_ready_endpoints(const Key& service) const override { return endpoints.contains(service.name); }
 };
 
@@ -158,6 +164,30 @@ TEST(Missing, services_pods_and_jobs) {
   EXPECT_EQ(waiting(world, "pod/one"), "");
 }
 
+// However many of them wait for however many: pods are listed and asked once, and each object is looked at once.
+TEST(Standing, finds_out_once_what_many_wait_for) {
+  constexpr int kMany = 60;
+  FakeWorld world;
+  std::string all;
+  for (int i = 0; i < kMany; ++i) {
+    std::string name = "s" + std::to_string(i);
+    world.put(kService, name, R"({"spec":{"selector":{"app":"none"}}})");
+    world.pod("p" + std::to_string(i), "web", true);
+    all += (i ? ",service/" : "service/") + name;
+  }
+  for (int i = 0; i < kMany; ++i)
+    world.put(kPod, "w" + std::to_string(i), R"({"metadata":{"annotations":{"coracle.io/after":")" + all + R"("}}})");
+  Standing standing(world, "default");
+  for (int i = 0; i < kMany; ++i) EXPECT_EQ(standing.missing(world.at("Pod/w" + std::to_string(i))).size(), size_t(kMany));
+  for (int i = 0; i < kMany; ++i) EXPECT_NE(standing.waits_for(world.at("Pod/w" + std::to_string(i))), "");
+  EXPECT_EQ(world.asked["pods"], 1);
+  EXPECT_EQ(world.asked["ready"], 2 * kMany);
+  EXPECT_EQ(world.asked["get Service/s0"], 2) << "once for what it lacks, once for what it waits for";
+  world.asked.clear();
+  EXPECT_NE(waits_for(world.at("Pod/w0"), world), "");
+  EXPECT_EQ(world.asked["pods"], 1);
+}
+
 struct Cycles : testing::Test {
   FakeWorld world;
   void deployment(const std::string& name, const std::string& after) {
@@ -231,6 +261,18 @@ TEST_F(Cycles, a_row_of_dependencies_has_an_end) {
 TEST_F(Cycles, waiting_for_oneself) {
   deployment("a", "deployment/a");
   EXPECT_EQ(from("a"), "deployment/a → deployment/a");
+}
+
+// Services of which no pod is anybody's, times pods: a search has an end.
+TEST_F(Cycles, through_very_many_services_of_very_many_pods_are_not_looked_for) {
+  for (int i = 0; i < 3000; ++i) world.pod("p" + std::to_string(i), "web" + std::to_string(i), true);
+  for (int i = 0; i < 3000; ++i) {
+    world.put(kService, "s" + std::to_string(i), R"({"spec":{"selector":{"app":"none"}}})");
+    world.put(kPod, "w" + std::to_string(i),
+              R"({"metadata":{"annotations":{"coracle.io/after":"service/s)" + std::to_string(i) + "\"}}}");
+  }
+  Standing standing(world, "default");
+  for (int i = 0; i < 3000; ++i) EXPECT_EQ(standing.cycle(world.at("Pod/w" + std::to_string(i))), "");
 }
 
 }  // namespace
