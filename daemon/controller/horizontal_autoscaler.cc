@@ -7,6 +7,7 @@
 // Source: Kubernetes "Horizontal Pod Autoscaling"; its controller's conditions, reasons and messages.
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/horizontal_autoscaler_metrics.h"
@@ -19,13 +20,23 @@ namespace {
 
 constexpr std::chrono::minutes kSaidAgain{30};
 constexpr size_t kOthersNamedMax = 10;  // autoscalers of the same pods, in a message
+constexpr size_t kMetricsMax = 100;     // of one autoscaler: each looks at all its pods. Kubernetes has no limit
 
 const Key kTick{"", "tick"};
 
 struct Memory {  // of one autoscaler
   AutoscalerPast past;
   std::optional<LabelSelector> selector;   // of its target's pods
+  std::string selector_text;               // as the target's scale has it
   std::map<std::string, SteadyTime> said;  // warnings, and when
+};
+
+// What one tick finds out once for all autoscalers.
+struct Tick {
+  AutoscalerMetrics metrics;
+  // By namespace and pod: who selects it, by the selector that its target had at the last tick or has at this one. The first by
+  // name, and hardly more than a message may name.
+  std::map<std::string, std::unordered_map<std::string, std::vector<ObjectPtr>>> selecting = {};
 };
 
 class HorizontalAutoscaler : public Controller {
@@ -47,20 +58,20 @@ class HorizontalAutoscaler : public Controller {
 
   Result<Outcome> reconcile(const Key&) override {
     std::vector<ObjectPtr> all = autoscalers_.list();
-    std::erase_if(memories_, [&](const auto& entry) {
-      return std::none_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return autoscaler->uid() == entry.first; });
-    });
+    std::set<std::string_view> uids;
+    for (const ObjectPtr& autoscaler : all) uids.insert(autoscaler->uid());
+    std::erase_if(memories_, [&](const auto& entry) { return !uids.contains(entry.first); });
     // While one is new its pods are not known. Then all are measured, once: what has not been measured for a while takes a
     // second, for one pod as for many.
     const bool all_known =
         std::all_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return memories_.contains(autoscaler->uid()); });
-    AutoscalerMetrics metrics(client_, pods_, [&](AutoscalerMetrics& known) -> std::optional<std::vector<Key>> {
+    Tick tick{AutoscalerMetrics(client_, pods_, [&](AutoscalerMetrics&) -> std::optional<std::vector<Key>> {
       if (!all_known) return std::nullopt;
-      return pods_of_targets(all, known);
-    });
+      return pods_of_targets(all, tick);
+    })};
     for (const ObjectPtr& autoscaler : all) {
       if (autoscaler->deleting()) continue;
-      auto looked = look(*autoscaler, metrics);
+      auto looked = look(autoscaler, tick);
       if (!looked) log_info("controller", "horizontal-autoscaler " + autoscaler->key().text() + ": " + looked.error().text());
     }
     if (all.empty()) return Outcome{};
@@ -68,16 +79,34 @@ class HorizontalAutoscaler : public Controller {
   }
 
  private:
-  // By the selectors that their targets had at the last tick, or have at this one.
-  std::vector<Key> pods_of_targets(const std::vector<ObjectPtr>& autoscalers, AutoscalerMetrics& metrics) const {
-    std::set<Key> pods;
-    for (const ObjectPtr& autoscaler : autoscalers) {
+  auto& selecting(const std::string& ns, Tick& tick) const {
+    auto [found, fresh] = tick.selecting.try_emplace(ns);
+    if (!fresh) return found->second;
+    for (const ObjectPtr& autoscaler : autoscalers_.list(ns)) {
       auto memory = memories_.find(autoscaler->uid());
-      if (memory == memories_.end() || !memory->second.selector || autoscaler->deleting()) continue;
-      for (const ObjectPtr& pod : metrics.pods(autoscaler->ns()))
-        if (memory->second.selector->matches(*pod)) pods.insert(pod->key());
+      if (memory == memories_.end() || !memory->second.selector) continue;
+      for (const ObjectPtr& pod : tick.metrics.pods(ns)) {
+        if (!memory->second.selector->matches(*pod)) continue;
+        if (auto& all = found->second[pod->name()]; all.size() <= kOthersNamedMax) all.push_back(autoscaler);
+      }
     }
-    return std::vector<Key>(pods.begin(), pods.end());
+    return found->second;
+  }
+
+  std::vector<Key> pods_of_targets(const std::vector<ObjectPtr>& autoscalers, Tick& tick) const {
+    std::set<std::string> namespaces;
+    for (const ObjectPtr& autoscaler : autoscalers) namespaces.insert(autoscaler->ns());
+    std::vector<Key> pods;
+    for (const std::string& ns : namespaces) {
+      const auto& by_pod = selecting(ns, tick);
+      for (const ObjectPtr& pod : tick.metrics.pods(ns)) {
+        auto all = by_pod.find(pod->name());
+        bool wanted =
+            all != by_pod.end() && std::ranges::any_of(all->second, [](const ObjectPtr& one) { return !one->deleting(); });
+        if (wanted) pods.push_back(pod->key());
+      }
+    }
+    return pods;
   }
 
   std::chrono::nanoseconds until_next() const {
@@ -87,6 +116,7 @@ class HorizontalAutoscaler : public Controller {
 
   // What a look finds out, as it becomes the status.
   struct Look {
+    const ObjectPtr& object;
     const Object& autoscaler;
     Memory& memory;
     json::array conditions;
@@ -98,15 +128,17 @@ class HorizontalAutoscaler : public Controller {
   void set(Look& look, const Condition& condition) const { set_condition(look.conditions, condition, clock_.now()); }
 
   void warn(const Look& look, std::string_view reason, const std::string& text) {
-    SteadyTime now = clock_.steady();
-    std::erase_if(look.memory.said, [&](const auto& said) { return now - said.second >= kSaidAgain; });
-    if (look.memory.said.emplace(std::string(reason) + ": " + text, now).second) recorder_.warning(look.autoscaler, reason, text);
+    if (look.memory.said.emplace(std::string(reason) + ": " + text, clock_.steady()).second)
+      recorder_.warning(look.autoscaler, reason, text);
   }
 
-  Result<void> look(const Object& autoscaler, AutoscalerMetrics& metrics) {
+  Result<void> look(const ObjectPtr& object, Tick& tick) {
+    const Object& autoscaler = *object;
     bool is_new = !memories_.contains(autoscaler.uid());
     Memory& memory = memories_[autoscaler.uid()];
-    Look look{autoscaler,
+    std::erase_if(memory.said, [now = clock_.steady()](const auto& said) { return now - said.second >= kSaidAgain; });
+    Look look{object,
+              autoscaler,
               memory,
               get_array(autoscaler.json(), "status.conditions"),
               get_int(autoscaler.json(), "status.currentReplicas"),
@@ -141,7 +173,7 @@ class HorizontalAutoscaler : public Controller {
       reason = "Current number of replicas below Spec.MinReplicas";
       desired = limits.min;
     } else {
-      auto wanted = ask(look, *scale, metrics, reason);
+      auto wanted = ask(look, *scale, tick, reason);
       if (!wanted) return write(look);  // it stays as it is; the conditions say why
       Decision decision = decide_replicas(memory.past, behavior_of(autoscaler.json()), limits, *wanted, clock_.steady());
       set(look, decision.able);
@@ -169,11 +201,11 @@ class HorizontalAutoscaler : public Controller {
 
   // What the metrics ask for, and why it is another number than now. Nothing: they do not say; what failed stands in the
   // conditions. One that fails keeps the others from making the number smaller, not from making it larger.
-  std::optional<int64_t> ask(Look& look, const json::value& scale, AutoscalerMetrics& metrics, std::string& reason) {
+  std::optional<int64_t> ask(Look& look, const json::value& scale, Tick& tick, std::string& reason) {
     std::string selector_text(get_string(scale, "status.selector"));
     Target target{look.current, get_int(scale, "status.replicas"), {}, tolerance_of(look.autoscaler.json()), clock_.now()};
-    if (!find_pods(look, metrics, selector_text, target.pods)) return std::nullopt;
-    MetricQuestion question{metrics, target, look.autoscaler.ns(), selector_text};
+    if (!find_pods(look, tick, selector_text, target.pods)) return std::nullopt;
+    MetricQuestion question{tick.metrics, target, look.autoscaler.ns(), selector_text};
     const json::array& wanted = get_array(look.autoscaler.json(), "spec.metrics");
     std::optional<int64_t> most;
     std::string by;
@@ -182,7 +214,7 @@ class HorizontalAutoscaler : public Controller {
     Condition inactive;
     for (const json::value& metric : wanted) {
       MetricFailure failure;
-      auto answered = answer_metric(question, metric, failure);
+      auto answered = look.measured.size() < kMetricsMax ? answer_metric(question, metric, failure) : refuse_metric(failure);
       if (answered) {
         look.measured.push_back(std::move(answered->status));
         if (!most || answered->proposal.replicas > *most) most = answered->proposal.replicas, by = answered->name;
@@ -211,8 +243,13 @@ class HorizontalAutoscaler : public Controller {
     return most;
   }
 
+  static Result<MetricAnswer> refuse_metric(MetricFailure& failure) {
+    failure = {"InvalidMetricSourceType", ""};
+    return Error(Code::invalid, "metrics beyond " + std::to_string(kMetricsMax) + " are not looked at");
+  }
+
   // False: the selector will not do; the condition says why.
-  bool find_pods(Look& look, AutoscalerMetrics& metrics, const std::string& text, std::vector<ObjectPtr>& pods) {
+  bool find_pods(Look& look, Tick& tick, const std::string& text, std::vector<ObjectPtr>& pods) {
     auto refuse = [&](std::string_view event, std::string_view reason, const std::string& said, const std::string& message) {
       warn(look, event, said);
       set(look, {"ScalingActive", "False", std::string(reason), message});
@@ -221,25 +258,35 @@ class HorizontalAutoscaler : public Controller {
     if (text.empty())
       return refuse("SelectorRequired", "InvalidSelector", "selector is required",
                     "the HPA target's scale is missing a selector");
-    auto selector = LabelSelector::parse(text);
-    if (!selector) {
-      std::string why = "couldn't convert selector into a corresponding internal selector object: " + selector.error().text();
-      return refuse("InvalidSelector", "InvalidSelector", why, why);
+    Memory& memory = look.memory;
+    auto& by_pod = selecting(look.autoscaler.ns(), tick);
+    const bool is_changed = !memory.selector || memory.selector_text != text;
+    if (is_changed) {
+      auto selector = LabelSelector::parse(text);
+      if (!selector) {
+        std::string why = "couldn't convert selector into a corresponding internal selector object: " + selector.error().text();
+        return refuse("InvalidSelector", "InvalidSelector", why, why);
+      }
+      memory.selector = *std::move(selector), memory.selector_text = text;
     }
-    look.memory.selector = *selector;
-    for (const ObjectPtr& pod : metrics.pods(look.autoscaler.ns()))
-      if (selector->matches(*pod)) pods.push_back(pod);
+    std::set<std::string> names{look.autoscaler.name()};  // of who selects any of them
+    for (const ObjectPtr& pod : tick.metrics.pods(look.autoscaler.ns())) {
+      if (!memory.selector->matches(*pod)) continue;
+      pods.push_back(pod);
+      std::vector<ObjectPtr>& all = by_pod[pod->name()];
+      for (const ObjectPtr& one : all) {
+        if (names.size() > kOthersNamedMax) break;
+        if (memories_.at(one->uid()).selector->matches(*pod)) names.insert(one->name());  // it may be another one by now
+      }
+      if (is_changed && all.size() <= kOthersNamedMax) all.push_back(look.object);
+    }
+    if (names.size() < 2) return true;
     std::string others;
     size_t named = 0;
-    for (const ObjectPtr& other : autoscalers_.list(look.autoscaler.ns())) {
-      if (named == kOthersNamedMax) break;
-      auto memory = memories_.find(other->uid());
-      if (memory == memories_.end() || !memory->second.selector) continue;
-      bool selects =
-          std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return memory->second.selector->matches(*pod); });
-      if (selects) others += (others.empty() ? "{" : " {") + other->name() + " " + other->ns() + "}", ++named;
+    for (const std::string& name : names) {
+      if (named++ == kOthersNamedMax) break;
+      others += (others.empty() ? "{" : " {") + name + " " + look.autoscaler.ns() + "}";
     }
-    if (others.find('}') == others.rfind('}')) return true;
     std::string why = "pods by selector " + text + " are controlled by multiple HPAs: [" + others + "]";
     return refuse("AmbiguousSelector", "AmbiguousSelector", why, why);
   }

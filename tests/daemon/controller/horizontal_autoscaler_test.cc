@@ -406,6 +406,59 @@ TEST_F(AutoscalerTest, two_that_select_the_same_pods_do_nothing) {
       events.has("AmbiguousSelector", "pods by selector app=web are controlled by multiple HPAs: [{a default} {b default}]"));
 }
 
+// Each pod knows who selects it: autoscalers are not compared with each other by way of all pods.
+TEST_F(AutoscalerTest, very_many_of_very_many_pods_are_told_apart) {
+  start();
+  constexpr int kMany = 600, kPods = 2000;
+  deploy(1);
+  deploy(1, "none");
+  for (int i = 0; i < kPods; ++i) {
+    client.put(kPod, R"({"metadata":{"name":"p)" + std::to_string(i) +
+                         R"(","namespace":"default","labels":{"app":"web"}},"status":{"phase":"Pending"}})");
+    if (i % 100 == 0) settle();
+  }
+  const std::string range = R"(,"minReplicas":1,"maxReplicas":10)";
+  for (int i = 0; i < kMany; ++i) {
+    std::string number = std::to_string(1000 + i);
+    autoscale(kCpu, range, "a" + number, R"("apiVersion":"apps/v1","kind":"Deployment","name":"none")");
+    autoscale(kCpu, range, "z" + number);
+  }
+  for (int i = 0; i < 4; ++i) tick();
+  EXPECT_EQ(condition("ScalingActive", "z1000"), "False/AmbiguousSelector");
+  EXPECT_EQ(condition("ScalingActive", "z1599"), "False/AmbiguousSelector");
+  EXPECT_TRUE(events.has("AmbiguousSelector", "multiple HPAs: [{z1000 default} {z1001 default} {z1002 default} {z1003 default}"));
+  EXPECT_TRUE(events.has("AmbiguousSelector", "{z1009 default}]"));
+}
+
+TEST_F(AutoscalerTest, a_change_of_the_targets_selector_tells_them_apart_again) {
+  start();
+  deploy(2);
+  deploy(2, "other");
+  use("50m");
+  autoscale(kCpu, R"(,"minReplicas":2,"maxReplicas":10)", "a");
+  autoscale(kCpu, R"(,"minReplicas":2,"maxReplicas":10)", "b");
+  pass(30s);
+  ASSERT_EQ(condition("ScalingActive", "a"), "False/AmbiguousSelector");
+  autoscale(kCpu, R"(,"minReplicas":2,"maxReplicas":10)", "a", R"("apiVersion":"apps/v1","kind":"Deployment","name":"other")");
+  use("50m");
+  tick();
+  EXPECT_EQ(condition("ScalingActive", "a"), "True/ValidMetricFound");
+  EXPECT_EQ(condition("ScalingActive", "b"), "True/ValidMetricFound");
+}
+
+TEST_F(AutoscalerTest, metrics_beyond_a_hundred_are_told_and_keep_the_number_from_growing_smaller) {
+  start();
+  deploy(4);
+  use("10m");
+  std::string metrics = kCpu;
+  for (int i = 1; i < 101; ++i) metrics += "," + kCpu;
+  autoscale(metrics);
+  tick();
+  EXPECT_EQ(replicas(), 4);
+  EXPECT_EQ(condition("ScalingActive"), "False/InvalidMetricSourceType");
+  EXPECT_TRUE(events.has("InvalidMetricSourceType", "metrics beyond 100 are not looked at"));
+}
+
 TEST_F(AutoscalerTest, a_scale_that_cannot_be_written_is_told) {
   start();
   deploy(2);
