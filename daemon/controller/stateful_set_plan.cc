@@ -398,6 +398,7 @@ std::string claim_name(const Object& set, std::string_view claim_template, int64
 }
 
 bool may_be_claim_of(const Object& set, std::string_view claim) {
+  if (claim.find("-" + set.name() + "-") == claim.npos) return false;  // nothing need be parsed for most
   const json::array& templates = get_array(set.json(), "spec.volumeClaimTemplates");
   return std::any_of(templates.begin(), templates.end(), [&](const json::value& claim_template) {
     std::string prefix = std::string(get_string(claim_template, "metadata.name")) + "-";
