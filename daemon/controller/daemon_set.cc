@@ -50,18 +50,19 @@ class DaemonSetController : public Controller {
       if (!change.after) {
         own_.forget(change.before->key());
         failed_.forget(*change.before);
+        selectors_.forget(*change.before);
       }
       look_at.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kDaemonSet, sets_, look_at, label_selector_of);
+        if (pod) name_owner(*pod, kDaemonSet, sets_, look_at, selectors_);
     });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (change.before && change.after && same_to_pods(*change.before, *change.after)) return;
       for (const ObjectPtr& set : sets_.list()) look_at.now(set->key());
     });
-    watch_history(revisions_, kDaemonSet, sets_, look_at);
+    watch_history(revisions_, kDaemonSet, sets_, look_at, selectors_);
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -135,6 +136,7 @@ class DaemonSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
+  SelectorCache selectors_{read_label_selector};
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include "daemon/controller/controller.h"
 #include "daemon/controller/elapsed.h"
+#include "daemon/controller/pod_control.h"
 #include "store/object/patch.h"
-#include "store/object/selector.h"
 
 namespace coracle::controller {
 namespace {
@@ -31,12 +31,13 @@ class DeploymentController : public Controller {
     index_by_controller(sets_);
     index_by_controller(pods_);
     deployments_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key()), elapsed_.forget(change.before->uid());
+      if (!change.after)
+        own_.forget(change.before->key()), elapsed_.forget(change.before->uid()), selectors_.forget(*change.before);
       look_at.now(change.any().key());
     });
     sets_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& set : {change.before, change.after})
-        if (set) name_owner(*set, look_at);
+        if (set) name_owner(*set, kDeployment, deployments_, look_at, selectors_);
     });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
       bool ended = !change.after || (change.before && pod_finished(view::Pod(*change.after)));
@@ -63,17 +64,6 @@ class DeploymentController : public Controller {
   }
 
  private:
-  void name_owner(const Object& set, const LookAt& look_at) {
-    if (auto owner = set.controller()) {
-      if (owner->kind == kDeployment.kind) look_at.now({set.ns(), owner->name});
-      return;
-    }
-    for (const ObjectPtr& deployment : deployments_.list(set.ns())) {
-      auto selector = LabelSelector::from_json(find(deployment->json(), "spec.selector"));
-      if (selector && selector->matches(set)) look_at.now(deployment->key());
-    }
-  }
-
   void name_grandparent(const Object& pod, const LookAt& look_at) {
     auto owner = pod.controller();
     if (!owner || owner->kind != kReplicaSet.kind) return;
@@ -180,6 +170,7 @@ class DeploymentController : public Controller {
   EventRecorder recorder_;
   Elapsed elapsed_;
   OwnWrites own_;
+  SelectorCache selectors_{read_label_selector};
 };
 
 }  // namespace

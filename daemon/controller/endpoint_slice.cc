@@ -68,7 +68,7 @@ class EndpointSliceController : public Controller {
 
   Client& client_;
   Informer& services_;
-  ServiceSelectors selectors_;
+  SelectorCache selectors_{selector_of_service};
   Informer& pods_;
   Informer& nodes_;
   Informer& slices_;

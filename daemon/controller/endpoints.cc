@@ -65,7 +65,7 @@ class EndpointsController : public Controller {
 
   Client& client_;
   Informer& services_;
-  ServiceSelectors selectors_;
+  SelectorCache selectors_{selector_of_service};
   Informer& pods_;
   Informer& endpoints_;
   OwnWrites own_;

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "daemon/controller/common.h"
-#include "runtime/base/guarded.h"
-#include "store/object/selector.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::controller {
 
@@ -87,22 +86,8 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
 // What a hand-written Endpoints says, by address family.
 std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& endpoints);
 
-// Each Service's selector, read once until the Service changes: every pod's change is held against all of them. Thread-safe.
-class ServiceSelectors {
- public:
-  // Null where there is none.
-  std::shared_ptr<const LabelSelector> of(const Object& service);
-  void forget(const Object& service);
-
- private:
-  struct Known {
-    Revision revision = 0;
-    std::shared_ptr<const LabelSelector> selector;
-  };
-  Guarded<std::map<std::string, Known>> known_;  // by uid
-};
 // Which Services a pod may stand behind, before and after a change.
-void name_services(const Informer& services, ServiceSelectors& selectors, const Informer::Change& pod,
+void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
                    const std::function<void(Key)>& look_at);
 // Index "app": pods by namespace; a service's pods.
 std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service);

@@ -381,23 +381,7 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
   return {};
 }
 
-std::shared_ptr<const LabelSelector> ServiceSelectors::of(const Object& service) {
-  return known_.with([&](auto& all) {
-    auto [known, fresh] = all.try_emplace(service.uid());
-    if (fresh || known->second.revision != service.revision()) {
-      const json::object& selector = view::Service(service).spec().selector();
-      known->second = {service.revision(),
-                       selector.empty() ? nullptr : std::make_shared<const LabelSelector>(LabelSelector::from_map(selector))};
-    }
-    return known->second.selector;
-  });
-}
-
-void ServiceSelectors::forget(const Object& service) {
-  known_.with([&](auto& all) { all.erase(service.uid()); });
-}
-
-void name_services(const Informer& services, ServiceSelectors& selectors, const Informer::Change& pod,
+void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
                    const std::function<void(Key)>& look_at) {
   for (const ObjectPtr& service : services.list(pod.any().ns())) {
     auto selector = selectors.of(*service);

@@ -108,7 +108,7 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
   return out;
 }
 
-void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at) {
+void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at, SelectorCache& selectors) {
   index_by_controller(revisions);
   // One that its set has just made says nothing new, but where the set did not know of another one yet and gave it the same
   // number.
@@ -119,10 +119,10 @@ void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, 
     return std::none_of(all.begin(), all.end(),
                         [&](const ObjectPtr& each) { return each->uid() != made.uid() && number_of(*each) == number_of(made); });
   };
-  revisions.on_change([=, &kind, &sets](const Informer::Change& change) {
+  revisions.on_change([=, &kind, &sets, &selectors](const Informer::Change& change) {
     if (!change.before && says_nothing_new(*change.after)) return;
     for (const ObjectPtr& revision : {change.before, change.after})
-      if (revision) name_owner(*revision, kind, sets, look_at, label_selector_of);
+      if (revision) name_owner(*revision, kind, sets, look_at, selectors);
   });
 }
 

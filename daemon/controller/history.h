@@ -12,6 +12,7 @@
 
 #include "daemon/controller/controller.h"
 #include "store/client/client.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::controller {
 
@@ -38,7 +39,7 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
                                     const std::function<bool(const Object&)>& in_use);
 
 // Names the sets of a kind whose history changes, but for what they have just made themselves; indexes `revisions` by controller.
-void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at);
+void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at, SelectorCache& selectors);
 
 struct History {
   ObjectPtr revision;                   // of the set's template

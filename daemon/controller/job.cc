@@ -39,13 +39,14 @@ class JobController : public Controller {
     jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         forget(*change.before);
+        selectors_.forget(*change.before);
         for (const ObjectPtr& pod : controlled_by(pods_, *change.before)) name_pod(*pod);
       }
       look_at.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kJob, jobs_, look_at, label_selector_of);
+        if (pod) name_owner(*pod, kJob, jobs_, look_at, selectors_);
       if (change.after && has_finalizer(*change.after, kJobTracking) && !job_of(*change.after)) name_pod(*change.after);
     });
   }
@@ -252,6 +253,7 @@ class JobController : public Controller {
   Elapsed elapsed_;
   Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the job's uid
   PodControl control_;
+  SelectorCache selectors_{read_label_selector};
   LookAt look_at_;
 };
 

@@ -49,22 +49,23 @@ Result<void> PodControl::remove(const Object& owner, const Object& pod, Failure&
   return {};
 }
 
-void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at,
-                const std::function<json::value(const Object& owner)>& selector_of) {
+void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at, SelectorCache& selectors) {
   if (auto owner = pod.controller()) {
     if (owner->kind == kind.kind) look_at.now({pod.ns(), owner->name});
     return;
   }
-  for (const ObjectPtr& owner : owners.list(pod.ns())) {
-    json::value written = selector_of(*owner);
-    auto selector = LabelSelector::from_json(&written);
-    if (selector && selector->matches(pod)) look_at.now(owner->key());
-  }
+  for (const ObjectPtr& owner : owners.list(pod.ns()))
+    if (auto selector = selectors.of(*owner); selector && selector->matches(pod)) look_at.now(owner->key());
 }
 
 json::value label_selector_of(const Object& owner) {
   const json::value* written = find(owner.json(), "spec.selector");
   return written ? *written : json::value();
+}
+
+std::optional<LabelSelector> read_selector(const json::value& written) {
+  auto selector = LabelSelector::from_json(&written);
+  return selector ? std::optional(*std::move(selector)) : std::nullopt;
 }
 
 std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,

@@ -3,12 +3,13 @@
 // OwnWrites until the cache shows it. Source: Kubernetes pod control; reasons and words of the events are Kubernetes'.
 #pragma once
 
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::controller {
 
@@ -39,11 +40,13 @@ class PodControl {
   OwnWrites& own_;
 };
 
-// Names the owner that a pod belongs to; for an orphan, every one of `owners` that would adopt it. `selector_of`: an owner's
-// selector as a LabelSelector.
-void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at,
-                const std::function<json::value(const Object& owner)>& selector_of);
+// Names the owner that a pod (or what else has owners) belongs to; for an orphan, every one of `owners` that would adopt it.
+// `selectors`: what those select.
+void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at, SelectorCache& selectors);
 json::value label_selector_of(const Object& owner);  // spec.selector, null when absent
+// For a SelectorCache; nothing when it cannot be read.
+std::optional<LabelSelector> read_selector(const json::value& label_selector);
+inline std::optional<LabelSelector> read_label_selector(const Object& owner) { return read_selector(label_selector_of(owner)); }
 
 // Readiness of today is availability of later, and nobody else will tell when: how long until the next of the pods becomes
 // available. Nothing when none will by itself.

@@ -150,7 +150,7 @@ class ReplicaSetController : public Controller {
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, flavour_.kind, sets_, look_at, [this](const Object& set) { return selector_of(set); });
+        if (pod) name_owner(*pod, flavour_.kind, sets_, look_at, selectors_);
     });
   }
 
@@ -186,6 +186,7 @@ class ReplicaSetController : public Controller {
   void forget(const Object& set) {
     own_.forget(set.key());
     failed_.forget(set);
+    selectors_.forget(set);
     succeeded_.with([&](auto& succeeded) { succeeded.erase(set.uid()); });
   }
 
@@ -255,6 +256,7 @@ class ReplicaSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
+  SelectorCache selectors_{[this](const Object& set) { return read_selector(selector_of(set)); }};
   Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods in whose place others were made
 };
 

@@ -40,12 +40,13 @@ class StatefulSetController : public Controller {
       if (!change.after) {
         own_.forget(change.before->key());
         failed_.forget(*change.before);
+        selectors_.forget(*change.before);
       }
       look_at.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kStatefulSet, sets_, look_at, label_selector_of);
+        if (pod) name_owner(*pod, kStatefulSet, sets_, look_at, selectors_);
       if (!change.after)
         name_whose(*change.before, look_at,
                    [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
@@ -53,7 +54,7 @@ class StatefulSetController : public Controller {
     claims_.on_change([=, this](const Informer::Change& change) {  // it may be missed, or was waited for
       if (!change.after) name_whose(*change.before, look_at, may_be_claim_of);
     });
-    watch_history(revisions_, kStatefulSet, sets_, look_at);
+    watch_history(revisions_, kStatefulSet, sets_, look_at, selectors_);
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -213,6 +214,7 @@ class StatefulSetController : public Controller {
   EventRecorder recorder_;
   OwnWrites own_;
   FailedPods failed_;
+  SelectorCache selectors_{read_label_selector};
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "daemon/informer/informers.h"
 #include "daemon/quota/disruption.h"
 #include "daemon/scheduler/lister.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::scheduler {
 
@@ -18,7 +19,11 @@ struct CachedLister : Lister {
         all_budgets(informers.of(kPodDisruptionBudget)),
         replication_controllers(informers.of(kReplicationController)),
         replica_sets(informers.of(kReplicaSet)),
-        stateful_sets(informers.of(kStatefulSet)) {}
+        stateful_sets(informers.of(kStatefulSet)) {
+    all_services.on_change([this](const Informer::Change& change) {
+      if (!change.after) selectors.forget(*change.before);
+    });
+  }
 
   ObjectPtr claim(const Key& key) const override { return claims.get(key); }
   ObjectPtr volume(const std::string& name) const override { return all_volumes.get({"", name}); }
@@ -26,6 +31,7 @@ struct CachedLister : Lister {
   ObjectPtr csi_node(const std::string& name) const override { return csi_nodes.get({"", name}); }
   std::vector<ObjectPtr> volumes() const override { return all_volumes.list(); }
   std::vector<ObjectPtr> services(const std::string& ns) const override { return all_services.list(ns); }
+  std::shared_ptr<const LabelSelector> selector(const Object& service) const override { return selectors.of(service); }
   std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all_budgets.list(ns); }
   ObjectPtr controller(const Kind& kind, const Key& key) const override {
     if (kind == kReplicaSet) return replica_sets.get(key);
@@ -34,6 +40,7 @@ struct CachedLister : Lister {
 
   Informer &claims, &all_volumes, &classes, &csi_nodes, &all_services, &all_budgets, &replication_controllers, &replica_sets,
       &stateful_sets;
+  mutable SelectorCache selectors{selector_of_service};  // of services
 };
 
 }  // namespace coracle::scheduler

@@ -3,11 +3,13 @@
 // test has a table.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
+#include "store/object/selector.h"
 
 namespace coracle::scheduler {
 
@@ -23,7 +25,8 @@ class Lister {
   // What selects pods: the services of a namespace, and a pod's controller (of kind ReplicationController, ReplicaSet,
   // StatefulSet).
   virtual std::vector<ObjectPtr> services(const std::string& ns) const = 0;
-  virtual std::vector<ObjectPtr> budgets(const std::string& ns) const = 0;  // PodDisruptionBudgets
+  virtual std::shared_ptr<const LabelSelector> selector(const Object& service) const = 0;  // null: it selects nobody
+  virtual std::vector<ObjectPtr> budgets(const std::string& ns) const = 0;                 // PodDisruptionBudgets
   virtual ObjectPtr controller(const Kind& kind, const Key& key) const = 0;
 };
 

@@ -7,9 +7,9 @@ namespace coracle::scheduler {
 std::optional<LabelSelector> default_selector(const Object& pod, const Lister& lister) {
   json::object labels;
   for (const ObjectPtr& service : lister.services(pod.ns())) {
-    const json::object& selector = get_object(service->json(), "spec.selector");
-    if (selector.empty() || !LabelSelector::from_map(selector).matches(pod)) continue;
-    for (const auto& [key, value] : selector) labels.insert_or_assign(key, value);
+    auto selector = lister.selector(*service);
+    if (!selector || !selector->matches(pod)) continue;
+    for (const auto& [key, value] : get_object(service->json(), "spec.selector")) labels.insert_or_assign(key, value);
   }
   json::value selector = json::object{};
   if (auto owner = pod.controller()) {

@@ -136,6 +136,29 @@ TEST_F(ReplicaSetTest, replaces_a_vanished_pod_and_removes_one_too_many) {
   EXPECT_EQ(status("replicas"), 1);
 }
 
+// What a set selects is not parsed again at every change of a pod that is nobody's.
+TEST_F(ReplicaSetTest, pods_of_nobody_are_held_against_many_large_selectors) {
+  start();
+  std::string terms;
+  for (int i = 0; i < 5000; ++i)
+    terms += (i ? "," : "") + (R"({"key":"k)" + std::to_string(i) + R"(","operator":"NotIn","values":["some","others"]})");
+  for (int i = 0; i < 100; ++i)
+    client.put(kReplicaSet,
+               R"({"metadata":{"name":"s)" + std::to_string(i) + R"(","namespace":"default"},"spec":{"replicas":0,)" +
+                   R"("selector":{"matchLabels":{"app":"web"},"matchExpressions":[)" + terms + R"(]},"template":{}}})");
+  settle();
+  for (int i = 0; i < 300; ++i)
+    client.put(kPod, R"({"metadata":{"name":"p)" + std::to_string(i % 10) + R"(","namespace":"default","labels":{"app":"db"},)" +
+                         R"("annotations":{"n":")" + std::to_string(i) + R"("}},"spec":{}})");
+  settle();
+  EXPECT_EQ(count(kPod), 10u);
+  for (const ObjectPtr& pod : client.all(kPod)) EXPECT_FALSE(pod->controller());
+  client.put(kPod, R"({"metadata":{"name":"fits","namespace":"default","labels":{"app":"web"}},"spec":{}})");
+  settle();
+  ObjectPtr fits = client.find(kPod, {"default", "fits"});
+  EXPECT_TRUE(!fits || fits->controller()) << "it was adopted, and is one too many";
+}
+
 TEST_F(ReplicaSetTest, adopts_a_matching_orphan_and_lets_go_of_what_matches_no_more) {
   client.put(kPod, R"({"metadata":{"name":"orphan","namespace":"default","uid":"o","labels":{"app":"web"}},"spec":{}})");
   start();

@@ -8,6 +8,7 @@
 #include "daemon/quota/disruption.h"
 #include "daemon/scheduler/configuration.h"
 #include "daemon/scheduler/decide.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::scheduler {
 
@@ -33,6 +34,10 @@ struct TestLister : Lister {
   ObjectPtr csi_node(const std::string& name) const override { return get(kCSINode, {"", name}); }
   std::vector<ObjectPtr> volumes() const override { return all(kPersistentVolume, ""); }
   std::vector<ObjectPtr> services(const std::string& ns) const override { return all(kService, ns); }
+  std::shared_ptr<const LabelSelector> selector(const Object& service) const override {
+    auto selector = selector_of_service(service);
+    return selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr;
+  }
   std::vector<ObjectPtr> budgets(const std::string& ns) const override { return all(kPodDisruptionBudget, ns); }
   ObjectPtr controller(const Kind& kind, const Key& key) const override { return get(kind, key); }
 };
