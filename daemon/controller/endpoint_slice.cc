@@ -32,6 +32,7 @@ class EndpointSliceController : public Controller {
       if (slice.label(kManagedByLabel) == kSliceController)
         look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
+    index_addressed(pods_);
     pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, look_at.now); });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (zone_label(change.before) == zone_label(change.after)) return;

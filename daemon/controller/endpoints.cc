@@ -30,6 +30,7 @@ class EndpointsController : public Controller {
       look_at.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
     });
     endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    index_addressed(pods_);
     pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, look_at.now); });
   }
 

@@ -89,7 +89,10 @@ std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& 
 // Which Services a pod may stand behind, before and after a change.
 void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
                    const std::function<void(Key)>& look_at);
-// Index "app": pods by namespace; a service's pods.
+// Before the informers are started: the pods that may stand behind a service, by namespace. They have an address and go on: a
+// machine has few of them, however many pods wait or have ended.
+void index_addressed(Informer& pods);
+// Those of them that the service selects.
 std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service);
 
 }  // namespace coracle::controller

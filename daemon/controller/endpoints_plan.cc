@@ -12,6 +12,8 @@
 namespace coracle::controller {
 namespace {
 
+constexpr const char* kAddressed = "addressed";  // an index of pods
+
 std::string_view family_of(std::string_view address) { return address.find(':') == address.npos ? "IPv4" : "IPv6"; }
 
 std::string address_of(view::Pod pod, std::string_view family) {
@@ -391,9 +393,17 @@ void name_services(const Informer& services, SelectorCache& selectors, const Inf
   }
 }
 
+void index_addressed(Informer& pods) {
+  pods.add_index(kAddressed, [](const Object& object) {
+    view::Pod pod(object);
+    bool may_serve = !(pod.status().pod_ip().empty() && pod.status().pod_ips().empty()) && !pod_finished(pod);
+    return may_serve ? std::vector<std::string>{object.ns()} : std::vector<std::string>{};
+  });
+}
+
 std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service) {
   LabelSelector matcher = LabelSelector::from_map(view::Service(service).spec().selector());
-  std::vector<ObjectPtr> out = pods.list(service.ns());
+  std::vector<ObjectPtr> out = pods.by_index(kAddressed, service.ns());
   std::erase_if(out, [&](const ObjectPtr& pod) { return !matcher.matches(*pod); });
   return out;
 }

@@ -52,6 +52,25 @@ TEST(Backends, take_each_pod_as_it_is) {
   EXPECT_EQ(found[0].zone, "here");
 }
 
+// Pods that wait for a node, or have ended, are not gone through for each Service.
+TEST(Backends, are_looked_for_among_the_pods_that_have_an_address) {
+  FakeClient client;
+  Informer pods(client, kPod);
+  index_addressed(pods);
+  for (const auto& [name, ip, phase] : {std::tuple("runs", "10.0.0.1", "Running"), std::tuple("other", "10.0.0.2", "Running"),
+                                        std::tuple("waits", "", "Pending"), std::tuple("ended", "10.0.0.3", "Succeeded")})
+    client.put(kPod, R"({"metadata":{"name":")" + std::string(name) + R"(","namespace":"default","labels":{"app":")" +
+                         (std::string_view(name) == "other" ? "db" : "web") + R"("}},"status":{"phase":")" + phase +
+                         R"(","podIP":")" + ip + R"("}})");
+  MUST(pods.start());
+  client.settle();
+  EXPECT_EQ(pods.size(), 4u);
+  EXPECT_EQ(pods.by_index("addressed", "default").size(), 2u);
+  auto found = selected_pods(pods, *service(R"({"selector":{"app":"web"}})"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]->name(), "runs");
+}
+
 TEST(Backends, unready_addresses_are_published_when_asked_for) {
   auto web = service(R"({"publishNotReadyAddresses":true,"ports":[]})");
   EXPECT_TRUE(backends(*web, {backend_pod("p", "10.0.0.1", false)}, "IPv4", {})[0].ready);
