@@ -67,6 +67,7 @@ Result<void> PodSync::create_sandbox() {
   }
   record_.sandbox = SandboxFact::alive;
   record_.released = false;
+  note_released();
   record_.network_known = false;
   auto attached = attach_network();
   if (attached) {
@@ -283,6 +284,7 @@ Result<void> PodSync::release() {
   TRY(std::move(removed));
   worker_.ids_.give_back(uid_);
   record_.released = true;
+  note_released();
   record_.network_known = false;
   return {};
 }

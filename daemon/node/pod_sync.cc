@@ -78,6 +78,7 @@ Result<Outcome> PodSync::run() {
   bool prepared = TRY(prepare());
   if (!prepared) return Outcome{};
   TRY(look());
+  note_released();
   if (waits_for_predecessor()) return Outcome{};
   weigh();
   take_reports();
@@ -154,6 +155,13 @@ void PodSync::adopt_left_status() {
   make(left, "status") = *std::move(status);
   adopt_status(record_, left, seams_.clock);
   record_.released = true;
+}
+
+void PodSync::note_released() {
+  const bool is_released = record_.released && record_.sandbox == SandboxFact::absent;
+  if (is_released == desired_.released) return;
+  desired_.released = is_released;
+  seams_.table.change_existing(uid_, [&](RestingPod& pod) { pod.released = is_released; });
 }
 
 Result<void> PodSync::look() {

@@ -49,7 +49,8 @@ class PodSync {
   void weigh();
   void adopt_left_status();
   Result<void> look();
-  struct Attempts {  // of one container in the sandbox
+  void note_released();  // for those who ask whose volumes are in use
+  struct Attempts {      // of one container in the sandbox
     const runtime::ContainerState *newest = nullptr, *before = nullptr;
     ContainerMark newest_mark;
   };

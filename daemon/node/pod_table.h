@@ -22,6 +22,7 @@ struct PodState {
   bool gone = false;          // from the API, or from the manifests
   bool stale_volumes = true;  // what its volumes show may have changed
   bool admitted = false;
+  bool released = false;                         // its volumes were given back
   bool lost_network = false;                     // its link is gone; it is to be attached again
   std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
   std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
@@ -128,14 +129,15 @@ class PodTable {
       return list;
     });
   }
-  // The names of the pods that use the claim. Ended ones do as well: a phase may be written elsewhere, while containers still
-  // run.
+  // The names of the pods that use the claim, until their volumes were given back. Their phase says nothing of that: others may
+  // write it while containers still run.
   std::vector<std::string> users_of_claim(const Key& claim) {
-    return names_of_users(claim, [](const RestingPod&) { return true; });
-  }
-  // The same without those that have ended, and that the API still has.
-  std::vector<std::string> unfinished_users_of_claim(const Key& claim) {
-    return names_of_users(claim, [](const RestingPod& pod) { return pod.gone || !ends_by_itself(pod.object->awake()->json()); });
+    return pods_.with([&](auto& pods) {
+      std::vector<std::string> names;
+      for (auto& [uid, pod] : pods)
+        if (uses(pod, claim)) names.emplace_back(pod.object->name());
+      return names;
+    });
   }
   // Whether one of them is unknown to the API by now: it may use a claim of that name that is gone as well.
   bool is_used_by_gone(const Key& claim) {
@@ -146,16 +148,7 @@ class PodTable {
 
  private:
   static bool uses(RestingPod& pod, const Key& claim) {
-    return pod.object && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
-  }
-  template <typename Counts>
-  std::vector<std::string> names_of_users(const Key& claim, Counts counts) {
-    return pods_.with([&](auto& pods) {
-      std::vector<std::string> names;
-      for (auto& [uid, pod] : pods)
-        if (uses(pod, claim) && counts(pod)) names.emplace_back(pod.object->name());
-      return names;
-    });
+    return pod.object && !pod.released && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
   }
   static const References& references_of(RestingPod& pod) {
     if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->awake()->json()));

@@ -69,7 +69,7 @@ Result<VolumeArchives::Bound> VolumeArchives::bound(const Key& key) const {
 }
 
 Result<void> VolumeArchives::check_unused(const Key& claim) const {
-  std::vector<std::string> users = seams_.table.unfinished_users_of_claim(claim);
+  std::vector<std::string> users = seams_.table.users_of_claim(claim);
   if (users.empty()) return {};
   return Error(Code::conflict, shown(claim) + " is in use by pod " + join(users, ", "));
 }

@@ -36,6 +36,10 @@ check "in an archive that is small although a file is not" test "$(stat -c %s "$
 expect_match "which others read" '^./a/b/file|^a/b/file' tar --zstd -tf "$T/old.tar.zst"
 expect "and is its owner's alone" 600 stat -c %a "$T/old.tar.zst"
 check "to standard output it is the same" eval 'c volume export old - >"$T/piped.tar.zst" && tar --zstd -tf "$T/piped.tar.zst" >"$T/piped" && tar --zstd -tf "$T/old.tar.zst" | cmp - "$T/piped"'
+pod once old 'exit 0'
+check "a pod that has ended" until_true 20 phase_is pod once Succeeded
+check "uses nothing, though it is still there" until_true 10 eval 'c volume export old - >/dev/null'
+c delete pod once >/dev/null
 expect_fail "a claim that is not there is named" 'persistentvolumeclaim "nobody" not found in namespace "default"' c volume export nobody "$T/nobody.tar.zst"
 expect_fail "a claim that nothing was written to, too" 'has no volume yet' eval 'claim empty; c volume export empty "$T/nobody.tar.zst"'
 
