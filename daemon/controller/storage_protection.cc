@@ -56,14 +56,14 @@ class StorageProtection : public Controller {
       bool over = !change.after || pod_finished(view::Pod(*change.after));
       if (!over) return;
       const json::value& pod = change.any().json();
-      bool is_concerned = false;
+      bool has_claims = false;
       for (const json::value& volume : get_array(pod, "spec.volumes"))
         if (std::string name = volume::claim_name(change.any().name(), volume); !name.empty()) {
-          ObjectPtr claim = claims_.get({change.any().ns(), name});
-          if (!claim || !claim->deleting()) continue;
-          if (!std::exchange(is_concerned, true))
+          // That the claim is being deleted may be heard later than this: the list of its users is old all the same.
+          if (!std::exchange(has_claims, true))
             lists_.with([&](Lists& lists) { ++lists.ended, lists.by_ns.erase(change.any().ns()); });
-          look_at.now(claim->key());
+          ObjectPtr claim = claims_.get({change.any().ns(), name});
+          if (claim && claim->deleting()) look_at.now(claim->key());
         }
     });
   }
