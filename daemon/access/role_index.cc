@@ -187,15 +187,17 @@ RoleIndex::RoleIndex(engine::Engine& engine) : state_(std::make_unique<State>())
 RoleIndex::~RoleIndex() = default;
 
 void RoleIndex::visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const {
-  std::vector<State::Found> granted;
-  state_.with([&](std::unique_ptr<State>& state) {
-    state->refresh(engine_);
-    state->find_granted("", user, granted);
-    if (!ns.empty()) state->find_granted(ns, user, granted);
-  });
-  for (const State::Found& one : granted) {  // rules may be many: nobody else waits while they are looked at
-    const Binding& binding = *one.applied.binding;
-    if (!visitor({binding.name, binding.of_cluster, binding.role, one.applied.subject->text, one.rules.get()})) return;
+  for (std::string_view where : {std::string_view(), std::string_view(ns)}) {
+    std::vector<State::Found> granted;
+    state_.with([&](std::unique_ptr<State>& state) {
+      if (where.empty()) state->refresh(engine_);
+      state->find_granted(where, user, granted);
+    });
+    for (const State::Found& one : granted) {  // rules may be many: nobody else waits while they are looked at
+      const Binding& binding = *one.applied.binding;
+      if (!visitor({binding.name, binding.of_cluster, binding.role, one.applied.subject->text, one.rules.get()})) return;
+    }
+    if (ns.empty()) return;
   }
 }
 
