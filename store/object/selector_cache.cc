@@ -12,14 +12,15 @@ std::optional<LabelSelector> selector_of_service(const Object& service) {
 }
 
 std::shared_ptr<const LabelSelector> SelectorCache::of(const Object& owner) {
-  return known_.with([&](auto& all) {
-    auto [known, fresh] = all.try_emplace(owner.uid());
-    if (fresh || known->second.revision != owner.revision()) {
-      auto selector = read_(owner);
-      known->second = {owner.revision(), selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr};
-    }
-    return known->second.selector;
+  auto known = known_.with([&](auto& all) {
+    auto at = all.find(owner.uid());
+    return at == all.end() ? Known{} : at->second;
   });
+  if (known.revision == owner.revision()) return known.selector;
+  auto selector = read_(owner);  // outside the lock: it may be large
+  known = {owner.revision(), selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr};
+  known_.with([&](auto& all) { all.insert_or_assign(owner.uid(), known); });
+  return known.selector;
 }
 
 void SelectorCache::forget(const Object& owner) {
