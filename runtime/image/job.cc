@@ -46,7 +46,8 @@ Result<void> outcome_of(const json::value& message) {
   if (get_bool(message, "ok")) return {};
   int64_t code = get_int(message, "code", -1);
   bool known = code >= 0 && code <= int64_t(Code::cancelled);
-  return Error(known ? Code(code) : Code::internal, shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax));
+  return Error(known ? Code(code) : Code::internal,
+               shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax + 3));  // with its "..."
 }
 
 }  // namespace
