@@ -186,7 +186,8 @@ void PodSync::note_started(const ContainerRef& container, ContainerRecord& recor
   event(false, "Started", "Started container " + record.name, &container);
   if (get_object(*container.spec, "lifecycle.postStart").empty()) return;
   record.post_start = {HookState::running, ""};
-  begin_hook(container, record, "postStart", kPostStartTimeout);
+  const auto sleep = bounded_seconds(std::max<int64_t>(get_int(*container.spec, "lifecycle.postStart.sleep.seconds"), 0));
+  begin_hook(container, record, "postStart", std::max(kPostStartTimeout, sleep));
 }
 
 void PodSync::show_log(const ContainerRecord& record) const {
