@@ -47,6 +47,8 @@ Result<void> PodSync::apply(const Step& step) {
 Result<void> PodSync::create_sandbox() {
   tell_unenforceable();
   TRY(check_means());
+  record_.released = false;
+  note_released();
   TRY(prepare_volumes());
   auto first = TRY(first_id());
   SandboxMark mark{record_.key,
@@ -66,8 +68,6 @@ Result<void> PodSync::create_sandbox() {
     return std::move(created).wrap("create sandbox");
   }
   record_.sandbox = SandboxFact::alive;
-  record_.released = false;
-  note_released();
   record_.network_known = false;
   auto attached = attach_network();
   if (attached) {
@@ -269,6 +269,7 @@ Result<void> PodSync::remove_sandbox() {
 // The results are kept, everything else is given back.
 Result<void> PodSync::release() {
   if (record_.released && record_.sandbox == SandboxFact::absent) return {};
+  record_.released = false;
   if (!deleting() && record_.sandbox != SandboxFact::absent) {
     PodRecord last = record_;
     last.released = true;

@@ -154,7 +154,9 @@ void PodSync::adopt_left_status() {
   json::value left = pod();
   make(left, "status") = *std::move(status);
   adopt_status(record_, left, seams_.clock);
-  record_.released = true;
+  // It was written before the volumes were given back.
+  record_.released =
+      !sys::exists(paths_.state + "/volumes") && !sys::exists(paths_.state + "/shm") && !sys::exists(paths_.memory);
 }
 
 void PodSync::note_released() {

@@ -135,20 +135,26 @@ class PodTable {
     return pods_.with([&](auto& pods) {
       std::vector<std::string> names;
       for (auto& [uid, pod] : pods)
-        if (uses(pod, claim)) names.emplace_back(pod.object->name());
+        if (uses(pod, claim)) names.emplace_back(pod.object ? std::string(pod.object->name()) : uid);
       return names;
     });
   }
-  // Whether one of them is unknown to the API by now: it may use a claim of that name that is gone as well.
+  // Whether one of them may have known a claim of that name that is gone as well: the API does not know it any more, or takes it
+  // for ended.
   bool is_used_by_gone(const Key& claim) {
     return pods_.with([&](auto& pods) {
-      return std::any_of(pods.begin(), pods.end(), [&](auto& pod) { return pod.second.gone && uses(pod.second, claim); });
+      return std::any_of(pods.begin(), pods.end(), [&](auto& entry) {
+        RestingPod& pod = entry.second;
+        return uses(pod, claim) && (pod.gone || !pod.object || ends_by_itself(pod.object->awake()->json()));
+      });
     });
   }
 
  private:
   static bool uses(RestingPod& pod, const Key& claim) {
-    return pod.object && !pod.released && pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
+    if (pod.released) return false;
+    if (!pod.object) return true;  // only its sandbox is known, from before this daemon: it may use any
+    return pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
   }
   static const References& references_of(RestingPod& pod) {
     if (!pod.references) pod.references = std::make_shared<const References>(volume_references(pod.object->awake()->json()));

@@ -26,6 +26,7 @@ struct VolumeArchiveSeams {
   volume::Directories& directories;
   runtime::Trees& trees;
   std::string node_name, host_root;
+  std::function<bool()> knows_pods;                          // all that the API has: their users are known
   std::function<bool(const Object& volume)> is_ours;         // made by this node's provisioner
   std::function<bool(const Object& claim)> may_provision;    // this node's provisioner can make one for it
   std::function<void(const Key& claim)> look_again;          // at the pods that wait for it

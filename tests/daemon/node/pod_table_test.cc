@@ -54,5 +54,34 @@ TEST_F(Table, looking_over_all_pods_keeps_none_parsed) {
   EXPECT_TRUE(seen.expired());
 }
 
+TEST_F(Table, a_claim_is_used_until_its_volumes_are_given_back) {
+  auto with_claim = [](const std::string& name, const std::string& phase) {
+    return MUST(
+        Object::make(kPod, MUST(parse_json(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                                           R"(","namespace":"default","uid":"u-)" + name +
+                                           R"("},"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[)"
+                                           R"({"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{"phase":")" +
+                                           phase + R"("}})"))));
+  };
+  using Names = std::vector<std::string>;
+  const Key data{"default", "data"};
+  put(with_claim("db", "Running"));
+  put(pod("other"));
+  EXPECT_EQ(table.users_of_claim(data), Names{"db"});
+  EXPECT_FALSE(table.is_used_by_gone(data)) << "it knows the claim that there is";
+  put(with_claim("db", "Failed"));
+  EXPECT_EQ(table.users_of_claim(data), Names{"db"}) << "who wrote the phase need not have ended the containers";
+  EXPECT_TRUE(table.is_used_by_gone(data)) << "a claim goes when the API takes its pods for ended";
+  put(with_claim("db", "Running"));
+  table.change_existing("u-db", [](RestingPod& desired) { desired.gone = true; });
+  EXPECT_TRUE(table.is_used_by_gone(data));
+  table.change_existing("u-db", [](RestingPod& desired) { desired.released = true; });
+  EXPECT_TRUE(table.users_of_claim(data).empty());
+  EXPECT_FALSE(table.is_used_by_gone(data));
+  table.change("u-found", [](RestingPod&) {});  // a sandbox from before this daemon
+  EXPECT_EQ(table.users_of_claim(data), Names{"u-found"}) << "nobody knows what it uses";
+  EXPECT_TRUE(table.is_used_by_gone(data));
+}
+
 }  // namespace
 }  // namespace coracle::node
