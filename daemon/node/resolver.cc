@@ -2,10 +2,9 @@
 // See resolver.h.
 #include "daemon/node/resolver.h"
 
-#include <atomic>
 #include <optional>
 
-#include "runtime/base/guarded.h"
+#include "runtime/base/thread.h"
 
 namespace coracle::node {
 namespace {
@@ -21,33 +20,60 @@ Result<Addresses> get_addresses(const std::string& host, uint16_t port, int flag
   return Addresses(found, ::freeaddrinfo);
 }
 
-struct Asked {
-  Guarded<std::optional<Result<Addresses>>> answer;
-  std::atomic<bool> given_up{false};
-};
-
 }  // namespace
 
-Resolver::Resolver(Ask ask)
-    : ask_(ask ? std::move(ask) : [](const std::string& host, uint16_t port) { return get_addresses(host, port, 0); }),
-      lookups_("lookups", kLookupsAtOnce, kLookupsOfOneAtOnce) {}
+// One of the lookups that may last at once, until it ends.
+class Resolver::Place {
+ public:
+  Place(std::shared_ptr<Shared> shared, std::string asker) : shared_(std::move(shared)), asker_(std::move(asker)) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    shared_->lasting.with([&](Lasting& lasting) {
+      --lasting.all;
+      if (auto its = lasting.by_asker.find(asker_); --its->second == 0) lasting.by_asker.erase(its);
+    });
+    shared_->lasting.notify();
+  }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+  const std::string asker_;
+};
+
+Resolver::Resolver(Ask ask) : shared_(std::make_shared<Shared>()) {
+  shared_->ask = ask ? std::move(ask) : [](const std::string& host, uint16_t port) { return get_addresses(host, port, 0); };
+}
+
+// Null: none was free in time.
+std::shared_ptr<Resolver::Place> Resolver::take_place(const std::string& asker, const Patience& patience) {
+  auto has_room = [&](const Lasting& lasting) {
+    auto its = lasting.by_asker.find(asker);
+    return lasting.all < kLookupsAtOnce && (its == lasting.by_asker.end() || its->second < kLookupsOfOneAtOnce);
+  };
+  const bool is_taken = shared_->lasting.wait_until(patience.stop, patience.deadline, has_room, [&](Lasting& lasting) {
+    if (!has_room(lasting)) return false;
+    ++lasting.all, ++lasting.by_asker[asker];
+    return true;
+  });
+  return is_taken ? std::make_shared<Place>(shared_, asker) : nullptr;
+}
 
 Result<Addresses> Resolver::find(const std::string& asker, const std::string& host, uint16_t port, const Patience& patience) {
   if (auto address = get_addresses(host, port, AI_NUMERICHOST)) return address;
-  auto asked = std::make_shared<Asked>();
-  lookups_.post(
-      [this, asked, host, port](std::stop_token stop) {
-        if (stop.stop_requested() || asked->given_up) return;
-        auto found = ask_(host, port);
-        asked->answer.with([&](auto& answer) { answer = std::move(found); });
-        asked->answer.notify();
-      },
-      asker);
-  auto answer = asked->answer.wait_until(
+  auto asked = std::make_shared<Guarded<std::optional<Result<Addresses>>>>();
+  if (auto place = take_place(asker, patience)) {
+    const bool begun = start_detached_thread("lookups", [shared = shared_, place = std::move(place), asked, host, port] {
+      auto found = shared->ask(host, port);
+      asked->with([&](auto& answer) { answer = std::move(found); });
+      asked->notify();
+    });
+    if (!begun) return Error(Code::unavailable, "lookup " + host + ": the machine has no more threads");
+  }
+  auto answer = asked->wait_until(
       patience.stop, patience.deadline, [](const auto& answer) { return answer.has_value(); },
       [](auto& answer) { return std::move(answer); });
   if (answer) return *std::move(answer);
-  asked->given_up = true;
   if (patience.stop.stop_requested()) return Error(Code::cancelled, "cancelled");
   return Error(Code::timeout, "lookup " + host + ": i/o timeout");
 }

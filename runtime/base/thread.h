@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <concepts>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -26,6 +27,27 @@ std::jthread start_thread(ThreadName name, F&& run) {
     if constexpr (std::invocable<F&, std::stop_token>) run(std::move(stop));
     else run();
   });
+}
+
+// One that nobody waits for. False: the machine has no more threads; `run` was not called.
+template <std::invocable F>
+bool start_detached_thread(ThreadName name, F&& run) {
+  struct Begun {
+    ThreadName name;
+    std::decay_t<F> run;
+  };
+  auto begun = std::make_unique<Begun>(Begun{name, std::forward<F>(run)});
+  auto begin = [](void* given) -> void* {
+    std::unique_ptr<Begun> begun(static_cast<Begun*>(given));
+    ::pthread_setname_np(::pthread_self(), begun->name.text);
+    begun->run();
+    return nullptr;
+  };
+  pthread_t thread;
+  if (::pthread_create(&thread, nullptr, begin, begun.get()) != 0) return false;
+  (void)begun.release();
+  ::pthread_detach(thread);
+  return true;
 }
 
 }  // namespace coracle
