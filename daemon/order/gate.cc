@@ -28,27 +28,27 @@ void Gate::on_change(std::function<void(const std::string& ns)> changed) {
 }
 
 template <typename Ask>
-std::string Gate::ask_standing(const std::string& ns, Ask ask) {
-  auto [id, standing] = kept_.with([&](AllKept& kept) {
+std::string Gate::ask_cache(const std::string& ns, Ask ask) {
+  auto [id, cache] = kept_.with([&](AllKept& kept) {
     auto [found, fresh] = kept.by_ns.try_emplace(ns);
     if (fresh) found->second.id = ++kept.last_id;
     return std::pair(found->second.id, std::move(found->second.idle));
   });
-  if (!standing) standing = std::make_unique<Standing>(*this, ns);
-  std::string answer = ask(*standing);
-  kept_.with([&, id = id, &standing = standing](AllKept& kept) {
+  if (!cache) cache = std::make_unique<DependencyCache>(*this, ns);
+  std::string answer = ask(*cache);
+  kept_.with([&, id = id, &cache = cache](AllKept& kept) {
     auto found = kept.by_ns.find(ns);
-    if (found != kept.by_ns.end() && found->second.id == id) std::swap(found->second.idle, standing);
+    if (found != kept.by_ns.end() && found->second.id == id) std::swap(found->second.idle, cache);
   });
   return answer;
 }
 
 std::string Gate::waits_for(const Object& pod) {
-  return ask_standing(pod.ns(), [&](Standing& standing) { return standing.waits_for(pod); });
+  return ask_cache(pod.ns(), [&](DependencyCache& cache) { return cache.waits_for(pod); });
 }
 
 std::string Gate::cycle(const Object& pod) {
-  return ask_standing(pod.ns(), [&](Standing& standing) { return standing.cycle(pod); });
+  return ask_cache(pod.ns(), [&](DependencyCache& cache) { return cache.cycle(pod); });
 }
 
 ObjectPtr Gate::get(const Kind& kind, const Key& key) const { return informers_.of(kind).get(key); }

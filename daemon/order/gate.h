@@ -24,8 +24,8 @@ class Gate : public World {
   // Before the informers are started. Called from their threads, short: something in the namespace is not what it was.
   void on_change(std::function<void(const std::string& ns)> changed);
 
-  // As of the free functions of order.h; what was found out for one pod of a namespace is remembered for the others until
-  // something changes there. Thread-safe. Not for who gave `ready`: nobody is told when that changes.
+  // As order.h's functions, with a cache for each namespace, until something changes there. Thread-safe. Must not be used when
+  // `ready` was given: its changes do not reach the cache.
   std::string waits_for(const Object& pod);
   std::string cycle(const Object& pod);
 
@@ -37,14 +37,14 @@ class Gate : public World {
  private:
   struct Kept {
     uint64_t id = 0;
-    std::unique_ptr<Standing> idle;  // null: somebody uses it
+    std::unique_ptr<DependencyCache> idle;  // null: somebody uses it
   };
   struct AllKept {
     std::map<std::string, Kept> by_ns;  // those that nothing has changed since
     uint64_t last_id = 0;
   };
   template <typename Ask>
-  std::string ask_standing(const std::string& ns, Ask ask);
+  std::string ask_cache(const std::string& ns, Ask ask);
 
   Guarded<AllKept> kept_;
   Informers& informers_;

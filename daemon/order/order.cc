@@ -107,23 +107,23 @@ std::optional<Dependency> owner_of(const Object& object) {
 }
 
 // Owners and dependencies are what clients wrote: they may name each other in a circle, or in a row without an end.
-constexpr size_t kOwnersMax = 4;           // above a pod: a Deployment's is two
-constexpr size_t kWayMax = 100;            // from the pod to itself; a longer way is not found
-constexpr size_t kVisitedMax = 1000;       // objects, in one search
-constexpr size_t kMatchedMax = 1'000'000;  // pods held against Services, in all searches of one Standing
+constexpr size_t kOwnersMax = 4;      // above a pod: a Deployment's is two
+constexpr size_t kWayMax = 100;       // from the pod to itself; a longer way is not found
+constexpr size_t kVisitedMax = 1000;  // objects, in one search
+constexpr size_t kLivingMax = 1000;   // pods of a namespace; with more, no way through Services is looked for
 
 }  // namespace
 
 // ---- what is found out once ----
 
-class Standing::Findings {
+class DependencyCache::Facts {
  public:
-  Findings(const World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
+  Facts(const World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
 
   // "" when it is available.
-  const std::string& lack(const Dependency& dependency) {
-    auto [found, fresh] = lacks_.try_emplace(dependency.text());
-    if (fresh) found->second = find_lack(dependency);
+  const std::string& unmet(const Dependency& dependency) {
+    auto [found, fresh] = unmet_.try_emplace(dependency.text());
+    if (fresh) found->second = find_unmet(dependency);
     return found->second;
   }
 
@@ -160,42 +160,41 @@ class Standing::Findings {
 
   ObjectPtr get(const Dependency& dependency) const { return world_.get(*dependency.kind, {ns_, dependency.name}); }
 
-  const std::vector<ObjectPtr>& living() {  // pods
-    if (!living_) {
-      living_ = world_.pods(ns_);
-      std::erase_if(*living_, [](const ObjectPtr& pod) { return pod->deleting() || finished(*pod); });
-    }
+  // Pods that have not ended. Only what is asked of them stays in memory while the answers are kept.
+  struct LivingPod {
+    RestingPtr object;
+    json::object labels;
+    bool is_ready;
+  };
+  const std::vector<LivingPod>& living() {
+    if (living_) return *living_;
+    living_.emplace();
+    for (const ObjectPtr& pod : world_.pods(ns_))
+      if (!pod->deleting() && !finished(*pod))
+        living_->push_back({pod->at_rest(), json::object(pod->labels(), json::storage_ptr()), world_.ready(*pod)});
     return *living_;
-  }
-  const std::vector<ObjectPtr>& ready() {  // of them; a machine has few, however many pods there are
-    if (!ready_) {
-      ready_.emplace();
-      for (const ObjectPtr& pod : living())
-        if (world_.ready(*pod)) ready_->push_back(pod);
-    }
-    return *ready_;
   }
   int64_t count_ready(const Object& owner) {
     LabelSelector selector = pods_of(owner);
-    return std::ranges::count_if(ready(), [&](const ObjectPtr& pod) { return selector.matches(*pod); });
+    return std::ranges::count_if(living(), [&](const LivingPod& pod) { return pod.is_ready && selector.matches(pod.labels); });
   }
 
-  std::string find_lack(const Dependency& dependency) {
+  std::string find_unmet(const Dependency& dependency) {
     ObjectPtr object = get(dependency);
     if (!object) return "not found";
     if (*dependency.kind == kPod)
       return view::Pod(*object).status().phase() == "Succeeded" || world_.ready(*object) ? "" : "not ready";
     if (*dependency.kind == kJob)
       return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
-    return *dependency.kind == kService ? service_lacks(*object) : owner_lacks(*object);
+    return *dependency.kind == kService ? unmet_of_service(*object) : unmet_of_owner(*object);
   }
-  std::string service_lacks(const Object& service) {
+  std::string unmet_of_service(const Object& service) {
     if (get_string(service.json(), "spec.type") == "ExternalName") return {};
     bool selects = !get_object(service.json(), "spec.selector").empty();
     bool served = selects ? count_ready(service) > 0 : world_.has_ready_endpoints(service.key());
     return served ? "" : "no ready endpoints";
   }
-  std::string owner_lacks(const Object& owner) {
+  std::string unmet_of_owner(const Object& owner) {
     int64_t ready = count_ready(owner), wanted = wanted_pods(owner);
     if (ready < wanted) return std::to_string(ready) + " of " + std::to_string(wanted) + " pods ready";
     return says_available(owner) ? "" : "not available yet";
@@ -213,10 +212,10 @@ class Standing::Findings {
   std::vector<Dependency> behind(const Object& service) {
     LabelSelector selector = pods_of(service);
     std::optional<Dependency> only;
-    for (const ObjectPtr& pod : living()) {
-      if (++matched_ > kMatchedMax) return {};
-      if (!selector.matches(*pod)) continue;
-      Dependency maker = makers_of(*pod).back();
+    if (living().size() > kLivingMax) return {};
+    for (const LivingPod& pod : living()) {
+      if (!selector.matches(pod.labels)) continue;
+      Dependency maker = makers_of(*pod.object->awake()).back();
       if (only && only->text() != maker.text()) return {};  // of several, one may do
       only = std::move(maker);
     }
@@ -225,22 +224,21 @@ class Standing::Findings {
 
   const World& world_;
   const std::string ns_;
-  std::map<std::string, std::string> lacks_;  // by Dependency::text(), as the others
+  std::map<std::string, std::string> unmet_;  // by Dependency::text(), as the others
   std::map<std::string, std::vector<Dependency>> next_;
   std::map<std::string, Owner> owners_;
-  std::optional<std::vector<ObjectPtr>> living_, ready_;
-  size_t matched_ = 0;
+  std::optional<std::vector<LivingPod>> living_;
 };
 
 // ---- cycles ----
 
 namespace {
 
-template <typename Findings>
+template <typename Facts>
 class CycleFinder {
  public:
-  CycleFinder(const Object& pod, Findings& findings) : findings_(findings) {
-    for (const Dependency& maker : findings.makers_of(pod)) self_.push_back(maker.text());
+  CycleFinder(const Object& pod, Facts& facts) : facts_(facts) {
+    for (const Dependency& maker : facts.makers_of(pod)) self_.push_back(maker.text());
   }
 
   std::string find(const Object& pod) {
@@ -258,7 +256,7 @@ class CycleFinder {
       path_.push_back(name);
       if (is_self(name)) return true;
       bool goes_on = path_.size() < kWayMax && seen_.size() < kVisitedMax && seen_.insert(name).second;
-      if (goes_on && go(findings_.next(dependency))) return true;
+      if (goes_on && go(facts_.next(dependency))) return true;
       path_.pop_back();
     }
     return false;
@@ -270,7 +268,7 @@ class CycleFinder {
     return out;
   }
 
-  Findings& findings_;
+  Facts& facts_;
   std::vector<std::string> self_, path_;
   std::set<std::string> seen_;
 };
@@ -292,28 +290,28 @@ Result<std::vector<Dependency>> parse_after(std::string_view text) {
   return out;
 }
 
-Standing::Standing(const World& world, const std::string& ns) : findings_(std::make_unique<Findings>(world, ns)) {}
-Standing::~Standing() = default;
+DependencyCache::DependencyCache(const World& world, const std::string& ns) : facts_(std::make_unique<Facts>(world, ns)) {}
+DependencyCache::~DependencyCache() = default;
 
-std::vector<std::string> Standing::missing(const Object& pod) {
+std::vector<std::string> DependencyCache::missing(const Object& pod) {
   std::vector<std::string> out;
   for (const Dependency& dependency : after(pod.annotation(kAfter)))
-    if (const std::string& why = findings_->lack(dependency); !why.empty()) out.push_back(dependency.text() + ": " + why);
+    if (const std::string& why = facts_->unmet(dependency); !why.empty()) out.push_back(dependency.text() + ": " + why);
   return out;
 }
 
-std::string Standing::waits_for(const Object& pod) {
-  std::vector<std::string> lacks = missing(pod);
-  if (lacks.empty()) return {};
+std::string DependencyCache::waits_for(const Object& pod) {
+  std::vector<std::string> unmet = missing(pod);
+  if (unmet.empty()) return {};
   std::string round = cycle(pod), all;
-  for (const std::string& text : lacks) all.append(all.empty() ? "" : ", ").append(text);
+  for (const std::string& text : unmet) all.append(all.empty() ? "" : ", ").append(text);
   return std::string(kAfter) + (round.empty() ? ": waiting for " + all : ": waits for itself: " + round);
 }
 
-std::string Standing::cycle(const Object& pod) { return CycleFinder<Findings>(pod, *findings_).find(pod); }
+std::string DependencyCache::cycle(const Object& pod) { return CycleFinder<Facts>(pod, *facts_).find(pod); }
 
-std::vector<std::string> missing(const Object& pod, const World& world) { return Standing(world, pod.ns()).missing(pod); }
-std::string waits_for(const Object& pod, const World& world) { return Standing(world, pod.ns()).waits_for(pod); }
-std::string cycle(const Object& pod, const World& world) { return Standing(world, pod.ns()).cycle(pod); }
+std::vector<std::string> missing(const Object& pod, const World& world) { return DependencyCache(world, pod.ns()).missing(pod); }
+std::string waits_for(const Object& pod, const World& world) { return DependencyCache(world, pod.ns()).waits_for(pod); }
+std::string cycle(const Object& pod, const World& world) { return DependencyCache(world, pod.ns()).cycle(pod); }
 
 }  // namespace coracle::order

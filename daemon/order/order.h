@@ -46,12 +46,12 @@ class World {
   virtual bool has_ready_endpoints(const Key& service) const = 0;
 };
 
-// One namespace as those see it who wait there. What was found out for one pod is remembered for the others, so that thousands of
-// them do not each look at all pods: good until something changes in the namespace. Not thread-safe.
-class Standing {
+// What is known of one namespace's dependencies, found out once for all pods that wait there, so that thousands of them do not
+// each look at all pods: good until something changes in the namespace. Not thread-safe.
+class DependencyCache {
  public:
-  Standing(const World& world, const std::string& ns);  // `world` must outlive it
-  ~Standing();
+  DependencyCache(const World& world, const std::string& ns);  // `world` must outlive it
+  ~DependencyCache();
 
   // What keeps the pod back, one text per dependency: "deployment/db: 0 of 1 pods ready". None: it may go. An annotation that
   // cannot be read keeps nobody back: admission has refused it, or it was there before us.
@@ -64,8 +64,8 @@ class Standing {
   std::string cycle(const Object& pod);
 
  private:
-  class Findings;
-  std::unique_ptr<Findings> findings_;
+  class Facts;
+  std::unique_ptr<Facts> facts_;
 };
 
 // The same, asked once.
