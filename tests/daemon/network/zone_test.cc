@@ -204,10 +204,10 @@ TEST_F(Zone, a_slice_of_many_endpoints_and_ports_is_walked_once) {
   std::string endpoints, ports;
   for (int i = 0; i < 1000; ++i)
     endpoints += (i ? "," : "[") + endpoint("10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1));
-  for (int i = 0; i < 30'000; ++i)
+  for (int i = 0; i < 3000; ++i)
     ports += (i ? R"(,{"name":"p)" : R"([{"name":"p)") + std::to_string(i) + R"(","port":)" + std::to_string(i + 1) + "}";
   const ObjectPtr one = slice("db", endpoints + "]", ports + R"(,{"name":"sql","port":5433}])");
-  source.slices_.assign(100, one);
+  source.slices_.assign(10, one);
   std::optional<ZoneAnswer> got = answer(config, source, "_sql._tcp.db.default.svc.cluster.local", RecordType::srv);
   ASSERT_TRUE(got);
   EXPECT_EQ(got->answer.size(), kZoneRecordsMax);

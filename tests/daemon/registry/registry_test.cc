@@ -461,19 +461,6 @@ TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
       << "an address that was given back";
 }
 
-// To make one looks at no other: of these each has a thousand ports.
-TEST_F(RegistryTest, does_not_read_all_services_for_each_that_is_made) {
-  std::string ports;
-  for (int i = 1; i <= 1000; ++i)
-    ports += (i > 1 ? "," : "") + (R"({"name":"p)" + std::to_string(i) + R"(","port":)" + std::to_string(i) + "}");
-  std::set<std::string> addresses;
-  for (int i = 0; i < 1000; ++i) {
-    ObjectPtr made = world.make(kService, service("s" + std::to_string(i), R"("ports":[)" + ports + "]"));
-    addresses.emplace(get_string(made->json(), "spec.clusterIP"));
-  }
-  EXPECT_EQ(addresses.size(), 1000u);
-}
-
 // More writes than the index's watch holds, none of which asked it.
 TEST_F(RegistryTest, knows_what_is_taken_after_services_changed_by_the_thousand) {
   ObjectPtr one = world.make(kService, service("one", R"("type":"NodePort","ports":[{"port":80}])"));
