@@ -3,6 +3,7 @@
 // no revision is used.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <thread>
 
 #include "runtime/base/text.h"
@@ -51,10 +52,21 @@ class DryRun : public testing::Test {
   // A flow schema gets a condition from the server a moment after it was made.
   void await_flow_schemas() {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const std::string group = "/apis/flowcontrol.apiserver.k8s.io/v1/";
+    // Of one that was made before its priority level a first judgement is followed by another one.
     auto judged = [&] {
-      json::value list = client.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas").json();
-      for (const json::value& item : get_array(list, "items"))
-        if (get_array(item, "status.conditions").empty()) return false;
+      json::value schemas = client.get(group + "flowschemas").json();
+      json::value levels = client.get(group + "prioritylevelconfigurations").json();
+      std::set<std::string_view> names;
+      for (const json::value& level : get_array(levels, "items")) names.insert(get_string(level, "metadata.name"));
+      for (const json::value& item : get_array(schemas, "items")) {
+        const bool dangles = !names.contains(get_string(item, "spec.priorityLevelConfiguration.name"));
+        bool is_said = false;
+        for (const json::value& condition : get_array(item, "status.conditions"))
+          is_said |=
+              get_string(condition, "type") == "Dangling" && get_string(condition, "status") == (dangles ? "True" : "False");
+        if (!is_said) return false;
+      }
       return true;
     };
     while (!judged() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
