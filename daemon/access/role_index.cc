@@ -87,7 +87,6 @@ struct RoleIndex::State {
   void put(const Object& object, bool gone);
   void unlink(const Key& key);
   void refresh(engine::Engine& engine);
-  bool drain(engine::Watcher& watcher);
   SharedRules find(const RoleRef& role, std::string_view ns) const;
   void find_granted(std::string_view where, const Named<Bindings>& of_all, std::string_view who, std::vector<Found>& to) const;
   void find_granted(std::string_view where, const User& user, std::vector<Found>& to) const;
@@ -132,16 +131,6 @@ void RoleIndex::State::put(const Object& object, bool gone) {
     scope.of(subject)[subject.name][binding->role].try_emplace(object.name(), Applied{binding, &subject});
 }
 
-// False: the watch has ended.
-bool RoleIndex::State::drain(engine::Watcher& watcher) {
-  for (;;) {
-    auto event = watcher.take({}, {});
-    if (!event) return false;
-    if (!*event) return true;
-    if ((*event)->object) put(*(*event)->object, (*event)->type == engine::EventType::deleted);
-  }
-}
-
 void RoleIndex::State::refresh(engine::Engine& engine) {
   if (!broken && engine.revision() == seen) return;
   for (bool again = true; again;) {
@@ -156,7 +145,8 @@ void RoleIndex::State::refresh(engine::Engine& engine) {
       broken = false;
     }
     for (auto& watcher : watchers)
-      if (!drain(*watcher)) again = broken = true;  // it fell too far behind: from the beginning
+      if (!drain(*watcher, [this](const Object& object, bool gone) { put(object, gone); }))
+        again = broken = true;  // it fell too far behind: from the beginning
   }
   seen = watchers[0]->progress();
   for (auto& watcher : watchers) seen = std::min(seen, watcher->progress());

@@ -154,6 +154,15 @@ PageOf<Pointer> page_of(Listing listing, const ListOptions& options) {
 
 }  // namespace
 
+bool drain(Watcher& watcher, const std::function<void(const Object& object, bool is_gone)>& put) {
+  for (;;) {
+    auto event = watcher.take({}, {});
+    if (!event) return false;
+    if (!*event) return true;
+    if ((*event)->object) put(*(*event)->object, (*event)->type == EventType::deleted);
+  }
+}
+
 Error revision_too_large(Revision asked, Revision latest) {
   ErrorDetails details;
   details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});

@@ -141,6 +141,9 @@ class Watcher {
   // After take() returned nothing: the revision up to which nothing is missing. For bookmarks.
   virtual Revision progress() const = 0;
 };
+// Hands on what has come until now, of bookmarks nothing: for an index that is brought level when it is asked. Does not block.
+// False: the watch has ended, and the index has to begin anew.
+bool drain(Watcher& watcher, const std::function<void(const Object& object, bool is_gone)>& put);
 
 // A watch that the engine pushes, from its one hub thread: return soon, never call the engine. Destroying it ends the
 // watch; afterwards no callback runs (destroyed inside a callback: none but that one).

@@ -70,18 +70,8 @@ void ServiceIndex::put(const Object& service, bool gone) {
   holdings_.emplace(service.uid(), std::move(holding));
 }
 
-// False: the watch has ended.
-bool ServiceIndex::drain() {
-  for (;;) {
-    auto event = watcher_->take({}, {});
-    if (!event) return false;
-    if (!*event) return true;
-    if ((*event)->object) put(*(*event)->object, (*event)->type == engine::EventType::deleted);
-  }
-}
-
 void ServiceIndex::refresh() {
-  while (!watcher_ || !drain()) {
+  while (!watcher_ || !drain(*watcher_, [this](const Object& service, bool is_gone) { put(service, is_gone); })) {
     holdings_.clear(), addresses_.clear(), ports_.clear();
     auto watcher = engine_.watch(kService, "", 0);
     if (!watcher) {

@@ -46,7 +46,6 @@ class ServiceIndex {
 
  private:
   void refresh();
-  bool drain();
   void put(const Object& service, bool gone);
   void release(const std::string& uid);
 
