@@ -133,14 +133,14 @@ class Maker {
     std::string prefix(get_string(source, "prefix"));
     if (const auto* reference = find(source, "configMapRef")) {
       auto name = get_string(*reference, "name");
-      ObjectPtr map = TRY(config_map(name));
+      ObjectPtr map = TRY(objects_.config_map(name));
       if (!map && get_bool(*reference, "optional")) return {};
       if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
       for (const auto& [key, value] : get_object(map->json(), "data")) TRY(add(prefix, key, string_of(value)));
     }
     if (const auto* reference = find(source, "secretRef")) {
       auto name = get_string(*reference, "name");
-      ObjectPtr secret = TRY(this->secret(name));
+      ObjectPtr secret = TRY(objects_.secret(name));
       if (!secret && get_bool(*reference, "optional")) return {};
       if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
       for (const auto& [key, value] : get_object(secret->json(), "data")) {
@@ -155,19 +155,6 @@ class Maker {
     TRY(budget_.take(prefix.size() + key.size() + value.size()));
     variables_[prefix + std::string(key)] = std::move(value);
     return {};
-  }
-
-  // Each object is read once, however often it is named: parsing it anew takes milliseconds.
-  using Objects = std::map<std::string, ObjectPtr, std::less<>>;
-  Result<ObjectPtr> config_map(std::string_view name) { return read_once(config_maps_, lookup_.config_map, name); }
-  Result<ObjectPtr> secret(std::string_view name) { return read_once(secrets_, lookup_.secret, name); }
-  Result<ObjectPtr> read_once(Objects& objects, const std::function<ObjectPtr(std::string_view)>& read, std::string_view name) {
-    auto known = objects.find(name);
-    if (known != objects.end()) return known->second;
-    ObjectPtr object = read(name);
-    TRY(budget_.take(name.size() + (object ? object->text().size() : 0)));
-    objects.emplace(name, object);
-    return object;
   }
 
   Result<std::string> value_of(const json::value& entry, const Variables& known, bool& absent) {
@@ -195,7 +182,7 @@ class Maker {
   Result<std::string> config_map_key(const json::value& reference, bool& absent) {
     auto name = get_string(reference, "name"), key = get_string(reference, "key");
     bool optional = get_bool(reference, "optional");
-    ObjectPtr map = TRY(config_map(name));
+    ObjectPtr map = TRY(objects_.config_map(name));
     if (!map) {
       absent = optional;
       if (optional) return std::string();
@@ -211,7 +198,7 @@ class Maker {
   Result<std::string> secret_key(const json::value& reference, bool& absent) {
     auto name = get_string(reference, "name"), key = get_string(reference, "key");
     bool optional = get_bool(reference, "optional");
-    ObjectPtr secret = TRY(this->secret(name));
+    ObjectPtr secret = TRY(objects_.secret(name));
     if (!secret) {
       absent = optional;
       if (optional) return std::string();
@@ -245,7 +232,7 @@ class Maker {
   const PodIdentity& identity_;
   TextBudget budget_{"the container's environment", kEnvironmentBytesMax};
   TextBudget files_budget_{"the files of the container's environment", kEnvFilesBytesMax};
-  Objects config_maps_, secrets_;
+  NamedObjects objects_{lookup_, budget_};
   Variables variables_;
 };
 
@@ -267,6 +254,16 @@ Result<void> TextBudget::take(size_t bytes) {
   }
   left_ -= bytes;
   return {};
+}
+
+Result<ObjectPtr> NamedObjects::read_once(Known& known, const std::function<ObjectPtr(std::string_view)>& read,
+                                          std::string_view name) {
+  auto found = known.find(name);
+  if (found != known.end()) return found->second;
+  ObjectPtr object = read(name);
+  TRY(budget_.take(name.size() + (object ? object->text().size() : 0)));
+  known.emplace(name, object);
+  return object;
 }
 
 Result<std::string> expand(std::string_view text, const Variables& variables, TextBudget& budget) {

@@ -50,6 +50,22 @@ struct Lookup {
   std::function<Result<std::string>(std::string_view volume, const std::string& path)> file;
 };
 
+// ConfigMaps and Secrets, each read once however often it is named: parsing one anew takes milliseconds. `lookup` and `budget`,
+// which is charged with their texts, must outlive it. Null: there is none. Errors: invalid, when the budget is used up.
+class NamedObjects {
+ public:
+  NamedObjects(const Lookup& lookup, TextBudget& budget) : lookup_(lookup), budget_(budget) {}
+  Result<ObjectPtr> config_map(std::string_view name) { return read_once(config_maps_, lookup_.config_map, name); }
+  Result<ObjectPtr> secret(std::string_view name) { return read_once(secrets_, lookup_.secret, name); }
+
+ private:
+  using Known = std::map<std::string, ObjectPtr, std::less<>>;
+  Result<ObjectPtr> read_once(Known& known, const std::function<ObjectPtr(std::string_view)>& read, std::string_view name);
+  const Lookup& lookup_;
+  TextBudget& budget_;
+  Known config_maps_, secrets_;
+};
+
 struct PodIdentity {  // what the downward API tells beside the pod itself
   std::string node_name;
   std::vector<std::string> host_ips, pod_ips;

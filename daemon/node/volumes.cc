@@ -84,63 +84,44 @@ class PayloadMaker {
     return Error(Code::unsupported, "a source of the projected volume is of a kind that this node does not know");
   }
 
-  using Values = std::map<std::string, std::string>;
-  using Known = std::map<std::string, std::optional<Values>, std::less<>>;  // by the object's name; none: it is not there
-
   Result<void> add_config_map(const json::value& source, std::string_view name, unsigned mode) {
-    const auto* values = TRY(read_once(config_maps_, sources_.lookup.config_map, name));
-    if (!*values && get_bool(source, "optional")) return {};
-    if (!*values) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
-    return add_items(source, **values, mode, "configmap references non-existent config key: ");
+    ObjectPtr map = TRY(objects_.config_map(name));
+    if (!map && get_bool(source, "optional")) return {};
+    if (!map) return Error(Code::not_found, "configmap " + quoted(name) + " not found");
+    return add_items(source, *map, mode, "configmap references non-existent config key: ");
   }
 
   Result<void> add_secret(const json::value& source, std::string_view name, unsigned mode) {
-    const auto* values = TRY(read_once(secrets_, sources_.lookup.secret, name));
-    if (!*values && get_bool(source, "optional")) return {};
-    if (!*values) return Error(Code::not_found, "secret " + quoted(name) + " not found");
-    return add_items(source, **values, mode, "references non-existent secret key: ");
+    ObjectPtr secret = TRY(objects_.secret(name));
+    if (!secret && get_bool(source, "optional")) return {};
+    if (!secret) return Error(Code::not_found, "secret " + quoted(name) + " not found");
+    return add_items(source, *secret, mode, "references non-existent secret key: ");
   }
 
-  // A volume may name one large object many times.
-  Result<const std::optional<Values>*> read_once(Known& known, const std::function<ObjectPtr(std::string_view)>& read,
-                                                 std::string_view name) {
-    auto place = known.find(name);
-    if (place != known.end()) return &place->second;
-    ObjectPtr object = read(name);
-    TRY(budget_.take(name.size() + (object ? object->text().size() : 0)));
-    std::optional<Values> values;
-    if (object) values = TRY(values_of(*object));
-    return &known.emplace(name, std::move(values)).first->second;
-  }
-
-  static Result<Values> values_of(const Object& object) {
+  Result<void> add_items(const json::value& source, const Object& object, unsigned mode, std::string_view missing) {
+    const json::object &data = get_object(object.json(), "data"), &binary = get_object(object.json(), "binaryData");
     const bool is_secret = object.kind() == kSecret;
-    Values values;
-    for (const auto& [key, value] : get_object(object.json(), "data")) {
-      if (!value.is_string()) continue;
-      std::string text(value.get_string());
-      if (is_secret) text = TRY(base64_decode(text));
-      values[std::string(key)] = std::move(text);
-    }
-    for (const auto& [key, value] : get_object(object.json(), "binaryData")) {
-      if (!value.is_string()) continue;
-      std::string bytes = TRY(base64_decode(value.get_string()));
-      values[std::string(key)] = std::move(bytes);
-    }
-    return values;
-  }
-
-  Result<void> add_items(const json::value& source, const Values& values, unsigned mode, std::string_view missing) {
     const auto& items = get_array(source, "items");
-    if (items.empty())
-      for (const auto& [key, value] : values) TRY(add(key, value, mode));
+    if (items.empty()) {
+      for (const auto& [key, value] : data) TRY(add_value(std::string(key), value, is_secret, mode));
+      for (const auto& [key, value] : binary) TRY(add_value(std::string(key), value, true, mode));
+    }
     for (const auto& item : items) {
-      auto found = values.find(std::string(get_string(item, "key")));
-      if (found != values.end()) TRY(add(std::string(get_string(item, "path")), found->second, mode_of(item, mode, "mode")));
-      else if (!get_bool(source, "optional"))
-        return Error(Code::not_found, std::string(missing) + std::string(get_string(item, "key")));
+      const std::string_view key = get_string(item, "key");
+      const json::value *text = data.if_contains(key), *bytes = binary.if_contains(key);
+      const json::value* found = bytes && bytes->is_string() ? bytes : text;
+      if (found && found->is_string())
+        TRY(add_value(std::string(get_string(item, "path")), *found, is_secret || found == bytes, mode_of(item, mode, "mode")));
+      else if (!get_bool(source, "optional")) return Error(Code::not_found, std::string(missing) + std::string(key));
     }
     return {};
+  }
+
+  Result<void> add_value(std::string path, const json::value& value, bool is_base64, unsigned mode) {
+    if (!value.is_string()) return {};
+    if (!is_base64) return add(path, std::string(value.get_string()), mode);
+    std::string bytes = TRY(base64_decode(value.get_string()));
+    return add(path, std::move(bytes), mode);
   }
 
   Result<void> add(const std::string& path, std::string content, unsigned mode) {
@@ -178,7 +159,7 @@ class PayloadMaker {
   const json::value& pod_;
   const PayloadSources& sources_;
   TextBudget budget_{"the volume", kPayloadBytesMax};
-  Known config_maps_, secrets_;
+  NamedObjects objects_{sources_.lookup, budget_};
   Payload payload_;
 };
 
