@@ -11,29 +11,23 @@ import argparse
 import fnmatch
 import json
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
 import time
 
-SECONDS = 40 * int(os.environ.get("CORACLE_PATIENCE", "1"))
-PEER, OURS = "runc", "coracle-oci"
+from peers import COMMAND_SECONDS, OURS, Notes, Ran, differences, print_differences, run_on_terminal
+
+PEER = "runc"
 
 
-class Ran:
-    def __init__(self, status, out, err=""):
-        self.status, self.out, self.err = status, out.strip(), err.strip()
-
-
-class Engine:
+class Engine(Notes):
     """ctr with one runtime, for one scenario."""
 
     def __init__(self, options, runtime, command, scenario):
+        super().__init__()
         self.options, self.runtime, self.command = options, runtime, command
         self.name = f"{scenario}-{'ours' if runtime == OURS else runtime}"
-        self.notes, self.unexpected, self.log = {}, [], []
 
     def argv(self, arguments):
         return ["ctr", "-a", self.options.address, "-n", "test", *[str(each) for each in arguments]]
@@ -41,7 +35,7 @@ class Engine:
     def __call__(self, *arguments, stdin=None):
         try:
             ran = subprocess.run(self.argv(arguments), input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL, capture_output=True, text=True,
-                                 errors="replace", timeout=SECONDS)
+                                 errors="replace", timeout=COMMAND_SECONDS)
             out = Ran(ran.returncode, ran.stdout, ran.stderr)
         except subprocess.TimeoutExpired:
             out = Ran(-1, "", "it does not end")
@@ -49,31 +43,11 @@ class Engine:
         return out
 
     def terminal(self, *arguments, typed=""):
-        """The same on a terminal of its own, where something is typed once there is a prompt ("> ")."""
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execvp("ctr", self.argv(arguments))
-        out, end = b"", time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            if not select.select([fd], [], [], 1)[0]:
-                continue
-            try:
-                piece = os.read(fd, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            out += piece
-            if typed and out.endswith(b"> "):
-                os.write(fd, typed.encode())
-                typed = ""
-        else:
-            os.kill(pid, 9)
-        os.close(fd)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        self.log.append(f"ctr {' '.join(map(str, arguments))} (on a terminal): {status} {out[-300:]!r}")
-        lines = out.decode(errors="replace").replace("\r", "").split("\n")
-        return Ran(status, "\n".join(line for line in lines if "resize pty" not in line))  # ctr's own race with a short command
+        """The same on a terminal: see run_on_terminal()."""
+        ran = run_on_terminal(self.argv(arguments), typed) or Ran(-1, "", "it does not end")
+        self.log.append(f"ctr {' '.join(map(str, arguments))} (on a terminal): {ran.status} {ran.out[-300:]!r}")
+        ran.out = "\n".join(line for line in ran.out.split("\n") if "resize pty" not in line)  # ctr's own race with a short command
+        return ran
 
     def run(self, script, *options, terminal=False, name=None, **more):
         arguments = ["run", "--runc-binary", self.command, "--env", "PATH=/bin", *(["-t"] if terminal else []), *options, "--rootfs", self.options.rootfs, name or self.name, "sh", "-c", script]
@@ -83,17 +57,8 @@ class Engine:
         ran = self.run(script, "-d", *options)
         self.see("it starts", ran.status, 0)
 
-    def see(self, label, value, expected=None):
-        if isinstance(value, str):
-            value = value.replace(self.name, "NAME")
-        while label in self.notes:
-            label += " "
-        self.notes[label] = value
-        if expected is None:
-            return
-        good = re.fullmatch(expected, value, re.S) if isinstance(expected, str) and isinstance(value, str) else value == expected
-        if not good:
-            self.unexpected.append(f"{label}: {value!r}")
+    def plain(self, text):
+        return text.replace(self.name, "NAME")
 
     def see_run(self, label, ran, status=None, out=None):
         self.see(f"{label}: exit status", ran.status, status)
@@ -101,14 +66,6 @@ class Engine:
 
     def status(self):
         return next((line.split()[2] for line in self("task", "ls").out.splitlines()[1:] if line.split()[0] == self.name), "none")
-
-    def until(self, what, expected, seconds=20):
-        end = time.monotonic() + seconds
-        while True:
-            value = what()
-            if value == expected or time.monotonic() > end:
-                return value
-            time.sleep(0.1)
 
     def clean_up(self):
         self("task", "rm", "-f", self.name)
@@ -207,7 +164,7 @@ def events(p):
     p.run("exit 6", "--rm")
     time.sleep(1)
     listener.terminate()
-    out = listener.communicate(timeout=SECONDS)[0]
+    out = listener.communicate(timeout=COMMAND_SECONDS)[0]
     p.see("events", [(topic, re.sub(r".*exit_status\"?:(\d+).*", r"\1", line)[:3] if "exit" in topic else "")
                      for line in out.splitlines() if f'"{p.name}"' in line for topic in re.findall(r"/[a-z]+/[a-z]+(?:-[a-z]+)?", line)[:1]])
 
@@ -254,17 +211,12 @@ def main():
         if peer.unexpected:
             print(f"ok {count} - containerd {name} # SKIP runc itself: {'; '.join(peer.unexpected)[:600]}", flush=True)
             continue
-        differ = [label for label in {**peer.notes, **ours.notes} if peer.notes.get(label) != ours.notes.get(label)]
+        differ = differences(peer, ours)
         if not differ:
             print(f"ok {count} - containerd {name} ({len(peer.notes)} things seen)", flush=True)
             continue
         failures += 1
-        print(f"not ok {count} - containerd {name}")
-        for label in differ[:12]:
-            print(f"  | {label}:\n  |   runc:        {peer.notes.get(label)!r}\n  |   coracle-oci: {ours.notes.get(label)!r}")
-        for line in [line for line in ours.log if not re.search(r": 0 $", line)][:4]:
-            print(f"  | {line[:400]}")
-        sys.stdout.flush()
+        print_differences(f"{count} - containerd {name}", PEER, peer, ours, differ)
     print(f"1..{len(names)}")
     sys.exit(failures > 0)
 

@@ -12,26 +12,18 @@ scenario expects) is skipped, with what it did: there is nothing to be compared.
 """
 import argparse
 import concurrent.futures
-import fcntl
 import fnmatch
 import json
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import threading
-import time
 
+from peers import COMMAND_SECONDS, OURS, PATIENCE, Notes, Ran, differences, print_differences, run_on_terminal
 from progress import Progress
 
-PATIENCE = int(os.environ.get("CORACLE_PATIENCE", "1"))
-COMMAND_SECONDS = 40 * PATIENCE
-OURS = "coracle-oci"
 PEER = "crun"  # or runc: the first of the runtimes that are given
 
 
@@ -39,12 +31,7 @@ class Hangs(Exception):
     """A command that does not end; what would come after it in the scenario is not tried."""
 
 
-class Ran:
-    def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out.strip(), err.strip()
-
-
-class Engine:
+class Engine(Notes):
     """podman with one runtime, for one scenario."""
 
     def __init__(self, options, runtime, command, scenario):
@@ -54,7 +41,7 @@ class Engine:
         os.makedirs(self.work, exist_ok=True)
         if options.rootless:
             os.chmod(self.work, 0o777)
-        self.notes, self.unexpected, self.log = {}, [], []
+        super().__init__()
         self.named, self.has_pods = set(), False
 
     def argv(self, arguments):
@@ -80,56 +67,19 @@ class Engine:
         return ran
 
     def terminal(self, *arguments, typed="", rows=33, columns=101):
-        """The same on a terminal of its own, where something is typed once there is a prompt ("> ")."""
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.chdir("/")
-            os.execvp(self.argv([])[0], self.argv([str(each) for each in arguments]))
-        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        out, end = b"", time.monotonic() + COMMAND_SECONDS
-        while time.monotonic() < end:
-            if not select.select([fd], [], [], 1)[0]:
-                continue
-            try:
-                piece = os.read(fd, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            out += piece
-            if typed and out.endswith(b"> "):
-                os.write(fd, typed.encode())
-                typed = ""
-        else:
-            os.kill(pid, signal.SIGKILL)
-            os.close(fd)
-            os.waitpid(pid, 0)
+        """The same on a terminal: see run_on_terminal()."""
+        ran = run_on_terminal(self.argv([str(each) for each in arguments]), typed, rows, columns)
+        if ran is None:
             self.named.add(self.name)
             raise Hangs(f"podman {' '.join(map(str, arguments))}")
-        os.close(fd)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        text = re.sub(r"\r", "", out.decode(errors="replace"))
-        self.log.append(f"podman {' '.join(map(str, arguments))} (on a terminal): {status} {text[-300:]}")
-        return Ran(status, text, "")
+        self.log.append(f"podman {' '.join(map(str, arguments))} (on a terminal): {ran.status} {ran.out[-300:]}")
+        return ran
 
     def box(self, *options, script="sleep 1000", name=None):
         """A container that stays, of the image box."""
         ran = self("run", "-d", "--name", name or self.name, *options, "localhost/box", "sh", "-c", script)
         self.see("it starts", ran.status, 0)
         return name or self.name
-
-    def see(self, label, value, expected=None):
-        """Notes a value, to be the same with both; where one is expected (a value or a regular expression), crun has to have it."""
-        if isinstance(value, str):
-            value = self.plain(value)
-        while label in self.notes:
-            label += " "
-        self.notes[label] = value
-        if expected is None:
-            return
-        good = re.fullmatch(expected, value, re.S) if isinstance(expected, str) and isinstance(value, str) else value == expected
-        if not good:
-            self.unexpected.append(f"{label}: {value!r}")
 
     def see_run(self, label, ran, status=None, out=None):
         self.see(f"{label}: exit status", ran.status, status)
@@ -142,15 +92,6 @@ class Engine:
 
     def inspect(self, form, name=None):
         return self("inspect", "--format", form, name or self.name).out
-
-    def until(self, what, expected, seconds=20):
-        """Waits until what() is as expected; notes nothing, returns the last answer."""
-        end = time.monotonic() + seconds * PATIENCE
-        while True:
-            value = what()
-            if value == expected or callable(expected) and expected(value) or time.monotonic() > end:
-                return value
-            time.sleep(0.1)
 
     def clean_up(self):
         """Only what is there by this scenario: every command takes seconds where instructions are emulated."""
@@ -796,11 +737,10 @@ def main():
             title = f"{count} - podman {prefix}{name}"
             if peer.unexpected:
                 print(f"ok {title} # SKIP {PEER} itself: {'; '.join(peer.unexpected)[:900]}", flush=True)
-                for line in [line for line in peer.log if not re.search(r": 0 $", line)][:4]:
+                for line in peer.failed_commands():
                     print(f"#   {line[-400:]!r}")
                 return
-            labels = list(peer.notes) + [label for label in (ours.notes if ours else {}) if label not in peer.notes]
-            differ = [label for label in labels if ours and peer.notes.get(label) != ours.notes.get(label)]
+            differ = differences(peer, ours) if ours else []
             if not differ:
                 progress.has_passed(name)
                 print(f"ok {title} ({len(peer.notes)} things seen)", flush=True)
@@ -809,12 +749,7 @@ def main():
                 print(f"ok {title} # SKIP this podman knows by a runtime's name whether it may leave cgroups out", flush=True)
                 return
             failures += 1
-            print(f"not ok {title}")
-            for label in differ[:12]:
-                print(f"  | {label}:\n  |   {PEER}:        {peer.notes.get(label)!r}\n  |   coracle-oci: {ours.notes.get(label)!r}")
-            for line in [line for line in ours.log if not re.search(r": 0 $", line)][:4]:
-                print(f"  | {line[:400]}")
-            sys.stdout.flush()
+            print_differences(title, PEER, peer, ours, differ)
 
     missing = dict(wanted(options))
     possible = [name for name in missing if not missing[name]]
