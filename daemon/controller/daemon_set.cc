@@ -50,7 +50,7 @@ class DaemonSetController : public Controller {
       if (!change.after) {
         own_.forget(change.before->key());
         failed_.forget(*change.before);
-        selectors_.forget(*change.before);
+        selectors_.forget(change.before->key());
       }
       look_at.now(change.any().key());
     });
@@ -136,7 +136,7 @@ class DaemonSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
-  SelectorCache selectors_{read_label_selector};
+  SelectorCache selectors_{selector_in_spec};
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ class DeploymentController : public Controller {
     index_by_controller(pods_);
     deployments_.on_change([=, this](const Informer::Change& change) {
       if (!change.after)
-        own_.forget(change.before->key()), elapsed_.forget(change.before->uid()), selectors_.forget(*change.before);
+        own_.forget(change.before->key()), elapsed_.forget(change.before->uid()), selectors_.forget(change.before->key());
       look_at.now(change.any().key());
     });
     sets_.on_change([=, this](const Informer::Change& change) {
@@ -170,7 +170,7 @@ class DeploymentController : public Controller {
   EventRecorder recorder_;
   Elapsed elapsed_;
   OwnWrites own_;
-  SelectorCache selectors_{read_label_selector};
+  SelectorCache selectors_{selector_in_spec};
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "daemon/controller/controller.h"
 #include "daemon/controller/elapsed.h"
 #include "store/object/selector.h"
+#include "store/object/selector_cache.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::controller {
@@ -46,14 +47,15 @@ class DisruptionController : public Controller {
     for (Informer* owners : scaled_)
       owners->on_change([=, this](const Informer::Change& change) {
         if (!change.before || !change.after || wanted(*change.before) == wanted(*change.after)) return;
+        const json::object& labels = get_object(change.after->json(), "spec.template.metadata.labels");
         for (const ObjectPtr& budget : budgets_.list(change.after->ns()))
-          if (coverages_.of(*budget)->of_made_by(*change.after)) look_at.now(budget->key());
+          if (auto selector = selectors_.of(*budget); selector && selector->matches(labels)) look_at.now(budget->key());
       });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& budget : budgets_.list(change.any().ns())) {
-        auto coverage = coverages_.of(*budget);
-        if ((change.before && coverage->of(*change.before)) || (change.after && coverage->of(*change.after)))
-          look_at.now(budget->key());
+        auto selector = selectors_.of(*budget);
+        auto covers = [&](const ObjectPtr& pod) { return selector && pod && selector->matches(*pod); };
+        if (covers(change.before) || covers(change.after)) look_at.now(budget->key());
       }
       bool was = change.before && unfulfilled(*change.before), is = change.after && unfulfilled(*change.after);
       if (was && !is) elapsed_.forget(change.before->uid());
@@ -64,12 +66,12 @@ class DisruptionController : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     if (key.ns.starts_with(kPodKey)) return take_back(pods_.get({key.ns.substr(kPodKey.size()), key.name}));
     ObjectPtr budget = budgets_.get(key);
-    if (!budget) coverages_.forget(key);
+    if (!budget) selectors_.forget(key);
     if (!budget || budget->deleting()) return Outcome{};
     std::vector<ObjectPtr> pods;
-    auto coverage = coverages_.of(*budget);
+    auto selector = selectors_.of(*budget);
     for (ObjectPtr& pod : pods_.list(key.ns))
-      if (coverage->of(*pod)) pods.push_back(std::move(pod));
+      if (selector && selector->matches(*pod)) pods.push_back(std::move(pod));
     if (pods.empty()) recorder_.normal(*budget, "NoPods", "No matching pods found");
     auto expected = expectation(*budget, pods);
     if (!expected && expected.error().code() != Code::invalid) return expected.take_error();  // it may be known the next time
@@ -238,7 +240,7 @@ class DisruptionController : public Controller {
 
   Client& client_;
   const Clock& clock_;
-  quota::Coverages coverages_;
+  SelectorCache selectors_{selector_in_spec};
   Informer& budgets_;
   Informer& pods_;
   std::array<Informer*, 4> scaled_;  // how many pods there should be is told by these

@@ -24,7 +24,7 @@ class EndpointSliceController : public Controller {
       return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
     });
     services_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) own_.forget(change.before->key()), selectors_.forget(*change.before);
+      if (!change.after) own_.forget(change.before->key()), selectors_.forget(change.before->key());
       look_at.now(change.any().key());
     });
     slices_.on_change([=](const Informer::Change& change) {

@@ -26,7 +26,7 @@ class EndpointsController : public Controller {
   void subscribe(const LookAt& look_at) override {
     services_.on_change([=, this](const Informer::Change& change) {
       const Object& service = change.any();
-      if (!change.after) own_.forget(service.key()), selectors_.forget(service);
+      if (!change.after) own_.forget(service.key()), selectors_.forget(service.key());
       look_at.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
     });
     endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });

@@ -39,7 +39,7 @@ class JobController : public Controller {
     jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
         forget(*change.before);
-        selectors_.forget(*change.before);
+        selectors_.forget(change.before->key());
         for (const ObjectPtr& pod : controlled_by(pods_, *change.before)) name_pod(*pod);
       }
       look_at.now(change.any().key());
@@ -253,7 +253,7 @@ class JobController : public Controller {
   Elapsed elapsed_;
   Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the job's uid
   PodControl control_;
-  SelectorCache selectors_{read_label_selector};
+  SelectorCache selectors_{selector_in_spec};
   LookAt look_at_;
 };
 

@@ -186,7 +186,7 @@ class ReplicaSetController : public Controller {
   void forget(const Object& set) {
     own_.forget(set.key());
     failed_.forget(set);
-    selectors_.forget(set);
+    selectors_.forget(set.key());
     succeeded_.with([&](auto& succeeded) { succeeded.erase(set.uid()); });
   }
 

@@ -40,7 +40,7 @@ class StatefulSetController : public Controller {
       if (!change.after) {
         own_.forget(change.before->key());
         failed_.forget(*change.before);
-        selectors_.forget(*change.before);
+        selectors_.forget(change.before->key());
       }
       look_at.now(change.any().key());
     });
@@ -214,7 +214,7 @@ class StatefulSetController : public Controller {
   EventRecorder recorder_;
   OwnWrites own_;
   FailedPods failed_;
-  SelectorCache selectors_{read_label_selector};
+  SelectorCache selectors_{selector_in_spec};
 };
 
 }  // namespace

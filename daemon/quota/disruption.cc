@@ -3,7 +3,7 @@
 #include "daemon/quota/disruption.h"
 
 #include "store/object/object.h"
-#include "store/object/selector.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::quota {
 namespace {
@@ -28,34 +28,10 @@ void set_condition(json::value& budget, std::string_view status, std::string_vie
 
 }  // namespace
 
-bool covers(const Object& budget, const Object& pod) { return budget.ns() == pod.ns() && Coverage(budget).of(pod); }
-
-Coverage::Coverage(const Object& budget) : ns_(budget.ns()) {
-  auto selector = LabelSelector::from_json(find(budget.json(), "spec.selector"));
-  if (selector) selector_ = *std::move(selector);
-}
-
-bool Coverage::of(const Object& pod) const { return selects(pod.ns(), pod.labels()); }
-
-bool Coverage::of_made_by(const Object& owner) const {
-  return selects(owner.ns(), get_object(owner.json(), "spec.template.metadata.labels"));
-}
-
-bool Coverage::selects(const std::string& ns, const json::object& labels) const {
-  return ns == ns_ && selector_ && selector_->matches(labels);
-}
-
-std::shared_ptr<const Coverage> Coverages::of(const Object& budget) {
-  return known_.with([&](auto& all) {
-    Known& known = all[budget.key()];
-    if (!known.coverage || known.revision != budget.revision())
-      known = {budget.revision(), std::make_shared<const Coverage>(budget)};
-    return known.coverage;
-  });
-}
-
-void Coverages::forget(const Key& budget) {
-  known_.with([&](auto& all) { all.erase(budget); });
+bool covers(const Object& budget, const Object& pod) {
+  if (budget.ns() != pod.ns()) return false;
+  auto selector = selector_in_spec(budget);
+  return selector && selector->matches(pod);
 }
 
 bool is_ready(const Object& pod) {

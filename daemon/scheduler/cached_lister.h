@@ -21,7 +21,7 @@ struct CachedLister : Lister {
         replica_sets(informers.of(kReplicaSet)),
         stateful_sets(informers.of(kStatefulSet)) {
     all_services.on_change([this](const Informer::Change& change) {
-      if (!change.after) selectors.forget(*change.before);
+      if (!change.after) selectors.forget(change.before->key());
     });
   }
 

@@ -11,20 +11,25 @@ std::optional<LabelSelector> selector_of_service(const Object& service) {
   return selector.empty() ? std::nullopt : std::optional(LabelSelector::from_map(selector));
 }
 
+std::optional<LabelSelector> selector_in_spec(const Object& owner) {
+  auto selector = LabelSelector::from_json(find(owner.json(), "spec.selector"));
+  return selector ? std::optional(*std::move(selector)) : std::nullopt;
+}
+
 std::shared_ptr<const LabelSelector> SelectorCache::of(const Object& owner) {
   auto known = known_.with([&](auto& all) {
-    auto at = all.find(owner.uid());
+    auto at = all.find(owner.key());
     return at == all.end() ? Known{} : at->second;
   });
   if (known.revision == owner.revision()) return known.selector;
   auto selector = read_(owner);  // outside the lock: it may be large
   known = {owner.revision(), selector ? std::make_shared<const LabelSelector>(*std::move(selector)) : nullptr};
-  known_.with([&](auto& all) { all.insert_or_assign(owner.uid(), known); });
+  known_.with([&](auto& all) { all.insert_or_assign(owner.key(), known); });
   return known.selector;
 }
 
-void SelectorCache::forget(const Object& owner) {
-  known_.with([&](auto& all) { all.erase(owner.uid()); });
+void SelectorCache::forget(const Key& owner) {
+  known_.with([&](auto& all) { all.erase(owner); });
 }
 
 }  // namespace coracle

@@ -18,6 +18,8 @@ namespace coracle {
 
 // A Service's; nothing when it has none.
 std::optional<LabelSelector> selector_of_service(const Object& service);
+// spec.selector of the others, a LabelSelector; nothing when it cannot be read.
+std::optional<LabelSelector> selector_in_spec(const Object& owner);
 
 class SelectorCache {
  public:
@@ -25,7 +27,7 @@ class SelectorCache {
   explicit SelectorCache(Read read) : read_(std::move(read)) {}
 
   std::shared_ptr<const LabelSelector> of(const Object& owner);  // null: it selects nobody
-  void forget(const Object& owner);                              // it is gone
+  void forget(const Key& owner);                                 // it is gone
 
  private:
   struct Known {
@@ -33,7 +35,7 @@ class SelectorCache {
     std::shared_ptr<const LabelSelector> selector;
   };
   const Read read_;
-  Guarded<std::map<std::string, Known, std::less<>>> known_;  // by uid
+  Guarded<std::map<Key, Known>> known_;
 };
 
 }  // namespace coracle

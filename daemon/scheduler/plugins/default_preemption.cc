@@ -5,10 +5,11 @@
 // Source: Kubernetes "Pod Priority and Preemption", DefaultPreemptionArgs.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
-#include "daemon/quota/disruption.h"
 #include "daemon/scheduler/decide.h"
 #include "daemon/scheduler/plugins/plugins.h"
+#include "store/object/selector_cache.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -34,8 +35,9 @@ class Budgets {
     for (const PodInfoPtr& info : pods) {
       bool violates = false;
       ObjectPtr pod = info->object->awake();
-      for (const auto& [budget, coverage] : of(info->key.ns)) {
-        if (!coverage.of(*pod) || get_object(budget->json(), "status.disruptedPods").contains(info->key.name)) continue;
+      for (const auto& [budget, selector] : of(info->key.ns)) {
+        if (!selector || !selector->matches(*pod) || get_object(budget->json(), "status.disruptedPods").contains(info->key.name))
+          continue;
         auto one = left.try_emplace(budget->key().text(), get_int(budget->json(), "status.disruptionsAllowed")).first;
         violates |= --one->second < 0;
       }
@@ -45,11 +47,11 @@ class Budgets {
   }
 
  private:
-  using Budget = std::pair<ObjectPtr, quota::Coverage>;
+  using Budget = std::pair<ObjectPtr, std::optional<LabelSelector>>;
   const std::vector<Budget>& of(const std::string& ns) {
     auto [found, fresh] = budgets_.try_emplace(ns);
     if (fresh)
-      for (const ObjectPtr& budget : lister_.budgets(ns)) found->second.emplace_back(budget, quota::Coverage(*budget));
+      for (const ObjectPtr& budget : lister_.budgets(ns)) found->second.emplace_back(budget, selector_in_spec(*budget));
     return found->second;
   }
   const Lister& lister_;

@@ -33,7 +33,7 @@ TEST(SelectorCache, reads_what_an_owner_selects_until_it_changes) {
   const ObjectPtr changed = service("a", "2", R"({"selector":{"app":"db"}})");
   EXPECT_FALSE(cache.of(*changed)->matches(labels));
   EXPECT_EQ(read, 3);
-  cache.forget(*changed);
+  cache.forget(changed->key());
   EXPECT_FALSE(cache.of(*changed)->matches(labels));
   EXPECT_EQ(read, 4);
 }
