@@ -38,6 +38,19 @@ bool has_begun(const pause::State& state) {
   return state.status == pause::Status::running || state.status == pause::Status::ended;
 }
 
+// coracle-pause crosses no mount when it writes a setting. Where the machine is itself a container (systemd-nspawn, LXC, Docker),
+// there are mounts on /proc/sys; a copy of /proc has none of them. A kernel that gives no copy says why when the setting is
+// written.
+Result<Fd> open_proc_sys(const SandboxSpec& spec) {
+  Fd proc = TRY(sys::open("/proc", O_PATH | O_DIRECTORY));
+  for (const auto& [name, value] : spec.sysctl) {
+    if (sys::open_in_mount(proc, "sys/" + oci::sysctl_path(name), O_PATH).ok()) continue;
+    if (auto copy = sys::clone_mount("/proc", false)) proc = *std::move(copy);
+    break;
+  }
+  return sys::open_at(proc, "sys", O_PATH | O_DIRECTORY);
+}
+
 // The tree that pause and its children start from: see pause/setup.cc.
 Result<Fd> make_pause_root() {
   Fd root = TRY(sys::new_file_system("tmpfs", {{"size", "64k", true}, {"nr_inodes", "16", true}, {"mode", "755", true}},
@@ -192,7 +205,7 @@ Result<void> Sandbox::set_up_pause(const SandboxSpec& spec, const sys::OwnedName
                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   Fd null = TRY(sys::clone_mount("/dev/null", false));
   TRY(sys::change_mount(null, {.propagation = 1 << 18 /* MS_PRIVATE */}));
-  Fd proc_sys = TRY(sys::open("/proc/sys", O_PATH | O_DIRECTORY));
+  Fd proc_sys = TRY(open_proc_sys(spec));
   Fd list = TRY(sys::make_memfd("coracle-sysctl", sysctls, true));
   TRY(connect().wrap("connect to coracle-pause"));
   pause::Request request = PauseLink::request(pause::Kind::setup, "");

@@ -94,6 +94,10 @@ Result<Fd> open_no_links(const Fd& root, const std::string& path, int flags, mod
   return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 }
 
+Result<Fd> open_in_mount(const Fd& root, const std::string& path, int flags) {
+  return open_resolved(root, path, flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+}
+
 Result<Fd> open_directory(const std::string& path) { return open(path, O_RDONLY | O_DIRECTORY); }
 
 Result<void> duplicate_onto(const Fd& fd, int number) {

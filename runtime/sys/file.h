@@ -36,6 +36,8 @@ Result<Fd> open_at(const Fd& dir, const std::string& name, int flags, mode_t mod
 Result<Fd> open_in(const Fd& root, const std::string& path, int flags, mode_t mode = 0);
 // As open_in, but a link anywhere on the way is an error.
 Result<Fd> open_no_links(const Fd& root, const std::string& path, int flags, mode_t mode = 0);
+// As open_no_links, and what is mounted on the way or at its end is an error.
+Result<Fd> open_in_mount(const Fd& root, const std::string& path, int flags);
 Result<Fd> open_directory(const std::string& path);
 Result<Fd> duplicate(const Fd& fd);
 Result<void> duplicate_onto(const Fd& fd, int number);  // what was open under that number is closed

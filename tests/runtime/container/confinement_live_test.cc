@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a container can see and do: namespaces, mounts, masks, privileges, limits, as it finds them from inside.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
 
+#include "runtime/base/thread.h"
 #include "runtime/oci/capabilities.h"
 #include "runtime/sys/process.h"
 #include "tests/runtime/container/live_pod.h"
@@ -314,6 +317,21 @@ TEST_F(ConfinementLive, sets_sysctls_of_its_own_namespaces_only) {
   pod.host_network = true;
   EXPECT_CODE(runtime().create_sandbox(pod), Code::invalid);
   EXPECT_CODE(runtime().sandbox("host"), Code::not_found);
+}
+
+TEST_F(ConfinementLive, sets_sysctls_where_something_is_mounted_on_theirs) {  // as systemd-nspawn does
+  SandboxSpec pod;
+  pod.id = "tuned";
+  pod.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "7"}};
+  start_thread("mounts", [&] {
+    ASSERT_EQ(::unshare(CLONE_NEWNS), 0);
+    ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(::mount("/proc/sys", "/proc/sys", nullptr, MS_BIND, nullptr), 0);
+    ASSERT_EQ(::mount(nullptr, "/proc/sys", nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr), 0);
+    ASSERT_EQ(::mount("/proc/sys/net", "/proc/sys/net", nullptr, MS_BIND, nullptr), 0);
+    ASSERT_OK(runtime().create_sandbox(pod));
+  }).join();
+  EXPECT_EQ(run(house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"), 0, "tuned"), "7\n");
 }
 
 TEST_F(ConfinementLive, gives_every_process_its_own_oom_score) {
