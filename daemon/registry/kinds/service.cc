@@ -23,13 +23,13 @@ uint32_t reserved_at_start(const AddressRange& range) {
   return std::clamp(size / 16, uint32_t(16), uint32_t(256));
 }
 
-std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::Others& others) {
+std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::AllocatedByOthers& others) {
   uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
   if (auto found = others.free_address(middle, range.last())) return found;
   return others.free_address(range.first() + 1, middle - 1);  // the first is the API's own
 }
 
-Result<void> give_address(json::value& service, const ServiceIndex::Others& others, const Ranges& ranges) {
+Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Ranges& ranges) {
   AddressRange range = TRY(AddressRange::parse(ranges.service_cidr));
   std::string name(get_string(service, "metadata.name")), wanted(get_string(service, "spec.clusterIP"));
   uint32_t address;
@@ -56,7 +56,7 @@ Result<void> give_address(json::value& service, const ServiceIndex::Others& othe
   return {};
 }
 
-Result<void> give_ports(json::value& service, const ServiceIndex::Others& others, std::set<ServiceIndex::Port>& given,
+Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOthers& others, std::set<ServiceIndex::Port>& given,
                         const Ranges& ranges) {
   auto taken = [&](int64_t number, const std::string& protocol) {
     return given.contains({number, protocol}) || others.has({number, protocol});
@@ -93,8 +93,8 @@ bool has_health_port(const json::value& service) {
   return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
 }
 
-Result<void> give_health_port(json::value& service, const ServiceIndex::Others& others, const std::set<ServiceIndex::Port>& given,
-                              const Ranges& ranges) {
+Result<void> give_health_port(json::value& service, const ServiceIndex::AllocatedByOthers& others,
+                              const std::set<ServiceIndex::Port>& given, const Ranges& ranges) {
   auto taken = [&](int64_t number) { return given.contains({number, "TCP"}) || others.has({number, "TCP"}); };
   int64_t port = get_int(service, "spec.healthCheckNodePort");
   bool outside = port < ranges.node_port_min || port > ranges.node_port_max;
@@ -174,7 +174,8 @@ void drop(json::value& service, std::initializer_list<std::string_view> fields) 
 
 Result<void> allocate(json::value& service, const Allocation& allocation) {
   std::string type(get_string(service, "spec.type"));
-  const ServiceIndex::Others others = allocation.services.others(get_string(service, "metadata.uid"));
+  const ServiceIndex::AllocatedByOthers others =
+      TRY(allocation.services.allocated_by_others(get_string(service, "metadata.uid")));
   std::set<ServiceIndex::Port> given;
   if (has_address(type)) {
     TRY(settle_families(service));

@@ -3,14 +3,13 @@
 #include "daemon/registry/kinds/service_index.h"
 
 #include "daemon/registry/kinds/address_range.h"
-#include "runtime/base/log.h"
 #include "store/object/object.h"
 
 namespace coracle::registry {
 namespace {
 
-ServiceIndex::Holding holding_of(const Object& service) {
-  ServiceIndex::Holding out;
+ServiceIndex::Allocated allocated_to(const Object& service) {
+  ServiceIndex::Allocated out;
   for (const json::value& text : get_array(service.json(), "spec.clusterIPs"))
     if (auto address = text.is_string() ? parse_address(text.get_string()) : std::nullopt) out.addresses.insert(*address);
   for (const json::value& port : get_array(service.json(), "spec.ports"))
@@ -27,17 +26,17 @@ void count_out(Counts& counts, const Held& held) {
 
 }  // namespace
 
-bool ServiceIndex::Others::has(uint32_t address) const {
+bool ServiceIndex::AllocatedByOthers::has(uint32_t address) const {
   auto found = index_.addresses_.find(address);
   return found != index_.addresses_.end() && found->second > size_t(own_ && own_->addresses.contains(address));
 }
 
-bool ServiceIndex::Others::has(const Port& port) const {
+bool ServiceIndex::AllocatedByOthers::has(const Port& port) const {
   auto found = index_.ports_.find(port);
   return found != index_.ports_.end() && found->second > size_t(own_ && own_->ports.contains(port));
 }
 
-std::optional<uint32_t> ServiceIndex::Others::free_address(uint32_t first, uint32_t last) const {
+std::optional<uint32_t> ServiceIndex::AllocatedByOthers::free_address(uint32_t first, uint32_t last) const {
   uint32_t at = first;
   for (auto taken = index_.addresses_.lower_bound(first); taken != index_.addresses_.end() && taken->first == at; ++taken) {
     if (at > last || (own_ && !has(at))) break;
@@ -46,40 +45,37 @@ std::optional<uint32_t> ServiceIndex::Others::free_address(uint32_t first, uint3
   return at <= last ? std::optional(at) : std::nullopt;
 }
 
-ServiceIndex::Others ServiceIndex::others(std::string_view uid) {
-  refresh();
-  auto own = holdings_.find(uid);
-  return {*this, own == holdings_.end() ? nullptr : &own->second};
+Result<ServiceIndex::AllocatedByOthers> ServiceIndex::allocated_by_others(std::string_view uid) {
+  TRY(refresh());
+  auto own = allocated_.find(uid);
+  return AllocatedByOthers(*this, own == allocated_.end() ? nullptr : &own->second);
 }
 
 void ServiceIndex::release(const std::string& uid) {
-  auto found = holdings_.find(uid);
-  if (found == holdings_.end()) return;
+  auto found = allocated_.find(uid);
+  if (found == allocated_.end()) return;
   count_out(addresses_, found->second.addresses);
   count_out(ports_, found->second.ports);
-  holdings_.erase(found);
+  allocated_.erase(found);
 }
 
 void ServiceIndex::put(const Object& service, bool gone) {
   release(service.uid());
   if (gone) return;
-  Holding holding = holding_of(service);
-  if (holding.addresses.empty() && holding.ports.empty()) return;
-  for (uint32_t address : holding.addresses) ++addresses_[address];
-  for (const Port& port : holding.ports) ++ports_[port];
-  holdings_.emplace(service.uid(), std::move(holding));
+  Allocated allocated = allocated_to(service);
+  if (allocated.addresses.empty() && allocated.ports.empty()) return;
+  for (uint32_t address : allocated.addresses) ++addresses_[address];
+  for (const Port& port : allocated.ports) ++ports_[port];
+  allocated_.emplace(service.uid(), std::move(allocated));
 }
 
-void ServiceIndex::refresh() {
+Result<void> ServiceIndex::refresh() {
   while (!watcher_ || !drain(*watcher_, [this](const Object& service, bool is_gone) { put(service, is_gone); })) {
-    holdings_.clear(), addresses_.clear(), ports_.clear();
-    auto watcher = engine_.watch(kService, "", 0);
-    if (!watcher) {
-      watcher_.reset();
-      return log_error("registry", "services cannot be watched: " + watcher.error().text());
-    }
-    watcher_ = *std::move(watcher);
+    allocated_.clear(), addresses_.clear(), ports_.clear();
+    watcher_.reset();
+    watcher_ = TRY(engine_.watch(kService, "", 0).wrap("the Services' addresses and ports are not known"));
   }
+  return {};
 }
 
 }  // namespace coracle::registry
