@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a change costs: the programs of two build directories in turns on one machine, by one driver.
 #
-#   tests/bench/compare.sh BEFORE AFTER [ROUNDS]     (root; AFTER also has what `ninja bench` builds; 7 rounds, each about a minute)
+#   tests/bench/compare.sh BEFORE AFTER [ROUNDS]     (root; AFTER also has what `ninja bench` builds; 7 rounds, each about a minute and a half)
 #
 # Of each round one figure of BEFORE and one of AFTER: what a client waits for, how long 128 MiB of a container's words take into its
-# log and what is kept of them out of it, the memory of the daemon and the other processes with two pods. Printed is the median over the rounds of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
+# log and what is kept of them out of it, the memory of the daemon and the other processes with two pods. Printed is the median over
+# the rounds of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
 set -uo pipefail
 fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [ROUNDS]" >&2; exit 2; }
-case ${1:-} in -h|--help) sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1:-} in -h|--help) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 [ $# -ge 2 ] && [ $# -le 3 ] || fail_usage "it needs two build directories"
 before=$(realpath -- "$1") after=$(realpath -- "$2") rounds=${3:-7}
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || fail_usage "ROUNDS is a number"
@@ -63,12 +64,12 @@ measure() (
   read -r -t 5 <> <(:)
   figure "$1" memory "$(pss_kib "/proc/$daemon_pid/smaps_rollup")"
   figure "$1" pauses "$(our_processes -x coracle-pause | sed 's|.*|/proc/&/smaps_rollup|' | xargs cat | pss_kib -)"
-  figure "$1" start "$(in_ns "$driver" pod-start "$config" "$T/log" "$T/bundle" 60 | median_of 'POST pod to first instruction')"
-  figure "$1" create "$(in_ns "$driver" objects "$config" 300 | median_of 'create, on the disk')"
+  figure "$1" start "$(in_ns "$driver" pod-start "$config" "$T/log" "$T/bundle" 120 | median_of 'POST pod to first instruction')"
+  figure "$1" create "$(in_ns "$driver" objects "$config" 600 | median_of 'create, on the disk')"
   in_ns "$driver" gated "$config" 200 >/dev/null || exit 1
   figure "$1" get "$(between_answers /api/v1/namespaces/default/pods/gated-7)"
   figure "$1" list "$(between_answers /api/v1/namespaces/default/pods)"
-  figure "$1" watch "$(in_ns "$driver" watchers "$config" 100 50 4 | median_of 'change to watcher')"
+  figure "$1" watch "$(in_ns "$driver" watchers "$config" 100 50 12 | median_of 'change to watcher')"
   figure "$1" again "$(in_ns "$driver" killed "$config" "$T/log" 40 | median_of 'SIGKILL to running again')"
   make_talker >/dev/null && client run pauses --image=localhost/talker:1 -- sleep 1000000 >/dev/null &&
     client wait --for=condition=Ready pod/pauses --timeout=60s >/dev/null || exit 1
@@ -101,9 +102,14 @@ report words ms "128 MiB into a log"
 report logs ms "logs of what is kept of it"
 report memory KiB "PSS of the daemon with two pods"
 report pauses KiB "PSS of its other processes"
-for program in daemon/coracled ctl/coraclectl runtime/cli/coracle-oci runtime/pause/coracle-pause runtime/image/fetch/coracle-image; do
+programs="daemon/coracled ctl/coraclectl runtime/cli/coracle-oci runtime/pause/coracle-pause runtime/image/fetch/coracle-image"
+report_size() {  # report_size TEXT PROGRAMS...
+  local text=$1 each
+  shift
   for each in before after; do
-    size "${!each}/$program" | awk 'NR == 2 {print ($1 + $2) / 1024}' >"$figures/size.$each"
+    (cd "${!each}" && size "$@") | awk 'NR > 1 {sum += $1 + $2} END {print sum / 1024}' >"$figures/size.$each"
   done
-  report size KiB "text and data of $(basename "$program")"
-done
+  report size KiB "text and data of $text"
+}
+for program in $programs; do report_size "$(basename "$program")" "$program"; done
+report_size "all programs" $programs
