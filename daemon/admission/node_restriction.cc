@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::string_view kNodesGroup = "system:nodes", kNodePrefix = "system:node:";
 constexpr Kind kCSIDrivers{"storage.k8s.io", "v1", "CSIDriver", "csidrivers", false};
-constexpr Kind kResourceSlices{"resource.k8s.io", "v1", "ResourceSlice", "resourceslices", false};
 constexpr std::string_view kRestrictedDomain = "node-restriction.kubernetes.io";
 
 // The labels under Kubernetes' domains that a node says of itself. Source: kubelet/pkg/apis well_known_labels.go.
@@ -97,7 +96,7 @@ class Restriction {  // of one request by one node
     if (kind == kLease) return lease();
     if (kind == kCSINode && name() != node_)
       return refuse(request_, "can only access CSINode with the same name as the requesting node");
-    if (kind == kResourceSlices) return resource_slice();
+    if (kind == kResourceSlice) return resource_slice();
     return {};
   }
 

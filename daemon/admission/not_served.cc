@@ -33,8 +33,6 @@ constexpr NotServedKind kNotServed[] = {
     {"storage.k8s.io", "volumeattachments", "VolumeAttachments are stored, but no volume is attached for them yet"},
 };
 
-constexpr Kind kApiService{"apiregistration.k8s.io", "v1", "APIService", "apiservices", false};
-
 bool wants_app_armor(const json::value& spec) {
   auto wants = [](const json::value& of) {
     std::string_view type = get_string(of, "securityContext.appArmorProfile.type");

@@ -138,16 +138,6 @@ Result<void> patch(Call& call) {
 
 // ---- deleting ----
 
-// Kinds whose deletion is answered with the object: the rest is told a Status. Source: registry ReturnDeletedObject.
-bool returns_deleted(const Kind& kind) {
-  static constexpr std::string_view kResources[] = {
-      "pods",           "podtemplates",   "persistentvolumes",      "persistentvolumeclaims",
-      "resourcequotas", "services",       "serviceaccounts",        "csidrivers",
-      "csinodes",       "storageclasses", "volumeattachments",      "volumeattributesclasses",
-      "deviceclasses",  "resourceclaims", "resourceclaimtemplates", "resourceslices"};
-  return std::find(std::begin(kResources), std::end(kResources), kind.resource) != std::end(kResources);
-}
-
 registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
   registry::Writer writer;
   writer.user = &call.user;
@@ -160,7 +150,7 @@ Result<void> remove(Call& call) {
   DeleteParameters parameters = TRY(read_delete_parameters(call));
   registry::Removed removed =
       TRY(call.house.registry.remove(call.kind(), call.key(), parameters.options, deleter(call, parameters)));
-  bool shows_object = !removed.gone || returns_deleted(call.kind());
+  bool shows_object = !removed.gone || call.info->facts.returns_deleted;
   if (shows_object) answer_object(call, removed.object, !removed.gone && parameters.accepts_later ? 202 : 200);
   else answer_value(call, success_status(&call.kind(), removed.object->name(), removed.object->uid()));
   return {};

@@ -12,6 +12,7 @@
 #include "store/client/client.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 
@@ -20,17 +21,11 @@ struct DeletionPlan {
   json::value body;  // to store, for mark
 };
 
-// How the kind dies. Errors of plan_deletion: conflict (a precondition fails), invalid (unknown propagation).
-struct DeletionRules {
-  bool graceful = false;  // pods: the node finishes them
-  bool counts_generations = false;
-  bool awaits_finalize = false;  // namespaces: spec.finalizers hold them as well
-  bool orphans_by_default = false;
-};
-
-Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const DeletionRules& rules, WallTime now);
+// Errors: conflict (a precondition fails), invalid (unknown propagation).
+Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindFacts& facts,
+                                   WallTime now);
 
 // Whether an object that was marked has nothing left that holds it.
-bool may_go(const json::value& object, const DeletionRules& rules);
+bool may_go(const json::value& object, const schema::KindFacts& facts);
 
 }  // namespace coracle::registry

@@ -11,7 +11,6 @@
 #include "daemon/registry/identity.h"
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/scale.h"
-#include "daemon/registry/update_rules.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/object/patch.h"
@@ -20,6 +19,7 @@
 #include "store/schema/convert.h"
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
+#include "store/schema/listed.h"
 #include "store/schema/merge.h"
 #include "store/schema/validate.h"
 
@@ -46,14 +46,14 @@ std::string given_revision(const json::value& body) {
   return given == "0" ? std::string() : std::string(given);
 }
 
-// Decision 3: what the machine can observe again need not be on the disk before it is seen.
-engine::Durability durability_of(const Kind& kind, std::string_view subresource, const Writer& writer) {
-  bool measured_again = kind == kHorizontalPodAutoscaler && subresource == "status" && writer.internal;  // within seconds
-  if (kind == kLease || measured_again) return engine::Durability::lazy;
-  if (kind == kEvent) return engine::Durability::soft;
-  bool observed = subresource == "status" && (writer.internal || kind == kPod || kind == kNode);
-  bool derived = writer.internal && (kind == kEndpoints || kind == kEndpointSlice || kind.group == kRole.group);
-  return observed || derived ? engine::Durability::soft : engine::Durability::durable;
+// What the machine can observe again need not be on the disk before it is seen.
+engine::Durability durability_of(const schema::KindInfo& stored, std::string_view subresource, const Writer& writer) {
+  const std::string_view fact = stored.facts.durability();
+  const bool of_status = subresource == "status", of_component = writer.internal;
+  if (fact == "lazy" || (fact == "remeasured" && of_status && of_component)) return engine::Durability::lazy;
+  bool is_seen_again = of_status && (of_component || fact == "observed");
+  if (fact == "soft" || is_seen_again || (fact == "derived" && of_component)) return engine::Durability::soft;
+  return engine::Durability::durable;
 }
 
 Error nameless(std::string_view on_url) {
@@ -240,7 +240,13 @@ schema::Manager manager_of(const Writer& writer, std::string_view subresource, b
   return {writer.field_manager, std::string(subresource), force, {}};
 }
 
-schema::Manager applier_of(const Kind& stored, const Writer& writer, std::string_view subresource, bool force) {
+// Whether a write of the status takes that part of the body's metadata as well. Most kinds do.
+bool status_takes(const schema::KindInfo& stored, std::string_view field) {
+  std::string_view kept = stored.facts.status_keeps();
+  return kept != "all" && !schema::is_listed(kept, field);
+}
+
+schema::Manager applier_of(const schema::KindInfo& stored, const Writer& writer, std::string_view subresource, bool force) {
   schema::Manager manager = manager_of(writer, subresource, force);
   std::copy_if(std::begin(kBesideStatus), std::end(kBesideStatus), std::back_inserter(manager.beside_status),
                [&](std::string_view field) { return status_takes(stored, field); });
@@ -395,8 +401,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   json::object written = records ? created_fields(info, body) : json::object();
   json::value object = as_stored(info, std::move(body));
   WallTime now = clock_.now();
-  if (has_status(info) && !strategy.keeps_first_status) object.get_object().erase("status");
-  TRY(begin_life(object, strategy.deletion.counts_generations, now));
+  if (has_status(info) && !stored.facts.keeps_first_status) object.get_object().erase("status");
+  TRY(begin_life(object, stored.facts.counts_generations, now));
   // As the client sent it: what defaults, admission and allocation add is nobody's.
   if (records) record_update(info, nullptr, object, std::move(written), manager_of(writer, {}, false), now);
   if (strategy.prepare_create) strategy.prepare_create(object);
@@ -426,7 +432,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
     return Written{schema::shown_as(info, std::move(imagined)), true};
   }
   engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored.kind, true, writer)};
-  auto made = commit(std::move(write), std::move(charges), durability_of(stored.kind, {}, writer));
+  auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
   if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
 }
@@ -449,14 +455,13 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        if (blind && !updates_unconditionally(info.kind)) return version_demanded(info.kind, key.name);
+        if (blind && info.facts.update_needs_revision) return version_demanded(info.kind, key.name);
         if (!revision.empty() && revision != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
         return keep_split(target, decoded, old);
       },
       revision.empty(), writer);
   bool absent = !changed && changed.error().code() == Code::not_found;
-  bool creates = creates_on_update(info.kind);
-  if (!absent || !creates || !subresource.empty()) return changed;
+  if (!absent || !info.facts.created_by_update || !subresource.empty()) return changed;
   TRY(check_create(info.kind, key, writer));
   metadata_of(decoded).erase("resourceVersion");
   Writer creator = writer;
@@ -483,10 +488,9 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        auto patched = applies
-                           ? schema::server_side_apply(info, old.json(), patch,
-                                                       applier_of(info.stored().kind, writer, subresource, force), clock_.now())
-                           : apply_any_patch(info, old.json(), type, patch);
+        auto patched = applies ? schema::server_side_apply(info, old.json(), patch,
+                                                           applier_of(info.stored(), writer, subresource, force), clock_.now())
+                               : apply_any_patch(info, old.json(), type, patch);
         if (!patched) {
           bool unapplicable = patched.error().code() == Code::invalid && !patched.error().details();
           if (!unapplicable) return patched.take_error();
@@ -540,7 +544,7 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     else out.get_object().erase("status");
     if (const json::value* fields = find(body, "metadata.managedFields")) metadata_of(out)["managedFields"] = *fields;
     for (std::string_view name : kBesideStatus) {
-      if (!status_takes(target.stored().kind, name)) continue;
+      if (!status_takes(target.stored(), name)) continue;
       const json::value* given = find(body, "metadata." + std::string(name));
       if (given) metadata_of(out)[name] = *given;
       else metadata_of(out).erase(name);
@@ -616,7 +620,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     TRY(target.strategy.allocate_update(object, old, {engine_, services_, ranges_, now}));
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
-  bool counts = target.strategy.deletion.counts_generations && main_resource;
+  bool counts = stored.facts.counts_generations && main_resource;
   if (counts && spec_changed(object, old.json())) count_generation(object, old.json());
   if (guard_ && writer.user) TRY(guard_->check({target.kind(), target.subresource, &old.json(), object, *writer.user}));
   std::string_view looked_at = target.subresource == "scale" ? std::string_view() : target.subresource;
@@ -632,9 +636,9 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
   auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
-                                                                  : durability_of(stored.kind, target.subresource, writer);
+                                                                  : durability_of(stored, target.subresource, writer);
   auto done =
-      may_go(object, target.strategy.deletion)
+      may_go(object, stored.facts)
           ? engine_.remove(stored.kind, target.key, old.revision(), durability)
           : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored.kind, false, writer)},
                    std::move(charges), durability);
@@ -659,9 +663,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     TRY(admission_.admit(request));
     TRY(admission_.validate(request));
     if (strategy.check_delete) TRY(strategy.check_delete(*old));
-    DeletionRules rules = strategy.deletion;
-    rules.orphans_by_default = orphans_by_default(info.kind);
-    DeletionPlan plan = TRY(plan_deletion(*old, options, rules, clock_.now()));
+    DeletionPlan plan = TRY(plan_deletion(*old, options, info.facts, clock_.now()));
     if (plan.verb == DeletionPlan::Do::nothing) return shown(old, false);
     bool gone = plan.verb == DeletionPlan::Do::remove;
     if (writer.dry_run && gone) return shown(old, true);
@@ -673,7 +675,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
       ObjectPtr imagined = TRY(Object::make(info.kind, std::move(plan.body)));
       return shown(std::move(imagined), false);
     }
-    auto durability = durability_of(info.kind, {}, writer);
+    auto durability = durability_of(info, {}, writer);
     auto done = gone ? engine_.remove(info.kind, key, old->revision(), durability)
                      : engine_.write({&info.kind, key, std::move(plan.body), old->revision(), true}, durability);
     if (done) return shown(*std::move(done), gone);

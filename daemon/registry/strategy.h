@@ -9,7 +9,6 @@
 #include <string>
 
 #include "daemon/admission/user.h"
-#include "daemon/registry/deletion.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
@@ -35,9 +34,7 @@ struct Allocation {  // what a strategy may look at
 
 struct Strategy {
   const Kind* kind = nullptr;
-  DeletionRules deletion;
-  bool one_at_a_time = false;       // writes are serialised: they allocate from a shared range
-  bool keeps_first_status = false;  // the status that it is created with: nodes, which report themselves
+  bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
 
   // On create: the body is canonical, its status is gone already where the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;

@@ -48,6 +48,9 @@ inline constexpr Kind kControllerRevision{"apps", "v1", "ControllerRevision", "c
 inline constexpr Kind kDaemonSet{"apps", "v1", "DaemonSet", "daemonsets"};
 inline constexpr Kind kStatefulSet{"apps", "v1", "StatefulSet", "statefulsets"};
 inline constexpr Kind kHorizontalPodAutoscaler{"autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
+inline constexpr Kind kApiService{"apiregistration.k8s.io", "v1", "APIService", "apiservices", false};
+inline constexpr Kind kCustomResourceDefinition{"apiextensions.k8s.io", "v1", "CustomResourceDefinition",
+                                                "customresourcedefinitions", false};
 inline constexpr Kind kCronJob{"batch", "v1", "CronJob", "cronjobs"};
 inline constexpr Kind kJob{"batch", "v1", "Job", "jobs"};
 inline constexpr Kind kCertificateSigningRequest{"certificates.k8s.io", "v1", "CertificateSigningRequest",
@@ -64,6 +67,7 @@ inline constexpr Kind kRole{"rbac.authorization.k8s.io", "v1", "Role", "roles"};
 inline constexpr Kind kRoleBinding{"rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"};
 inline constexpr Kind kClusterRole{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false};
 inline constexpr Kind kClusterRoleBinding{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", false};
+inline constexpr Kind kResourceSlice{"resource.k8s.io", "v1", "ResourceSlice", "resourceslices", false};
 inline constexpr Kind kPriorityClass{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false};
 inline constexpr Kind kCSINode{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
 inline constexpr Kind kStorageClass{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};

@@ -34,6 +34,51 @@ struct Column {  // of the table that `kubectl get` shows
   int priority;  // 1: only with -o wide
 };
 
+struct Selectable {  // what a field selector may name beside metadata.name and metadata.namespace
+  Text name_, path_, other_path_, otherwise_;
+
+  std::string_view name() const { return name_.view(); }
+  std::string_view path() const { return path_.view(); }              // in the object as it is stored
+  std::string_view other_path() const { return other_path_.view(); }  // where it stands when it is not there; "": nowhere else
+  std::string_view otherwise() const { return otherwise_.view(); }    // what it is when it stands nowhere
+};
+
+// What is known of a kind without code: facts in the schema text (generate/model.h). Of the version that was asked for where that
+// is said; all others stand at the version that is stored alone: ask stored().facts.
+struct KindFacts {
+  bool created_by_update = false;      // a PUT makes what is not there; of the version asked for
+  bool update_needs_revision = false;  // a PUT without a resourceVersion is refused; of the version asked for
+  bool returns_deleted = false;        // DELETE answers with the object instead of a Status; of the version asked for
+  bool orphans_dependents = false;     // a deletion that says nothing of dependents leaves them alone
+  bool counts_generations = false;     // metadata.generation: from 1, up with each change of what is wanted
+  bool graceful = false;               // a deletion waits for the node agent
+  bool awaits_finalize = false;        // spec.finalizers hold a deletion as well
+  bool keeps_first_status = false;     // a create keeps the status that it came with
+  bool from_template = false;          // made by a controller, but from a user's template: it counts against the store's limit
+  bool names_pods = false;             // pods and hosts are named after it
+  bool uncounted = false;              // quotas do not count it
+  bool no_owners = false;              // owns nothing, and nothing owns it: the garbage collector leaves it alone
+  bool computed = false;               // made when it is asked for, never stored
+
+  // Metadata of the body that a write of the status does not take, comma-separated: "labels"; "all".
+  std::string_view status_keeps() const { return status_keeps_.view(); }
+  // When a write is on the disk; "": before it is answered. "soft", "lazy": later. "observed": its status later. "derived": later
+  // when a component writes it. "remeasured": its status later when a component writes it, since that comes again.
+  std::string_view durability() const { return durability_.view(); }
+  // Where a pod or its template stands: "spec.template"; "." for a pod itself; "" for a kind without one.
+  std::string_view pod_template() const { return pod_template_.view(); }
+  std::string_view heartbeat() const { return heartbeat_.view(); }    // a change of this field alone does not wear the disk
+  std::string_view finalizer() const { return finalizer_.view(); }    // each object begins with it
+  std::string_view counted_as() const { return counted_as_.view(); }  // what quotas called it before there was "count/"
+  std::string_view warns() const { return warns_.view(); }            // what a client that writes one is told
+  // For an unknown field of a field selector, with the field's name for %; "": the general one. Of the version asked for.
+  std::string_view selectable_refusal() const { return selectable_refusal_.view(); }
+  std::span<const Selectable> selectable() const;  // of the version asked for
+
+  Text status_keeps_, durability_, pod_template_, heartbeat_, finalizer_, counted_as_, warns_, selectable_refusal_;
+  uint16_t first_selectable = 0, selectable_count = 0;
+};
+
 struct KindInfo {
   Kind kind;
   std::string_view list_kind;    // "PodList", "" where there is no list
@@ -46,6 +91,7 @@ struct KindInfo {
   uint16_t first_subresource, subresource_count;
   uint16_t first_column, column_count;
   uint16_t stored_;
+  KindFacts facts;
 
   const Type& type() const;
   const Type* list_type() const;

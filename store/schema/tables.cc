@@ -56,6 +56,8 @@ const Field* Type::alternative(const json::value& value) const {
   return nullptr;
 }
 
+std::span<const Selectable> KindFacts::selectable() const { return {kSelectable + first_selectable, selectable_count}; }
+
 bool Subresource::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
 
 const Type& KindInfo::type() const { return kTypes[type_]; }

@@ -42,7 +42,6 @@ const Strategy& daemon_set_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kDaemonSet;
-    s.deletion.counts_generations = true;
     s.allocate_create = begin_counting;
     s.allocate_update = count_template;
     return s;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "daemon/registry/kinds/extension.h"
+#include "daemon/registry/kinds/kinds.h"
 #include "runtime/base/text.h"
 #include "store/object/object.h"
 #include "store/schema/catalog.h"
@@ -18,9 +18,7 @@ struct TakenNames {
 
 Result<TakenNames> taken_in(const json::value& definition, const Allocation& allocation) {
   TakenNames taken;
-  const schema::KindInfo* info = schema::catalog().by_resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-  if (!info) return taken;
-  engine::ListPage page = TRY(allocation.engine.list(info->kind, {}));
+  engine::ListPage page = TRY(allocation.engine.list(kCustomResourceDefinition, {}));
   std::string_view group = get_string(definition, "spec.group"), name = get_string(definition, "metadata.name");
   for (const ObjectPtr& other : page.items) {
     const json::value& object = other->json();
@@ -138,16 +136,23 @@ void note_stored_version(json::value& object) {
   }
 }
 
-}  // namespace
-
 Result<void> accept_names(json::value& object, const Allocation& allocation) {
   note_stored_version(object);
   return settle_names(object, allocation);
 }
 
 Result<void> accept_changed_names(json::value& object, const Object&, const Allocation& allocation) {
-  note_stored_version(object);
-  return settle_names(object, allocation);
+  return accept_names(object, allocation);
+}
+
+}  // namespace
+
+const Strategy& definition_strategy() {
+  static const Strategy strategy{.kind = &kCustomResourceDefinition,
+                                 .one_at_a_time = true,  // two may not take one name
+                                 .allocate_create = accept_names,
+                                 .allocate_update = accept_changed_names};
+  return strategy;
 }
 
 }  // namespace coracle::registry

@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds that shape the API itself, storage and devices: which of them count generations, what their status begins
-// with.
+// APIServices and ResourceSlices: what their status begins with, and since when a device has its taints.
 // Source: Kubernetes 1.36, the strategy.go of each kind under pkg/registry; kube-aggregator, apiextensions-apiserver.
-#include "daemon/registry/kinds/extension.h"
-
+#include "daemon/registry/kinds/kinds.h"
 #include "runtime/base/clock.h"
-#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 namespace {
-
-struct ExtensionKind {
-  std::string_view group, resource;
-  bool counts_generations;
-};
-
-constexpr ExtensionKind kExtensionKinds[] = {
-    {"flowcontrol.apiserver.k8s.io", "flowschemas", true},
-    {"flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", true},
-    {"admissionregistration.k8s.io", "mutatingwebhookconfigurations", true},
-    {"admissionregistration.k8s.io", "validatingwebhookconfigurations", true},
-    {"admissionregistration.k8s.io", "validatingadmissionpolicies", true},
-    {"admissionregistration.k8s.io", "validatingadmissionpolicybindings", true},
-    {"admissionregistration.k8s.io", "mutatingadmissionpolicies", true},
-    {"admissionregistration.k8s.io", "mutatingadmissionpolicybindings", true},
-    {"apiextensions.k8s.io", "customresourcedefinitions", true},
-    {"apiregistration.k8s.io", "apiservices", false},
-    {"resource.k8s.io", "deviceclasses", true},
-    {"resource.k8s.io", "resourceslices", true},
-};
 
 // A version that this server itself answers for is there at once.
 Result<void> mark_local(json::value& object, const Allocation& allocation) {
@@ -66,32 +43,17 @@ Result<void> date_added_taints(json::value& object, const Object&, const Allocat
   return {};
 }
 
-std::vector<Strategy> make_extension_strategies() {
-  std::vector<Strategy> all;
-  for (const ExtensionKind& row : kExtensionKinds) {
-    const schema::KindInfo* info = schema::catalog().by_resource(row.group, "v1", row.resource);
-    if (!info) continue;  // a test holds the rows to the catalog
-    Strategy strategy;
-    strategy.kind = &info->kind;
-    strategy.deletion.counts_generations = row.counts_generations;
-    if (row.resource == "apiservices") strategy.allocate_create = mark_local;
-    if (row.resource == "resourceslices")
-      strategy.allocate_create = date_new_taints, strategy.allocate_update = date_added_taints;
-    if (row.resource == "customresourcedefinitions") {
-      strategy.allocate_create = accept_names;
-      strategy.allocate_update = accept_changed_names;
-      strategy.one_at_a_time = true;  // two may not take one name
-    }
-    all.push_back(std::move(strategy));
-  }
-  return all;
-}
-
 }  // namespace
 
-std::span<const Strategy> extension_strategies() {
-  static const std::vector<Strategy> all = make_extension_strategies();
-  return all;
+const Strategy& api_service_strategy() {
+  static const Strategy strategy{.kind = &kApiService, .allocate_create = mark_local};
+  return strategy;
+}
+
+const Strategy& resource_slice_strategy() {
+  static const Strategy strategy{
+      .kind = &kResourceSlice, .allocate_create = date_new_taints, .allocate_update = date_added_taints};
+  return strategy;
 }
 
 }  // namespace coracle::registry

@@ -33,7 +33,6 @@ const Strategy& job_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kJob;
-    s.deletion.counts_generations = true;
     s.allocate_create = own_its_pods;
     return s;
   }();

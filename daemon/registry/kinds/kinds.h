@@ -2,8 +2,6 @@
 // The strategies that there are, each in a file of its own beside this one.
 #pragma once
 
-#include <span>
-
 #include "daemon/registry/strategy.h"
 
 namespace coracle::registry {
@@ -12,12 +10,13 @@ const Strategy& pod_strategy();
 const Strategy& service_strategy();
 const Strategy& namespace_strategy();
 const Strategy& certificate_request_strategy();
-const Strategy& node_strategy();
 const Strategy& job_strategy();
 const Strategy& daemon_set_strategy();
 const Strategy& volume_strategy();
 const Strategy& claim_strategy();
 const Strategy& priority_class_strategy();
-std::span<const Strategy> simple_strategies();  // kinds whose generations count, and nothing more
+const Strategy& api_service_strategy();
+const Strategy& resource_slice_strategy();
+const Strategy& definition_strategy();  // of CustomResourceDefinitions
 
 }  // namespace coracle::registry

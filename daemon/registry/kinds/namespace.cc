@@ -38,7 +38,6 @@ const Strategy& namespace_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kNamespace;
-    s.deletion.awaits_finalize = true;
     s.prepare_create = prepare_namespace_create;
     s.prepare_update = prepare_namespace_update;
     return s;

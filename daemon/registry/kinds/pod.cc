@@ -63,8 +63,6 @@ const Strategy& pod_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kPod;
-    s.deletion.graceful = true;
-    s.deletion.counts_generations = true;
     s.prepare_create = forget_status;
     s.allocate_create = allocate_create;
     return s;

@@ -18,7 +18,6 @@ const Strategy& priority_class_strategy() {
   static const Strategy strategy = [] {
     Strategy s;
     s.kind = &kPriorityClass;
-    s.deletion.counts_generations = true;
     s.check_delete = check_delete;
     return s;
   }();

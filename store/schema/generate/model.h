@@ -14,6 +14,9 @@
 //     stored v1 (the version that the store holds, where it is another one; convert/ goes from one to the other)
 //     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale
 //     pkg.Type verbs column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
+//     selectable NAME [= PATH] [or PATH] [else TEXT]      what field selectors may name beside metadata; where it stands in the
+//     object as it is stored; where else to look, and what it is when it is nowhere MARK · FACT VALUE      the words of kMarks
+//     and kFacts in parse.cc; what they mean stands at KindFacts in catalog.h
 //
 // Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the
 // package, or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
@@ -24,6 +27,8 @@
 // these), set (list is a set), merge[=key] and retain (strategic merge patch), atomic (map or object is replaced as a whole).
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,12 +66,19 @@ struct Column {
   int priority = 0;
 };
 
+struct Selectable {
+  std::string name, path, other_path, otherwise;
+};
+
 struct Resource {
   std::string plural, kind, singular, short_names, categories, verbs, names = "subdomain", stored, where;
   int package = 0, type = -1, list_type = -1, stored_at = -1;
   bool cluster = false;
   std::vector<Subresource> subresources;
   std::vector<Column> columns;
+  std::vector<Selectable> selectable;
+  std::set<std::string> marks;
+  std::map<std::string, std::string> facts;
 };
 
 struct Model {
@@ -74,6 +86,8 @@ struct Model {
   std::vector<Type> types;
   std::vector<Resource> resources;
 };
+
+extern const std::vector<std::string> kMarks, kFacts;  // in the order of KindFacts, with "-" for "_"
 
 Model parse(const std::vector<std::string>& files);  // ends the process with file:line and what is wrong
 std::string write_tables(const Model& model);

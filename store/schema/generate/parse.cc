@@ -16,6 +16,13 @@ void fail(const std::string& where, const std::string& what) {
   std::exit(1);
 }
 
+const std::vector<std::string> kMarks = {
+    "created-by-update", "update-needs-revision", "returns-deleted", "orphans-dependents", "counts-generations", "graceful",
+    "awaits-finalize",   "keeps-first-status",    "from-template",   "names-pods",         "uncounted",          "no-owners",
+    "computed"};
+const std::vector<std::string> kFacts = {"status-keeps", "durability", "pod-template", "heartbeat",
+                                         "finalizer",    "counted-as", "warns",        "selectable-refusal"};
+
 namespace {
 
 const std::map<std::string, std::string> kForms = {{"string", "string"},
@@ -35,12 +42,12 @@ const std::map<std::string, std::string> kForms = {{"string", "string"},
 
 const char* const kAllVerbs = "create,delete,deletecollection,get,list,patch,update,watch";
 
-// Words separated by blanks; "..." holds blanks together when it opens a word.
+// Words separated by blanks; "..." and '...' hold blanks together when they open a word.
 std::vector<std::string> words_of(const std::string& text, const std::string& where) {
   std::vector<std::string> words;
   for (size_t at = 0; (at = text.find_first_not_of(' ', at)) != text.npos;) {
-    bool quoted = text[at] == '"';
-    size_t end = quoted ? text.find('"', at + 1) : text.find(' ', at);
+    bool quoted = text[at] == '"' || text[at] == '\'';
+    size_t end = quoted ? text.find(text[at], at + 1) : text.find(' ', at);
     if (quoted && end == text.npos) fail(where, "a quote is not closed");
     if (end == text.npos) end = text.size();
     words.push_back(text.substr(at + quoted, end - at - quoted));
@@ -59,6 +66,10 @@ bool take_suffix(std::string& text, const std::string& suffix) {
   if (text.size() < suffix.size() || text.compare(text.size() - suffix.size(), suffix.size(), suffix) != 0) return false;
   text.resize(text.size() - suffix.size());
   return true;
+}
+
+bool is_among(const std::vector<std::string>& all, const std::string& word) {
+  return std::find(all.begin(), all.end(), word) != all.end();
 }
 
 class Reader {
@@ -223,7 +234,28 @@ class Reader {
     else if (verb == "verbs") resource.verbs = value() == "all" ? kAllVerbs : value();
     else if (verb == "sub") subresource(resource, words);
     else if (verb == "column") column(resource, words);
+    else if (verb == "selectable") selectable(resource, words);
+    else if (is_among(kMarks, verb)) mark(resource, words);
+    else if (is_among(kFacts, verb)) resource.facts[verb] = value();
     else fail(where_, "unknown word " + verb);
+  }
+
+  void mark(Resource& resource, const std::vector<std::string>& words) {
+    if (words.size() != 1) fail(where_, words[0] + ": nothing follows");
+    resource.marks.insert(words[0]);
+  }
+
+  void selectable(Resource& resource, const std::vector<std::string>& words) {
+    if (words.size() % 2) fail(where_, "selectable: a name, and perhaps = path, or path, else text");
+    Selectable field;
+    field.name = field.path = words[1];
+    for (size_t i = 2; i < words.size(); i += 2) {
+      if (words[i] == "=") field.path = words[i + 1];
+      else if (words[i] == "or") field.other_path = words[i + 1];
+      else if (words[i] == "else") field.otherwise = words[i + 1];
+      else fail(where_, "selectable: unknown word " + words[i]);
+    }
+    resource.selectable.push_back(std::move(field));
   }
 
   void subresource(Resource& resource, const std::vector<std::string>& words) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes tables.inc: one pool of characters, in which equal strings stand once, and arrays that point into it by position.
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -40,14 +41,19 @@ class Pool {
   size_t size_ = 0;
 };
 
+std::string member_of(std::string word) {  // "created-by-update" is created_by_update
+  std::replace(word.begin(), word.end(), '-', '_');
+  return word;
+}
+
 const char* flag(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
 
 std::string write_tables(const Model& model) {
   Pool pool;
-  std::ostringstream fields, types, packages, kinds, subresources, columns;
-  size_t field_count = 0, subresource_count = 0, column_count = 0;
+  std::ostringstream fields, types, packages, kinds, subresources, columns, selectable;
+  size_t field_count = 0, subresource_count = 0, column_count = 0, selectable_count = 0;
 
   for (const Package& package : model.packages) {
     packages << "    {" << pool.add(package.name) << ", " << pool.add(package.group) << ", " << pool.add(package.version) << ", "
@@ -76,7 +82,18 @@ std::string write_tables(const Model& model) {
           << literal(resource.short_names) << ", " << literal(resource.categories) << ", " << literal(resource.verbs) << ", "
           << literal(resource.names) << ", " << resource.type << ", " << (resource.list_type < 0 ? 0 : resource.list_type) << ", "
           << subresource_count << ", " << resource.subresources.size() << ", " << column_count << ", " << resource.columns.size()
-          << ", " << resource.stored_at << "},\n";
+          << ", " << resource.stored_at << ", {";
+    for (const std::string& mark : kMarks)
+      if (resource.marks.count(mark)) kinds << "." << member_of(mark) << " = true, ";
+    for (const std::string& fact : kFacts)
+      if (auto given = resource.facts.find(fact); given != resource.facts.end())
+        kinds << "." << member_of(fact) << "_ = " << pool.add(given->second) << ", ";
+    kinds << ".first_selectable = " << selectable_count << ", .selectable_count = " << resource.selectable.size() << "}},\n";
+    for (const Selectable& field : resource.selectable) {
+      selectable << "    {" << pool.add(field.name) << ", " << pool.add(field.path) << ", " << pool.add(field.other_path) << ", "
+                 << pool.add(field.otherwise) << "},\n";
+    }
+    selectable_count += resource.selectable.size();
     for (const Subresource& sub : resource.subresources) {
       subresources << "    {" << literal(sub.name) << ", " << literal(sub.group) << ", " << literal(sub.version) << ", "
                    << literal(sub.kind) << ", " << literal(sub.verbs) << ", " << sub.type << "},\n";
@@ -101,6 +118,8 @@ std::string write_tables(const Model& model) {
       << subresources.str() << "};\n"
       << "constexpr Column kColumns[] = {\n"
       << columns.str() << "};\n"
+      << "constexpr Selectable kSelectable[] = {\n"
+      << selectable.str() << "};\n"
       << "constexpr KindInfo kKinds[] = {\n"
       << kinds.str() << "};\n";
   return out.str();
