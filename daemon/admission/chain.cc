@@ -57,7 +57,7 @@ Result<void> Chain::validate(const Request& request) const {
 std::unique_lock<std::mutex> Chain::turn(const Request& request) const {
   bool may_use_more = request.operation == Operation::create || request.kind == kService ||
                       request.kind == kPersistentVolumeClaim || (request.kind == kPod && request.subresource == "resize");
-  bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.kind) &&
+  bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.info) &&
                 !request.key.ns.empty() && !world_.list(kResourceQuota, request.key.ns).empty();
   if (!counts) return {};
   return std::unique_lock(counting_[std::hash<std::string>()(request.key.ns) % counting_.size()]);

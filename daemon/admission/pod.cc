@@ -14,19 +14,6 @@ void visit_environment(const json::value& spec, std::string_view from, std::stri
   });
 }
 
-struct TemplateOf {
-  std::string_view group, resource, path;
-};
-constexpr TemplateOf kTemplates[] = {{"", "pods", ""},
-                                     {"", "replicationcontrollers", "spec.template"},
-                                     {"", "podtemplates", "template"},
-                                     {"apps", "replicasets", "spec.template"},
-                                     {"apps", "deployments", "spec.template"},
-                                     {"apps", "statefulsets", "spec.template"},
-                                     {"apps", "daemonsets", "spec.template"},
-                                     {"batch", "jobs", "spec.template"},
-                                     {"batch", "cronjobs", "spec.jobTemplate.spec.template"}};
-
 // Volumes of kinds that nothing here serves name their secrets by secretRef.name, or by a field of their own.
 constexpr std::string_view kSecretPaths[] = {
     "secret.secretName",         "azureFile.secretName",         "cephfs.secretRef.name",  "cinder.secretRef.name",
@@ -37,16 +24,10 @@ constexpr std::string_view kSecretPaths[] = {
 
 bool is_mirror(const json::value& pod) { return get_object(pod, "metadata.annotations").contains(kMirrorAnnotation); }
 
-std::optional<std::string_view> pod_template_path(const Kind& kind) {
-  for (const TemplateOf& row : kTemplates)
-    if (row.group == kind.group && row.resource == kind.resource) return row.path;
-  return std::nullopt;
-}
-
-const json::value* pod_of(const Kind& kind, const json::value& object) {
-  auto path = pod_template_path(kind);
-  if (!path) return nullptr;
-  return path->empty() ? &object : find(object, *path);
+const json::value* pod_of(const schema::KindInfo& info, const json::value& object) {
+  std::string_view path = info.facts.pod_template();
+  if (path.empty()) return nullptr;
+  return path == "." ? &object : find(object, path);
 }
 
 json::array& array_at(json::value& root, std::string_view dotted) {

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string_view>
 
 #include "runtime/base/json.h"
-#include "store/object/kind.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::admission {
 
@@ -16,10 +15,8 @@ inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirr
 bool is_mirror(const json::value& pod);
 json::array& array_at(json::value& root, std::string_view dotted);  // made where there is none
 
-// Where objects of a kind have the template of pods: "" of a pod itself, "spec.template"; nothing where they have none.
-std::optional<std::string_view> pod_template_path(const Kind& kind);
 // A pod itself, or its template; null where there is none.
-const json::value* pod_of(const Kind& kind, const json::value& object);
+const json::value* pod_of(const schema::KindInfo& info, const json::value& object);
 
 // Of a pod's spec; `list`: "initContainers", "containers", "ephemeralContainers", in this order; `index`: in that list.
 using VisitContainer = std::function<void(const json::value& container, std::string_view list, size_t index)>;

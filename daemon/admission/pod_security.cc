@@ -150,7 +150,7 @@ class PodSecurity : public Plugin {
 
   static Result<void> check_workload(const Request& request, const World& world) {
     if (!request.subresource.empty()) return {};
-    const json::value* pod = pod_of(request.kind, *request.object);
+    const json::value* pod = pod_of(request.info, *request.object);
     ObjectPtr ns = pod ? world.get(kNamespace, {"", request.key.ns}) : nullptr;
     if (!ns) return {};
     SecurityPolicy policy = policy_of(ns->labels());

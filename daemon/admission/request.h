@@ -15,6 +15,7 @@
 #include "store/engine/engine.h"
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::admission {
 
@@ -22,7 +23,8 @@ enum class Operation : uint8_t { create, update, remove };
 
 struct Request {
   Operation operation;
-  const Kind& kind;
+  const schema::KindInfo& info;   // as it is stored
+  const Kind& kind;               // its kind
   Key key;                        // the name is "" where the server has yet to make one
   std::string_view subresource;   // "": the object itself
   json::value* object = nullptr;  // what is to be written, or the body of an action; null: a removal

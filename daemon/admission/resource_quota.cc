@@ -25,7 +25,7 @@ std::string shown(const Amounts& amounts, const std::vector<std::string>& names)
 bool handled(const Request& request) {
   const Kind& kind = request.kind;
   bool creates = request.operation == Operation::create, updates = request.operation == Operation::update;
-  if (!quota::counted(kind) || request.key.ns.empty()) return false;
+  if (!quota::counted(request.info) || request.key.ns.empty()) return false;
   if (kind == kPod) return (request.subresource.empty() && creates) || (request.subresource == "resize" && updates);
   if (kind == kService) return creates || updates;
   if (kind == kPersistentVolumeClaim)

@@ -12,12 +12,10 @@
 namespace coracle::admission {
 namespace {
 
-// Where annotations of pods are written: in the pod, in a template, in a template's template.
-constexpr std::string_view kPlaces[] = {"metadata.annotations", "spec.template.metadata.annotations",
-                                        "spec.jobTemplate.spec.template.metadata.annotations"};
-
-const json::value* written_at(const json::value& object, std::string_view place) {
-  return get_object(object, place).if_contains(order::kAfter);
+// What the annotations of the pod, or of the template of pods, say; null: nothing.
+const json::value* written_in(const schema::KindInfo& info, const json::value& object) {
+  const json::value* pod = pod_of(info, object);
+  return pod ? get_object(*pod, "metadata.annotations").if_contains(order::kAfter) : nullptr;
 }
 
 class StartOrder : public Plugin {
@@ -25,7 +23,7 @@ class StartOrder : public Plugin {
   std::string_view name() const override { return "StartOrder"; }
 
   Result<void> admit(Request& request, const World&) const override {
-    if (!request.creates(kPod) || !written_at(*request.object, kPlaces[0])) return {};
+    if (!request.creates(kPod) || !written_in(request.info, *request.object)) return {};
     if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it has its node: the node agent holds it back
     json::array& gates = array_at(*request.object, "spec.schedulingGates");
     bool there = std::any_of(gates.begin(), gates.end(),
@@ -36,19 +34,16 @@ class StartOrder : public Plugin {
 
   Result<void> validate(const Request& request, const World&) const override {
     if (request.operation == Operation::remove || !request.object || !request.subresource.empty()) return {};
-    for (std::string_view place : kPlaces) {
-      bool of_pods = place != kPlaces[0] || request.kind == kPod;
-      const json::value* written = of_pods ? written_at(*request.object, place) : nullptr;
-      if (!written || !written->is_string()) continue;
-      const json::value* before = request.old ? written_at(request.old->json(), place) : nullptr;
-      if (before && *before == *written) continue;
-      auto read = order::parse_after(written->get_string());
-      if (read) continue;
-      std::string field = std::string(place) + "[" + std::string(order::kAfter) + "]";
-      return invalid(request.kind, get_string(*request.object, "metadata.name"),
-                     {invalid_value(field, json::serialize(*written), read.error().text())});
-    }
-    return {};
+    const json::value* written = written_in(request.info, *request.object);
+    if (!written || !written->is_string()) return {};
+    const json::value* before = request.old ? written_in(request.info, request.old->json()) : nullptr;
+    if (before && *before == *written) return {};
+    auto read = order::parse_after(written->get_string());
+    if (read) return {};
+    std::string path = request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template()) + ".";
+    return invalid(request.kind, get_string(*request.object, "metadata.name"),
+                   {invalid_value(path + "metadata.annotations[" + std::string(order::kAfter) + "]", json::serialize(*written),
+                                  read.error().text())});
   }
 };
 

@@ -14,16 +14,11 @@ class StorageObjectInUseProtection : public Plugin {
   std::string_view name() const override { return "StorageObjectInUseProtection"; }
 
   Result<void> admit(Request& request, const World&) const override {
-    if (request.creates(kPersistentVolumeClaim)) protect(request, "kubernetes.io/pvc-protection");
-    if (request.creates(kPersistentVolume)) protect(request, "kubernetes.io/pv-protection");
-    if (request.creates(kVolumeAttributesClass)) protect(request, "kubernetes.io/vac-protection");
-    return {};
-  }
-
- private:
-  static void protect(Request& request, std::string_view finalizer) {
+    std::string_view finalizer = request.info.facts.finalizer();
+    if (finalizer.empty() || !request.creates(request.kind)) return {};
     json::array& all = array_at(*request.object, "metadata.finalizers");
     if (std::find(all.begin(), all.end(), json::value(finalizer)) == all.end()) all.emplace_back(finalizer);
+    return {};
   }
 };
 

@@ -284,11 +284,6 @@ void check_name(const Request& request, const std::string& name, Texts& out) {
                 ", which can result in surprising behavior; a DNS label is recommended: [" + join(why, " ") + "]");
 }
 
-bool names_pods(const Kind& kind) {
-  return kind == kPod || kind == kReplicationController || kind == kReplicaSet || kind == kDeployment || kind == kJob ||
-         kind == kCronJob;
-}
-
 class Warnings : public Plugin {
  public:
   std::string_view name() const override { return "Warnings"; }
@@ -297,11 +292,12 @@ class Warnings : public Plugin {
     if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
     const json::value& object = *request.object;
     Texts out;
-    if (request.operation == Operation::create && names_pods(request.kind))
+    if (request.operation == Operation::create && request.info.facts.names_pods)
       check_name(request, std::string(get_string(object, "metadata.name")), out);
-    if (const json::value* pod = pod_of(request.kind, object)) {
-      const json::value* before = request.old && request.kind != kPod ? pod_of(request.kind, request.old->json()) : nullptr;
-      if (!before || *before != *pod) check_pod(*pod, std::string(*pod_template_path(request.kind)), out);
+    if (const json::value* pod = pod_of(request.info, object)) {
+      const json::value* before = request.old && request.kind != kPod ? pod_of(request.info, request.old->json()) : nullptr;
+      if (!before || *before != *pod)
+        check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template()), out);
     }
     if (request.kind == kService) check_service(object, out);
     if (request.creates(kIngress) && !find(object, "spec.ingressClassName") &&

@@ -8,10 +8,9 @@ namespace coracle::api {
 
 void dispatch(Call& call);  // authorized already
 
-void serve_resource(Call& call);  // resources.cc: get list create update patch delete
-void serve_watch(Call& call);     // watch.cc
-void serve_review(Call& call);    // reviews.cc: TokenReview, SubjectAccessReview, ...
-bool is_review(const Kind& kind);
+void serve_resource(Call& call);      // resources.cc: get list create update patch delete
+void serve_watch(Call& call);         // watch.cc
+void serve_review(Call& call);        // reviews.cc: TokenReview, SubjectAccessReview, ...
 void serve_log(Call& call);           // logs.cc
 void serve_exec(Call& call);          // exec.cc: exec and attach
 void serve_port_forward(Call& call);  // port_forward.cc

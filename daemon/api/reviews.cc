@@ -131,10 +131,6 @@ Result<void> review(Call& call) {
 
 }  // namespace
 
-bool is_review(const Kind& kind) {
-  return kind.kind.ends_with("Review") && (kind.group == "authentication.k8s.io" || kind.group == "authorization.k8s.io");
-}
-
 void serve_review(Call& call) { answer_with(call, review(call)); }
 
 void serve_oidc(Call& call) {

@@ -53,7 +53,7 @@ class GarbageCollector : public Controller {
       : client_(context.client), recorder_(context.events, "garbage-collector-controller") {
     for (const schema::KindInfo& info : schema::catalog().kinds()) {
       bool kept = &info.stored() == &info && info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
-      if (!kept || info.kind.resource == kEvent.resource) continue;  // events own nothing, are owned by nobody
+      if (!kept || info.facts.no_owners) continue;
       kinds_.emplace(info.kind.qualified_resource(), Held{&info.kind, &context.informers.of(info.kind)});
     }
   }

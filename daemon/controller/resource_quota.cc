@@ -19,7 +19,7 @@ class ResourceQuotaController : public Controller {
   explicit ResourceQuotaController(const Context& context)
       : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kResourceQuota)) {
     for (const schema::KindInfo& info : schema::catalog().kinds())
-      if (quota::counted(info.kind) && info.has_verb("list") && info.has_verb("watch"))
+      if (quota::counted(info) && info.has_verb("list") && info.has_verb("watch"))
         counted_.push_back({&info.kind, &context.informers.of(info.kind)});
   }
 

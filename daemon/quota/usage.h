@@ -11,11 +11,12 @@
 #include "daemon/quota/amounts.h"
 #include "runtime/base/clock.h"
 #include "store/object/kind.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::quota {
 
-// Whether quotas count objects of this kind at all: events are nobody's.
-bool counted(const Kind& kind);
+// Whether quotas count objects of this kind at all.
+bool counted(const schema::KindInfo& info);
 // Of `names` (a quota's limits), those that this kind uses.
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names);
 // What the object uses. A pod that has ended, or should have been gone by `now`, uses a place in the store only.

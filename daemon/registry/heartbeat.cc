@@ -5,31 +5,37 @@
 namespace coracle::registry {
 namespace {
 
-void erase(json::value* from, std::string_view member) {
-  if (from && from->is_object()) from->get_object().erase(member);
+// `path` as in "status.conditions[].lastHeartbeatTime".
+void erase_everywhere(json::value& from, std::string_view path) {
+  const size_t dot = path.find('.');
+  std::string_view name = path.substr(0, dot);
+  const bool is_list = name.ends_with("[]");
+  if (is_list) name.remove_suffix(2);
+  json::object* object = from.if_object();
+  if (!object) return;
+  if (dot == path.npos) {
+    object->erase(name);
+    return;
+  }
+  json::value* next = object->if_contains(name);
+  if (!next) return;
+  if (!is_list) return erase_everywhere(*next, path.substr(dot + 1));
+  if (!next->is_array()) return;
+  for (json::value& each : next->get_array()) erase_everywhere(each, path.substr(dot + 1));
 }
 
-json::value without_times(const Kind& kind, json::value object) {
-  auto member = [](json::value& of, std::string_view name) {
-    auto* there = of.if_object();
-    return there ? there->if_contains(name) : nullptr;
-  };
-  json::value* metadata = member(object, "metadata");
-  erase(metadata, "resourceVersion");
-  erase(metadata, "managedFields");  // its fields follow from the rest, its times from the write
-  if (kind == kLease) erase(member(object, "spec"), "renewTime");
-  json::value* status = kind == kNode ? member(object, "status") : nullptr;
-  json::value* conditions = status ? member(*status, "conditions") : nullptr;
-  if (conditions && conditions->is_array())
-    for (json::value& condition : conditions->get_array()) erase(&condition, "lastHeartbeatTime");
+json::value without_heartbeat(json::value object, std::string_view path) {
+  erase_everywhere(object, "metadata.resourceVersion");
+  erase_everywhere(object, "metadata.managedFields");  // its fields follow from the rest, its times from the write
+  erase_everywhere(object, path);
   return object;
 }
 
 }  // namespace
 
-bool is_heartbeat(const Kind& kind, const json::value& before, const json::value& after) {
-  if (!(kind == kLease) && !(kind == kNode)) return false;
-  return without_times(kind, before) == without_times(kind, after);
+bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after) {
+  std::string_view path = stored.facts.heartbeat();
+  return !path.empty() && without_heartbeat(before, path) == without_heartbeat(after, path);
 }
 
 }  // namespace coracle::registry

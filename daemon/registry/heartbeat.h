@@ -4,12 +4,12 @@
 #pragma once
 
 #include "runtime/base/json.h"
-#include "store/object/kind.h"
+#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 
-// Whether nothing differs but a Lease's renewTime or the lastHeartbeatTime of a Node's conditions, and what the server keeps
-// about the write itself.
-bool is_heartbeat(const Kind& kind, const json::value& before, const json::value& after);
+// Whether nothing differs but the kind's heartbeat (schema::KindFacts): a Lease's renewTime, the lastHeartbeatTime of a Node's
+// conditions; and what the server keeps about the write itself.
+bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after);
 
 }  // namespace coracle::registry

@@ -218,12 +218,10 @@ void record_update(const schema::KindInfo& info, const json::value& old, json::v
 
 // Whether the store's limit does not count for a write: our own components' may not be held up by what users have stored, nor
 // nodes' reports about themselves. What makes objects out of a user's template is the user's.
-bool is_beyond_limit(const Kind& kind, bool creates, const Writer& writer) {
-  bool from_template = kind == kPod || kind == kReplicaSet || kind == kJob || kind == kControllerRevision ||
-                       kind == kPersistentVolumeClaim || kind.resource == "resourceclaims";
-  if (writer.internal) return !(creates && from_template);
+bool is_beyond_limit(const schema::KindInfo& stored, bool creates, const Writer& writer) {
+  if (writer.internal) return !(creates && stored.facts.from_template);
   bool node = writer.user && writer.user->in("system:nodes");
-  return node && !creates && (kind == kNode || kind == kLease);
+  return node && !creates && (stored.kind == kNode || stored.kind == kLease);
 }
 
 // What a create as `info` sets. The status is nobody's who writes the main resource.
@@ -355,10 +353,10 @@ std::unique_lock<std::mutex> Registry::turn_of(const Strategy& strategy) {
   return strategy.one_at_a_time ? std::unique_lock(allocation_) : std::unique_lock<std::mutex>();
 }
 
-admission::Request Registry::request_for(admission::Operation operation, const Kind& kind, const Key& key,
+admission::Request Registry::request_for(admission::Operation operation, const schema::KindInfo& info, const Key& key,
                                          std::string_view subresource, const Writer& writer) const {
-  admission::Request request{operation,   kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(),
-                             clock_.now()};
+  admission::Request request{
+      operation, info, info.kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(), clock_.now()};
   request.dry_run = writer.dry_run;
   request.warnings = writer.warnings;
   request.audit = writer.audit;
@@ -408,8 +406,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   if (strategy.prepare_create) strategy.prepare_create(object);
   if (strategy.record_user) strategy.record_user(object, writer.user);
   schema::apply_defaults(stored, object);
-  admission::Request request = request_for(admission::Operation::create, stored.kind,
-                                           {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
+  admission::Request request =
+      request_for(admission::Operation::create, stored, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
   request.object = &object;
   TRY(admission_.admit(request));
   schema::apply_defaults(stored, object);  // of what admission added
@@ -431,7 +429,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(info, std::move(imagined)), true};
   }
-  engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored.kind, true, writer)};
+  engine::Write write{&stored.kind, key, std::move(object), Revision(0), is_beyond_limit(stored, true, writer)};
   auto made = commit(std::move(write), std::move(charges), durability_of(stored, {}, writer));
   if (!made) return reworded(info.kind, key, made.take_error());
   return Written{schema::shown_as(info, *std::move(made)), true};
@@ -612,7 +610,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     record_update(target.info, old.json(), object, std::move(written), manager_of(writer, target.subresource, false), now);
   // A binding was admitted as what it is; what it makes of the pod is ours.
   bool admits = target.subresource != "binding";
-  admission::Request request = request_for(admission::Operation::update, stored.kind, target.key, target.subresource, writer);
+  admission::Request request = request_for(admission::Operation::update, stored, target.key, target.subresource, writer);
   request.object = &object;
   request.old = &old;
   if (admits) TRY(admission_.admit(request));
@@ -635,13 +633,12 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     ObjectPtr imagined = TRY(Object::make(stored.kind, std::move(object)));
     return Written{schema::shown_as(target.info, std::move(imagined)), false};
   }
-  auto durability = is_heartbeat(stored.kind, old.json(), object) ? engine::Durability::passing
-                                                                  : durability_of(stored, target.subresource, writer);
-  auto done =
-      may_go(object, stored.facts)
-          ? engine_.remove(stored.kind, target.key, old.revision(), durability)
-          : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored.kind, false, writer)},
-                   std::move(charges), durability);
+  auto durability =
+      is_heartbeat(stored, old.json(), object) ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
+  auto done = may_go(object, stored.facts)
+                  ? engine_.remove(stored.kind, target.key, old.revision(), durability)
+                  : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
+                           std::move(charges), durability);
   if (!done && wants_recount(done.error(), stored.kind)) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};
@@ -658,7 +655,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     auto found = engine_.get(info.kind, key);
     if (!found) return reworded(asked.kind, key, found.take_error());
     ObjectPtr old = *std::move(found);
-    admission::Request request = request_for(admission::Operation::remove, info.kind, key, {}, writer);
+    admission::Request request = request_for(admission::Operation::remove, info, key, {}, writer);
     request.old = old.get();
     TRY(admission_.admit(request));
     TRY(admission_.validate(request));
@@ -702,7 +699,7 @@ Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListReq
 
 Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
-  admission::Request request = request_for(admission::Operation::create, kind, key, subresource, writer);
+  admission::Request request = request_for(admission::Operation::create, schema::catalog().of(kind), key, subresource, writer);
   request.object = &body;
   TRY(admission_.admit(request));
   TRY(admission_.validate(request));

@@ -127,8 +127,8 @@ class Registry {
   Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
   Result<void> check_create(const Kind& kind, const Key& key, const Writer& writer) const;
   Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;
-  admission::Request request_for(admission::Operation operation, const Kind& kind, const Key& key, std::string_view subresource,
-                                 const Writer& writer) const;
+  admission::Request request_for(admission::Operation operation, const schema::KindInfo& info, const Key& key,
+                                 std::string_view subresource, const Writer& writer) const;
   Result<ObjectPtr> commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability);
   Result<Written> create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer);
   Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);

@@ -58,7 +58,7 @@ struct KindFacts {
   bool names_pods = false;             // pods and hosts are named after it
   bool uncounted = false;              // quotas do not count it
   bool no_owners = false;              // owns nothing, and nothing owns it: the garbage collector leaves it alone
-  bool computed = false;               // made when it is asked for, never stored
+  bool review = false;                 // a POST of one is answered, and nothing is stored
 
   // Metadata of the body that a write of the status does not take, comma-separated: "labels"; "all".
   std::string_view status_keeps() const { return status_keeps_.view(); }
@@ -67,15 +67,16 @@ struct KindFacts {
   std::string_view durability() const { return durability_.view(); }
   // Where a pod or its template stands: "spec.template"; "." for a pod itself; "" for a kind without one.
   std::string_view pod_template() const { return pod_template_.view(); }
-  std::string_view heartbeat() const { return heartbeat_.view(); }    // a change of this field alone does not wear the disk
-  std::string_view finalizer() const { return finalizer_.view(); }    // each object begins with it
-  std::string_view counted_as() const { return counted_as_.view(); }  // what quotas called it before there was "count/"
-  std::string_view warns() const { return warns_.view(); }            // what a client that writes one is told
+  std::string_view heartbeat() const {
+    return heartbeat_.view();
+  }  // a change of this field alone does not wear the disk: "status.conditions[].lastHeartbeatTime"
+  std::string_view finalizer() const { return finalizer_.view(); }  // each object begins with it
+  std::string_view warns() const { return warns_.view(); }          // what a client that writes one is told
   // For an unknown field of a field selector, with the field's name for %; "": the general one. Of the version asked for.
   std::string_view selectable_refusal() const { return selectable_refusal_.view(); }
   std::span<const Selectable> selectable() const;  // of the version asked for
 
-  Text status_keeps_, durability_, pod_template_, heartbeat_, finalizer_, counted_as_, warns_, selectable_refusal_;
+  Text status_keeps_, durability_, pod_template_, heartbeat_, finalizer_, warns_, selectable_refusal_;
   uint16_t first_selectable = 0, selectable_count = 0;
 };
 

@@ -16,12 +16,21 @@ void fail(const std::string& where, const std::string& what) {
   std::exit(1);
 }
 
-const std::vector<std::string> kMarks = {
-    "created-by-update", "update-needs-revision", "returns-deleted", "orphans-dependents", "counts-generations", "graceful",
-    "awaits-finalize",   "keeps-first-status",    "from-template",   "names-pods",         "uncounted",          "no-owners",
-    "computed"};
-const std::vector<std::string> kFacts = {"status-keeps", "durability", "pod-template", "heartbeat",
-                                         "finalizer",    "counted-as", "warns",        "selectable-refusal"};
+const std::vector<std::string> kMarks = {"created-by-update",
+                                         "update-needs-revision",
+                                         "returns-deleted",
+                                         "orphans-dependents",
+                                         "counts-generations",
+                                         "graceful",
+                                         "awaits-finalize",
+                                         "keeps-first-status",
+                                         "from-template",
+                                         "names-pods",
+                                         "uncounted",
+                                         "no-owners",
+                                         "review"};
+const std::vector<std::string> kFacts = {"status-keeps", "durability", "pod-template",      "heartbeat",
+                                         "finalizer",    "warns",      "selectable-refusal"};
 
 namespace {
 

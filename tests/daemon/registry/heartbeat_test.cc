@@ -36,7 +36,7 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
   for (const Row& row : rows) {
     std::string after = row.before;
     after.replace(after.find(row.from), row.from.size(), row.to);
-    EXPECT_EQ(is_heartbeat(row.kind, World::parse(row.before), World::parse(after)), row.want) << row.name;
+    EXPECT_EQ(is_heartbeat(schema::catalog().of(row.kind), World::parse(row.before), World::parse(after)), row.want) << row.name;
   }
 }
 

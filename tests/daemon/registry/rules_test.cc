@@ -109,6 +109,8 @@ TEST(Fields, select_by_label_and_by_field) {
   EXPECT_EQ(make_filter(kPod, "", "spec.image=x").error().text(), "field label not supported: spec.image");
   EXPECT_EQ(make_filter(kConfigMap, "", "spec.nodeName=x").error().text(),
             "\"spec.nodeName\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+  EXPECT_EQ(make_filter(kPodMetrics, "", "spec.nodeName=x").error().text(),
+            "\"spec.nodeName\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
   EXPECT_FALSE(make_filter(kNode, "", "metadata.namespace=x")) << "a kind with fields of its own has these only";
   EXPECT_TRUE(MUST(make_filter(kPod, "", "spec.host=x"))(*one)) << "an old name";
   EXPECT_FALSE(make_filter(kPod, "==", ""));
