@@ -3,8 +3,24 @@
 //   generate <tables.inc> <views.h> <text>...
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <string>
 
 #include "store/schema/generate/model.h"
+
+namespace {
+
+// A file that says so already is left alone: nothing that was made from it needs to be made anew.
+void write(const char* path, const std::string& text) {
+  std::ifstream before(path, std::ios::binary);
+  if (before && std::string(std::istreambuf_iterator<char>(before), {}) == text) return;
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) generate::fail(path, "cannot be written");
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 4) {
@@ -12,10 +28,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   generate::Model model = generate::parse(std::vector<std::string>(argv + 3, argv + argc));
-  std::ofstream tables(argv[1]), views(argv[2]);
-  tables << generate::write_tables(model);
-  views << generate::write_views(model);
-  tables.close();
-  views.close();
-  if (!tables || !views) generate::fail(argv[1], "cannot be written");
+  write(argv[1], generate::write_tables(model));
+  write(argv[2], generate::write_views(model));
 }
