@@ -261,7 +261,7 @@ Result<json::value> exposing_service_of(const json::value& object, const schema:
   std::string name(get_string(object, "metadata.name"));
   json::object selector = get_object(object, "spec.selector.matchLabels");
   if (kind.kind == kPod) selector = get_object(object, "metadata.labels");
-  if (kind.kind == kService) selector = get_object(object, "spec.selector");
+  if (kind.kind == kService || kind.kind == kReplicationController) selector = get_object(object, "spec.selector");
   if (!flags.selector.empty()) {
     std::vector<std::string> pairs;
     for (std::string_view pair : split(flags.selector, ',')) pairs.emplace_back(pair);

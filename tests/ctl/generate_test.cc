@@ -159,6 +159,11 @@ TEST(Generate, expose_finds_labels_and_ports) {
   ASSERT_TRUE(service);
   expect_json(*find(*service, "spec"),
               R"({"selector":{"a":"b","c":"d"},"ports":[{"port":443,"protocol":"TCP","targetPort":"https"}],"type":"NodePort"})");
+  json::value controller = *parse_json(R"({"metadata":{"name":"old"},"spec":{"selector":{"app":"old"},
+    "template":{"spec":{"containers":[{"ports":[{"containerPort":80}]}]}}}})");
+  service = exposing_service_of(controller, schema::catalog().of(kReplicationController), {});
+  ASSERT_TRUE(service);
+  expect_json(*find(*service, "spec.selector"), R"({"app":"old"})");
   json::value bare = *parse_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{}]}})");
   EXPECT_EQ(exposing_service_of(bare, schema::catalog().of(kPod), {.port = "80"}).error().text(),
             "cannot expose pod/p: it has no labels to select pods by");
