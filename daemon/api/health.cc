@@ -101,7 +101,7 @@ void serve_metrics(Call& call) {
   write_flow_metrics(text, house.fairness);
   write_type(text, "apiserver_storage_objects", "gauge");
   for (const schema::KindInfo& info : schema::catalog().kinds())
-    if (info.has_verb("get") && &info.stored() == &info)
+    if (info.has_verb("get") && info.is_stored())
       write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"",
                    double(house.registry.engine().count(info.kind)));
   one("coracle_connections", "gauge", counts.connections);

@@ -52,7 +52,7 @@ class GarbageCollector : public Controller {
   explicit GarbageCollector(const Context& context)
       : client_(context.client), recorder_(context.events, "garbage-collector-controller") {
     for (const schema::KindInfo& info : schema::catalog().kinds()) {
-      bool kept = &info.stored() == &info && info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
+      bool kept = info.is_stored() && info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
       if (!kept || info.facts.no_owners) continue;
       kinds_.emplace(info.kind.qualified_resource(), Held{&info.kind, &context.informers.of(info.kind)});
     }

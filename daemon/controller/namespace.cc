@@ -108,8 +108,7 @@ class NamespaceController : public Controller {
   }
 
   static bool is_content(const schema::KindInfo& info) {
-    return &info.stored() == &info && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") &&
-           !(info.kind == kPod);
+    return info.is_stored() && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
   }
 
   // One kind's failure must not keep the others.

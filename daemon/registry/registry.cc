@@ -195,11 +195,9 @@ json::value with_amounts_of(const json::value& body, const json::value& pod) {
   return out;
 }
 
-bool is_stored(const schema::KindInfo& info) { return &info.stored() == &info; }
-
 // What `info` is a version of, in the version that is stored. `object` is defaulted as `info` has it, and then as that has it.
 json::value as_stored(const schema::KindInfo& info, json::value object) {
-  if (is_stored(info)) return object;
+  if (info.is_stored()) return object;
   schema::apply_defaults(info, object);
   return schema::convert(info, info.stored(), std::move(object));
 }
@@ -208,7 +206,7 @@ json::value as_stored(const schema::KindInfo& info, json::value object) {
 // `written` is of the version `info`.
 void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, json::object written,
                    const schema::Manager& manager, WallTime now) {
-  if (is_stored(info)) return schema::track_update(info, old, object, std::move(written), manager, now);
+  if (info.is_stored()) return schema::track_update(info, old, object, std::move(written), manager, now);
   json::value before = old.is_object() ? schema::convert(info.stored(), info, old) : old;
   json::value after = schema::convert(info.stored(), info, object);
   schema::track_update(info, before, after, std::move(written), manager, now);
@@ -288,7 +286,7 @@ Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
   const schema::KindInfo& info = schema::catalog().of(kind);
   auto found = engine_.get(info.stored().kind, key);
   if (!found && found.error().code() == Code::not_found) return not_found(kind, key.name);
-  if (found && !is_stored(info)) return schema::shown_as(info, *std::move(found));
+  if (found && !info.is_stored()) return schema::shown_as(info, *std::move(found));
   return found;
 }
 
@@ -315,7 +313,7 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
   engine::ListOptions options = TRY(list_options(kind, request));
   if (const Measure* measure = measure_of(kind)) return measured(*measure, options);
   const schema::KindInfo& info = schema::catalog().of(kind);
-  if (is_stored(info)) return engine_.list(kind, options);
+  if (info.is_stored()) return engine_.list(kind, options);
   engine::RestingPage stored = TRY(engine_.list_at_rest(info.stored().kind, options));
   engine::ListPage page{{}, stored.revision, std::move(stored.continue_token), stored.remaining};
   for (const RestingPtr& object : stored.items) page.items.push_back(schema::shown_as(info, object->awake()));
@@ -332,7 +330,7 @@ Result<engine::RestingPage> Registry::list_at_rest(const Kind& kind, const ListR
   }
   const schema::KindInfo& info = schema::catalog().of(kind);
   engine::RestingPage page = TRY(engine_.list_at_rest(info.stored().kind, options));
-  if (is_stored(info)) return page;
+  if (info.is_stored()) return page;
   for (RestingPtr& object : page.items) object = schema::shown_as(info, object->awake())->at_rest();
   return page;
 }
@@ -569,7 +567,7 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
     if (const json::value* status = before.get_object().if_contains("status")) body.get_object()["status"] = *status;
     else body.get_object().erase("status");
   }
-  if (target.strategy.prepare_update && is_stored(target.info)) target.strategy.prepare_update(body, before);
+  if (target.strategy.prepare_update && target.info.is_stored()) target.strategy.prepare_update(body, before);
   return body;
 }
 
@@ -601,7 +599,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   WallTime now = clock_.now();
   bool main_resource = target.subresource.empty() || target.subresource == "scale" || target.subresource == "resize" ||
                        target.subresource == "ephemeralcontainers";
-  if (target.subresource.empty() && !is_stored(target.info) && target.strategy.prepare_update)
+  if (target.subresource.empty() && !target.info.is_stored() && target.strategy.prepare_update)
     target.strategy.prepare_update(object, old.json());
   TRY(continue_life(target.info.kind, object, old));
   if (target.subresource == "status" && target.strategy.prepare_status) target.strategy.prepare_status(object, old.json(), now);

@@ -211,7 +211,7 @@ json::object translated(const json::object& fields, const KindInfo& from, const 
 
 // Entries of versions that are served no more name fields that nobody knows: they go.
 void drop_unknown_versions(const KindInfo& kind, std::vector<Entry>& entries) {
-  std::erase_if(entries, [&](const Entry& entry) { return !version_of(kind, entry.api_version); });
+  std::erase_if(entries, [&](const Entry& entry) { return !kind.version(entry.api_version); });
 }
 
 // What `kubectl apply` set while it merged on the client's side, and what is as it set it: its own to change when it applies on
@@ -297,7 +297,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   Versions elsewhere(kind, live, canonical);
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (entry == own) continue;
-    const KindInfo& theirs = *version_of(kind, entry->api_version);
+    const KindInfo& theirs = *kind.version(entry->api_version);
     std::vector<std::string> paths;
     json::object taken;
     if (&theirs == &kind) {
@@ -324,7 +324,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   if (own != entries.end()) {
     json::object said = mine;
     if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object keeps its name, whatever else of it goes
-    const KindInfo& mine_then = *version_of(kind, own->api_version);
+    const KindInfo& mine_then = *kind.version(own->api_version);
     json::object held = &mine_then == &kind ? std::move(own->fields)
                                             : translated(own->fields, mine_then, kind, elsewhere.of(mine_then).indexed_applied);
     prune(root, merged, held, said, others);
@@ -374,7 +374,7 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
   auto own = entries.end();
   std::map<const KindInfo*, json::object> lost_elsewhere;  // by version
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-    if (const KindInfo& theirs = *version_of(kind, entry->api_version); &theirs != &kind) {
+    if (const KindInfo& theirs = *kind.version(entry->api_version); &theirs != &kind) {
       auto [there, fresh] = lost_elsewhere.try_emplace(&theirs);
       if (fresh) {
         Place place = Place::of(theirs.type());

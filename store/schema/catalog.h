@@ -19,9 +19,10 @@ struct Subresource {
   std::string_view name;   // "status", "scale", "log"
   std::string_view group;  // of the body: differs from the kind's for scale, eviction, token
   std::string_view version;
-  std::string_view kind;   // of the body: "Deployment", "Scale", "PodExecOptions"
-  std::string_view verbs;  // comma-separated
-  int type;                // of the body, position in Catalog::types(); -1: no schema (options of a stream)
+  std::string_view kind;     // of the body: "Deployment", "Scale", "PodExecOptions"
+  std::string_view verbs;    // comma-separated
+  int type_;                 // of the body, its position; -1: no schema
+  const Type* type() const;  // of the body; null: no schema (options of a stream)
   bool has_verb(std::string_view verb) const;
 };
 
@@ -98,8 +99,10 @@ struct KindInfo {
   const Type* list_type() const;
   std::span<const Subresource> subresources() const;
   const Subresource* subresource(std::string_view name) const;
-  std::span<const Column> columns() const;     // of objects as they are stored
-  const KindInfo& stored() const;              // the version that the store holds: itself, or another one (convert.h)
+  std::span<const Column> columns() const;  // of objects as they are stored
+  const KindInfo& stored() const;           // the version that the store holds: itself, or another one (convert.h)
+  bool is_stored() const { return &stored() == this; }
+  const KindInfo* version(std::string_view api_version) const;  // of the same kind; null: none is served
   bool has_verb(std::string_view verb) const;  // "create" "get" "list" "watch" "update" "patch" "delete" "deletecollection"
 };
 

@@ -45,11 +45,4 @@ ObjectPtr shown_as(const KindInfo& to, ObjectPtr stored) {
   return MUST(Object::make(to.kind, convert(from, to, stored->json())));
 }
 
-const KindInfo* version_of(const KindInfo& info, std::string_view api_version) {
-  for (const KindInfo& other : catalog().kinds()) {
-    if (&other.stored() == &info.stored() && other.kind.api_version() == api_version) return &other;
-  }
-  return nullptr;
-}
-
 }  // namespace coracle::schema

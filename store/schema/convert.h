@@ -18,7 +18,4 @@ json::value convert(const KindInfo& from, const KindInfo& to, json::value object
 // What the store holds, as `to` has it. The same object where `to` is what is stored.
 ObjectPtr shown_as(const KindInfo& to, ObjectPtr stored);
 
-// The version `api_version` of the kind that `info` is a version of; nullptr when there is none.
-const KindInfo* version_of(const KindInfo& info, std::string_view api_version);
-
 }  // namespace coracle::schema

@@ -20,7 +20,7 @@ void add_types(const KindInfo& info, std::set<const Type*>& types) {
   types.insert(&info.type());
   if (info.list_type()) types.insert(info.list_type());
   for (const Subresource& sub : info.subresources()) {
-    if (sub.type >= 0) types.insert(&catalog().types()[size_t(sub.type)]);
+    if (sub.type()) types.insert(sub.type());
   }
   for (std::string_view common : {"Status", "DeleteOptions"}) types.insert(catalog().root("v1", common));
 }

@@ -45,7 +45,7 @@ json::value partial_metadata(const json::value& object) {
 }
 
 json::array cells_of(const KindInfo& kind, const json::value& object, WallTime now) {
-  if (&kind.stored() != &kind) return cells_of(kind.stored(), convert(kind, kind.stored(), object), now);
+  if (!kind.is_stored()) return cells_of(kind.stored(), convert(kind, kind.stored(), object), now);
   json::array cells;
   for (const Column& column : kind.columns()) {
     std::vector<std::string_view> words = split(column.cell, ' ');

@@ -60,14 +60,22 @@ std::span<const Selectable> KindFacts::selectable() const { return {kSelectable 
 
 bool Subresource::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
 
+const Type* Subresource::type() const { return type_ < 0 ? nullptr : &kTypes[type_]; }
+
 const Type& KindInfo::type() const { return kTypes[type_]; }
 const Type* KindInfo::list_type() const { return list_kind.empty() ? nullptr : &kTypes[list_type_]; }
 const KindInfo& KindInfo::stored() const { return kKinds[stored_]; }
 bool KindInfo::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
 std::span<const Column> KindInfo::columns() const {
-  if (&stored() != this) return stored().columns();
+  if (!is_stored()) return stored().columns();
   return {kColumns + first_column, column_count};
 }
+const KindInfo* KindInfo::version(std::string_view api_version) const {
+  for (const KindInfo& other : kKinds)
+    if (&other.stored() == &stored() && other.kind.api_version() == api_version) return &other;
+  return nullptr;
+}
+
 std::span<const Subresource> KindInfo::subresources() const { return {kSubresources + first_subresource, subresource_count}; }
 
 const Subresource* KindInfo::subresource(std::string_view name) const {
@@ -121,7 +129,7 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
 std::vector<const KindInfo*> Catalog::by_category(std::string_view category) const {
   std::vector<const KindInfo*> found;
   for (const KindInfo& info : kKinds) {
-    if (&info.stored() == &info && is_listed(info.categories, category)) found.push_back(&info);
+    if (info.is_stored() && is_listed(info.categories, category)) found.push_back(&info);
   }
   return found;
 }

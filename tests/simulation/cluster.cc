@@ -26,7 +26,7 @@ engine::Options options() {
 std::vector<const Kind*> Cluster::kinds() {
   std::vector<const Kind*> kinds;
   for (const schema::KindInfo& info : schema::catalog().kinds())
-    if (&info.stored() == &info && info.has_verb("watch")) kinds.push_back(&info.kind);
+    if (info.is_stored() && info.has_verb("watch")) kinds.push_back(&info.kind);
   return kinds;
 }
 

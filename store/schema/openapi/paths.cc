@@ -169,7 +169,7 @@ void add_openapi_paths(const KindInfo& info, Dialect dialect, json::object& path
   paths[collection + "/{name}"] = std::move(one);
 
   for (const Subresource& sub : info.subresources()) {
-    const Type* body = sub.type < 0 ? nullptr : &catalog().types()[size_t(sub.type)];
+    const Type* body = sub.type();
     Target target{{sub.group, sub.version}, sub.kind, body};
     json::object item{{"parameters", writer.path_parameters(kind.namespaced, true)}};
     for (auto [verb, method, word] : {std::tuple{"get", "get", "read"}, std::tuple{"update", "put", "replace"},

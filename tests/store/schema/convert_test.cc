@@ -21,8 +21,8 @@ TEST(Convert, knows_what_is_stored) {
   EXPECT_EQ(&new_event().stored(), &old_event());
   EXPECT_EQ(&v1().stored(), &v2());
   EXPECT_EQ(&v2().stored(), &v2());
-  EXPECT_EQ(version_of(v1(), "autoscaling/v2"), &v2());
-  EXPECT_EQ(version_of(v1(), "autoscaling/v3"), nullptr);
+  EXPECT_EQ(v1().version("autoscaling/v2"), &v2());
+  EXPECT_EQ(v1().version("autoscaling/v3"), nullptr);
   for (const KindInfo& info : catalog().kinds()) EXPECT_EQ(&info.stored().stored(), &info.stored()) << info.kind.kind;
 }
 
