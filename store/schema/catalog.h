@@ -88,7 +88,7 @@ struct KindInfo {
   std::string_view short_names;  // comma-separated
   std::string_view categories;   // comma-separated
   std::string_view verbs;        // comma-separated, sorted
-  std::string_view names;        // syntax of an object's name: "subdomain", "label" or "1035" (DNS), "ip", "path", "any"
+  std::string_view names;        // syntax of an object's name: "subdomain", "label" or "1035" (DNS), "ip", "path"
   uint16_t type_, list_type_;
   uint16_t first_subresource, subresource_count;
   uint16_t first_column, column_count;

@@ -153,7 +153,7 @@ const KindRules& rules_of(const Kind& kind) {
 
 std::vector<Cause> validate_create(const KindInfo& kind, const json::value& object) {
   Findings out;
-  check_metadata(out, kind.stored(), object);
+  check_metadata(out, kind.stored(), object, nullptr);
   check(kind.stored().type(), object, "", out);
   if (CreateRule rule = rules_of(kind.stored().kind).create) rule(object, out);
   if (kind.kind == kNewerEvent) check_newer_event(object, out);
@@ -164,7 +164,7 @@ std::vector<Cause> validate_update(const KindInfo& kind, const json::value& obje
                                    std::string_view subresource) {
   Findings out;
   check_metadata_update(out, object, old);
-  check_metadata(out, kind.stored(), object);
+  check_metadata(out, kind.stored(), object, &old);
   const KindRules& rules = rules_of(kind.stored().kind);
   if (subresource == "status") {
     if (rules.status) rules.status(object, old, out);

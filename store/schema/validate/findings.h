@@ -71,7 +71,8 @@ void check_labels(Findings& out, const std::string& path, const json::object& la
 void check_annotations(Findings& out, const std::string& path, const json::object& annotations);
 void check_immutable(Findings& out, const std::string& path, const json::value* now, const json::value* before);
 
-void check_metadata(Findings& out, const KindInfo& kind, const json::value& object);
+// `old`: nullptr on create. A name cannot change, and is not looked at again.
+void check_metadata(Findings& out, const KindInfo& kind, const json::value& object, const json::value* old);
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old);
 
 using ValidationRule = void (*)(const json::value& value, const std::string& path, Findings& out);

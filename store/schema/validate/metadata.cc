@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of what all objects share: names, namespaces, labels, annotations, owners, finalizers.
 // Source: Kubernetes "Object Names and IDs", "Labels and Selectors", "Annotations", "Finalizers".
+#include <algorithm>
 #include <set>
 
 #include "runtime/base/text.h"
@@ -25,8 +26,13 @@ std::vector<std::string> name_problems(const KindInfo& kind, std::string_view na
   if (kind.names == "1035") return dns_1035_problems(name);
   if (kind.names == "ip") return ip_problems(name, true);
   if (kind.names == "path") return path_segment_problems(name);
-  if (kind.names == "any") return {};
   return dns_subdomain_problems(name);
+}
+
+// "v1" or "apps/v1".
+bool names_version(std::string_view api_version) {
+  std::string_view version = api_version.substr(api_version.find('/') + 1);  // all of it where there is no slash
+  return !version.empty() && version.find('/') == version.npos;
 }
 
 void check_owners(Findings& out, view::ObjectMeta metadata) {
@@ -35,6 +41,8 @@ void check_owners(Findings& out, view::ObjectMeta metadata) {
     view::OwnerReference owner = metadata.owner_references()[i];
     std::string path = item("metadata.ownerReferences", i);
     if (owner.api_version().empty()) out.required(sub(path, "apiVersion"), "must not be empty");
+    else if (!names_version(owner.api_version()))
+      out.invalid(sub(path, "apiVersion"), owner.api_version(), "version must not be empty");
     if (owner.kind().empty()) out.required(sub(path, "kind"), "must not be empty");
     if (owner.name().empty()) out.required(sub(path, "name"), "must not be empty");
     if (owner.uid().empty()) out.required(sub(path, "uid"), "must not be empty");
@@ -51,11 +59,34 @@ void check_owners(Findings& out, view::ObjectMeta metadata) {
   }
 }
 
-void check_finalizers(Findings& out, view::ObjectMeta metadata) {
+// Of groups whose objects may have finalizers of any name. Source: their validation in Kubernetes uses apimachinery's alone.
+bool takes_plain_finalizers(const Kind& kind) {
+  return kind.group == "apiextensions.k8s.io" || kind.group == "apiregistration.k8s.io" ||
+         kind.group == "admissionregistration.k8s.io";
+}
+
+// `known`: what was there before.
+void check_finalizers(Findings& out, const Kind& kind, view::ObjectMeta metadata, const std::set<std::string_view>& known) {
+  static constexpr std::string_view kStandard[] = {"kubernetes", "orphan", "foregroundDeletion"};
+  bool takes_plain = takes_plain_finalizers(kind);
   for (size_t i = 0; i < metadata.finalizers().size(); ++i) {
     std::string_view finalizer = metadata.finalizers()[i];
     out.invalid_all(item("metadata.finalizers", i), finalizer, qualified_name_problems(finalizer));
+    bool plain = finalizer.find('/') == finalizer.npos && std::ranges::find(kStandard, finalizer) == std::end(kStandard);
+    if (plain && !takes_plain && !known.contains(finalizer))
+      out.invalid(item("metadata.finalizers", i), finalizer,
+                  "name is neither a standard finalizer name nor is it fully qualified");
   }
+}
+
+void check_name(Findings& out, const KindInfo& kind, view::ObjectMeta metadata) {
+  if (!metadata.generate_name().empty()) {
+    std::string prefix(metadata.generate_name());
+    if (prefix.ends_with('-')) prefix.back() = 'a';  // something will follow
+    out.invalid_all("metadata.generateName", metadata.generate_name(), name_problems(kind, prefix));
+  }
+  if (metadata.name().empty()) out.required("metadata.name", "name or generateName is required");
+  else out.invalid_all("metadata.name", metadata.name(), name_problems(kind, metadata.name()));
 }
 
 // metadata of a template: labels and annotations only.
@@ -104,15 +135,9 @@ void check_annotations(Findings& out, const std::string& path, const json::objec
   if (bytes_of(annotations) > kAnnotationsBytesMax) out.too_long(path, kAnnotationsBytesMax);
 }
 
-void check_metadata(Findings& out, const KindInfo& kind, const json::value& object) {
+void check_metadata(Findings& out, const KindInfo& kind, const json::value& object, const json::value* old) {
   view::ObjectMeta metadata = metadata_of(object);
-  if (!metadata.generate_name().empty()) {
-    std::string prefix(metadata.generate_name());
-    if (prefix.ends_with('-')) prefix.back() = 'a';  // something will follow
-    out.invalid_all("metadata.generateName", metadata.generate_name(), name_problems(kind, prefix));
-  }
-  if (metadata.name().empty()) out.required("metadata.name", "name or generateName is required");
-  else out.invalid_all("metadata.name", metadata.name(), name_problems(kind, metadata.name()));
+  if (!old) check_name(out, kind, metadata);
   if (kind.kind.namespaced && metadata.namespace_().empty()) out.required("metadata.namespace");
   if (kind.kind.namespaced && !metadata.namespace_().empty()) {
     out.invalid_all("metadata.namespace", metadata.namespace_(), dns_label_problems(metadata.namespace_()));
@@ -122,7 +147,10 @@ void check_metadata(Findings& out, const KindInfo& kind, const json::value& obje
   check_labels(out, "metadata.labels", metadata.labels());
   check_annotations(out, "metadata.annotations", metadata.annotations());
   check_owners(out, metadata);
-  check_finalizers(out, metadata);
+  std::set<std::string_view> known;
+  if (old)
+    for (std::string_view finalizer : metadata_of(*old).finalizers()) known.insert(finalizer);
+  check_finalizers(out, kind.kind, metadata, known);
 }
 
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old) {

@@ -125,6 +125,7 @@ std::vector<std::string> path_segment_problems(std::string_view text) {
   for (std::string_view forbidden : {"/", "%"}) {
     if (text.find(forbidden) != text.npos) out.push_back("may not contain '" + std::string(forbidden) + "'");
   }
+  if (text.find('\0') != text.npos) out.push_back("may not contain NUL");  // no path of ours can name it
   return out;
 }
 

@@ -133,7 +133,21 @@ TEST(AccessKinds, a_binding_keeps_its_role) {
 }
 
 std::string request(const std::string& more, const std::string& pem = kRequest) {
-  return R"({"metadata":{"name":"any name/at all"},"spec":{"request":")" + pem + "\"" + (more.empty() ? "" : ",") + more + "}}";
+  return R"({"metadata":{"name":"Any: name at all"},"spec":{"request":")" + pem + "\"" + (more.empty() ? "" : ",") + more + "}}";
+}
+
+TEST(AccessKinds, a_name_that_no_path_can_hold_is_refused) {
+  auto named = [](const Kind& kind, const char* name) {
+    json::object object{{"metadata", json::object{{"name", name}}}, {"spec", json::object{{"request", kRequest}}}};
+    return shown(validate_create(catalog().of(kind), json::value(std::move(object))));
+  };
+  for (const Kind* kind : {&kCertificateSigningRequest, &kClusterRole}) {
+    EXPECT_NE(named(*kind, "a/b").find("metadata.name: Invalid value: \"a/b\": may not contain '/'"), std::string::npos);
+    EXPECT_NE(named(*kind, "..").find("metadata.name: Invalid value: \"..\": may not be '..'"), std::string::npos);
+    EXPECT_EQ(named(*kind, "a:b c").find("metadata.name"), std::string::npos);
+  }
+  json::value nul = prepared(kClusterRole, R"({"metadata":{"name":"a\u0000b"}})");
+  EXPECT_NE(shown(validate_create(catalog().of(kClusterRole), nul)).find("may not contain NUL"), std::string::npos);
 }
 
 TEST(AccessKinds, certificate_requests_say_what_is_wrong_with_them) {
@@ -226,10 +240,10 @@ TEST(AccessKinds, are_shown_as_kubectl_shows_them) {
       R"(["c","2026-01-01T00:00:00Z"])");
   std::string text = request(R"("signerName":"example.com/a","username":"jane","expirationSeconds":3600)");
   EXPECT_EQ(row_text(kCertificateSigningRequest, prepared(kCertificateSigningRequest, text)),
-            R"(["any name/at all","<unknown>","example.com/a","jane","60m","Pending"])");
+            R"(["Any: name at all","<unknown>","example.com/a","jane","60m","Pending"])");
   json::value approved = with_status(R"({"conditions":[{"type":"Approved","status":"True"}],"certificate":"eA=="})");
   EXPECT_EQ(row_text(kCertificateSigningRequest, approved),
-            R"(["any name/at all","<unknown>","example.com/a","","<none>","Approved,Issued"])");
+            R"(["Any: name at all","<unknown>","example.com/a","","<none>","Approved,Issued"])");
 }
 
 }  // namespace

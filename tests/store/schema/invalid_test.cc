@@ -470,6 +470,12 @@ const InvalidRow kInvalid[] = {
      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
     {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n"}]}})",
      "metadata.ownerReferences[0].uid: Required value: must not be empty"},
+    {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"a/b/c","kind":"K","name":"n","uid":"u"}]}})",
+     "metadata.ownerReferences[0].apiVersion: Invalid value: \"a/b/c\": version must not be empty"},
+    {"events", R"({"metadata":{"ownerReferences":[{"apiVersion":"apps/","kind":"K","name":"n","uid":"u"}]}})",
+     "metadata.ownerReferences[0].apiVersion: Invalid value: \"apps/\": version must not be empty"},
+    {"configmaps", R"({"metadata":{"finalizers":["orphan","mine"]}})",
+     "metadata.finalizers[1]: Invalid value: \"mine\": name is neither a standard finalizer name nor is it fully qualified"},
     {"replicationcontrollers", R"({"spec":{"template":null}})", "spec.template: Required value"},
     {"replicationcontrollers", R"({"spec":{"replicas":-1}})",
      "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
@@ -570,6 +576,10 @@ const InvalidRow kInvalid[] = {
     {"replicasets.apps", R"({"spec":{"template":{"spec":{"activeDeadlineSeconds":5}}}})",
      "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported"},
     {"statefulsets.apps", R"({"spec":{"selector":null}})", "spec.selector: Required value"},
+    {"statefulsets.apps", R"({"metadata":{"name":"a.b"}})",
+     "metadata.name: Invalid value: \"a.b\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "
+     "'-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"},
     {"statefulsets.apps", R"({"spec":{"podManagementPolicy":"Random"}})",
      "spec.podManagementPolicy: Invalid value: \"Random\": must be 'OrderedReady' or 'Parallel'"},
     {"statefulsets.apps", R"({"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":{"partition":1}}}})",
@@ -830,6 +840,7 @@ const ValidRow kAccepted[] = {
     {"pods", R"({"spec":{"os":{"name":"linux"},"securityContext":{"runAsUser":5}}})"},
     {"services", R"({"spec":{"type":"ExternalName","externalName":"a.b."}})"},
     {"services", R"({"metadata":{"name":"1-web"}})"},
+    {"configmaps", R"({"metadata":{"finalizers":["orphan","foregroundDeletion","kubernetes","a/b"]}})"},
     {"ingresses.networking.k8s.io", R"({"spec":{"defaultBackend":{"service":{"name":"1-web","port":{"number":80}}}}})"},
     {"pods", R"({"spec":{"dnsConfig":{"searches":[".","_sip._tcp.a_b.example.com","example.com."]}}})"},
     {"pods", R"({"spec":{"hostname":"h","hostnameOverride":"db.example.com"}})"},
@@ -870,6 +881,10 @@ struct Change {
 };
 
 const Change kChanges[] = {
+    {"statefulsets.apps", R"({"metadata":{"name":"a.b"}})", R"({"metadata":{"name":"a.b","labels":{"c":"d"}}})", "", ""},
+    {"configmaps", R"({"metadata":{"finalizers":["mine"]}})", R"({"metadata":{"finalizers":["mine","a/b"]}})", "", ""},
+    {"configmaps", "{}", R"({"metadata":{"finalizers":["mine"]}})", "",
+     "metadata.finalizers[0]: Invalid value: \"mine\": name is neither a standard finalizer name nor is it fully qualified"},
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})", R"({"spec":{"schedulingGates":[]}})", "", ""},
     {"pods", R"({"spec":{"schedulingGates":[{"name":"a/b"}]}})",
      R"({"spec":{"schedulingGates":[{"name":"a/b"}],"nodeSelector":{"k":"v"}}})", "", ""},
