@@ -45,16 +45,21 @@ Error missing(const Pointer& pointer) {
   return Error(Code::invalid, "path " + quoted(pointer_text(pointer)) + " does not exist");
 }
 
-std::optional<size_t> array_index(std::string_view step) {
-  if (step.size() > 1 && step[0] == '0') return std::nullopt;
-  return parse_number<uint32_t>(step);
+// The place that a step names in a list of so many places. A negative one counts from the end, as in Kubernetes, not in RFC 6901.
+std::optional<size_t> array_index(std::string_view step, size_t places) {
+  bool from_end = step.starts_with('-');
+  std::string_view digits = step.substr(from_end ? 1 : 0);
+  if (digits.starts_with('0') && (digits.size() > 1 || from_end)) return std::nullopt;
+  auto index = parse_number<uint32_t>(digits);
+  if (!index || *index > places || (*index == places && !from_end)) return std::nullopt;
+  return from_end ? places - *index : *index;
 }
 
 json::value* child(json::value& at, const std::string& step) {
   if (json::object* object = at.if_object()) return object->if_contains(step);
   json::array* array = at.if_array();
-  auto index = array ? array_index(step) : std::nullopt;
-  return index && *index < array->size() ? &(*array)[*index] : nullptr;
+  auto index = array ? array_index(step, array->size()) : std::nullopt;
+  return index ? &(*array)[*index] : nullptr;
 }
 
 json::value* resolve_pointer(json::value& root, const Pointer& pointer, size_t steps) {
@@ -86,6 +91,12 @@ class JsonPatcher {
     return spend(seen);
   }
 
+  // The object that holds the last step; nullptr: it is none.
+  json::object* object_at(const Pointer& path) {
+    json::value* parent = path.empty() ? nullptr : resolve_pointer(root_, path, path.size() - 1);
+    return parent ? parent->if_object() : nullptr;
+  }
+
   Result<void> add(const Pointer& path, json::value value) {
     TRY(check_depth(path, value));
     if (path.empty()) return root_ = std::move(value), Result<void>();
@@ -94,8 +105,8 @@ class JsonPatcher {
     if (json::object* object = parent->if_object()) return (*object)[path.back()] = std::move(value), Result<void>();
     json::array* array = parent->if_array();
     if (!array) return missing(path);
-    auto index = path.back() == "-" ? array->size() : array_index(path.back());
-    if (!index || *index > array->size()) return Error(Code::invalid, "path " + quoted(pointer_text(path)) + ": no such index");
+    auto index = path.back() == "-" ? array->size() : array_index(path.back(), array->size() + 1);
+    if (!index) return Error(Code::invalid, "path " + quoted(pointer_text(path)) + ": no such index");
     TRY(spend((array->size() - *index) / kItemsPerWork));
     array->insert(array->begin() + ptrdiff_t(*index), std::move(value));
     return {};
@@ -113,23 +124,27 @@ class JsonPatcher {
       object->stable_erase(at);
     } else {
       json::array& array = parent->get_array();
-      size_t at = *array_index(path.back());
+      size_t at = *array_index(path.back(), array.size());
       TRY(spend((array.size() - at) / kItemsPerWork));
       array.erase(array.begin() + ptrdiff_t(at));
     }
     return taken;
   }
 
+  // A member that is missing from an object is added. Source: json-patch v4, which Kubernetes uses; RFC 6902 refuses it.
   Result<void> replace(const Pointer& path, json::value value) {
     TRY(check_depth(path, value));
     json::value* found = resolve_pointer(root_, path, path.size());
-    if (!found) return missing(path);
-    *found = std::move(value);
+    json::object* holder = found ? nullptr : object_at(path);
+    if (!found && !holder) return missing(path);
+    (found ? *found : (*holder)[path.back()]) = std::move(value);
     return {};
   }
 
+  // A member that is missing from an object is null. Source: as for replace.
   Result<void> test(const Pointer& path, const json::value& want) {
     json::value* found = resolve_pointer(root_, path, path.size());
+    if (!found && want.is_null() && object_at(path)) return {};
     if (!found) return missing(path);
     if (!json_equal(*found, want)) return Error(Code::invalid, "testing path " + quoted(pointer_text(path)) + " failed");
     return {};

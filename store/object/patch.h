@@ -14,9 +14,11 @@ constexpr size_t kJsonPatchCopiedBytesMax = 3u << 20;  // what "copy" may add in
 // is inserted or taken out. Half a second of work; ten thousand removals from the front of a list of ten thousand are below it.
 constexpr size_t kJsonPatchWorkMax = 20'000'000;
 
-// Applies all operations or, on an error, leaves `document` in an unspecified state. The result is never nested deeper than
-// kJsonDepthMax. Errors: bad_request when the patch is malformed, or nests too deeply; too_large beyond the limits; invalid when
-// an operation cannot be applied (missing path, failed test). The text names the operation by its index.
+// Of RFC 6902 with what Kubernetes takes beyond it: "replace" adds a member that is missing, "test" finds it null, and a list's
+// index below 0 counts from the end. Applies all operations or, on an error, leaves `document` in an unspecified state. The
+// result is never nested deeper than kJsonDepthMax. Errors: bad_request when the patch is malformed, or nests too deeply;
+// too_large beyond the limits; invalid when an operation cannot be applied (missing path, failed test). The text names the
+// operation by its index.
 Result<void> apply_json_patch(json::value& document, const json::value& patch);
 
 // null deletes a key, objects merge, everything else replaces. The result is as deep as the deeper one of the two.

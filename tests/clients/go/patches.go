@@ -45,7 +45,7 @@ func checkPatches(ns string) {
 	})
 	check("a JSON patch whose test fails is invalid and changes nothing; one that is no patch is a bad request", func(ctx context.Context) error {
 		_, err := maps.Patch(ctx, "json", types.JSONPatchType, []byte(`[{"op":"remove","path":"/data/a"},{"op":"test","path":"/data/d","value":"x"}]`), metav1.PatchOptions{})
-		_, missing := maps.Patch(ctx, "json", types.JSONPatchType, []byte(`[{"op":"replace","path":"/data/zzz","value":"x"}]`), metav1.PatchOptions{})
+		_, missing := maps.Patch(ctx, "json", types.JSONPatchType, []byte(`[{"op":"remove","path":"/data/zzz"}]`), metav1.PatchOptions{})
 		_, bad := maps.Patch(ctx, "json", types.JSONPatchType, []byte(`{"op":"remove"}`), metav1.PatchOptions{})
 		now, other := maps.Get(ctx, "json", metav1.GetOptions{})
 		if other != nil {

@@ -35,6 +35,29 @@ TEST(JsonPatch, applies_the_operations_of_rfc_6902) {
   }
 }
 
+TEST(JsonPatch, takes_what_kubernetes_takes_beyond_rfc_6902) {
+  struct Row {
+    const char *document, *patch, *want;
+  };
+  for (const Row& row : {
+           Row{R"({"a":{}})", R"([{"op":"replace","path":"/a/b","value":2}])", R"({"a":{"b":2}})"},
+           Row{R"({"a":{}})", R"([{"op":"test","path":"/a/b","value":null},{"op":"add","path":"/a/b","value":1}])",
+               R"({"a":{"b":1}})"},
+           Row{R"({"a":[1,2,3]})", R"([{"op":"remove","path":"/a/-1"}])", R"({"a":[1,2]})"},
+           Row{R"({"a":[1,2,3]})", R"([{"op":"remove","path":"/a/-3"}])", R"({"a":[2,3]})"},
+           Row{R"({"a":[1,2]})", R"([{"op":"add","path":"/a/-1","value":3}])", R"({"a":[1,2,3]})"},
+           Row{R"({"a":[1,2]})", R"([{"op":"add","path":"/a/-3","value":0}])", R"({"a":[0,1,2]})"},
+           Row{R"({"a":[1,2]})", R"([{"op":"replace","path":"/a/-1","value":4}])", R"({"a":[1,4]})"},
+           Row{R"({"a":[1,{"b":2}]})", R"([{"op":"test","path":"/a/-1/b","value":2},{"op":"move","from":"/a/-1","path":"/c"}])",
+               R"({"a":[1],"c":{"b":2}})"},
+       }) {
+    json::value document = *parse_json(row.document);
+    auto done = apply_json_patch(document, *parse_json(row.patch));
+    ASSERT_TRUE(done) << row.patch << ": " << done.error().text();
+    EXPECT_TRUE(json_equal(document, *parse_json(row.want))) << row.patch << ": " << to_text(document);
+  }
+}
+
 TEST(JsonPatch, tells_malformed_from_inapplicable) {
   struct Row {
     const char* patch;
@@ -50,13 +73,18 @@ TEST(JsonPatch, tells_malformed_from_inapplicable) {
            Row{R"([{"op":"move","path":"/x"}])", Code::bad_request},
            Row{R"([{"op":"remove","path":"/x"}])", Code::invalid},
            Row{R"([{"op":"remove","path":""}])", Code::invalid},
-           Row{R"([{"op":"replace","path":"/x","value":1}])", Code::invalid},
+           Row{R"([{"op":"replace","path":"/x/y","value":1}])", Code::invalid},
+           Row{R"([{"op":"replace","path":"/l/9","value":1}])", Code::invalid},
+           Row{R"([{"op":"remove","path":"/l/-9"}])", Code::invalid},
+           Row{R"([{"op":"remove","path":"/l/-0"}])", Code::invalid},
            Row{R"([{"op":"add","path":"/x/y","value":1}])", Code::invalid},
            Row{R"([{"op":"add","path":"/l/3","value":1}])", Code::invalid},
            Row{R"([{"op":"add","path":"/l/01","value":1}])", Code::invalid},
            Row{R"([{"op":"remove","path":"/l/-"}])", Code::invalid},
            Row{R"([{"op":"test","path":"/a","value":2}])", Code::invalid},
-           Row{R"([{"op":"test","path":"/zz","value":null}])", Code::invalid},
+           Row{R"([{"op":"test","path":"/a","value":null}])", Code::invalid},
+           Row{R"([{"op":"test","path":"/zz/y","value":null}])", Code::invalid},
+           Row{R"([{"op":"test","path":"/l/9","value":null}])", Code::invalid},
            Row{R"([{"op":"move","from":"/o","path":"/o/p"}])", Code::invalid},
        }) {
     json::value document = *parse_json(R"({"a":1,"l":[1,2],"o":{}})");
