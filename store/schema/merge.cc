@@ -183,15 +183,8 @@ std::set<std::string_view> texts_of(const json::array& list) {
 class Merger {
  public:
   Result<void> object(const Type* type, json::object& original, const json::object& patch) {
-    if (const json::value* directive = patch.if_contains(kPatch)) {
-      std::string_view word = directive->is_string() ? std::string_view(directive->get_string()) : "";
-      if (word != "replace" && word != "delete" && word != "merge") return bad_patch("unknown $patch " + to_text(*directive));
-      if (word != "merge") original.clear();
-      if (word == "delete") return {};
-    }
-    if (const json::value* keys = patch.if_contains(kRetainKeys)) {
-      TRY(retain(original, *keys));
-    }
+    bool goes_on = TRY(directives(original, patch));
+    if (!goes_on) return {};
     TRY(delete_from_primitive_lists(original, patch));
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
@@ -203,6 +196,18 @@ class Merger {
   }
 
  private:
+  // What the patch says of the object as a whole. False: nothing is left to merge.
+  static Result<bool> directives(json::object& original, const json::object& patch) {
+    if (const json::value* directive = patch.if_contains(kPatch)) {
+      std::string_view word = directive->is_string() ? std::string_view(directive->get_string()) : "";
+      if (word != "replace" && word != "delete" && word != "merge") return bad_patch("unknown $patch " + to_text(*directive));
+      if (word != "merge") original.clear();
+      if (word == "delete") return false;
+    }
+    if (const json::value* keys = patch.if_contains(kRetainKeys)) TRY(retain(original, *keys));
+    return true;
+  }
+
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
                       const json::value& change) {
     json::value& old = original[name];
@@ -224,9 +229,10 @@ class Merger {
 
   // A map from string: as an object, but its keys are no fields.
   Result<void> entries(const Field& field, json::object& original, const json::object& patch) {
-    if (const json::value* directive = patch.if_contains(kPatch); directive && *directive == "replace") original.clear();
+    bool goes_on = TRY(directives(original, patch));
+    if (!goes_on) return {};
     for (const auto& pair : patch) {
-      if (pair.key() == kPatch || pair.value().is_null()) continue;
+      if (pair.key() == kPatch || pair.key() == kRetainKeys || pair.value().is_null()) continue;
       if (pair.value().is_object()) {
         json::value& old = original[pair.key()];
         if (!old.is_object()) old.emplace_object();

@@ -24,6 +24,13 @@ TEST(Merge, applies_patches) {
                    R"({"spec":{"replicas":3,"paused":null}})", R"({"spec":{"replicas":3}})"},
           MergeRow{"labels merge", kPod, R"({"metadata":{"labels":{"a":"1","b":"2"}}})",
                    R"({"metadata":{"labels":{"b":null,"c":"3"}}})", R"({"metadata":{"labels":{"a":"1","c":"3"}}})"},
+          MergeRow{"labels are replaced", kPod, R"({"metadata":{"labels":{"a":"1","b":"2"}}})",
+                   R"({"metadata":{"labels":{"$patch":"replace","c":"3"}}})", R"({"metadata":{"labels":{"c":"3"}}})"},
+          MergeRow{"labels are emptied", kPod, R"({"metadata":{"labels":{"a":"1","b":"2"}}})",
+                   R"({"metadata":{"labels":{"$patch":"delete","c":"3"}}})", R"({"metadata":{"labels":{}}})"},
+          MergeRow{"other labels go", kPod, R"({"metadata":{"labels":{"a":"1","b":"2"}}})",
+                   R"({"metadata":{"labels":{"$retainKeys":["a","c"],"c":"3"}}})",
+                   R"({"metadata":{"labels":{"a":"1","c":"3"}}})"},
           MergeRow{"containers merge by name", kPod,
                    R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b","image":"2"}]}})",
                    R"({"spec":{"containers":[{"name":"b","image":"3"}]}})",
@@ -83,7 +90,8 @@ TEST(Merge, applies_patches) {
 
 TEST(Merge, refuses_malformed_patches) {
   for (const char* patch :
-       {"[]", "1", R"({"$patch":"invent"})", R"({"$patch":1})", R"({"spec":{"containers":[{"image":"x"}]}})",
+       {"[]", "1", R"({"metadata":{"labels":{"$patch":"invent"}}})", R"({"metadata":{"labels":{"$retainKeys":"a"}}})",
+        R"({"$patch":"invent"})", R"({"$patch":1})", R"({"spec":{"containers":[{"image":"x"}]}})",
         R"({"spec":{"containers":["x"]}})", R"({"spec":{"$retainKeys":"x"}})", R"({"spec":{"$setElementOrder/containers":1}})",
         R"({"metadata":{"$deleteFromPrimitiveList/finalizers":1}})"}) {
     auto merged = strategic_merge(catalog().of(kPod), json::object(), *parse_json(patch));
