@@ -103,17 +103,20 @@ struct RawDeleteOptions {
   std::optional<int64_t> grace;
   std::optional<std::string> propagation;
   std::optional<bool> orphan;
-  std::string uid, revision;
+  std::optional<std::string> uid, revision;
   std::vector<std::string> dry_run;
 };
+
+std::optional<std::string> text_of(const json::value* value) {
+  return value ? std::optional(std::string(value->get_string())) : std::nullopt;
+}
 
 Result<RawDeleteOptions> from_query(const Query& query) {
   RawDeleteOptions raw;
   raw.grace = TRY(integer(query, "gracePeriodSeconds"));
   if (query.has("propagationPolicy")) raw.propagation = query.get("propagationPolicy");
   if (query.has("orphanDependents")) raw.orphan = query.flag("orphanDependents");
-  raw.uid = query.get("uid");
-  raw.revision = query.get("resourceVersion");
+  if (std::string_view uid = query.get("uid"); !uid.empty()) raw.uid = uid;
   for (std::string_view value : query.all("dryRun")) raw.dry_run.emplace_back(value);
   return raw;
 }
@@ -131,8 +134,8 @@ Result<RawDeleteOptions> from_body(const json::value& given) {
   if (find(options, "gracePeriodSeconds")) raw.grace = get_int(options, "gracePeriodSeconds");
   if (find(options, "propagationPolicy")) raw.propagation = get_string(options, "propagationPolicy");
   if (find(options, "orphanDependents")) raw.orphan = get_bool(options, "orphanDependents");
-  raw.uid = get_string(options, "preconditions.uid");
-  raw.revision = get_string(options, "preconditions.resourceVersion");
+  raw.uid = text_of(find(options, "preconditions.uid"));
+  raw.revision = text_of(find(options, "preconditions.resourceVersion"));
   for (const json::value& value : get_array(options, "dryRun"))
     if (value.is_string()) raw.dry_run.emplace_back(value.get_string());
   return raw;
@@ -239,7 +242,7 @@ Result<DeleteParameters> read_delete_parameters(Call& call) {
   parameters.options.propagation = raw.propagation.value_or("");
   if (raw.orphan) parameters.options.propagation = *raw.orphan ? "Orphan" : "Background";
   parameters.options.uid = raw.uid;
-  if (!raw.revision.empty()) parameters.options.revision = parse_revision(raw.revision).value_or(Revision(-1));
+  if (raw.revision) parameters.options.revision = parse_revision(*raw.revision).value_or(0);  // what is none, no object has
   parameters.dry_run = !raw.dry_run.empty();
   parameters.accepts_later = raw.orphan && !*raw.orphan;
   return parameters;

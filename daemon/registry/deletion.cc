@@ -17,13 +17,13 @@ constexpr int64_t kPodGraceSeconds = 30;
 Result<void> check_preconditions(const Object& object, const DeleteOptions& options) {
   Kind kind = object.kind();
   kind.resource = kind.kind;  // here Kubernetes names the kind
-  if (!options.uid.empty() && options.uid != object.uid())
+  if (options.uid && *options.uid != object.uid())
     return conflict(kind, object.name(),
-                    "the UID in the precondition (" + options.uid + ") does not match the UID in record (" + object.uid() +
+                    "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" + object.uid() +
                         "). The object might have been deleted and then recreated");
-  if (options.revision != 0 && options.revision != object.revision())
+  if (options.revision && *options.revision != object.revision())
     return conflict(kind, object.name(),
-                    "the ResourceVersion in the precondition (" + std::to_string(options.revision) +
+                    "the ResourceVersion in the precondition (" + std::to_string(*options.revision) +
                         ") does not match the ResourceVersion in record (" + std::to_string(object.revision()) +
                         "). The object might have been modified");
   return {};

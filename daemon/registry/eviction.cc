@@ -83,13 +83,10 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   DeleteOptions options;
   if (const json::value* grace = find(body, "deleteOptions.gracePeriodSeconds"); grace && grace->is_int64())
     options.grace_period_seconds = grace->get_int64();
-  options.uid = get_string(body, "deleteOptions.preconditions.uid");
+  if (const json::value* uid = find(body, "deleteOptions.preconditions.uid")) options.uid = std::string(uid->get_string());
   options.propagation = get_string(body, "deleteOptions.propagationPolicy");
-  if (auto revision = get_string(body, "deleteOptions.preconditions.resourceVersion"); !revision.empty()) {
-    auto number = parse_number<Revision>(revision);
-    if (!number) return bad_request("deleteOptions.preconditions.resourceVersion must be a number");
-    options.revision = *number;
-  }
+  if (const json::value* revision = find(body, "deleteOptions.preconditions.resourceVersion"))
+    options.revision = parse_number<Revision>(revision->get_string()).value_or(0);  // nothing has that
   for (const json::value& value : get_array(body, "deleteOptions.dryRun")) {
     if (value != json::value("All"))
       return invalid({"meta.k8s.io", "v1", "DeleteOptions", {}}, "",
@@ -102,7 +99,7 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
 // The pod, with the condition by which its owner knows that it did nothing wrong. Errors: conflict when it is another than asked
 // for.
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
-  if ((!options.uid.empty() && options.uid != pod.uid()) || (options.revision && options.revision != pod.revision()))
+  if ((options.uid && *options.uid != pod.uid()) || (options.revision && *options.revision != pod.revision()))
     return stale_conflict(kPod, pod.name());
   json::value out = pod.json();
   json::value& conditions = make(out, "status.conditions");
@@ -139,11 +136,11 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
     ObjectPtr pod = TRY(get(kPod, key));
     if (!needs_no_budget(*pod)) break;
     DeleteOptions exactly = options;
-    if (!has_ended_or_goes(*pod) && exactly.revision == 0)
+    if (!has_ended_or_goes(*pod) && !exactly.revision)
       exactly.revision = pod->revision();  // it must not have become ready meanwhile
     auto removed = target_and_remove(key, exactly, writer);
     if (removed) return evicted();
-    bool again = removed.error().code() == Code::conflict && options.revision == 0 && attempt < kAttempts;
+    bool again = removed.error().code() == Code::conflict && !options.revision && attempt < kAttempts;
     if (!again) return removed.take_error();
   }
 
@@ -168,7 +165,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
     exactly.revision = pod->revision();
     auto removed = target_and_remove(key, exactly, writer);
     if (removed) return evicted();
-    bool changed = removed.error().code() == Code::conflict && options.revision == 0;
+    bool changed = removed.error().code() == Code::conflict && !options.revision;
     return changed ? being_processed(budget.name()) : removed.take_error();
   }
   const schema::KindInfo& info = schema::catalog().of(budget.kind());
@@ -189,7 +186,7 @@ Result<void> Registry::target_and_remove(const Key& key, DeleteOptions options, 
     const schema::KindInfo& info = schema::catalog().of(kPod);
     Written written = TRY(modify(
         {info, strategy_of(info.kind), key, "status"}, [&](const Object& now) { return targeted(now, options, clock_.now()); },
-        options.revision == 0, house));
+        !options.revision, house));
     if (options.revision) options.revision = written.object->revision();
   }
   TRY(remove(kPod, key, options, writer));

@@ -684,10 +684,10 @@ Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListReq
   engine::RestingPage page = TRY(list_at_rest(kind, which));
   for (const RestingPtr& object : page.items) {
     DeleteOptions exactly = options;
-    if (exactly.uid.empty()) exactly.uid = object->uid();
+    if (!exactly.uid) exactly.uid = object->uid();
     auto removed = remove(kind, Key(object->key()), exactly, writer);
     if (removed || removed.error().code() == Code::not_found) continue;
-    bool another = removed.error().code() == Code::conflict && options.uid.empty() && options.revision == 0;  // of the same name
+    bool another = removed.error().code() == Code::conflict && !options.uid && !options.revision;  // of the same name
     if (!another) return removed.take_error();
   }
   return page;

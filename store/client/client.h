@@ -90,8 +90,8 @@ struct UpdateOptions {
 
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;
-  std::string uid;          // precondition, "" = none
-  Revision revision = 0;    // precondition, 0 = none
+  std::optional<std::string> uid;  // preconditions
+  std::optional<Revision> revision;
   std::string propagation;  // "", "Background", "Foreground", "Orphan"
 };
 

@@ -59,8 +59,8 @@ json::value delete_options(const DeleteOptions& options) {
   json::object body{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
   if (options.grace_period_seconds) body["gracePeriodSeconds"] = *options.grace_period_seconds;
   json::object preconditions;
-  if (!options.uid.empty()) preconditions["uid"] = options.uid;
-  if (options.revision) preconditions["resourceVersion"] = std::to_string(options.revision);
+  if (options.uid) preconditions["uid"] = *options.uid;
+  if (options.revision) preconditions["resourceVersion"] = std::to_string(*options.revision);
   if (!preconditions.empty()) body["preconditions"] = std::move(preconditions);
   if (!options.propagation.empty()) body["propagationPolicy"] = options.propagation;
   return body;

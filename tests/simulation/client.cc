@@ -151,14 +151,14 @@ Result<ObjectPtr> UnreliableClient::patch(const Kind& kind, const Key& key, Patc
 
 Result<void> UnreliableClient::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {
   auto describe = [&] { return "remove " + resource(kind, {}) + " " + key.text() + " " + options.propagation; };
-  bool checks = options.revision != 0;  // by uid alone, a conflict says that it is another object
+  bool checks = options.revision.has_value();  // by uid alone, a conflict says that it is another object
   bool done = false;
   auto result = call({.writes = true, .checks_revision = checks}, describe, [&] {
     auto removed = told_.remove(kind, key, options);
     done = removed.ok();
     return removed;
   });
-  if (done && !result && !options.uid.empty()) lost_removals_[options.uid] = cluster_.revision();
+  if (done && !result && options.uid) lost_removals_[*options.uid] = cluster_.revision();
   return result;
 }
 

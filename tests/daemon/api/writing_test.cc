@@ -250,7 +250,10 @@ TEST_F(Writing, deletions_follow_the_body_or_else_the_query) {
                "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\""},
            Row{"", R"({"kind":"Pod","apiVersion":"v1"})", 400, "decoded object cannot be converted to DeleteOptions"},
            Row{"", R"({"gracePeriodSeconds":"x"})", 400, nullptr}, Row{"?uid=other", "", 409, nullptr},
-           Row{"?dryRun=All", "", 200, nullptr},
+           Row{"", R"({"preconditions":{"uid":""}})", 409, nullptr},
+           Row{"", R"({"preconditions":{"resourceVersion":"0"}})", 409, nullptr},
+           Row{"", R"({"preconditions":{"resourceVersion":""}})", 409, nullptr},
+           Row{"", R"({"preconditions":{"uid":null}})", 200, nullptr}, Row{"?dryRun=All", "", 200, nullptr},
            Row{"?uid=other&propagationPolicy=Sideways", R"({"kind":"DeleteOptions","apiVersion":"apps/v1"})", 200,
                nullptr},  // only the body counts
        }) {
@@ -307,6 +310,11 @@ TEST_F(Writing, a_client_that_waits_to_be_told_is_told_to_go_on) {
 }
 
 TEST_F(Writing, dry_runs_change_nothing_whatever_the_verb) {
+  std::string now(get_string(client.get(kMaps).json(), "metadata.resourceVersion"));
+  EXPECT_EQ(
+      client.ask("DELETE", std::string(kMaps) + "?dryRun=All&resourceVersionMatch=NotOlderThan&resourceVersion=" + now).status,
+      200)
+      << "it says which list is meant, not which object";
   json::value before = create("m").json();
   std::string dry = "?dryRun=All";
   EXPECT_EQ(get_string(client.ask("PUT", at("m") + dry, R"({"metadata":{"name":"m"},"data":{"a":"b"}})").json(), "data.a"), "b");

@@ -204,8 +204,8 @@ TEST_P(ClientContract, applies) {
 
 TEST_P(ClientContract, removes) {
   ObjectPtr made = create("a");
-  EXPECT_EQ(client().remove(kConfigMap, key("a"), {{}, "another-uid", 0, ""}).error().code(), Code::conflict);
-  EXPECT_EQ(client().remove(kConfigMap, key("a"), {{}, "", made->revision() + 1000, ""}).error().code(), Code::conflict);
+  EXPECT_EQ(client().remove(kConfigMap, key("a"), {{}, "another-uid", {}, ""}).error().code(), Code::conflict);
+  EXPECT_EQ(client().remove(kConfigMap, key("a"), {{}, {}, made->revision() + 1000, ""}).error().code(), Code::conflict);
   EXPECT_TRUE(client().remove(kConfigMap, key("a"), {{}, made->uid(), made->revision(), ""}));
   EXPECT_EQ(client().get(kConfigMap, key("a")).error().code(), Code::not_found);
   EXPECT_EQ(client().remove(kConfigMap, key("a")).error().code(), Code::not_found);
@@ -263,11 +263,11 @@ TEST_P(ClientContract, binds_and_deletes_pods_gracefully) {
   EXPECT_EQ(get_string(bound->json(), "spec.nodeName"), "here");
   EXPECT_EQ(client().act(kPod, key("p"), "binding", binding).error().code(), Code::conflict);
 
-  ASSERT_TRUE(client().remove(kPod, key("p"), {7, "", 0, ""}));
+  ASSERT_TRUE(client().remove(kPod, key("p"), {7, {}, {}, ""}));
   ObjectPtr dying = MUST(client().get(kPod, key("p")));
   EXPECT_TRUE(dying->deleting());
   EXPECT_EQ(get_int(dying->json(), "metadata.deletionGracePeriodSeconds"), 7);
-  ASSERT_TRUE(client().remove(kPod, key("p"), {0, dying->uid(), 0, ""}));
+  ASSERT_TRUE(client().remove(kPod, key("p"), {0, dying->uid(), {}, ""}));
   EXPECT_EQ(client().get(kPod, key("p")).error().code(), Code::not_found);
 }
 

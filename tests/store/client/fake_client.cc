@@ -283,10 +283,10 @@ Result<ObjectPtr> FakeClient::State::replace(Store& store, const Kind& kind, con
 Result<void> FakeClient::State::remove(Store& store, const Kind& kind, const Key& key, const DeleteOptions& options) const {
   ObjectPtr before = store.get(kind, key);
   if (!before) return not_found(kind, key.name);
-  if (!options.uid.empty() && options.uid != before->uid())
+  if (options.uid && *options.uid != before->uid())
     return conflict(kind, key.name,
-                    "Precondition failed: UID in precondition: " + options.uid + ", UID in object meta: " + before->uid());
-  if (options.revision && options.revision != before->revision())
+                    "Precondition failed: UID in precondition: " + *options.uid + ", UID in object meta: " + before->uid());
+  if (options.revision && *options.revision != before->revision())
     return conflict(kind, key.name, "Precondition failed: the resourceVersion differs");
 
   json::value body = before->json();

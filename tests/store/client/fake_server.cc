@@ -179,8 +179,9 @@ void FakeServer::State::watch(const Target& target, const httplib::Request& requ
 void FakeServer::State::remove(const Target& target, const json::value& body, httplib::Response& response) {
   DeleteOptions options;
   if (const json::value* grace = find(body, "gracePeriodSeconds")) options.grace_period_seconds = grace->to_number<int64_t>();
-  options.uid = get_string(body, "preconditions.uid");
-  options.revision = parse_number<Revision>(get_string(body, "preconditions.resourceVersion")).value_or(0);
+  if (const json::value* uid = find(body, "preconditions.uid")) options.uid = std::string(uid->get_string());
+  if (const json::value* revision = find(body, "preconditions.resourceVersion"))
+    options.revision = parse_number<Revision>(revision->get_string()).value_or(0);
   options.propagation = get_string(body, "propagationPolicy");
   auto done = objects.remove(*target.kind, target.key, options);
   if (!done) return answer(response, done.error());
