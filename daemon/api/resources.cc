@@ -61,7 +61,7 @@ Result<void> create(Call& call) {
   if (!call.route.subresource.empty()) {
     const schema::Subresource* sub = call.info->subresource(call.route.subresource);
     const schema::Type* type = sub->type();
-    json::value body = TRY(read_value(call, type));
+    json::value body = TRY(read_value(call, type, &writer.duplicates));
     json::value answer = TRY(call.house.registry.act(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();
   }

@@ -126,10 +126,6 @@ json::value evicted() {
 }  // namespace
 
 Result<json::value> Registry::evict(const Key& key, json::value body, const Writer& asked) {
-  std::string_view name = get_string(body, "metadata.name");
-  if (!name.empty() && name != key.name)
-    return bad_request("name in URL does not match name in Eviction object: " + coracle::quoted(key.name) + " vs " +
-                       coracle::quoted(name));
   Writer writer = asked;
   DeleteOptions options = TRY(delete_options(body, writer));
   for (int attempt = 1;; attempt++) {

@@ -29,6 +29,7 @@ namespace {
 constexpr int kNameAttempts = 8;  // Source: apiserver registry/store.go
 constexpr int kConflictAttempts = 64;
 constexpr size_t kRepeatedOwnersNamedMax = 10;
+constexpr Kind kTokenRequest{"authentication.k8s.io", "v1", "TokenRequest", "tokenrequests"};
 constexpr int64_t kTokenSecondsMin = 600, kTokenSecondsMax = int64_t(1) << 32;
 
 bool has_status(const schema::KindInfo& info) { return info.subresource("status") != nullptr; }
@@ -90,16 +91,21 @@ Result<void> check(const schema::KindInfo& info, const json::value& object, std:
   return invalid(info.kind, get_string(object, "metadata.name"), std::move(causes));
 }
 
-// A patch that makes no sense as JSON patch of this object answers 422 with the kind's name.
-Result<json::value> apply_any_patch(const schema::KindInfo& info, json::value document, PatchType type,
-                                    const json::value& patch) {
-  switch (type) {
+Result<json::value> patched_by(const schema::Type& type, json::value document, PatchType how, const json::value& patch) {
+  switch (how) {
     case PatchType::json: TRY(apply_json_patch(document, patch)); return document;
     case PatchType::merge: apply_merge_patch(document, patch); return document;
-    case PatchType::strategic: return schema::strategic_merge(info, std::move(document), patch);
+    case PatchType::strategic: return schema::strategic_merge(type, std::move(document), patch);
     case PatchType::apply: break;
   }
   return bad_request("this patch type cannot be used here");
+}
+
+// A JSON patch that cannot be applied to this object is refused in general words.
+Error unpatchable(Error why) {
+  bool inapplicable = why.code() == Code::invalid && !why.details();
+  if (!inapplicable) return why;
+  return Error(Code::invalid, "the server rejected our request due to an error in our request").with(ErrorDetails{});
 }
 
 Error no_unique_name(const Kind& kind, std::string_view name) {
@@ -138,16 +144,6 @@ void drop_repeated_owners(json::value& object, const Writer& writer) {
         join({repeated.begin(), repeated.end()}, ", "));
 }
 
-// Tells of fields that nobody knows and keys that stood twice. Errors: bad_request where the client wants them refused.
-Result<void> tell_unknown(const schema::KindInfo& info, std::vector<std::string> unknown, const Writer& writer) {
-  if (writer.validation == FieldValidation::strict && (!unknown.empty() || !writer.duplicates.empty()))
-    return schema::strict_error(info.type(), unknown, writer.duplicates);
-  if (writer.validation != FieldValidation::warn || !writer.warnings) return {};
-  for (std::string& warning : unknown) writer.warnings->push_back(std::move(warning));
-  for (const std::string& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
-  return {};
-}
-
 // For loops that try again: what an attempt that did not count had to say is not said.
 class Warnings {
  public:
@@ -163,9 +159,41 @@ class Warnings {
 
 Result<json::value> decode_body(const schema::KindInfo& info, json::value body, const Writer& writer) {
   schema::Decoded decoded = TRY(schema::decode(info.type(), std::move(body)));
-  TRY(tell_unknown(info, std::move(decoded.warnings), writer));
+  TRY(tell_unknown(info.type(), std::move(decoded.warnings), writer));
   drop_repeated_owners(decoded.value, writer);
   return std::move(decoded.value);
+}
+
+// What a subresource is written with: a Scale, a Binding, an Eviction.
+const schema::Type& part_type(const schema::KindInfo& info, std::string_view subresource) {
+  return schema::catalog().types()[size_t(info.subresource(subresource)->type)];
+}
+
+// A body for a subresource of the object at `key`. Errors: bad_request when it is of another kind, or of another object.
+Result<json::value> decode_part(const schema::Type& type, const Key& key, json::value body, const Writer& writer) {
+  schema::GroupVersion version = schema::split_api_version(type.api_version());
+  TRY(settle_place({version.group, version.version, type.name(), {}}, body, key));
+  schema::Decoded decoded = TRY(schema::decode(type, std::move(body)));
+  TRY(tell_unknown(type, std::move(decoded.warnings), writer));
+  return std::move(decoded.value);
+}
+
+Result<json::value> decode_action(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
+                                  const Writer& writer) {
+  if (subresource == "eviction" && get_string(body, "apiVersion") == "policy/v1beta1")  // as kubectl until 1.21
+    body.get_object()["apiVersion"] = "policy/v1";
+  std::string_view name = get_string(body, "metadata.name");
+  bool another = !name.empty() && name != key.name;
+  if (another && subresource == "token")
+    return invalid(kTokenRequest, key.name,
+                   {invalid_value("metadata.name", quoted(name), "must match the service account name if specified")});
+  if (another && subresource == "binding") return bad_request("name in URL does not match name in Binding object");
+  if (another && subresource == "eviction")
+    return bad_request("name in URL does not match name in Eviction object: " + quoted(key.name) + " vs " + quoted(name));
+  const schema::KindInfo& info = schema::catalog().of(kind);
+  const schema::Subresource* part = info.subresource(subresource);
+  if (!part || !part->type()) return body;
+  return decode_part(part_type(info, subresource), key, std::move(body), writer);
 }
 
 // A configuration that is applied: what nobody knows of it, the merge leaves out, so it is told of before. One that is no value
@@ -173,7 +201,7 @@ Result<json::value> decode_body(const schema::KindInfo& info, json::value body, 
 Result<void> check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) {
   if (writer.validation == FieldValidation::ignore) return {};
   auto decoded = schema::decode(info.type(), patch);
-  return decoded ? tell_unknown(info, std::move(decoded->warnings), writer) : Result<void>();
+  return decoded ? tell_unknown(info.type(), std::move(decoded->warnings), writer) : Result<void>();
 }
 
 // The pod as it was, with the amounts of the containers that `body` names as it does.
@@ -250,6 +278,15 @@ schema::Manager applier_of(const schema::KindInfo& stored, const Writer& writer,
 }
 
 }  // namespace
+
+Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer) {
+  if (writer.validation == FieldValidation::strict && (!unknown.empty() || !writer.duplicates.empty()))
+    return schema::strict_error(type, unknown, writer.duplicates);
+  if (writer.validation != FieldValidation::warn || !writer.warnings) return {};
+  for (std::string& warning : unknown) writer.warnings->push_back(std::move(warning));
+  for (const std::string& path : writer.duplicates) writer.warnings->push_back(schema::duplicate_warning(path));
+  return {};
+}
 
 Registry::Registry(engine::Engine& engine, Ranges ranges, const Clock& clock)
     : engine_(engine), services_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] {
@@ -439,11 +476,12 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
                                  const Writer& writer) {
   const schema::KindInfo& info = schema::catalog().of(kind);
   Target target{info, strategy_of(info.stored().kind), key, subresource};
-  if (subresource == "scale")
-    return modify(
-        target, [&](const Object& old) { return apply_scale(old, body); }, given_revision(body).empty(), writer);
-
   if (get_string(body, "metadata.name").empty()) return nameless(key.name);
+  if (subresource == "scale") {
+    json::value scale = TRY(decode_part(part_type(info, subresource), key, std::move(body), writer));
+    return modify(
+        target, [&](const Object& old) { return apply_scale(old, scale); }, given_revision(scale).empty(), writer);
+  }
   TRY(settle_place(info.kind, body, key));
   std::string revision = given_revision(body);
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
@@ -469,10 +507,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
                                 const json::value& patch, bool force, const Writer& writer) {
   const schema::KindInfo& info = schema::catalog().of(kind);
   Target target{info, strategy_of(info.stored().kind), key, subresource};
-  if (subresource == "scale")
-    return modify(
-        target, [&](const Object& old) { return change_scale(target, old, &type, patch); }, true, writer);
-
+  if (subresource == "scale") return patch_scale(target, type, patch, force, writer);
   bool applies = type == PatchType::apply;
   Writer recorder = writer;
   if (applies) {
@@ -484,14 +519,11 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        auto patched = applies ? schema::server_side_apply(info, old.json(), patch,
-                                                           applier_of(info.stored(), writer, subresource, force), clock_.now())
-                               : apply_any_patch(info, old.json(), type, patch);
-        if (!patched) {
-          bool unapplicable = patched.error().code() == Code::invalid && !patched.error().details();
-          if (!unapplicable) return patched.take_error();
-          return Error(Code::invalid, "the server rejected our request due to an error in our request").with(ErrorDetails{});
-        }
+        auto patched = applies
+                           ? schema::server_side_apply(info, old.json(), patch,
+                                                       applier_of(info.stored(), writer, subresource, force), clock_.now())
+                           : patched_by(info.type(), old.json(), type, patch);
+        if (!patched) return unpatchable(patched.take_error());
         json::value body = *std::move(patched);
         if (get_string(body, "metadata.name").empty()) return nameless(key.name);
         TRY(settle_place(info.kind, body, key));
@@ -521,13 +553,36 @@ Result<void> Registry::check_create(const Kind& kind, const Key& key, const Writ
   return guard_->check_create(kind, key, *writer.user);
 }
 
-Result<json::value> Registry::change_scale(const Target& target, const Object& old, PatchType* type,
-                                           const json::value& patch) const {
-  json::value scale = scale_of(old);
-  if (*type == PatchType::json) TRY(apply_json_patch(scale, patch));
-  else apply_merge_patch(scale, patch);  // a Scale has no lists: strategic merge and apply come to the same
-  (void)target;
-  return apply_scale(old, scale);
+Result<Written> Registry::patch_scale(const Target& target, PatchType type, const json::value& patch, bool force,
+                                      const Writer& writer) {
+  const schema::Type& part = part_type(target.info, target.subresource);
+  bool retry = given_revision(patch).empty();
+  if (type == PatchType::apply) {
+    json::value scale = TRY(decode_part(part, target.key, patch, writer));
+    Writer recorder = writer;
+    recorder.field_manager.clear();  // apply itself records who holds what
+    return modify(
+        target,
+        [&](const Object& old) -> Result<json::value> {
+          TRY(apply_scale(old, scale));
+          json::object spec;  // of the patch: decoded, none is as good as 0
+          if (const json::value* number = find(patch, "spec.replicas")) spec["replicas"] = *number;
+          schema::Manager manager = manager_of(writer, target.subresource, force);
+          return schema::server_side_apply(target.info, old.json(), json::object{{"spec", std::move(spec)}}, manager,
+                                           clock_.now());
+        },
+        retry, recorder);
+  }
+  return modify(
+      target,
+      [&](const Object& old) -> Result<json::value> {
+        auto patched = patched_by(part, scale_of(old), type, patch);
+        if (!patched) return unpatchable(patched.take_error());
+        if (get_string(*patched, "metadata.name").empty()) return nameless(target.key.name);
+        json::value scale = TRY(decode_part(part, target.key, *std::move(patched), writer));
+        return apply_scale(old, scale);
+      },
+      retry, writer);
 }
 
 // The spec and the status of one object are written by different hands: each keeps to its half.
@@ -697,6 +752,7 @@ Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListReq
 
 Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
+  body = TRY(decode_action(kind, key, subresource, std::move(body), writer));
   admission::Request request = request_for(admission::Operation::create, schema::catalog().of(kind), key, subresource, writer);
   request.object = &body;
   TRY(admission_.admit(request));
@@ -708,7 +764,7 @@ Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_
 }
 
 Result<json::value> Registry::bind(const Key& key, const json::value& body, const Writer& writer) {
-  std::string node(get_string(body, "target.name")), uid(get_string(body, "metadata.uid"));
+  std::string node(get_string(body, "target.name")), uid(get_string(body, "metadata.uid")), revision = given_revision(body);
   std::string_view target_kind = get_string(body, "target.kind");
   if (node.empty()) return invalid({"", "v1", "Binding", "bindings"}, key.name, {required("target.name")});
   if (!target_kind.empty() && target_kind != "Node" && target_kind != "Minion")
@@ -721,6 +777,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
         if (!uid.empty() && uid != pod.uid())
           return conflict(kPod, key.name,
                           "Precondition failed: UID in precondition: " + uid + ", UID in object meta: " + pod.uid());
+        if (!revision.empty() && revision != std::to_string(pod.revision())) return stale_conflict(kPod, key.name);
         if (pod.deleting())
           return conflict(kPod, key.name, "pod " + key.name + " is being deleted, cannot be assigned to a host");
         std::string has(get_string(pod.json(), "spec.nodeName"));
@@ -744,7 +801,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
         }
         return out;
       },
-      true, writer);
+      revision.empty(), writer);
   if (!bound) return bound.take_error();
   json::value answer = success_status();
   answer.get_object()["code"] = 201;
@@ -752,15 +809,11 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
 }
 
 Result<json::value> Registry::issue_token(const Key& key, json::value body, const Writer& writer) {
-  static constexpr Kind kTokenRequest{"authentication.k8s.io", "v1", "TokenRequest", "tokenrequests"};
   if (!token_issuer_) return Error(Code::unavailable, "no token can be issued: there is no signing key");
   ObjectPtr account = TRY(get(kServiceAccount, key));
-  const schema::Type* type = schema::catalog().root("authentication.k8s.io/v1", "TokenRequest");
-  if (!type) return internal_error("the schema lacks TokenRequest");
-  schema::Decoded decoded = TRY(schema::decode(*type, std::move(body)));
-  schema::apply_constant_defaults(*type, decoded.value);
-  if (find(decoded.value, "spec.expirationSeconds") == nullptr) make(decoded.value, "spec.expirationSeconds") = 3600;
-  int64_t seconds = get_int(decoded.value, "spec.expirationSeconds");
+  schema::apply_constant_defaults(part_type(schema::catalog().of(kServiceAccount), "token"), body);
+  if (find(body, "spec.expirationSeconds") == nullptr) make(body, "spec.expirationSeconds") = 3600;
+  int64_t seconds = get_int(body, "spec.expirationSeconds");
   if (seconds < kTokenSecondsMin)
     return invalid(
         kTokenRequest, key.name,
@@ -769,10 +822,8 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
     return invalid(kTokenRequest, key.name,
                    {invalid_value("spec.expirationSeconds", std::to_string(seconds),
                                   "may not specify a duration larger than 2^32 seconds")});
-  json::object& metadata = metadata_of(decoded.value);
-  metadata["name"] = key.name, metadata["namespace"] = key.ns;
-  metadata["creationTimestamp"] = format_time(clock_.now());
-  json::value issued = TRY(token_issuer_->issue(*account, std::move(decoded.value)));
+  metadata_of(body)["creationTimestamp"] = format_time(clock_.now());
+  json::value issued = TRY(token_issuer_->issue(*account, std::move(body)));
   if (writer.dry_run) make(issued, "status.token") = "";  // a dry run hands out no credential
   return issued;
 }

@@ -46,6 +46,9 @@ struct Writer {
 const User& house_user();
 Writer house_writer(std::string field_manager = {});
 
+// Tells of fields that nobody knows and keys that stood twice. Errors: bad_request where the client wants them refused.
+Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer);
+
 struct Written {
   ObjectPtr object;
   bool created = false;
@@ -126,7 +129,7 @@ class Registry {
   Result<Written> modify_once(const Target& target, const ObjectPtr& before, const Change& change, const Writer& writer);
   Result<json::value> keep_split(const Target& target, json::value body, const Object& old) const;
   Result<void> check_create(const Kind& kind, const Key& key, const Writer& writer) const;
-  Result<json::value> change_scale(const Target& target, const Object& old, PatchType* type, const json::value& patch) const;
+  Result<Written> patch_scale(const Target& target, PatchType type, const json::value& patch, bool force, const Writer& writer);
   admission::Request request_for(admission::Operation operation, const schema::KindInfo& info, const Key& key,
                                  std::string_view subresource, const Writer& writer) const;
   Result<ObjectPtr> commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability);

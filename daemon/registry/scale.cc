@@ -2,6 +2,7 @@
 // See scale.h.
 #include "daemon/registry/scale.h"
 
+#include "daemon/registry/metadata.h"
 #include "store/object/object.h"
 #include "store/object/selector.h"
 #include "store/object/status.h"
@@ -32,16 +33,11 @@ json::value scale_of(const Object& workload) {
 
 Result<json::value> apply_scale(const Object& workload, const json::value& scale) {
   static constexpr Kind kScale{"autoscaling", "v1", "Scale", "scales"};
-  if (!scale.is_object()) return bad_request("the body must be a Scale");
-  std::string_view kind = get_string(scale, "kind");
-  if (!kind.empty() && kind != "Scale") return bad_request("the body must be a Scale, not a " + std::string(kind));
+  TRY(check_uid(workload.kind(), scale, workload));
   std::string_view revision = get_string(scale, "metadata.resourceVersion");
-  if (!revision.empty() && revision != std::to_string(workload.revision()))
+  if (!revision.empty() && revision != "0" && revision != std::to_string(workload.revision()))
     return stale_conflict(workload.kind(), workload.name());
-  const json::value* replicas = find(scale, "spec.replicas");
   int64_t count = get_int(scale, "spec.replicas");
-  if (replicas && !replicas->is_null() && !replicas->is_int64() && !replicas->is_uint64())
-    return invalid(kScale, workload.name(), {invalid_value("spec.replicas", to_text(*replicas), "must be an integer")});
   if (count < 0)
     return invalid(kScale, workload.name(),
                    {invalid_value("spec.replicas", std::to_string(count), "must be greater than or equal to 0")});

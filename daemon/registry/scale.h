@@ -9,8 +9,8 @@
 namespace coracle::registry {
 
 json::value scale_of(const Object& workload);
-// `workload` with the replicas that `scale` asks for. Errors: invalid (not a number, negative), conflict when the scale
-// names another resourceVersion, bad_request.
+// `workload` with the replicas that `scale`, decoded, asks for. Errors: invalid when they are negative, conflict when the scale
+// names another uid or resourceVersion.
 Result<json::value> apply_scale(const Object& workload, const json::value& scale);
 
 }  // namespace coracle::registry

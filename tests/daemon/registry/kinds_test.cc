@@ -138,6 +138,47 @@ TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
   }
 }
 
+TEST_F(KindsTest, a_scale_is_read_as_one) {
+  Key key{"default", "s"};
+  ObjectPtr made = world.make(
+      kDeployment, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},
+      "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  Writer strict;
+  strict.validation = FieldValidation::strict;
+  struct Row {
+    const char* scale;
+    Code want;
+  };
+  for (const Row& row : {
+           Row{"{}", Code::bad_request},
+           Row{"[]", Code::bad_request},
+           Row{R"({"metadata":{"name":"s"},"spec":"x"})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s"},"spec":{"replicas":"3"}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s"},"spec":{"replicas":3.5}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s"},"spec":{"replicas":99999999999}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s"},"spec":{"replicas":-1}})", Code::invalid},
+           Row{R"({"metadata":{"name":"s"},"spec":{"replicas":3,"colour":"red"}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"other"},"spec":{"replicas":3}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s","namespace":"other"},"spec":{"replicas":3}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s","uid":"other"},"spec":{"replicas":3}})", Code::conflict},
+           Row{R"({"metadata":{"name":"s","resourceVersion":"1"},"spec":{"replicas":3}})", Code::conflict},
+           Row{R"({"metadata":{"name":"s"},"kind":"Deployment","spec":{"replicas":3}})", Code::bad_request},
+           Row{R"({"metadata":{"name":"s"},"apiVersion":"v7","spec":{"replicas":3}})", Code::bad_request},
+       }) {
+    auto put = world.registry().update(kDeployment, key, "scale", World::parse(row.scale), strict);
+    ASSERT_FALSE(put) << row.scale;
+    EXPECT_EQ(put.error().code(), row.want) << row.scale << put.error().text();
+  }
+  for (const char* patch :
+       {R"({"spec":"x"})", R"({"spec":{"replicas":"3"}})", R"({"metadata":{"name":"other"}})", R"({"colour":"red"})"})
+    EXPECT_FALSE(world.registry().patch(kDeployment, key, "scale", PatchType::merge, World::parse(patch), false, strict))
+        << patch;
+  EXPECT_EQ(MUST(world.registry().get(kDeployment, key))->revision(), made->revision()) << "nothing has happened";
+  auto cleared = world.registry().patch(kDeployment, key, "scale", PatchType::strategic,
+                                        World::parse(R"({"spec":{"$patch":"delete"}})"), false, strict);
+  EXPECT_EQ(get_int(MUST(std::move(cleared)).object->json(), "spec.replicas", -1), 0);
+}
+
 TEST_F(KindsTest, debugging_containers_are_only_added_and_only_there) {
   world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   const char* debug =

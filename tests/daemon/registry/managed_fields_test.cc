@@ -172,6 +172,26 @@ TEST_F(ManagedFields, who_applies_another_number_than_the_autoscaler_chose_is_to
           format_time(world.clock.now()) + ": .spec.replicas");
 }
 
+TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
+  json::value manifest =
+      World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+      "spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  Key key{"default", "d"};
+  MUST(patch(kDeployment, key, PatchType::apply, manifest, "alice"));
+  json::value scale =
+      World::parse(R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":0}})");
+  auto apply = [&](bool force) {
+    return world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, force, house_writer("bob"));
+  };
+  auto refused = apply(false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "Apply failed with 1 conflict: conflict with \"alice\": .spec.replicas");
+  ObjectPtr taken = MUST(apply(true)).object;
+  EXPECT_EQ(get_int(taken->json(), "spec.replicas", -1), 0);
+  EXPECT_EQ(held_by(*taken, "bob", "Apply"), R"({"f:spec":{"f:replicas":{}}})");
+  EXPECT_EQ(held_by(*taken, "alice", "Apply").find("f:replicas"), std::string::npos);
+}
+
 TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
   json::value manifest = World::parse(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default","annotations":null},"data":null})");

@@ -409,6 +409,43 @@ TEST_F(RegistryTest, binds_a_pod_once) {
   EXPECT_EQ(world.registry().act(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
 }
 
+TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
+  world.make(kPod, pod("p"));
+  Writer strict;
+  strict.validation = FieldValidation::strict;
+  struct Row {
+    const Kind& kind;
+    const char *key, *subresource, *body;
+    Code want;
+  };
+  for (const Row& row : {
+           Row{kPod, "p", "binding", R"({"metadata":{"name":"other"},"target":{"name":"n"}})", Code::bad_request},
+           Row{kPod, "p", "binding", R"({"metadata":{"name":"p","namespace":"x"},"target":{"name":"n"}})", Code::bad_request},
+           Row{kPod, "p", "binding", R"({"metadata":{"name":"p","resourceVersion":"1"},"target":{"name":"n"}})", Code::conflict},
+           Row{kPod, "p", "binding", R"({"kind":"Pod","target":{"name":"n"}})", Code::bad_request},
+           Row{kPod, "p", "binding", R"({"apiVersion":"v2","target":{"name":"n"}})", Code::bad_request},
+           Row{kPod, "p", "binding", R"({"target":{"name":7}})", Code::bad_request},
+           Row{kPod, "p", "binding", R"({"target":{"name":"n"},"colour":"red"})", Code::bad_request},
+           Row{kPod, "p", "binding", "[]", Code::bad_request},
+           Row{kPod, "p", "eviction", R"({"metadata":{"name":"other"}})", Code::bad_request},
+           Row{kPod, "p", "eviction", R"({"kind":"Pod"})", Code::bad_request},
+           Row{kPod, "p", "eviction", R"({"deleteOptions":{"gracePeriodSeconds":"x"}})", Code::bad_request},
+           Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"uid":7}}})", Code::bad_request},
+           Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"resourceVersion":"0"}}})", Code::conflict},
+           Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"uid":""}}})", Code::conflict},
+       }) {
+    auto answer = world.registry().act(row.kind, {"default", row.key}, row.subresource, World::parse(row.body), strict);
+    ASSERT_FALSE(answer) << row.subresource << row.body;
+    EXPECT_EQ(answer.error().code(), row.want) << row.subresource << row.body << answer.error().text();
+  }
+  ObjectPtr still = MUST(world.registry().get(kPod, {"default", "p"}));
+  EXPECT_FALSE(still->deleting());
+  EXPECT_EQ(get_string(still->json(), "spec.nodeName"), "");
+  EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "eviction",
+                                   World::parse(R"({"apiVersion":"policy/v1beta1","kind":"Eviction"})"), strict))
+      << "as older clients send it";
+}
+
 TEST_F(RegistryTest, evicts_gracefully) {
   world.make(kPod, pod("p", R"(,"nodeName":"n")"));
   EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "eviction", World::parse(R"({"metadata":{"name":"p"}})"), {}));
