@@ -6,6 +6,7 @@
 #include "daemon/access/user_info.h"
 #include "daemon/api/handlers.h"
 #include "daemon/api/options.h"
+#include "daemon/registry/metadata.h"
 #include "runtime/base/clock.h"
 #include "store/object/status.h"
 #include "store/schema/decode.h"
@@ -116,10 +117,12 @@ Result<json::object> status_of(const Call& call, const json::value& spec) {
 Result<void> review(Call& call) {
   if (call.head().method != "POST" || !call.route.name.empty())
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
-  TRY(negotiate(call.head(), Offer::value));  // a Table of it is asked for in vain
-  TRY(read_writer(call, "CreateOptions"));    // with dryRun a review is the same: it changes nothing
-  json::value body = TRY(read_value(call, &call.info->type()));
+  TRY(negotiate(call.head(), Offer::value));                          // a Table of it is asked for in vain
+  registry::Writer writer = TRY(read_writer(call, "CreateOptions"));  // with dryRun a review is the same: it changes nothing
+  json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
+  TRY(registry::settle_place(call.kind(), body, call.key()));
   schema::Decoded decoded = TRY(schema::decode(call.info->type(), std::move(body)));
+  TRY(registry::tell_unknown(call.info->type(), std::move(decoded.warnings), writer));
   json::value answer = std::move(decoded.value);
   json::object status = TRY(status_of(call, make(answer, "spec")));
   answer.get_object()["status"] = std::move(status);

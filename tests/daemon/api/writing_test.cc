@@ -288,6 +288,20 @@ TEST_F(Writing, a_deletion_is_answered_with_what_is_left_or_with_a_status) {
       << "some kinds answer with the object";
 }
 
+TEST_F(Writing, what_is_never_stored_is_read_as_its_kind_as_well) {
+  const std::string access = "/apis/authorization.k8s.io/v1/subjectaccessreviews?fieldValidation=Strict",
+                    tokens = "/apis/authentication.k8s.io/v1/tokenreviews?fieldValidation=Strict",
+                    local = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
+  EXPECT_EQ(client.ask("POST", access, R"({"spec":{"user":"u","resourceAttributes":{"verb":"get"}}})").status, 201);
+  EXPECT_EQ(client.ask("POST", access, R"({"spec":{"user":"u","resourceAttributes":{"verb":"get"},"colour":1}})").status, 400);
+  EXPECT_EQ(client.ask("POST", access, R"({"kind":"Pod","spec":{"user":"u","resourceAttributes":{"verb":"get"}}})").status, 400);
+  EXPECT_EQ(client.ask("POST", tokens, R"({"spec":{"token":"x"},"colour":1})").status, 400);
+  EXPECT_EQ(client.ask("POST", tokens, R"({"kind":"TokenRequest","spec":{"token":"x"}})").status, 400);
+  EXPECT_EQ(
+      message(client.ask("POST", local, R"({"metadata":{"namespace":"other"},"spec":{"user":"u","resourceAttributes":{}}})")),
+      "the namespace of the provided object does not match the namespace sent on the request");
+}
+
 TEST_F(Writing, collections_are_deleted_in_pages_by_selector_and_with_options) {
   for (const char* name : {"a", "b", "c"}) create(name);
   RawAnswer dry = client.ask("DELETE", std::string(kMaps) + "?dryRun=All");
