@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "daemon/api/handlers.h"
+#include "daemon/api/options.h"
 #include "daemon/api/pods.h"
 #include "daemon/api/websocket.h"
 #include "runtime/base/text.h"
@@ -25,8 +26,8 @@ Result<std::optional<int64_t>> number(const Query& query, std::string_view name,
   std::string_view text = query.get(name);
   if (text.empty()) return std::nullopt;
   auto value = parse_number<int64_t>(text);
-  if (!value || *value < least)
-    return invalid_log(std::string(name), text, "must be greater than or equal to " + std::to_string(least));
+  if (!value) return bad_request(unparsable("ParseInt", text, false));
+  if (*value < least) return invalid_log(std::string(name), text, "must be greater than or equal to " + std::to_string(least));
   return value;
 }
 
@@ -43,12 +44,11 @@ Result<std::string> read_stream(const Query& query) {
   return to_lower(asked);
 }
 
-Result<LogRequest> read_log_request(Call& call) {
+Result<LogRequest> read_log_request(Call& call, const Object& pod) {
   const Query& query = call.query();
   LogRequest request;
   request.pod = call.key();
-  ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
-  request.container = TRY(choose_container(*pod, query.get("container")));
+  request.container = TRY(choose_container(pod, query.get("container")));
   request.follow = query.flag("follow"), request.previous = query.flag("previous"), request.timestamps = query.flag("timestamps");
   request.stream = TRY(read_stream(query));
   request.tail_lines = TRY(number(query, "tailLines", 0));
@@ -59,7 +59,9 @@ Result<LogRequest> read_log_request(Call& call) {
     if (since_seconds)
       return invalid_log("sinceSeconds", std::to_string(*since_seconds),
                          "at most one of `sinceTime` or `sinceSeconds` may be specified");
-    request.since = TRY(parse_time(time));
+    auto since = parse_time(time);
+    if (!since) return bad_request(since.error().text());
+    request.since = *since;
   }
   if (request.follow && request.previous) return bad_request("only one of follow or previous may be specified");
   return request;
@@ -114,8 +116,11 @@ class LogOutput {  // opened by the first byte, so that an error before it can s
 };
 
 Result<void> send_log(Call& call) {
-  LogRequest request = TRY(read_log_request(call));
+  ObjectPtr pod = TRY(call.house.registry.get(kPod, call.key()));
+  LogRequest request = TRY(read_log_request(call, *pod));
   LogOutput output(call);
+  bool is_anywhere = !get_string(pod->json(), "spec.nodeName").empty();
+  if (!is_anywhere) return output.end(), Result<void>();  // as in Kubernetes: who reads many pods' logs gets the others'
   TRY(call.house.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
   output.end();
   return {};

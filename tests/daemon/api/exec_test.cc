@@ -105,10 +105,21 @@ TEST_F(Streams, logs_that_cannot_be_had_are_told) {
   EXPECT_EQ(client.get("/api/v1/namespaces/default/pods/absent/log").status, 404);
   EXPECT_EQ(client.get(two + "?container=b&tailLines=-1").status, 422);
   EXPECT_EQ(client.get(two + "?container=b&sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z").status, 422);
+  EXPECT_EQ(client.get(two + "?container=b&tailLines=x").status, 400);
+  EXPECT_EQ(client.get(two + "?container=b&sinceTime=x").status, 400);
   world.streams.log_text.clear();
   RawAnswer waiting = client.get("/api/v1/namespaces/default/pods/p/log");
   EXPECT_EQ(waiting.status, 400);
   EXPECT_NE(waiting.body.find("waiting to start"), std::string::npos);
+}
+
+TEST_F(Streams, a_pod_without_a_node_has_an_empty_log) {
+  client.ask("POST", "/api/v1/namespaces/default/pods",
+             R"({"metadata":{"name":"late"},"spec":{"containers":[{"name":"main","image":"i"}]}})");
+  RawAnswer log = client.get("/api/v1/namespaces/default/pods/late/log");
+  EXPECT_EQ(log.status, 200);
+  EXPECT_EQ(log.body, "");
+  EXPECT_EQ(client.get("/api/v1/namespaces/default/pods/late/log?container=x").status, 400);
 }
 
 TEST_F(Streams, a_followed_log_ends_when_its_reader_leaves) {

@@ -56,7 +56,7 @@ class Flow : public testing::Test {
   std::unique_ptr<RawClient> hold_seat() {
     world.streams.follows_for_ever = true;
     send("POST", "/api/v1/namespaces/default/pods",
-         R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"main","image":"example.com/i:1"}]}})", 201);
+         R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"example.com/i:1"}]}})", 201);
     const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
     send("POST", rbac + "roles",
          R"({"metadata":{"name":"logs"},"rules":[{"apiGroups":[""],"resources":["pods/log"],"verbs":["get"]}]})", 201);
