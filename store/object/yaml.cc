@@ -59,6 +59,15 @@ std::optional<json::value> float_of(std::string_view text) {
   return json::value(number);
 }
 
+bool has_many_tag_directives(std::string_view text) {
+  constexpr std::string_view kBreakEnds = "\n\r\x85\xa8\xa9";  // the last byte of what libyaml takes for a line break
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find("%TAG", at)) != text.npos; ++at) {
+    if (at == 0 || kBreakEnds.find(text[at - 1]) != kBreakEnds.npos) ++count;
+  }
+  return count > kYamlTagDirectivesMax;
+}
+
 // What a plain scalar means.
 json::value resolve_scalar(std::string_view text) {
   if (is_null(text)) return nullptr;
@@ -387,6 +396,7 @@ Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<s
                                             std::vector<std::string>* duplicates) {
   text = without_byte_order_mark(text);
   if (text.size() > kYamlBytesMax) return Error(Code::too_large, "error parsing YAML: the text is larger than 16 MiB");
+  if (has_many_tag_directives(text)) return Error(Code::too_large, "error parsing YAML: too many %TAG directives");
   return Reader(text, duplicates).documents(lines);
 }
 

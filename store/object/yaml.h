@@ -16,6 +16,7 @@ namespace coracle {
 
 constexpr size_t kYamlBytesMax = 16u << 20;  // of a text; of what aliases add to it; of what has anchors
 constexpr size_t kYamlDepthMax = kJsonDepthMax;
+constexpr size_t kYamlTagDirectivesMax = 100;    // libyaml compares each with all before it, and a tag with all
 constexpr size_t kYamlNodesMax = 2'000'000;      // of a text, aliases counted as what they stand for
 constexpr size_t kYamlAliasNodesMax = 100'000;   // nodes that aliases may add: a few lines must not become gigabytes
 constexpr size_t kYamlAnchorNodesMax = 500'000;  // nodes of values with anchors; of one in another they count for both

@@ -83,6 +83,18 @@ TEST(Yaml, refuses_bombs) {
   EXPECT_FALSE(parse_yaml(std::string(5000, '[')));
 }
 
+TEST(Yaml, bounds_the_directives_of_a_document) {
+  auto directives = [](int count, const std::string& end = "\n") {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "%TAG !a" + std::to_string(i) + "! tag:example.com," + std::to_string(i) + ":" + end;
+    return text + "---\na: b\n";
+  };
+  EXPECT_TRUE(parse_yaml(directives(100)));
+  EXPECT_EQ(parse_yaml(directives(101)).error().code(), Code::too_large);
+  for (const char* end : {"\n", "\r", "\xc2\x85", "\xe2\x80\xa8"})
+    EXPECT_EQ(parse_yaml(directives(100'000, end)).error().code(), Code::too_large);
+}
+
 TEST(Yaml, bounds_what_anchors_and_aliases_copy) {
   std::string repeated = "a: &a \"" + std::string(1 << 20, 'x') + "\"\nb:\n";
   for (int i = 0; i < 20; ++i) repeated += "- *a\n";  // 20 nodes, 20 MiB
