@@ -44,6 +44,7 @@ Result<archive_entry*> TarReader::next() {
   open_ = true;
   archive_entry* entry = nullptr;
   int status = over_ ? ARCHIVE_EOF : archive_read_next_header(reader_, &entry);
+  entries_end_ = over_ || status != ARCHIVE_EOF ? read_ : archive_read_header_position(reader_);
   if (!failed_ && status < ARCHIVE_WARN && lacks_padding()) status = ARCHIVE_EOF;
   if (failed_ || (status < ARCHIVE_WARN && status != ARCHIVE_EOF)) return failure();
   if (status == ARCHIVE_EOF) return nullptr;

@@ -28,6 +28,8 @@ class TarReader {
   };
   // The next piece of the entry's data; empty at its end. Holes are skipped.
   Result<Piece> data();
+  // After the last entry: how many bytes of the stream the entries take. What marks the end of a tar stream comes then.
+  int64_t entries_end() const { return entries_end_; }
 
  private:
   static la_ssize_t read(archive* reader, void* self, const void** bytes);
@@ -39,6 +41,7 @@ class TarReader {
   bool open_ = false, over_ = false;
   int64_t entry_size_ = 0, entry_left_ = 0;  // of its data, and what was not handed out yet
   int64_t read_ = 0;                         // bytes from the source
+  int64_t entries_end_ = 0;
   bool source_ended_ = false;
   std::unique_ptr<Error> failed_;  // of from_, while the library only knows "an error"
   Utf8Locale utf8_;

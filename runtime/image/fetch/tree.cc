@@ -66,13 +66,19 @@ class EndingSource : public Source {
     std::string_view piece = TRY(from_.next());
     size_t last = piece.find_last_not_of('\0');
     zeros_ = last == piece.npos ? zeros_ + piece.size() : piece.size() - last - 1;
+    size_ += piece.size();
     return piece;
   }
-  bool has_ended() const { return zeros_ >= 1024; }  // two blocks of zeros
+  // Two blocks of zeros stand behind the entries. Zeros of the last file are none of them.
+  bool has_ended(int64_t entries_end) const {
+    constexpr size_t kEnd = 1024;
+    return zeros_ >= kEnd && size_ >= size_t(entries_end) + kEnd;
+  }
 
  private:
   Source& from_;
   size_t zeros_ = 0;  // at the end so far
+  size_t size_ = 0;   // so far
 };
 
 class TreeCopy {
@@ -245,8 +251,8 @@ Result<void> read_tree(const Fd& archive, const Fd& directory, const runtime::Tr
   DecompressingSource plain(file);
   EndingSource watched(plain);
   Count count(counted);
-  TRY(unpack_tree(watched, directory, [&](Bytes bytes) { count.add(bytes); }));
-  if (!watched.has_ended()) return Error(Code::invalid, "the archive is cut off: it has no end");
+  Unpacked unpacked = TRY(unpack_tree(watched, directory, [&](Bytes bytes) { count.add(bytes); }));
+  if (!watched.has_ended(unpacked.entries_end)) return Error(Code::invalid, "the archive is cut off: it has no end");
   TRY(sys::sync_file_system(directory));
   count.end();
   return {};

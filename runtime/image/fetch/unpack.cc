@@ -396,7 +396,9 @@ Result<Unpacked> unpack_tree(Source& stream, const Fd& target, const std::functi
     if (name != "./" && name != ".") counted(Bytes(has_data ? archive_entry_size(entry) : 0));
   }
   TRY(stream.drain());  // what follows the end is no error, and whoever writes it is not cut off
-  return tree.finish();
+  Unpacked unpacked = TRY(tree.finish());
+  unpacked.entries_end = tar.entries_end();
+  return unpacked;
 }
 
 Result<void> inherit_directories(const Fd& layer, const std::set<std::string>& implicit_dirs,

@@ -28,7 +28,8 @@ struct UnpackLimits {
 };
 
 struct Unpacked {
-  Bytes size;  // of the regular files
+  Bytes size;               // of the regular files
+  int64_t entries_end = 0;  // how many bytes of the stream its entries take
   // Directories that the stream used but did not describe ("" is the root): they must look as in the layer below.
   std::set<std::string> implicit_dirs;
 };

@@ -229,6 +229,19 @@ TEST_F(TreesTest, what_is_cut_off_is_an_error) {
   EXPECT_EQ(read().error().code(), Code::invalid);
 }
 
+TEST_F(TreesTest, one_that_is_cut_off_behind_a_file_of_zeros_is_an_error) {
+  const std::string whole = make_tar({{"disk", 'f', std::string(4096, '\0')}, {"later", 'f', "l"}});
+  for (size_t cut : {size_t(512 + 4096), size_t(512 + 4096 + 512)}) {
+    write_text(archive(), whole.substr(0, cut));
+    auto done = read();
+    EXPECT_FALSE(done.ok()) << cut;
+    fs::remove_all(to());
+    fs::create_directory(to());
+  }
+  write_text(archive(), whole);
+  EXPECT_TRUE(read().ok());
+}
+
 TEST_F(TreesTest, can_be_stopped) {
   sys::Pipe pipe = MUST(sys::make_pipe());  // which nobody reads
   std::string text(4 << 20, '\0');
