@@ -2,29 +2,16 @@
 // See tar_writer.h.
 #include "runtime/image/tar_writer.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cerrno>
 
 namespace coracle::image {
-namespace {
 
-constexpr long kThreadsMax = 2;  // each takes memory, and disks of small machines are slower than two
-
-}  // namespace
-
-TarWriter::TarWriter(const Sink& to, Packing packing) : to_(to), writer_(archive_write_new()) {
-  if (packing == Packing::none) {
+TarWriter::TarWriter(const Sink& to, Keep keep) : to_(to), writer_(archive_write_new()) {
+  if (keep == Keep::usual) {
     archive_write_set_format_pax_restricted(writer_.get());
     return;
   }
   archive_write_set_format_pax(writer_.get());
-  if (archive_write_add_filter_zstd(writer_.get()) == ARCHIVE_OK) {
-    const std::string threads = std::to_string(std::clamp(::sysconf(_SC_NPROCESSORS_ONLN), 1L, kThreadsMax));
-    (void)archive_write_set_filter_option(writer_.get(), "zstd", "threads", threads.c_str());  // an older library has one
-  }
-  archive_write_set_bytes_in_last_block(writer_.get(), 1);                         // nothing stands behind a packed stream
   (void)archive_write_set_format_option(writer_.get(), "pax", "xattrheader", "SCHILY");  // as GNU tar knows them
 }
 

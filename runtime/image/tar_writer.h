@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tar stream written entry by entry to a Sink, with the sink's own errors kept whole on their way through libarchive. Pax
-// headers stand only where a plain one does not do, unless the stream is packed: that has all times to the nanosecond. The same
-// entries give the same bytes, whenever they are written.
+// headers stand only where a plain one does not do, unless all is to be kept: then all times are there, to the nanosecond, and
+// attributes. The same entries give the same bytes, whenever they are written.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ using Sink = std::function<Result<void>(std::string_view bytes)>;
 
 class TarWriter {
  public:
-  enum class Packing : uint8_t { none, zstd };
-  explicit TarWriter(const Sink& to, Packing packing = Packing::none);  // `to` must outlive it
+  enum class Keep : uint8_t { usual, all };
+  explicit TarWriter(const Sink& to, Keep keep = Keep::usual);  // `to` must outlive it
   TarWriter(const TarWriter&) = delete;
 
   // An entry; then as many bytes of data as its header says. Errors: the sink's; invalid for what a tar stream cannot hold.

@@ -11,6 +11,7 @@
 #include "runtime/image/fetch/inode_tar.h"
 #include "runtime/image/fetch/source.h"
 #include "runtime/image/fetch/unpack.h"
+#include "runtime/image/fetch/zstd_writer.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/inode.h"
 #include "runtime/sys/tree_walk.h"
@@ -221,7 +222,9 @@ bool is_tree_attribute(std::string_view name) {
 
 Result<void> write_tree(const Fd& directory, const Fd& archive, const runtime::TreeProgress& counted) {
   const Sink to_archive = [&](std::string_view bytes) { return sys::write_all(archive, bytes); };
-  TarWriter tar(to_archive, TarWriter::Packing::zstd);
+  ZstdWriter packed(to_archive);
+  const Sink to_packed = [&](std::string_view bytes) { return packed.write(bytes); };
+  TarWriter tar(to_packed, TarWriter::Keep::all);
   InodeTar inodes(tar, {.attribute = is_tree_attribute, .holes = true});
   Count count(counted);
   Paths paths;
@@ -242,6 +245,7 @@ Result<void> write_tree(const Fd& directory, const Fd& archive, const runtime::T
   };
   TRY(sys::walk_tree(directory, add, {}));
   TRY(tar.end());
+  TRY(packed.end());
   count.end();
   return {};
 }

@@ -242,6 +242,22 @@ TEST_F(TreesTest, one_that_is_cut_off_behind_a_file_of_zeros_is_an_error) {
   EXPECT_TRUE(read().ok());
 }
 
+TEST_F(TreesTest, what_is_damaged_is_an_error) {
+  std::string noise(64 << 10, '\0');  // which is not packed: another byte there unpacks as well
+  for (char& c : noise) c = char(std::rand());
+  write_text(from("noise"), noise);
+  ASSERT_TRUE(write().ok());
+  const std::string whole = read_text(archive());
+  for (size_t at = 1; at < 10; ++at) {
+    fs::remove_all(to());
+    fs::create_directory(to());
+    std::string damaged = whole;
+    damaged[whole.size() * at / 10] ^= 1;
+    write_text(archive(), damaged);
+    EXPECT_FALSE(read().ok()) << at;
+  }
+}
+
 TEST_F(TreesTest, can_be_stopped) {
   sys::Pipe pipe = MUST(sys::make_pipe());  // which nobody reads
   std::string text(4 << 20, '\0');
