@@ -34,6 +34,15 @@ Result<void> InodeTar::add_attributes(archive_entry* entry, const Fd& object) {
   return {};
 }
 
+Result<bool> InodeTar::add_link(archive_entry* entry, const std::string& name, const struct stat& info) {
+  if (info.st_nlink < 2) return false;
+  auto [first, is_first] = links_.emplace(info.st_ino, name);
+  if (is_first) return false;
+  archive_entry_set_hardlink(entry, first->second.c_str());
+  TRY(tar_.add(entry));
+  return true;
+}
+
 Result<void> InodeTar::add_directory(const Fd& directory, const std::string& name, const struct stat& info) {
   ArchiveEntry entry = header(name, info);
   TRY(add_attributes(entry.get(), directory));
@@ -73,13 +82,8 @@ Result<void> InodeTar::add_zeros(int64_t count) {
 
 Result<void> InodeTar::add_file(const Fd& file, const std::string& name, const struct stat& info) {
   ArchiveEntry entry = header(name, info);
-  if (info.st_nlink > 1) {
-    auto [first, is_first] = links_.emplace(info.st_ino, name);
-    if (!is_first) {
-      archive_entry_set_hardlink(entry.get(), first->second.c_str());
-      return tar_.add(entry.get());
-    }
-  }
+  bool is_link = TRY(add_link(entry.get(), name, info));
+  if (is_link) return {};
   archive_entry_set_size(entry.get(), info.st_size);
   TRY(add_attributes(entry.get(), file));
   const std::vector<sys::Stretch> data = TRY(data_of(file, info));
@@ -100,6 +104,8 @@ Result<void> InodeTar::add_file(const Fd& file, const std::string& name, const s
 
 Result<void> InodeTar::add_other(const Fd& parent, const std::string& name, const std::string& path, const struct stat& info) {
   ArchiveEntry entry = header(path, info);
+  bool is_link = TRY(add_link(entry.get(), path, info));
+  if (is_link) return {};
   if (S_ISLNK(info.st_mode)) {
     std::string target = TRY(sys::read_link_at(parent, name));
     archive_entry_set_symlink(entry.get(), target.c_str());

@@ -106,10 +106,9 @@ class TreeCopy {
       TRY(sys::make_directory_at(*parent, name, 0700));
       Fd made = TRY(sys::open_at(*parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
       TRY(dress_directory(entry, made));
-    } else if (S_ISREG(about.st_mode)) {
-      TRY(add_file(entry, *parent, path));
     } else {
-      TRY(add_other(entry, *parent));
+      bool is_link = TRY(add_link(entry, *parent, path));
+      if (!is_link) TRY(S_ISREG(about.st_mode) ? add_file(entry, *parent, path) : add_other(entry, *parent));
     }
     count_.add(S_ISREG(about.st_mode) ? Bytes(about.st_size) : Bytes(0));
     return {};
@@ -144,16 +143,19 @@ class TreeCopy {
     return source.object ? dress(source.object, source.about, made) : Result<void>();
   }
 
+  // Makes the entry as another name of an inode that is there. Returns whether it is one.
+  Result<bool> add_link(const sys::TreeEntry& entry, const Fd& parent, const std::string& path) {
+    if (entry.about.st_nlink < 2) return false;
+    auto [first, is_first] = links_.emplace(entry.about.st_ino, path);
+    if (is_first) return false;
+    size_t slash = first->second.rfind('/');
+    std::string directory = slash == std::string::npos ? "." : first->second.substr(0, slash);
+    Fd there = TRY(sys::open_no_links(to_, directory, O_PATH | O_DIRECTORY));
+    TRY(sys::link_at(there, first->second.substr(slash + 1), parent, entry.name));
+    return true;
+  }
+
   Result<void> add_file(const sys::TreeEntry& entry, const Fd& parent, const std::string& path) {
-    if (entry.about.st_nlink > 1) {
-      auto [first, is_first] = links_.emplace(entry.about.st_ino, path);
-      if (!is_first) {
-        size_t slash = first->second.rfind('/');
-        std::string directory = slash == std::string::npos ? "." : first->second.substr(0, slash);
-        Fd there = TRY(sys::open_no_links(to_, directory, O_PATH | O_DIRECTORY));
-        return sys::link_at(there, first->second.substr(slash + 1), parent, entry.name);
-      }
-    }
     sys::OpenedEntry source = TRY(sys::open_entry(entry));
     if (!source.object) return {};
     Fd made = TRY(sys::open_at(parent, entry.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
@@ -208,7 +210,7 @@ class TreeCopy {
   Count count_;
   std::string parent_path_;
   Fd parent_;                           // the last parent: entries come directory by directory
-  std::map<ino_t, std::string> links_;  // where a file of several names stood first
+  std::map<ino_t, std::string> links_;  // where an inode of several names stood first
   bool may_share_ = true;
   std::string buffer_ = std::string(256 << 10, '\0');
 };

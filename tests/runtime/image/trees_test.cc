@@ -258,6 +258,21 @@ TEST_F(TreesTest, what_is_damaged_is_an_error) {
   }
 }
 
+TEST_F(TreesTest, links_and_pipes_keep_their_names) {
+  fs::create_directory(from("d"));
+  fs::create_symlink("/nowhere", from("link"));
+  fs::create_hard_link(from("link"), from("d/link"));
+  ASSERT_EQ(::mkfifo(from("pipe").c_str(), 0600), 0);
+  fs::create_hard_link(from("pipe"), from("d/pipe"));
+  for (bool as_archive : {true, false}) {
+    fs::remove_all(to());
+    fs::create_directory(to());
+    auto done = as_archive ? through_archive() : copy();
+    ASSERT_TRUE(done.ok()) << done.error().text();
+    expect_same();
+  }
+}
+
 TEST_F(TreesTest, can_be_stopped) {
   sys::Pipe pipe = MUST(sys::make_pipe());  // which nobody reads
   std::string text(4 << 20, '\0');
