@@ -297,7 +297,7 @@ class Warnings : public Plugin {
     if (const json::value* pod = pod_of(request.info, object)) {
       const json::value* before = request.old && request.kind != kPod ? pod_of(request.info, request.old->json()) : nullptr;
       if (!before || *before != *pod)
-        check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template()), out);
+        check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template), out);
     }
     if (request.kind == kService) check_service(object, out);
     if (request.creates(kIngress) && !find(object, "spec.ingressClassName") &&

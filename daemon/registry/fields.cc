@@ -14,21 +14,21 @@ namespace {
 // Kinds with selectable fields of their own, and the others: these have metadata.namespace even when they have no namespace.
 // Null: the kind does not support the field.
 const schema::Selectable* selectable_of(const schema::KindInfo& info, std::string_view name) {
-  for (const schema::Selectable& field : info.facts.selectable())
-    if (field.name() == name) return &field;
+  for (const schema::Selectable& field : info.facts.selectable)
+    if (field.name == name) return &field;
   return nullptr;
 }
 
 bool is_supported(const schema::KindInfo& info, std::string_view name) {
   if (name == "metadata.name") return true;
-  if (name == "metadata.namespace") return info.kind.namespaced || info.facts.selectable().empty();
+  if (name == "metadata.namespace") return info.kind.namespaced || info.facts.selectable.empty();
   return selectable_of(info, name);
 }
 
 Error unsupported_field(const schema::KindInfo& info, std::string_view name) {
-  if (info.facts.selectable().empty())
+  if (info.facts.selectable.empty())
     return bad_request(quoted(name) + " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
-  std::string_view own = info.facts.selectable_refusal();
+  std::string_view own = info.facts.selectable_refusal;
   std::string text(own.empty() ? "field label not supported: %" : own);
   return bad_request(text.replace(text.find('%'), 1, name));
 }
@@ -47,9 +47,9 @@ std::string look_up(const schema::KindInfo& info, const Object& object, std::str
   if (name == "metadata.name") return object.name();
   if (name == "metadata.namespace") return object.ns();
   const schema::Selectable* field = selectable_of(info, name);
-  std::string text = text_of(find(object.json(), field->path()));
-  if (text.empty() && !field->other_path().empty()) text = text_of(find(object.json(), field->other_path()));
-  return text.empty() ? std::string(field->otherwise()) : text;
+  std::string text = text_of(find(object.json(), field->path));
+  if (text.empty() && !field->other_path.empty()) text = text_of(find(object.json(), field->other_path));
+  return text.empty() ? std::string(field->otherwise) : text;
 }
 
 }  // namespace

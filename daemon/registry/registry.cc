@@ -49,7 +49,7 @@ std::string given_revision(const json::value& body) {
 
 // What the machine can observe again need not be on the disk before it is seen.
 engine::Durability durability_of(const schema::KindInfo& stored, std::string_view subresource, const Writer& writer) {
-  const std::string_view fact = stored.facts.durability();
+  const std::string_view fact = stored.facts.durability;
   const bool of_status = subresource == "status", of_component = writer.internal;
   if (fact == "lazy" || (fact == "remeasured" && of_status && of_component)) return engine::Durability::lazy;
   bool is_seen_again = of_status && (of_component || fact == "observed");
@@ -166,7 +166,7 @@ Result<json::value> decode_body(const schema::KindInfo& info, json::value body, 
 
 // What a subresource is written with: a Scale, a Binding, an Eviction.
 const schema::Type& part_type(const schema::KindInfo& info, std::string_view subresource) {
-  return schema::catalog().types()[size_t(info.subresource(subresource)->type)];
+  return *info.subresource(subresource)->type();
 }
 
 // A body for a subresource of the object at `key`. Errors: bad_request when it is of another kind, or of another object.
@@ -266,7 +266,7 @@ schema::Manager manager_of(const Writer& writer, std::string_view subresource, b
 
 // Whether a write of the status takes that part of the body's metadata as well. Most kinds do.
 bool status_takes(const schema::KindInfo& stored, std::string_view field) {
-  std::string_view kept = stored.facts.status_keeps();
+  std::string_view kept = stored.facts.status_keeps;
   return kept != "all" && !schema::is_listed(kept, field);
 }
 

@@ -5,6 +5,8 @@
 // Thread-safe; nothing blocks or allocates unless said.
 #pragma once
 
+#include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,12 +38,10 @@ struct Column {  // of the table that `kubectl get` shows
 };
 
 struct Selectable {  // what a field selector may name beside metadata.name and metadata.namespace
-  Text name_, path_, other_path_, otherwise_;
-
-  std::string_view name() const { return name_.view(); }
-  std::string_view path() const { return path_.view(); }              // in the object as it is stored
-  std::string_view other_path() const { return other_path_.view(); }  // where it stands when it is not there; "": nowhere else
-  std::string_view otherwise() const { return otherwise_.view(); }    // what it is when it stands nowhere
+  std::string_view name;
+  std::string_view path;        // in the object as it is stored
+  std::string_view other_path;  // where it stands when it is not there; "": nowhere else
+  std::string_view otherwise;   // what it is when it stands nowhere
 };
 
 // What is known of a kind without code: facts in the schema text (generate/model.h). Of the version that was asked for where that
@@ -62,53 +62,83 @@ struct KindFacts {
   bool review = false;                 // a POST of one is answered, and nothing is stored
 
   // Metadata of the body that a write of the status does not take, comma-separated: "labels"; "all".
-  std::string_view status_keeps() const { return status_keeps_.view(); }
+  std::string_view status_keeps;
   // When a write is on the disk; "": before it is answered. "soft", "lazy": later. "observed": its status later. "derived": later
   // when a component writes it. "remeasured": its status later when a component writes it, since that comes again.
-  std::string_view durability() const { return durability_.view(); }
+  std::string_view durability;
   // Where a pod or its template stands: "spec.template"; "." for a pod itself; "" for a kind without one.
-  std::string_view pod_template() const { return pod_template_.view(); }
-  std::string_view heartbeat() const {
-    return heartbeat_.view();
-  }  // a change of this field alone does not wear the disk: "status.conditions[].lastHeartbeatTime"
-  std::string_view finalizer() const { return finalizer_.view(); }  // each object begins with it
-  std::string_view warns() const { return warns_.view(); }          // what a client that writes one is told
+  std::string_view pod_template;
+  std::string_view heartbeat;  // a change of this field alone does not wear the disk: "status.conditions[].lastHeartbeatTime"
+  std::string_view finalizer;  // each object begins with it
+  std::string_view warns;      // what a client that writes one is told
   // For an unknown field of a field selector, with the field's name for %; "": the general one. Of the version asked for.
-  std::string_view selectable_refusal() const { return selectable_refusal_.view(); }
-  std::span<const Selectable> selectable() const;  // of the version asked for
-
-  Text status_keeps_, durability_, pod_template_, heartbeat_, finalizer_, warns_, selectable_refusal_;
-  uint16_t first_selectable = 0, selectable_count = 0;
+  std::string_view selectable_refusal;
+  std::span<const Selectable> selectable;  // of the version asked for
 };
 
+// All that is known of one served version of a kind. Constant; lives as long as a Catalog that holds it.
 struct KindInfo {
-  Kind kind;
+  const Kind& kind;
   std::string_view list_kind;    // "PodList", "" where there is no list
   std::string_view singular;     // "pod"
   std::string_view short_names;  // comma-separated
   std::string_view categories;   // comma-separated
   std::string_view verbs;        // comma-separated, sorted
   std::string_view names;        // syntax of an object's name: "subdomain", "label" or "1035" (DNS), "ip", "path"
-  uint16_t type_, list_type_;
-  uint16_t first_subresource, subresource_count;
-  uint16_t first_column, column_count;
-  uint16_t stored_;
   KindFacts facts;
 
-  const Type& type() const;
-  const Type* list_type() const;
-  std::span<const Subresource> subresources() const;
+  const Type& type() const { return *type_; }
+  const Type* list_type() const { return list_type_; }  // null: there is no list
+  std::span<const Subresource> subresources() const { return subresources_; }
   const Subresource* subresource(std::string_view name) const;
-  std::span<const Column> columns() const;  // of objects as they are stored
-  const KindInfo& stored() const;           // the version that the store holds: itself, or another one (convert.h)
-  bool is_stored() const { return &stored() == this; }
+  std::span<const Column> columns() const { return stored_->columns_; }  // of objects as they are stored
+  const KindInfo& stored() const { return *stored_; }  // the version that the store holds: itself, or another one (convert.h)
+  bool is_stored() const { return stored_ == this; }
   const KindInfo* version(std::string_view api_version) const;  // of the same kind; null: none is served
   bool has_verb(std::string_view verb) const;  // "create" "get" "list" "watch" "update" "patch" "delete" "deletecollection"
+
+  const Type *type_, *list_type_;
+  const KindInfo* stored_;
+  const KindInfo* next_version_;  // all versions of one kind are a ring
+  std::span<const Subresource> subresources_;
+  std::span<const Column> columns_;
+};
+
+class KindRange {  // for (const KindInfo& info : catalog.kinds())
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = const KindInfo;
+    using difference_type = ptrdiff_t;
+    using pointer = const KindInfo*;
+    using reference = const KindInfo&;
+    explicit Iterator(const KindInfo* const* at = nullptr) : at_(at) {}
+    reference operator*() const { return **at_; }
+    pointer operator->() const { return *at_; }
+    Iterator& operator++() { return ++at_, *this; }
+    Iterator operator++(int) { return Iterator(at_++); }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const KindInfo* const* at_;
+  };
+  explicit KindRange(std::span<const KindInfo* const> all) : all_(all) {}
+  Iterator begin() const { return Iterator(all_.data()); }
+  Iterator end() const { return Iterator(all_.data() + all_.size()); }
+  size_t size() const { return all_.size(); }
+
+ private:
+  std::span<const KindInfo* const> all_;
 };
 
 class Catalog {
  public:
-  std::span<const KindInfo> kinds() const;  // what is served, in the order of discovery
+  Catalog();  // of the built-in kinds
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  KindRange kinds() const { return KindRange(ordered_); }  // what is served, in the order of discovery
   std::span<const Type> types() const;
   std::span<const Package> packages() const;
 
@@ -125,6 +155,11 @@ class Catalog {
   // types that belong to every group (DeleteOptions, Status, ...) are found under any apiVersion.
   const Type* root(std::string_view api_version, std::string_view kind) const;
   const Type* type(std::string_view openapi_name) const;  // "io.k8s.api.core.v1.PodSpec"
+
+ private:
+  std::vector<KindInfo> kinds_;
+  std::vector<const KindInfo*> ordered_;
+  std::vector<const KindInfo*> by_resource_, by_kind_;  // sorted for the lookups
 };
 
 const Catalog& catalog();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiled schema: includes what generate/ wrote and gives Type, Field and Catalog access to it.
 #include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "store/schema/catalog.h"
@@ -8,6 +11,16 @@
 
 namespace coracle::schema {
 namespace {
+
+struct KindRow {
+  Kind kind;
+  std::string_view list_kind, singular, short_names, categories, verbs, names;
+  uint16_t type, list_type;
+  uint16_t first_subresource, subresource_count;
+  uint16_t first_column, column_count;
+  uint16_t stored;
+  KindFacts facts;
+};
 
 #ifndef CORACLE_SCHEMA_TABLES
 #define CORACLE_SCHEMA_TABLES "store/schema/tables.inc"  // a test brings tables with one kind more
@@ -56,27 +69,19 @@ const Field* Type::alternative(const json::value& value) const {
   return nullptr;
 }
 
-std::span<const Selectable> KindFacts::selectable() const { return {kSelectable + first_selectable, selectable_count}; }
-
 bool Subresource::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
 
 const Type* Subresource::type() const { return type_ < 0 ? nullptr : &kTypes[type_]; }
 
-const Type& KindInfo::type() const { return kTypes[type_]; }
-const Type* KindInfo::list_type() const { return list_kind.empty() ? nullptr : &kTypes[list_type_]; }
-const KindInfo& KindInfo::stored() const { return kKinds[stored_]; }
 bool KindInfo::has_verb(std::string_view verb) const { return is_listed(verbs, verb); }
-std::span<const Column> KindInfo::columns() const {
-  if (!is_stored()) return stored().columns();
-  return {kColumns + first_column, column_count};
-}
+
 const KindInfo* KindInfo::version(std::string_view api_version) const {
-  for (const KindInfo& other : kKinds)
-    if (&other.stored() == &stored() && other.kind.api_version() == api_version) return &other;
+  const KindInfo* other = this;
+  do
+    if (other->kind.api_version() == api_version) return other;
+  while ((other = other->next_version_) != this);
   return nullptr;
 }
-
-std::span<const Subresource> KindInfo::subresources() const { return {kSubresources + first_subresource, subresource_count}; }
 
 const Subresource* KindInfo::subresource(std::string_view name) const {
   for (const Subresource& sub : subresources()) {
@@ -86,27 +91,62 @@ const Subresource* KindInfo::subresource(std::string_view name) const {
 }
 
 const Catalog& catalog() {
-  static constexpr Catalog instance;
-  return instance;
+  static const Catalog built_in;
+  return built_in;
 }
 
-std::span<const KindInfo> Catalog::kinds() const { return kKinds; }
+namespace {
+
+auto resource_key(const Kind& kind) { return std::tie(kind.resource, kind.group, kind.version); }
+auto kind_key(const Kind& kind) { return std::tie(kind.kind, kind.group, kind.version); }
+
+// `all` sorted by the key of each one's kind.
+template <typename Key>
+const KindInfo* find_sorted(const std::vector<const KindInfo*>& all, Key (*key)(const Kind&), const Kind& wanted) {
+  auto found = std::ranges::lower_bound(all, key(wanted), {}, [key](const KindInfo* info) { return key(info->kind); });
+  return found != all.end() && key((*found)->kind) == key(wanted) ? *found : nullptr;
+}
+
+}  // namespace
+
+Catalog::Catalog() {
+  kinds_.reserve(std::size(kKinds));
+  for (const KindRow& row : kKinds)
+    kinds_.push_back({.kind = row.kind,
+                      .list_kind = row.list_kind,
+                      .singular = row.singular,
+                      .short_names = row.short_names,
+                      .categories = row.categories,
+                      .verbs = row.verbs,
+                      .names = row.names,
+                      .facts = row.facts,
+                      .type_ = &kTypes[row.type],
+                      .list_type_ = row.list_kind.empty() ? nullptr : &kTypes[row.list_type],
+                      .stored_ = kinds_.data() + row.stored,
+                      .next_version_ = kinds_.data() + kinds_.size(),
+                      .subresources_ = {kSubresources + row.first_subresource, row.subresource_count},
+                      .columns_ = {kColumns + row.first_column, row.column_count}});
+  for (KindInfo& info : kinds_)
+    if (!info.is_stored()) {
+      KindInfo& stored = kinds_[size_t(info.stored_ - kinds_.data())];
+      info.next_version_ = std::exchange(stored.next_version_, &info);
+    }
+  for (const KindInfo& info : kinds_) ordered_.push_back(&info);
+  by_resource_ = by_kind_ = ordered_;
+  std::ranges::sort(by_resource_, {}, [](const KindInfo* info) { return resource_key(info->kind); });
+  std::ranges::sort(by_kind_, {}, [](const KindInfo* info) { return kind_key(info->kind); });
+}
+
 std::span<const Type> Catalog::types() const { return kTypes; }
 std::span<const Package> Catalog::packages() const { return kPackages; }
 
 const KindInfo* Catalog::by_resource(std::string_view group, std::string_view version, std::string_view resource) const {
-  for (const KindInfo& info : kKinds) {
-    if (info.kind.resource == resource && info.kind.group == group && info.kind.version == version) return &info;
-  }
-  return nullptr;
+  return find_sorted(by_resource_, resource_key, {group, version, {}, resource});
 }
 
 const KindInfo* Catalog::by_kind(std::string_view api_version, std::string_view kind) const {
   auto [group, version] = split_api_version(api_version);
-  for (const KindInfo& info : kKinds) {
-    if (info.kind.kind == kind && info.kind.group == group && info.kind.version == version) return &info;
-  }
-  return nullptr;
+  return find_sorted(by_kind_, kind_key, {group, version, kind, {}});
 }
 
 const KindInfo* Catalog::by_name(std::string_view name) const {
@@ -116,7 +156,7 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
     word = std::string_view(lower).substr(0, dot);
     rest = std::string_view(lower).substr(dot + 1);
   }
-  for (const KindInfo& info : kKinds) {
+  for (const KindInfo& info : kinds()) {
     bool named = info.kind.resource == word || info.singular == word || is_listed(info.short_names, word) ||
                  to_lower(info.kind.kind) == word;
     if (!named) continue;
@@ -128,7 +168,7 @@ const KindInfo* Catalog::by_name(std::string_view name) const {
 
 std::vector<const KindInfo*> Catalog::by_category(std::string_view category) const {
   std::vector<const KindInfo*> found;
-  for (const KindInfo& info : kKinds) {
+  for (const KindInfo& info : kinds()) {
     if (info.is_stored() && is_listed(info.categories, category)) found.push_back(&info);
   }
   return found;

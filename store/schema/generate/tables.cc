@@ -71,7 +71,8 @@ std::string write_tables(const Model& model) {
              << ", Shape::" << field.shape << ", ListKind::" << field.list << ", " << flag(field.required) << ", "
              << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
              << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", " << flag(field.atomic)
-             << ", " << flag(field.ruled) << "},  // " << type.name << "." << field.name << "\n";
+             << ", " << flag(field.ruled) << "},  // " << type.name << "." << field.name
+             << "\n";
     }
   }
   for (const Resource& resource : model.resources) {
@@ -87,11 +88,13 @@ std::string write_tables(const Model& model) {
       if (resource.marks.count(mark)) kinds << "." << member_of(mark) << " = true, ";
     for (const std::string& fact : kFacts)
       if (auto given = resource.facts.find(fact); given != resource.facts.end())
-        kinds << "." << member_of(fact) << "_ = " << pool.add(given->second) << ", ";
-    kinds << ".first_selectable = " << selectable_count << ", .selectable_count = " << resource.selectable.size() << "}},\n";
+        kinds << "." << member_of(fact) << " = " << literal(given->second) << ", ";
+    if (!resource.selectable.empty())
+      kinds << ".selectable = {kSelectable + " << selectable_count << ", " << resource.selectable.size() << "}";
+    kinds << "}},\n";
     for (const Selectable& field : resource.selectable) {
-      selectable << "    {" << pool.add(field.name) << ", " << pool.add(field.path) << ", " << pool.add(field.other_path) << ", "
-                 << pool.add(field.otherwise) << "},\n";
+      selectable << "    {" << literal(field.name) << ", " << literal(field.path) << ", " << literal(field.other_path) << ", "
+                 << literal(field.otherwise) << "},\n";
     }
     selectable_count += resource.selectable.size();
     for (const Subresource& sub : resource.subresources) {
@@ -120,7 +123,7 @@ std::string write_tables(const Model& model) {
       << columns.str() << "};\n"
       << "constexpr Selectable kSelectable[] = {\n"
       << selectable.str() << "};\n"
-      << "constexpr KindInfo kKinds[] = {\n"
+      << "constexpr KindRow kKinds[] = {\n"
       << kinds.str() << "};\n";
   return out.str();
 }
