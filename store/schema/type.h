@@ -57,15 +57,16 @@ struct Field {
   Form form;
   Shape shape;
   ListKind list;
-  bool required;      // must be given
-  bool may_be_empty;  // required, but an empty one will do
-  bool always;        // is written even when empty or zero
-  bool pointer;       // unset differs from zero
-  bool closed;        // values() are all that is allowed; else they are the known ones
-  bool merges;        // strategic merge: list items merge, by merge_key() or, without one, by value
-  bool retains_keys;  // strategic merge: a patch drops keys it does not name ($retainKeys)
-  bool atomic;        // a map or object that is replaced as a whole by server-side apply
-  bool ruled;         // required and closed are for documents alone: validate/ has words of its own
+  bool required;         // must be given
+  bool may_be_empty;     // required, but an empty one will do
+  bool always;           // is written even when empty or zero
+  bool pointer;          // unset differs from zero
+  bool closed;           // values() are all that is allowed; else they are the known ones
+  bool merges;           // strategic merge: list items merge, by merge_key() or, without one, by value
+  bool retains_keys;     // strategic merge: a patch drops keys it does not name ($retainKeys)
+  bool atomic;           // a map or object that is replaced as a whole by server-side apply
+  bool ruled;            // required and closed are for documents alone: validate/ has words of its own
+  bool default_by_rule;  // it has a default that depends on more than itself: defaults/ has it
 
   std::string_view name() const { return name_.view(); }             // in JSON
   std::string_view doc() const { return doc_.view(); }               // one line, "" when there is none

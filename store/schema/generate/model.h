@@ -22,9 +22,10 @@
 // package, or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
 // Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when
 // it has none. Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it
-// is an address; path: what a URL can hold; any. Options: required (empty: but may be empty), default=<JSON>, enum=A,B (closed),
-// known=A,B (open), ruled (required and enum are for documents alone: validation has words of its own), keys=a,b (list merges by
-// these), set (list is a set), merge[=key] and retain (strategic merge patch), atomic (map or object is replaced as a whole).
+// is an address; path: what a URL can hold. Options: required (empty: but may be empty), default=<JSON>, default=rule (one that
+// depends on more: defaults/ has it), enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
+// validation has words of its own), keys=a,b (list merges by these), set (list is a set), merge[=key] and retain (strategic merge
+// patch), atomic (map or object is replaced as a whole).
 #pragma once
 
 #include <map>
@@ -41,7 +42,7 @@ struct Field {
   std::string shape = "one", list = "atomic";
   int number = 0, inlined = 0;  // inlined: number of the nested message; of two, the outer one's times 256 plus the inner one's
   bool required = false, may_be_empty = false, always = false, pointer = false, closed = false, merges = false, retains = false,
-       atomic = false, ruled = false;
+       atomic = false, ruled = false, default_by_rule = false;
 };
 
 struct Type {

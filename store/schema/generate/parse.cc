@@ -223,6 +223,7 @@ class Reader {
     else if (take_prefix(word, "keys=")) field.list = "map", field.keys = word;
     else if (take_prefix(word, "enum=")) field.closed = true, field.values = word;
     else if (take_prefix(word, "known=")) field.values = word;
+    else if (word == "default=rule") field.default_by_rule = true;
     else if (take_prefix(word, "default=")) field.default_json = word;
     else fail(where_, "unknown option " + word);
   }

@@ -71,7 +71,7 @@ std::string write_tables(const Model& model) {
              << ", Shape::" << field.shape << ", ListKind::" << field.list << ", " << flag(field.required) << ", "
              << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
              << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", " << flag(field.atomic)
-             << ", " << flag(field.ruled) << "},  // " << type.name << "." << field.name
+             << ", " << flag(field.ruled) << ", " << flag(field.default_by_rule) << "},  // " << type.name << "." << field.name
              << "\n";
     }
   }

@@ -4,9 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "store/schema/decode.h"
 #include "store/schema/views.h"
 #include "tests/store/schema/prepared.h"
+#include "tests/store/schema/sample_objects.h"
 
 namespace coracle::schema {
 namespace {
@@ -162,6 +167,79 @@ TEST(Default, a_new_object_begins_with_what_the_server_decides) {
   json::value node = *parse_json(R"({"status":{"phase":"Running"}})");
   begin_life(catalog().of(kNode), node);
   EXPECT_EQ(get_string(node, "status.phase"), "Running");
+}
+
+// ---- what a rule gives is marked in the text ----
+
+void note_ruled(const Type& type, const json::value& plain, const json::value& ruled, std::set<std::string>& fields) {
+  const json::object *before = plain.if_object(), *after = ruled.if_object();
+  if (!after || type.either) return;
+  for (const Field& field : type.fields()) {
+    const json::value *was = before ? before->if_contains(field.name()) : nullptr, *is = after->if_contains(field.name());
+    if (!is) continue;
+    if (!was) {
+      fields.insert(type.openapi_name() + "." + std::string(field.name()));
+      continue;
+    }
+    if (field.form != Form::object) {
+      if (*was != *is) fields.insert(type.openapi_name() + "." + std::string(field.name()));
+    } else if (field.shape == Shape::one) {
+      note_ruled(field.type(), *was, *is, fields);
+    } else if (const json::array* items = is->if_array()) {
+      for (size_t i = 0; i < items->size(); ++i)
+        note_ruled(field.type(), i < was->get_array().size() ? was->get_array()[i] : json::value(), (*items)[i], fields);
+    }
+  }
+}
+
+// Objects that have what the rules look at, beside the samples of all kinds.
+const std::vector<std::pair<std::string_view, const char*>> kRuled = {
+    {"v1/Pod", R"({"spec":{"hostNetwork":true,"serviceAccountName":"a","resources":{"limits":{"cpu":"2"}},
+      "containers":[{"name":"c","image":"i:1","ports":[{"containerPort":80}],"resources":{"limits":{"cpu":"1"}}}],
+      "ephemeralContainers":[{"name":"d","image":"i:1"}],
+      "volumes":[{"name":"v"},{"name":"i","image":{"reference":"i:1"}}]}})"},
+    {"v1/Service", R"({"spec":{"type":"LoadBalancer","clusterIP":"10.43.0.9","sessionAffinity":"ClientIP","ports":[{"port":80}]},
+      "status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}})"},
+    {"v1/Node", R"({"status":{"capacity":{"cpu":"1"}}})"},
+    {"v1/PodTemplate", R"({"template":{"spec":{"serviceAccount":"a","containers":[]}}})"},
+    {"networking.k8s.io/v1/NetworkPolicy", R"({"spec":{"egress":[{}]}})"},
+    {"rbac.authorization.k8s.io/v1/RoleBinding", R"({"subjects":[{"kind":"User","name":"u"}]})"},
+    {"v1/LimitRange", R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"1"}}]}})"},
+    {"v1/ReplicationController", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})"},
+    {"apps/v1/StatefulSet", R"({"spec":{"updateStrategy":{},"volumeClaimTemplates":[{"metadata":{"name":"d"}}]}})"},
+    {"autoscaling/v2/HorizontalPodAutoscaler", R"({"spec":{"behavior":{"scaleUp":{},"scaleDown":{}}}})"},
+    {"flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration", R"({"spec":{"type":"Exempt"}})"},
+    {"apiextensions.k8s.io/v1/CustomResourceDefinition",
+     R"({"spec":{"names":{"kind":"Boat","plural":"boats"},"versions":[{"name":"v1","storage":true}]}})"},
+    {"resource.k8s.io/v1/ResourceClaim",
+     R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"allocationMode":"ExactCount"}},
+      {"name":"b","firstAvailable":[{"name":"c","allocationMode":"ExactCount"}]}]}}})"},
+};
+
+// The text says which fields have a default that is code.
+TEST(Default, what_a_rule_gives_is_marked_in_the_schema_text) {
+  std::set<std::string> given, marked;
+  auto look = [&](const KindInfo& info, const char* text) {
+    Decoded decoded = MUST(decode(info.type(), MUST(parse_json(text))));
+    json::value plain = decoded.value, ruled = decoded.value;
+    apply_constant_defaults(info.type(), plain);
+    apply_defaults(info, ruled);
+    note_ruled(info.type(), plain, ruled, given);
+  };
+  for (const KindInfo& info : catalog().kinds()) {
+    auto sample = sample_objects().find(info.kind.api_version() + "/" + std::string(info.kind.kind));
+    if (sample != sample_objects().end() && !sample->second.empty()) look(info, sample->second.c_str());
+  }
+  for (const auto& [name, text] : kRuled)
+    look(*catalog().by_kind(name.substr(0, name.rfind('/')), name.substr(name.rfind('/') + 1)), text);
+  std::erase_if(given, [](const std::string& field) {  // by the rules of some kinds alone
+    return field.find(".ObjectMeta.") != field.npos || field.ends_with(".apiVersion") || field.ends_with(".kind");
+  });
+  for (const Type& type : catalog().types())
+    for (const Field& field : type.fields())
+      if (field.default_by_rule) marked.insert(type.openapi_name() + "." + std::string(field.name()));
+  for (const std::string& field : given) EXPECT_TRUE(marked.contains(field)) << field << " is not marked with default=rule";
+  for (const std::string& field : marked) EXPECT_TRUE(given.contains(field)) << "no rule gives " << field << " a default";
 }
 
 }  // namespace
