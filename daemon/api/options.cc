@@ -128,7 +128,7 @@ Result<RawDeleteOptions> from_body(const json::value& given) {
   json::value body = given;
   body.get_object()["apiVersion"] = "v1";  // any group's DeleteOptions will do
   body.get_object()["kind"] = "DeleteOptions";
-  schema::Decoded decoded = TRY(schema::decode(*schema::catalog().root("v1", "DeleteOptions"), std::move(body)));
+  schema::Decoded decoded = TRY(schema::decode(*schema::root_type("v1", "DeleteOptions"), std::move(body)));
   RawDeleteOptions raw;
   const json::value& options = decoded.value;
   if (find(options, "gracePeriodSeconds")) raw.grace = get_int(options, "gracePeriodSeconds");
@@ -229,7 +229,7 @@ Result<registry::Writer> read_writer(Call& call, std::string_view options) {
 
 Result<DeleteParameters> read_delete_parameters(Call& call) {
   RawDeleteOptions raw;
-  std::optional<json::value> body = TRY(read_optional_value(call, schema::catalog().root("v1", "DeleteOptions")));
+  std::optional<json::value> body = TRY(read_optional_value(call, schema::root_type("v1", "DeleteOptions")));
   if (body) {
     raw = TRY(from_body(*body));  // in place of the query's, but for dryRun: who asks for a rehearsal anywhere gets no deletion
     for (std::string_view value : call.query().all("dryRun")) raw.dry_run.emplace_back(value);

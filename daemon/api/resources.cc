@@ -87,7 +87,7 @@ void answer_written(Call& call, const registry::Written& written) {
 Result<void> update(Call& call) {
   registry::Writer writer = TRY(read_writer(call, "UpdateOptions"));
   const schema::Type* type = &call.info->type();
-  if (call.route.subresource == "scale") type = schema::catalog().root("autoscaling/v1", "Scale");
+  if (call.route.subresource == "scale") type = schema::root_type("autoscaling/v1", "Scale");
   json::value body = TRY(read_value(call, type, &writer.duplicates));
   registry::Written written =
       TRY(call.house.registry.update(call.kind(), call.key(), call.route.subresource, std::move(body), writer));

@@ -139,8 +139,6 @@ class Catalog {
   Catalog& operator=(const Catalog&) = delete;
 
   KindRange kinds() const { return KindRange(ordered_); }  // what is served, in the order of discovery
-  std::span<const Type> types() const;
-  std::span<const Package> packages() const;
 
   // nullptr when there is none.
   const KindInfo* by_resource(std::string_view group, std::string_view version, std::string_view resource) const;
@@ -150,11 +148,6 @@ class Catalog {
   std::vector<const KindInfo*> by_category(std::string_view category) const;  // "all"
   // Of a kind that the catalog itself handed out, or of a constant in store/object/kind.h. A bug when it is neither.
   const KindInfo& of(const Kind& kind) const;
-
-  // The shape of anything that carries apiVersion and kind: "v1" "Pod", "apps/v1" "DeploymentList", "v1" "Status". The
-  // types that belong to every group (DeleteOptions, Status, ...) are found under any apiVersion.
-  const Type* root(std::string_view api_version, std::string_view kind) const;
-  const Type* type(std::string_view openapi_name) const;  // "io.k8s.api.core.v1.PodSpec"
 
  private:
   std::vector<KindInfo> kinds_;

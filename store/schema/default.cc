@@ -15,11 +15,11 @@ namespace {
 using DefaultRules = std::vector<DefaultRule>;  // by position of the type; nullptr: none
 
 DefaultRules collect_default_rules() {
-  DefaultRules rules(catalog().types().size(), nullptr);
+  DefaultRules rules(all_types().size(), nullptr);
   for (auto listed : {pod_defaults(), service_defaults(), workload_defaults(), job_defaults(), autoscaler_defaults(),
                       network_defaults(), limit_defaults(), node_defaults(), namespace_defaults(), secret_defaults(),
                       flow_defaults(), extension_defaults(), rbac_defaults()}) {
-    for (const NamedDefaultRule& named : listed) rules[catalog().type(named.type)->index()] = named.rule;
+    for (const NamedDefaultRule& named : listed) rules[type_named(named.type)->index()] = named.rule;
   }
   return rules;
 }

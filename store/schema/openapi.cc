@@ -22,7 +22,7 @@ void add_types(const KindInfo& info, std::set<const Type*>& types) {
   for (const Subresource& sub : info.subresources()) {
     if (sub.type()) types.insert(sub.type());
   }
-  for (std::string_view common : {"Status", "DeleteOptions"}) types.insert(catalog().root("v1", common));
+  for (std::string_view common : {"Status", "DeleteOptions"}) types.insert(root_type("v1", common));
 }
 
 uint64_t fnv1a(std::string_view text, uint64_t hash) {
@@ -57,7 +57,7 @@ std::string openapi_path(const Package& package) {
 
 std::vector<std::string> openapi_v3_paths() {
   std::vector<std::string> paths;
-  for (const Package& package : catalog().packages()) {
+  for (const Package& package : all_packages()) {
     if (is_served(package)) paths.push_back(openapi_path(package));
   }
   return paths;

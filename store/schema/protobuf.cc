@@ -69,7 +69,7 @@ class Reader {
 
   Result<json::value> enveloped(std::string_view bytes, const Type* expected, size_t depth) {
     Envelope envelope = TRY(open_envelope(bytes));
-    const Type* type = envelope.kind.empty() ? expected : catalog().root(envelope.api_version, envelope.kind);
+    const Type* type = envelope.kind.empty() ? expected : root_type(envelope.api_version, envelope.kind);
     if (!type) {
       return Error(Code::unsupported,
                    "no kind " + quoted(envelope.kind) + " is known in version " + quoted(envelope.api_version));
@@ -446,7 +446,7 @@ Result<json::value> canonical(const Type& type, json::value value) {
 
 Result<json::value> from_protobuf(std::string_view bytes, const Type* expected) {
   json::value object = TRY(Reader().enveloped(bytes, expected, 0));
-  const Type* type = catalog().root(get_string(object, "apiVersion"), get_string(object, "kind"));
+  const Type* type = root_type(get_string(object, "apiVersion"), get_string(object, "kind"));
   return canonical(type ? *type : *expected, std::move(object));
 }
 
@@ -471,7 +471,7 @@ namespace {
 // Errors: not_acceptable.
 Result<const Type*> enveloped_type(const json::value& object) {
   std::string_view api_version = get_string(object, "apiVersion"), kind = get_string(object, "kind");
-  const Type* type = catalog().root(api_version, kind);
+  const Type* type = root_type(api_version, kind);
   if (!type || !has_protobuf(*type))
     return Error(Code::not_acceptable, "there is no protobuf form of " + quoted(kind) + " in version " + quoted(api_version));
   return type;

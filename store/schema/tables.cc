@@ -137,8 +137,8 @@ Catalog::Catalog() {
   std::ranges::sort(by_kind_, {}, [](const KindInfo* info) { return kind_key(info->kind); });
 }
 
-std::span<const Type> Catalog::types() const { return kTypes; }
-std::span<const Package> Catalog::packages() const { return kPackages; }
+std::span<const Type> all_types() { return kTypes; }
+std::span<const Package> all_packages() { return kPackages; }
 
 const KindInfo* Catalog::by_resource(std::string_view group, std::string_view version, std::string_view resource) const {
   return find_sorted(by_resource_, resource_key, {group, version, {}, resource});
@@ -180,7 +180,7 @@ const KindInfo& Catalog::of(const Kind& kind) const {
   return *info;
 }
 
-const Type* Catalog::root(std::string_view api_version, std::string_view kind) const {
+const Type* root_type(std::string_view api_version, std::string_view kind) {
   for (const Type& type : kTypes) {
     if (!type.root || type.name() != kind) continue;
     if (type.api_version() == api_version || belongs_to_every_group(type)) return &type;
@@ -188,7 +188,7 @@ const Type* Catalog::root(std::string_view api_version, std::string_view kind) c
   return nullptr;
 }
 
-const Type* Catalog::type(std::string_view openapi_name) const {
+const Type* type_named(std::string_view openapi_name) {
   for (const Type& type : kTypes) {
     std::string_view prefix = type.package().openapi();
     if (openapi_name.size() == prefix.size() + 1 + type.name().size() && openapi_name.starts_with(prefix) &&

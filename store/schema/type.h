@@ -103,7 +103,16 @@ struct Type {
   const Field* field_after(const Field* last, std::string_view json_name) const;
   // Of an either type: the first field whose shape and form `value` has; nullptr when it is none of them.
   const Field* alternative(const json::value& value) const;
-  uint16_t index() const;  // position in Catalog::types()
+  uint16_t index() const;  // position in all_types()
 };
+
+std::span<const Type> all_types();
+std::span<const Package> all_packages();
+
+// Null when there is none.
+const Type* type_named(std::string_view openapi_name);  // "io.k8s.api.core.v1.PodSpec"
+// The shape of anything that carries apiVersion and kind: "v1" "Pod", "apps/v1" "DeploymentList", "v1" "Status". The types that
+// belong to every group (DeleteOptions, Status, ...) are found under any apiVersion.
+const Type* root_type(std::string_view api_version, std::string_view kind);
 
 }  // namespace coracle::schema

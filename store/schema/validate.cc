@@ -15,7 +15,7 @@ namespace {
 using ValidationRules = std::vector<const NamedValidationRule*>;  // by position of the type; nullptr: none
 
 ValidationRules collect_validation_rules() {
-  ValidationRules rules(catalog().types().size(), nullptr);
+  ValidationRules rules(all_types().size(), nullptr);
   for (auto listed : {pod_rules(),      placement_rules(),      container_rules(),   volume_rules(),
                       service_rules(),  endpoints_rules(),      workload_rules(),    config_rules(),
                       meta_rules(),     node_rules(),           set_rules(),         job_rules(),
@@ -24,7 +24,7 @@ ValidationRules collect_validation_rules() {
                       flow_rules(),     webhook_rules(),        api_service_rules(), custom_resource_rules(),
                       device_rules(),   resource_slice_rules(), event_rules(),       lease_rules(),
                       rbac_rules(),     certificate_rules()}) {
-    for (const NamedValidationRule& named : listed) rules[catalog().type(named.type)->index()] = &named;
+    for (const NamedValidationRule& named : listed) rules[type_named(named.type)->index()] = &named;
   }
   return rules;
 }

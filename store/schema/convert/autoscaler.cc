@@ -192,7 +192,7 @@ json::value with_names(const json::value& value, bool go) {
 // ---- reading annotations: what does not fit the type is as if it were not there ----
 
 std::optional<json::value> fitting(std::string_view type_name, json::value value) {
-  const Type* type = catalog().type(type_name);
+  const Type* type = type_named(type_name);
   if (!type) return std::nullopt;
   auto decoded = decode(*type, std::move(value));
   if (!decoded) return std::nullopt;

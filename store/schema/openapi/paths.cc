@@ -144,7 +144,7 @@ void add_openapi_paths(const KindInfo& info, Dialect dialect, json::object& path
   std::string group = camel(kind.group.empty() ? "core" : kind.group.substr(0, kind.group.find('.'))) + camel(kind.version);
   std::string id = group + (kind.namespaced ? "Namespaced" : "") + std::string(kind.kind);
   Target own{{kind.group, kind.version}, kind.kind, &info.type()};
-  const Type* status = catalog().root("v1", "Status");
+  const Type* status = root_type("v1", "Status");
 
   auto put = [&](json::object& item, std::string_view method, std::string_view verb, std::string_view action,
                  const std::string& name, const Type* answer) {

@@ -94,7 +94,7 @@ class SchemaWriter {
     bool everywhere = type.package().name() == "meta" && type.name().ends_with("Options");
     GroupVersion own = split_api_version(type.api_version());
     add(own.group, own.version);
-    for (const Package& package : catalog().packages()) {
+    for (const Package& package : all_packages()) {
       if (everywhere && package.group() != own.group) add(package.group(), package.version());
     }
     return kinds;

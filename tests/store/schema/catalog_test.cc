@@ -163,18 +163,18 @@ TEST(Catalog, finds_whatever_travels_on_its_own) {
                                {"authentication.k8s.io/v1", "TokenRequest"},
                                {"meta.k8s.io/v1", "PartialObjectMetadata"},
                                {"v1", "Binding"}}) {
-    EXPECT_NE(catalog().root(version, kind), nullptr) << kind;
+    EXPECT_NE(root_type(version, kind), nullptr) << kind;
   }
-  EXPECT_EQ(catalog().root("apps/v1", "Pod"), nullptr);
-  EXPECT_EQ(catalog().root("v1", "PodSpec"), nullptr);
+  EXPECT_EQ(root_type("apps/v1", "Pod"), nullptr);
+  EXPECT_EQ(root_type("v1", "PodSpec"), nullptr);
 }
 
 TEST(Catalog, types_are_well_formed) {
   std::set<std::string> names;
-  for (const Type& type : catalog().types()) {
+  for (const Type& type : all_types()) {
     EXPECT_TRUE(names.insert(type.openapi_name()).second) << type.openapi_name();
-    EXPECT_EQ(catalog().type(type.openapi_name()), &type);
-    EXPECT_EQ(&catalog().types()[type.index()], &type);
+    EXPECT_EQ(type_named(type.openapi_name()), &type);
+    EXPECT_EQ(&all_types()[type.index()], &type);
     EXPECT_FALSE(type.doc().empty()) << type.openapi_name();
     for (const Field& field : type.fields()) {
       std::string where = type.openapi_name() + "." + std::string(field.name());

@@ -47,7 +47,7 @@ std::vector<Fixture> fixtures() {
     size_t version_at = kind_at == name.npos || kind_at == 0 ? name.npos : name.rfind('.', kind_at - 1);
     if (version_at == name.npos) continue;
     std::string group = name.substr(0, version_at), version = name.substr(version_at + 1, kind_at - version_at - 1);
-    const Type* type = catalog().root(group == "core" ? version : group + "/" + version, name.substr(kind_at + 1));
+    const Type* type = root_type(group == "core" ? version : group + "/" + version, name.substr(kind_at + 1));
     if (type) out.push_back({name, type, path.parent_path() / name});
   }
   return out;

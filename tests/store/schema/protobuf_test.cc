@@ -25,7 +25,7 @@ std::string bytes(std::initializer_list<int> values) {
 }
 
 TEST(Protobuf, carries_every_field_of_every_type) {
-  for (const Type& type : catalog().types()) {
+  for (const Type& type : all_types()) {
     if (!has_numbers(type)) continue;
     json::value sample = canonical(type, Sampler().object(type));
     auto encoded = message_to_protobuf(type, sample);
@@ -117,7 +117,7 @@ TEST(Protobuf, writes_what_go_writes) {
                bytes({0x0a, 10, 0x0a, 3, 'c', 'p', 'u', 0x12, 3, 0x0a, 1, '1'})},
            Row{"io.k8s.api.core.v1.Secret", R"({"metadata":{},"data":{"k":"AA=="}})", ""},
        }) {
-    const Type* type = catalog().type(row.type);
+    const Type* type = type_named(row.type);
     ASSERT_NE(type, nullptr) << row.type;
     std::string got = *message_to_protobuf(*type, canonical(*type, *parse_json(row.json)));
     if (row.want.empty()) {
@@ -129,7 +129,7 @@ TEST(Protobuf, writes_what_go_writes) {
 }
 
 TEST(Protobuf, reads_packed_lists_unknown_fields_and_foreign_options) {
-  const Type* user = catalog().type("io.k8s.api.core.v1.LinuxContainerUser");
+  const Type* user = type_named("io.k8s.api.core.v1.LinuxContainerUser");
   auto packed =
       message_from_protobuf(*user, bytes({0x1a, 3, 1, 0xac, 2, 0xfa, 0x3f, 1, 'x', 0xf9, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8}));
   ASSERT_TRUE(packed) << packed.error().text();
@@ -154,7 +154,7 @@ TEST(Protobuf, times_of_all_years_go_there_and_back) {
 
 TEST(Protobuf, times_that_were_never_set_are_absent) {
   json::value meta =
-      *message_from_protobuf(*catalog().type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), bytes({0x42, 0, 0x0a, 1, 'x'}));
+      *message_from_protobuf(*type_named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), bytes({0x42, 0, 0x0a, 1, 'x'}));
   EXPECT_EQ(to_text(meta), R"({"name":"x"})");
 }
 
