@@ -59,6 +59,7 @@ class JobController : public Controller {
     ObjectPtr job = jobs_.get(key);
     if (!job || job_managed_elsewhere(*job)) return Outcome{};
     if (!own_pods_.shown(key, pods_) || !own_status_.shown(key, jobs_)) return Outcome{OwnWrites::kLookAgain};
+    TRY(look_at_doubtful(key));
     if (job_finished(*job)) {
       forget(*job);
       for (const ObjectPtr& pod : controlled_by(pods_, *job))
@@ -197,10 +198,30 @@ class JobController : public Controller {
     json::object unchanged{{"op", "test"}, {"path", "/metadata/resourceVersion"}, {"value", std::to_string(pod.revision())}};
     if (!job) patch.insert(patch.begin(), json::value(std::move(unchanged)));
     auto done = client_.patch(kPod, pod.key(), PatchType::json, patch);
-    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("let go of pod " + pod.name());
+    if (!done && done.error().code() != Code::not_found) {
+      if (job) doubtful_.with([&](auto& all) { all[*job].emplace(pod.key(), pod.uid()); });
+      return done.take_error().wrap("let go of pod " + pod.name());
+    }
     if (!job) return {};
     released_.removed(*job, pod.uid());
     if (done) own_pods_.wrote(*job, (*done)->revision());
+    return {};
+  }
+
+  // A finalizer whose removal failed may have gone all the same: the answer was lost. A pod without it is not to be counted any
+  // more, whatever the cache shows, so the store says how it is. Errors: the Client's.
+  Result<void> look_at_doubtful(const Key& job) {
+    auto pods = doubtful_.with([&](auto& all) {
+      auto found = all.find(job);
+      return found == all.end() ? std::map<Key, std::string>() : found->second;
+    });
+    for (const auto& [key, uid] : pods) {
+      auto live = client_.get(kPod, key);
+      if (!live && live.error().code() != Code::not_found) return live.take_error();
+      bool stands = live && (*live)->uid() == uid && has_finalizer(**live, kJobTracking);
+      if (!stands) released_.removed(job, uid);
+    }
+    if (!pods.empty()) doubtful_.with([&](auto& all) { all.erase(job); });
     return {};
   }
 
@@ -240,6 +261,7 @@ class JobController : public Controller {
     own_pods_.forget(job.key());
     own_status_.forget(job.key());
     released_.forget(job.key());
+    doubtful_.with([&](auto& all) { all.erase(job.key()); });
     elapsed_.forget(job.uid());
     back_offs_.with([&](auto& all) { all.erase(job.uid()); });
   }
@@ -250,6 +272,8 @@ class JobController : public Controller {
   Informer& pods_;
   EventRecorder recorder_;
   OwnWrites own_pods_, own_status_, released_;
+  Guarded<std::map<Key, std::map<Key, std::string>>>
+      doubtful_;  // by the job: pods, with their uids, that look_at_doubtful() is for
   Elapsed elapsed_;
   Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the job's uid
   PodControl control_;

@@ -666,5 +666,21 @@ TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
   }
 }
 
+// A pod that runs when its job has succeeded is let go uncounted. It must not be counted when it ends, though the cache still
+// shows the finalizer.
+TEST_F(JobTest, a_pod_that_was_let_go_of_is_not_counted_when_nobody_was_told) {
+  put_job(R"("completions":2,"parallelism":2,"completionMode":"Indexed","successPolicy":{"rules":[{"succeededIndexes":"1"}]})");
+  for (const ObjectPtr& pod : active()) run(*pod);
+  const ObjectPtr running = of_index(0);
+  client.lose_patch("patch pods " + running->key().text());
+  end(*of_index(1), 0);
+  settle();
+  bury();
+  pass(seconds(60));
+  EXPECT_EQ(condition("Complete"), "True SuccessPolicy: Matched rules at index 0");
+  EXPECT_EQ(count("failed"), 0);
+  EXPECT_EQ(count("succeeded"), 1);
+}
+
 }  // namespace
 }  // namespace coracle::controller

@@ -176,6 +176,7 @@ struct FakeClient::State {
     Revision forgotten = 0;
     uint64_t uids = 0;
     int lose = 0;
+    std::string lost_patch;  // the record that it begins with; "": none
     std::vector<Key> last_only;
     std::vector<Fault> faults;
     std::vector<std::string> calls;
@@ -365,7 +366,8 @@ Result<ObjectPtr> FakeClient::update(const Kind& kind, const json::value& body, 
 Result<ObjectPtr> FakeClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                                     const UpdateOptions& options) {
   std::string resource = kind.qualified_resource() + (options.subresource.empty() ? "" : "/" + options.subresource);
-  TRY(state_->enter("patch " + resource + " " + key.text()));
+  const std::string record = "patch " + resource + " " + key.text();
+  TRY(state_->enter(record));
   return state_->store.with([&](State::Store& store) -> Result<ObjectPtr> {
     ObjectPtr before = store.get(kind, key);
     if (!before && type == PatchType::apply) return store.store(kind, state_->finished_create(store, kind, patch), nullptr);
@@ -377,7 +379,12 @@ Result<ObjectPtr> FakeClient::patch(const Kind& kind, const Key& key, PatchType 
       apply_merge_patch(body, patch);  // strategic merge and apply need the schema; lists are replaced here
     }
     if (get_string(body, "metadata.resourceVersion") != std::to_string(before->revision())) return stale_conflict(kind, key.name);
-    return state_->replace(store, kind, before, std::move(body), options.subresource);
+    if (store.lost_patch.empty() || !record.starts_with(store.lost_patch))
+      return state_->replace(store, kind, before, std::move(body), options.subresource);
+    store.lost_patch.clear();
+    store.lose = 1;
+    TRY(state_->replace(store, kind, before, std::move(body), options.subresource));
+    return Error(Code::timeout, "the answer was lost");
   });
 }
 
@@ -540,6 +547,10 @@ void FakeClient::fail(int nth, Error error, std::string which) {
 
 void FakeClient::lose_event(int nth) {
   state_->store.with([&](State::Store& store) { store.lose = nth; });
+}
+
+void FakeClient::lose_patch(std::string which) {
+  state_->store.with([&](State::Store& store) { store.lost_patch = std::move(which); });
 }
 
 void FakeClient::end_watches(Error why) {

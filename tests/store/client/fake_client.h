@@ -50,9 +50,11 @@ class FakeClient : public Client {
   // Faults. `which` limits a failure to calls whose record (as in calls()) begins with it: "create pods".
   void fail(int nth, Error error, std::string which = {});  // 1 = the next such call; later calls succeed again
   void lose_event(int nth = 1);                             // the nth change from now reaches no watch
-  void end_watches(Error why);                              // as a dropped connection
-  void forget_past();                                       // watches from older revisions are answered with gone
-  void settle() const;                                      // blocks until all events so far were delivered
+  // The next patch whose record begins so is done, but its answer and its event are lost.
+  void lose_patch(std::string which);
+  void end_watches(Error why);  // as a dropped connection
+  void forget_past();           // watches from older revisions are answered with gone
+  void settle() const;          // blocks until all events so far were delivered
 
   // What was asked, in order: "create pods default/web", "patch pods/status default/web", "list pods", "watch pods".
   std::vector<std::string> calls() const;
