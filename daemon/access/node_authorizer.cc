@@ -119,13 +119,10 @@ bool NodeAuthorizer::related(const std::string& node, const Attributes& asked) c
     if (asked.resource == "resourceclaims" && refers_to_resource_claim(body, asked.name)) return true;
     if (asked.resource == "serviceaccounts" && runs_as(body, asked.name)) return true;
     if (asked.resource != "persistentvolumes") continue;
-    const Kind* claims = nullptr;
-    for (const auto& info : schema::catalog().kinds())
-      if (info.kind.resource == "persistentvolumeclaims") claims = &info.kind;
     for (const json::value& volume : get_array(body, "spec.volumes")) {
       std::string name(get_string(volume, "persistentVolumeClaim.claimName"));
-      if (!claims || name.empty()) continue;
-      auto claim = registry_.get(*claims, {pod->ns(), name});
+      if (name.empty()) continue;
+      auto claim = registry_.get(kPersistentVolumeClaim, {pod->ns(), name});
       if (claim && names_it((*claim)->json(), "spec.volumeName", asked.name)) return true;
     }
   }
@@ -160,11 +157,8 @@ Opinion NodeAuthorizer::of_resource(const std::string& node, const Attributes& a
   if (asked.group == "storage.k8s.io" && resource == "volumeattachments") {
     if (asked.verb != "get") return no("can only get individual resources of this type");
     if (!asked.subresource.empty()) return no("cannot get subresource");
-    for (const auto& info : schema::catalog().kinds()) {
-      if (info.kind.resource != "volumeattachments") continue;
-      auto found = registry_.get(info.kind, {"", asked.name});
-      if (found && names_it((*found)->json(), "spec.nodeName", node)) return kYes;
-    }
+    auto found = registry_.get(kVolumeAttachment, {"", asked.name});
+    if (found && names_it((*found)->json(), "spec.nodeName", node)) return kYes;
     return no("no relationship found between node '" + node + "' and this object");
   }
   if (asked.group.empty() && resource == "serviceaccounts") {
@@ -195,11 +189,8 @@ Opinion NodeAuthorizer::of_resource(const std::string& node, const Attributes& a
       return selects(asked, "spec.nodeName", node)
                  ? kYes
                  : no("can only list/watch/deletecollection resourceslices with spec.nodeName field selector");
-    for (const auto& info : schema::catalog().kinds()) {
-      if (info.kind.resource != "resourceslices") continue;
-      auto found = registry_.get(info.kind, {"", asked.name});
-      if (found && names_it((*found)->json(), "spec.nodeName", node)) return kYes;
-    }
+    auto found = registry_.get(kResourceSlice, {"", asked.name});
+    if (found && names_it((*found)->json(), "spec.nodeName", node)) return kYes;
     return no("no relationship found between node '" + node + "' and this object");
   }
   if (asked.group.empty() && resource == "nodes") {

@@ -8,20 +8,12 @@
 #include "runtime/base/log.h"
 #include "store/engine/engine.h"
 #include "store/object/object.h"
-#include "store/schema/catalog.h"
 #include "store/schema/defaults/flow.h"
 
 namespace coracle::fairness {
 namespace {
 
-constexpr std::string_view kApiVersion = "flowcontrol.apiserver.k8s.io/v1";
-constexpr std::string_view kLevels = "PriorityLevelConfiguration", kSchemas = "FlowSchema";
 constexpr std::string_view kDangling = "Dangling";
-
-const Kind* kind_of(std::string_view kind) {
-  const schema::KindInfo* info = schema::catalog().by_kind(kApiVersion, kind);
-  return info ? &info->kind : nullptr;
-}
 
 std::string_view name_of(const json::value& object) { return get_string(object, "metadata.name"); }
 
@@ -29,11 +21,10 @@ bool is_among(const std::vector<json::value>& objects, std::string_view name) {
   return std::any_of(objects.begin(), objects.end(), [&](const json::value& one) { return name_of(one) == name; });
 }
 
-std::vector<json::value> stored(const registry::Registry& registry, std::string_view kind) {
+std::vector<json::value> stored(const registry::Registry& registry, const Kind& kind) {
   std::vector<json::value> out;
-  if (const Kind* stored = kind_of(kind))
-    if (auto page = registry.list(*stored, {}))
-      for (const ObjectPtr& object : page->items) out.push_back(object->json());
+  if (auto page = registry.list(kind, {}))
+    for (const ObjectPtr& object : page->items) out.push_back(object->json());
   for (const json::value& object : schema::initial_flow_objects(kind))
     if (schema::mandatory_flow_spec(kind, name_of(object)) && !is_among(out, name_of(object))) out.push_back(object);
   return out;
@@ -65,12 +56,12 @@ std::optional<json::value> with_condition(const json::value& schema, json::objec
 
 }  // namespace
 
-FlowRules stored_rules(const registry::Registry& registry) { return {stored(registry, kSchemas), stored(registry, kLevels)}; }
+FlowRules stored_rules(const registry::Registry& registry) {
+  return {stored(registry, kFlowSchema), stored(registry, kPriorityLevelConfiguration)};
+}
 
 Result<void> FlowObjects::follow(std::function<void()> changed) {
-  for (std::string_view name : {kLevels, kSchemas}) {
-    const Kind* kind = kind_of(name);
-    if (!kind) continue;
+  for (const Kind* kind : {&kPriorityLevelConfiguration, &kFlowSchema}) {
     engine::Callbacks callbacks;
     callbacks.event = [this, changed](const engine::Event&) {
       changed_ = true;
@@ -102,7 +93,7 @@ void FlowObjects::judge_schemas(const FlowRules& rules) {
     auto judged = with_condition(schema, judge(schema, rules.levels), registry_.clock().now());
     if (!judged) continue;
     Key key{"", std::string(name_of(schema))};
-    auto written = registry_.update(*kind_of(kSchemas), key, "status", *std::move(judged), writer);
+    auto written = registry_.update(kFlowSchema, key, "status", *std::move(judged), writer);
     if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found)
       continue;  // somebody changed it: it comes again
     log_warning("fairness", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});

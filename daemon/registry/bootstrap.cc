@@ -97,24 +97,22 @@ Result<void> make_storage_classes(Registry& registry) {
 }  // namespace
 
 Result<void> ensure_flow_control(Registry& registry) {
-  for (std::string_view kind : {"PriorityLevelConfiguration", "FlowSchema"}) {
-    const schema::KindInfo* info = schema::catalog().by_kind("flowcontrol.apiserver.k8s.io/v1", kind);
-    if (!info) continue;
+  for (const Kind& kind : {kPriorityLevelConfiguration, kFlowSchema}) {
     for (const json::value& wanted : schema::initial_flow_objects(kind)) {
       Key key{"", std::string(get_string(wanted, "metadata.name"))};
-      auto found = registry.get(info->kind, key);
+      auto found = registry.get(kind, key);
       if (!found) {
-        TRY(registry.create(info->kind, {}, wanted, house_writer()));
+        TRY(registry.create(kind, {}, wanted, house_writer()));
         continue;
       }
       const json::value* spec = find((*found)->json(), "spec");
       bool ours =
           schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
-      bool exempt = key.name == "exempt" && kind == "PriorityLevelConfiguration";  // its shares are the administrator's
+      bool exempt = key.name == "exempt" && kind == kPriorityLevelConfiguration;  // its shares are the administrator's
       if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
       json::value replaced = (*found)->json();
       replaced.get_object()["spec"] = *find(wanted, "spec");
-      TRY(registry.update(info->kind, key, {}, std::move(replaced), house_writer()));
+      TRY(registry.update(kind, key, {}, std::move(replaced), house_writer()));
     }
   }
   return {};

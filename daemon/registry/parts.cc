@@ -3,7 +3,6 @@
 #include "daemon/registry/parts.h"
 
 #include "store/object/object.h"
-#include "store/schema/catalog.h"
 
 namespace coracle::registry {
 namespace {
@@ -11,15 +10,14 @@ namespace {
 constexpr std::string_view kComponents[] = {"controller-manager", "etcd-0", "scheduler"};
 
 Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
-  const Kind& kind = schema::catalog().by_resource("networking.k8s.io", "v1", "servicecidrs")->kind;
   Key key{"", "kubernetes"};
-  if (!registry.get(kind, key)) {
+  if (!registry.get(kServiceCIDR, key)) {
     json::value network = json::object{{"metadata", json::object{{"name", key.name}}},
                                        {"spec", json::object{{"cidrs", json::array{json::string(ranges.service_cidr)}}}}};
-    auto made = registry.create(kind, {}, std::move(network), house_writer());
+    auto made = registry.create(kServiceCIDR, {}, std::move(network), house_writer());
     if (!made && made.error().code() != Code::already_exists) return made.take_error();
   }
-  ObjectPtr there = TRY(registry.get(kind, key));
+  ObjectPtr there = TRY(registry.get(kServiceCIDR, key));
   if (!get_array(there->json(), "status.conditions").empty()) return {};
   json::object ready{{"type", "Ready"},
                      {"status", "True"},
@@ -27,17 +25,16 @@ Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
                      {"reason", ""},
                      {"message", "Kubernetes default Service CIDR is ready"}};
   json::value patch = json::object{{"status", json::object{{"conditions", json::array{std::move(ready)}}}}};
-  TRY(registry.patch(kind, key, "status", PatchType::merge, patch, false, house_writer()));
+  TRY(registry.patch(kServiceCIDR, key, "status", PatchType::merge, patch, false, house_writer()));
   return {};
 }
 
 Result<void> make_component(Registry& registry, std::string_view name) {
-  const Kind& kind = schema::catalog().by_resource("", "v1", "componentstatuses")->kind;
-  if (registry.get(kind, {"", std::string(name)})) return {};
+  if (registry.get(kComponentStatus, {"", std::string(name)})) return {};
   json::object healthy{{"type", "Healthy"}, {"status", "True"}, {"message", "ok"}};
   json::value component =
       json::object{{"metadata", json::object{{"name", name}}}, {"conditions", json::array{std::move(healthy)}}};
-  auto made = registry.create(kind, {}, std::move(component), house_writer());
+  auto made = registry.create(kComponentStatus, {}, std::move(component), house_writer());
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   return {};
 }

@@ -40,6 +40,7 @@ inline constexpr Kind kEvent{"", "v1", "Event", "events"};
 inline constexpr Kind kLimitRange{"", "v1", "LimitRange", "limitranges"};
 inline constexpr Kind kPersistentVolume{"", "v1", "PersistentVolume", "persistentvolumes", false};
 inline constexpr Kind kPersistentVolumeClaim{"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"};
+inline constexpr Kind kComponentStatus{"", "v1", "ComponentStatus", "componentstatuses", false};
 inline constexpr Kind kReplicationController{"", "v1", "ReplicationController", "replicationcontrollers"};
 inline constexpr Kind kResourceQuota{"", "v1", "ResourceQuota", "resourcequotas"};
 inline constexpr Kind kReplicaSet{"apps", "v1", "ReplicaSet", "replicasets"};
@@ -57,10 +58,14 @@ inline constexpr Kind kCertificateSigningRequest{"certificates.k8s.io", "v1", "C
                                                  "certificatesigningrequests", false};
 inline constexpr Kind kLease{"coordination.k8s.io", "v1", "Lease", "leases"};
 inline constexpr Kind kEndpointSlice{"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"};
+inline constexpr Kind kFlowSchema{"flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", false};
+inline constexpr Kind kPriorityLevelConfiguration{"flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration",
+                                                  "prioritylevelconfigurations", false};
 inline constexpr Kind kNodeMetrics{"metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", false};
 inline constexpr Kind kPodMetrics{"metrics.k8s.io", "v1beta1", "PodMetrics", "pods"};
 inline constexpr Kind kIngress{"networking.k8s.io", "v1", "Ingress", "ingresses"};
 inline constexpr Kind kIngressClass{"networking.k8s.io", "v1", "IngressClass", "ingressclasses", false};
+inline constexpr Kind kServiceCIDR{"networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", false};
 inline constexpr Kind kRuntimeClass{"node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false};
 inline constexpr Kind kPodDisruptionBudget{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"};
 inline constexpr Kind kRole{"rbac.authorization.k8s.io", "v1", "Role", "roles"};
@@ -71,6 +76,7 @@ inline constexpr Kind kResourceSlice{"resource.k8s.io", "v1", "ResourceSlice", "
 inline constexpr Kind kPriorityClass{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false};
 inline constexpr Kind kCSINode{"storage.k8s.io", "v1", "CSINode", "csinodes", false};
 inline constexpr Kind kStorageClass{"storage.k8s.io", "v1", "StorageClass", "storageclasses", false};
+inline constexpr Kind kVolumeAttachment{"storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", false};
 inline constexpr Kind kVolumeAttributesClass{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};
 
 struct Key {       // of an object within its kind

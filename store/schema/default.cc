@@ -128,7 +128,7 @@ bool unset(const json::object& object, std::string_view name, bool pointer) {
   return false;
 }
 
-void apply_defaults(const KindInfo& kind, json::value& object) { fill(kind.type(), object, true); }
+void apply_defaults(const Type& type, json::value& object) { fill(type, object, true); }
 
 void apply_constant_defaults(const Type& type, json::value& object) { fill(type, object, false); }
 

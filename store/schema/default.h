@@ -13,7 +13,8 @@
 namespace coracle::schema {
 
 // `object` is canonical and stays so.
-void apply_defaults(const KindInfo& kind, json::value& object);
+void apply_defaults(const Type& type, json::value& object);
+inline void apply_defaults(const KindInfo& kind, json::value& object) { apply_defaults(kind.type(), object); }
 // The constant defaults alone, for bodies that are no kind of their own (TokenRequest, Eviction, Scale).
 void apply_constant_defaults(const Type& type, json::value& object);
 

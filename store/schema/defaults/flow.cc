@@ -10,8 +10,6 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kApiVersion = "flowcontrol.apiserver.k8s.io/v1";
-
 // ---- priority levels ----
 
 struct PriorityLevel {
@@ -109,18 +107,18 @@ std::vector<Named> flow_schemas() {
   };
 }
 
-json::value finished(std::string_view kind, std::string_view name, json::object spec) {
-  const KindInfo& info = *catalog().by_kind(kApiVersion, kind);
+json::value finished(const Kind& kind, std::string_view name, json::object spec) {
+  const Type& type = *root_type(kind.api_version(), kind.kind);
   json::object metadata{{"name", name}, {"annotations", json::object{{"apf.kubernetes.io/autoupdate-spec", "true"}}}};
   json::value object = json::object{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
-  object = MUST(decode(info.type(), std::move(object))).value;
-  apply_defaults(info, object);
+  object = MUST(decode(type, std::move(object))).value;
+  apply_defaults(type, object);
   return object;
 }
 
-std::vector<json::value> initial_objects_of(std::string_view kind) {
+std::vector<json::value> initial_objects_of(const Kind& kind) {
   std::vector<json::value> out;
-  if (kind == "FlowSchema") {
+  if (kind == kFlowSchema) {
     for (Named& schema : flow_schemas()) out.push_back(finished(kind, schema.name, std::move(schema.spec)));
     return out;
   }
@@ -142,13 +140,13 @@ constexpr NamedDefaultRule kFlowDefaults[] = {{"io.k8s.api.flowcontrol.v1.Priori
 
 std::span<const NamedDefaultRule> flow_defaults() { return kFlowDefaults; }
 
-const std::vector<json::value>& initial_flow_objects(std::string_view kind) {
-  static const std::vector<json::value> schemas = initial_objects_of("FlowSchema"),
-                                        levels = initial_objects_of("PriorityLevelConfiguration");
-  return kind == "FlowSchema" ? schemas : levels;
+const std::vector<json::value>& initial_flow_objects(const Kind& kind) {
+  static const std::vector<json::value> schemas = initial_objects_of(kFlowSchema),
+                                        levels = initial_objects_of(kPriorityLevelConfiguration);
+  return kind == kFlowSchema ? schemas : levels;
 }
 
-const json::value* mandatory_flow_spec(std::string_view kind, std::string_view name) {
+const json::value* mandatory_flow_spec(const Kind& kind, std::string_view name) {
   if (name != "exempt" && name != "catch-all") return nullptr;
   for (const json::value& object : initial_flow_objects(kind)) {
     if (get_string(object, "metadata.name") == name) return find(object, "spec");

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "runtime/base/json.h"
+#include "store/object/kind.h"
 
 namespace coracle::schema {
 
-// Of "FlowSchema" or "PriorityLevelConfiguration"; canonical and defaulted, without server's metadata. Mandatory ones first.
-const std::vector<json::value>& initial_flow_objects(std::string_view kind);
+// Of kFlowSchema or kPriorityLevelConfiguration; canonical and defaulted, without server's metadata. Mandatory ones first.
+const std::vector<json::value>& initial_flow_objects(const Kind& kind);
 // The one spec that a mandatory object may have; nullptr: the name is free.
-const json::value* mandatory_flow_spec(std::string_view kind, std::string_view name);
+const json::value* mandatory_flow_spec(const Kind& kind, std::string_view name);
 
 }  // namespace coracle::schema

@@ -35,7 +35,7 @@ void check_flow_schema(const json::value& value, const std::string&, Findings& o
   std::string_view level = get_string(value, "spec.priorityLevelConfiguration.name");
   if (level.empty()) out.required("spec.priorityLevelConfiguration.name", "must reference a priority level");
   else out.invalid_all("spec.priorityLevelConfiguration.name", level, dns_subdomain_problems(level));
-  const json::value* fixed = mandatory_flow_spec("FlowSchema", name);
+  const json::value* fixed = mandatory_flow_spec(kFlowSchema, name);
   if (fixed && find(value, "spec") && *find(value, "spec") != *fixed) {
     out.invalid_json("spec", *find(value, "spec"), "spec of '" + std::string(name) + "' must equal the fixed value");
   }
@@ -213,7 +213,7 @@ void check_level(const json::value& value, const std::string&, Findings& out) {
     out.not_supported("spec.type", type, {"Exempt", "Limited"});
   }
   const json::value* spec = find(value, "spec");
-  const json::value* fixed = mandatory_flow_spec("PriorityLevelConfiguration", name);
+  const json::value* fixed = mandatory_flow_spec(kPriorityLevelConfiguration, name);
   if (!fixed || !spec) return;
   if (name == "exempt") {
     if (without_exempt(*spec) != without_exempt(*fixed)) {

@@ -27,7 +27,7 @@ access::Attributes at(const std::string& path) {
 
 std::vector<SchemaRule> initial() {
   std::vector<SchemaRule> out;
-  for (const json::value& object : schema::initial_flow_objects("FlowSchema")) out.emplace_back(object);
+  for (const json::value& object : schema::initial_flow_objects(kFlowSchema)) out.emplace_back(object);
   std::sort(out.begin(), out.end());
   return out;
 }
