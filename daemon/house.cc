@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -63,12 +64,12 @@ EventRecord store_full_event(const engine::Usage& usage, const std::string& node
   return record;
 }
 
-engine::Options engine_options(bool set_aside_damaged = false) {
+engine::Options engine_options(const schema::CatalogSource& catalogs, bool set_aside_damaged = false) {
   engine::Options options;
   options.window_events_max = 2048;  // what a client that comes back within minutes goes on from, on a small machine
   options.window_bytes_max = kWindowBytesMax;
   options.set_aside_damaged = set_aside_damaged;
-  options.find_kind = registry::stored_kind;
+  options.find_kind = std::bind_front(&schema::CatalogSource::stored_kind, &catalogs);
   return options;
 }
 
@@ -189,7 +190,7 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
   TRY(backup::adopt(config.state_dir).wrap("put the restored store in its place"));
   house->restored_ = TRY(sys::make_eventfd());
   house->stirred_ = TRY(sys::make_eventfd());
-  engine::Options options = engine_options();
+  engine::Options options = engine_options(house->catalogs_);
   if (!config.events_on_disk) options.memory_only = [](const Kind& kind) { return kind == kEvent; };
   options.objects_bytes_max = store_bytes_max(config);
   options.copies = config.run_dir;
@@ -220,9 +221,9 @@ Result<void> House::furnish() {
     scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
   }
   keeper_ = std::make_unique<backup::Keeper>(
-      backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, registry::stored_kind}, *engine_);
+      backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, catalogs_}, *engine_);
   keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
-  registry_ = std::make_unique<registry::Registry>(*engine_, ranges_of(config_));
+  registry_ = std::make_unique<registry::Registry>(*engine_, catalogs_, ranges_of(config_));
   std::string app_armor = sys::read_file("/sys/module/apparmor/parameters/enabled").value_or("");
   registry_->set_admission(
       {.deny_service_external_ips = config_.deny_service_external_ips, .has_app_armor = app_armor.starts_with('Y')});
@@ -299,7 +300,7 @@ Result<void> House::start(std::stop_token stop) {
 }
 
 void House::make_deciders() {
-  controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, controller_config());
+  controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, catalogs_, controller_config());
   controllers_queue_.with([&](auto& now) { now = controllers_->queue(); });
   scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_, scheduler_configuration_);
 }
@@ -332,7 +333,7 @@ House::~House() {  // pods go on
   settled_ = false;
   stop_deciders();
   if (informers_) informers_->stop();  // their handlers name those who go
-  if (agent_) agent_->stop();  // before the server: who follows a silent log is woken by the agent
+  if (agent_) agent_->stop();          // before the server: who follows a silent log is woken by the agent
   if (server_) server_->stop();
   if (network_) network_->stop();
 }
@@ -418,7 +419,8 @@ Result<void> end_pods(const Config& config, bool machine_ends) {
 
 Result<void> remove_pods(const Config& config) {
   {
-    auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options());  // nobody else may have it open
+    const schema::CatalogSource catalogs;
+    auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options(catalogs));  // nobody else may have it open
     if (!store && store.error().code() == Code::unavailable) return ask_for_daemon(store.take_error());
     auto runtime = TRY(runtime::open(runtime_config(config)));
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
@@ -431,7 +433,8 @@ Result<void> remove_pods(const Config& config) {
 
 Result<void> set_aside_damaged(const Config& config) {
   std::string path = config.state_dir + "/state.db";
-  TRY(engine::Engine::open(path, engine_options(true)));  // says what it did, if it did anything
+  const schema::CatalogSource catalogs;
+  TRY(engine::Engine::open(path, engine_options(catalogs, true)));  // says what it did, if it did anything
   log_info("main", "the store is whole", {{"path", path}});
   return {};
 }

@@ -30,6 +30,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/runtime.h"
 #include "store/engine/engine.h"
+#include "store/schema/catalog_source.h"
 
 namespace coracle {
 
@@ -100,6 +101,7 @@ class House {
   Fd restored_, stirred_;
   std::atomic<uint64_t> asked_ = 0;              // requests
   mutable std::atomic<bool> listening_ = false;  // the next one is to be told
+  const schema::CatalogSource catalogs_;         // outlives all that works with kinds
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<backup::Keeper> keeper_;
   std::unique_ptr<registry::Registry> registry_;

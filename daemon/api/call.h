@@ -46,6 +46,7 @@ struct Call {
   House& house;
   Route route;
   User user;
+  schema::CatalogPtr catalog;              // as it was when the request came
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
   std::optional<fairness::Classified> flow;  // where fairness put it

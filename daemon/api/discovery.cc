@@ -64,9 +64,9 @@ std::array<int, 3> maturity_of(std::string_view version) {
   return {beta ? 1 : 0, major, parse_number<int>(version.substr(std::min(version.size(), digits + (beta ? 4 : 5)))).value_or(0)};
 }
 
-std::vector<Version> versions() {  // in the order of discovery
+std::vector<Version> versions(const schema::Catalog& catalog) {  // in the order of discovery
   std::vector<Version> out;
-  for (const KindInfo& info : schema::catalog().kinds()) {
+  for (const KindInfo& info : catalog.kinds()) {
     Version version{info.kind.group, info.kind.version};
     if (std::find(out.begin(), out.end(), version) == out.end()) out.push_back(version);
   }
@@ -77,9 +77,9 @@ std::vector<Version> versions() {  // in the order of discovery
   return out;
 }
 
-std::vector<const KindInfo*> kinds_of(const Version& version) {  // by name
+std::vector<const KindInfo*> kinds_of(const schema::Catalog& catalog, const Version& version) {  // by name
   std::vector<const KindInfo*> out;
-  for (const KindInfo& info : schema::catalog().kinds())
+  for (const KindInfo& info : catalog.kinds())
     if (info.kind.group == version.group && info.kind.version == version.version) out.push_back(&info);
   std::sort(out.begin(), out.end(), [](auto* a, auto* b) { return a->kind.resource < b->kind.resource; });
   return out;
@@ -121,31 +121,31 @@ void list_resource(json::array& into, const KindInfo& info) {
   }
 }
 
-json::value resource_list(const Version& version) {
+json::value resource_list(const schema::Catalog& catalog, const Version& version) {
   json::array resources;
-  for (const KindInfo* info : kinds_of(version)) list_resource(resources, *info);
+  for (const KindInfo* info : kinds_of(catalog, version)) list_resource(resources, *info);
   return json::object{
       {"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", version.text()}, {"resources", std::move(resources)}};
 }
 
-json::object group_entry(std::string_view group) {
+json::object group_entry(const schema::Catalog& catalog, std::string_view group) {
   json::array all;
-  for (const Version& version : versions())
+  for (const Version& version : versions(catalog))
     if (version.group == group) all.push_back(json::object{{"groupVersion", version.text()}, {"version", version.version}});
   json::value preferred = all.front();
   return {{"name", group}, {"versions", std::move(all)}, {"preferredVersion", std::move(preferred)}};
 }
 
-std::vector<std::string_view> groups() {
+std::vector<std::string_view> groups(const schema::Catalog& catalog) {
   std::vector<std::string_view> out;
-  for (const Version& version : versions())
+  for (const Version& version : versions(catalog))
     if (!version.group.empty() && std::find(out.begin(), out.end(), version.group) == out.end()) out.push_back(version.group);
   return out;
 }
 
-json::value group_list() {
+json::value group_list(const schema::Catalog& catalog) {
   json::array all;
-  for (std::string_view group : groups()) all.push_back(group_entry(group));
+  for (std::string_view group : groups(catalog)) all.push_back(group_entry(catalog, group));
   return json::object{{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(all)}};
 }
 
@@ -183,14 +183,14 @@ json::object aggregated_resource(const KindInfo& info) {
   return entry;
 }
 
-json::value aggregated(bool core) {
+json::value aggregated(const schema::Catalog& catalog, bool core) {
   json::array items;
   auto add = [&](std::string_view group) {
     json::array all;
-    for (const Version& version : versions()) {
+    for (const Version& version : versions(catalog)) {
       if (version.group != group) continue;
       json::array resources;
-      for (const KindInfo* info : kinds_of(version)) resources.push_back(aggregated_resource(*info));
+      for (const KindInfo* info : kinds_of(catalog, version)) resources.push_back(aggregated_resource(*info));
       all.push_back(json::object{{"version", version.version}, {"resources", std::move(resources)}, {"freshness", "Current"}});
     }
     json::object metadata;
@@ -199,7 +199,7 @@ json::value aggregated(bool core) {
   };
   if (core) add("");
   else
-    for (std::string_view group : groups()) add(group);
+    for (std::string_view group : groups(catalog)) add(group);
   return json::object{{"kind", "APIGroupDiscoveryList"},
                       {"apiVersion", "apidiscovery.k8s.io/v2"},
                       {"metadata", json::object()},
@@ -226,7 +226,7 @@ std::string etag_of(std::string_view text) {
 }
 
 void serve_aggregated(Call& call, bool core) {
-  std::string text = to_text(aggregated(core)) + "\n", etag = etag_of(text);
+  std::string text = to_text(aggregated(*call.catalog, core)) + "\n", etag = etag_of(text);
   bool same = call.head().headers.get("If-None-Match") == etag;
   Answer& answer = call.answer();
   answer.status = same ? 304 : 200;
@@ -240,8 +240,8 @@ void serve_aggregated(Call& call, bool core) {
 void serve_root(Call& call) {
   json::array paths;
   for (std::string_view path : {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis"}) paths.emplace_back(path);
-  for (std::string_view group : groups()) paths.emplace_back("/apis/" + std::string(group));
-  for (const Version& version : versions())
+  for (std::string_view group : groups(*call.catalog)) paths.emplace_back("/apis/" + std::string(group));
+  for (const Version& version : versions(*call.catalog))
     if (!version.group.empty()) paths.emplace_back("/apis/" + version.text());
   for (std::string_view path :
        {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"})
@@ -256,21 +256,21 @@ void serve_discovery(Call& call) {
   bool core = route.what == Route::What::api_versions;
   if (core || route.what == Route::What::group_list) {
     if (prefers_aggregated(call.head())) return serve_aggregated(call, core);
-    return answer_value(call, core ? api_versions(call) : group_list());
+    return answer_value(call, core ? api_versions(call) : group_list(*call.catalog));
   }
   if (route.what == Route::What::group) {
-    auto all = groups();
+    auto all = groups(*call.catalog);
     if (std::find(all.begin(), all.end(), route.group) == all.end()) return answer_page_not_found(call);
-    json::object group = group_entry(route.group);
+    json::object group = group_entry(*call.catalog, route.group);
     json::object out{{"kind", "APIGroup"}, {"apiVersion", "v1"}};
     for (auto& [key, value] : group) out[key] = std::move(value);
     return answer_value(call, std::move(out));
   }
   if (route.what == Route::What::resource_list) {
-    auto all = versions();
+    auto all = versions(*call.catalog);
     Version version{route.group, route.version};
     if (std::find(all.begin(), all.end(), version) == all.end()) return answer_page_not_found(call);
-    return answer_value(call, resource_list(version));
+    return answer_value(call, resource_list(*call.catalog, version));
   }
   serve_root(call);
 }

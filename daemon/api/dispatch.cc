@@ -9,14 +9,14 @@ namespace coracle::api {
 namespace {
 
 // Within a group and version that is served, the answer is a Status; elsewhere it is plain text.
-bool serves_version(const Route& route) {
-  auto kinds = schema::catalog().kinds();
+bool serves_version(const schema::Catalog& catalog, const Route& route) {
+  auto kinds = catalog.kinds();
   return std::any_of(kinds.begin(), kinds.end(), [&](const schema::KindInfo& info) {
     return info.kind.group == route.group && info.kind.version == route.version;
   });
 }
 void no_such_resource(Call& call) {
-  if (!serves_version(call.route)) return answer_page_not_found(call);
+  if (!serves_version(*call.catalog, call.route)) return answer_page_not_found(call);
   answer_error(call, Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{}));
 }
 void not_allowed(Call& call) {
@@ -49,7 +49,7 @@ void dispatch_other(Call& call) {
 
 void dispatch_resource(Call& call) {
   Route& route = call.route;
-  call.info = schema::catalog().by_resource(route.group, route.version, route.resource);
+  call.info = call.catalog->by_resource(route.group, route.version, route.resource);
   if (!call.info) return no_such_resource(call);
   if (!call.kind().namespaced && !route.ns.empty()) return no_such_resource(call);
   bool named_nowhere = call.kind().namespaced && route.ns.empty() && !route.name.empty();

@@ -55,7 +55,7 @@ int seats_wanted(const Call& call, const access::Attributes& attributes) {
   } else if (attributes.verb != "list") {
     return 1;
   }
-  const schema::KindInfo* info = schema::catalog().by_resource(attributes.group, call.route.version, attributes.resource);
+  const schema::KindInfo* info = call.catalog->by_resource(attributes.group, call.route.version, attributes.resource);
   if (!info) return 1;
   fairness::ListWork work;
   work.stored = int64_t(call.house.registry.engine().count(info->stored().kind));

@@ -100,7 +100,8 @@ void serve_metrics(Call& call) {
   write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"readOnly\"", house.reading);
   write_flow_metrics(text, house.fairness);
   write_type(text, "apiserver_storage_objects", "gauge");
-  for (const schema::KindInfo& info : schema::catalog().kinds())
+  const schema::CatalogPtr catalog = house.registry.catalogs().now();
+  for (const schema::KindInfo& info : catalog->kinds())
     if (info.has_verb("get") && info.is_stored())
       write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"",
                    double(house.registry.engine().count(info.kind)));

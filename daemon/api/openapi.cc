@@ -22,21 +22,22 @@ bool wants_protobuf(const Head& head) {
   return false;
 }
 
-void send(Call& call, std::string_view type, const std::string& etag, std::string (*make)(std::string_view),
-          std::string_view argument, bool for_ever) {
+void send(Call& call, std::string_view type, const std::string& etag,
+          std::string (*make)(const schema::Catalog&, std::string_view), std::string_view argument, bool for_ever) {
   Answer& answer = call.answer();
   answer.headers = {{"Etag", etag}, {"Vary", "Accept"}, {"Cache-Control", for_ever ? "public, immutable" : "no-cache, private"}};
   if (for_ever) answer.headers.emplace_back("Expires", "Thu, 31 Dec 2099 23:59:59 GMT");
   bool same = call.head().headers.get("If-None-Match") == etag;
   answer.status = same ? 304 : 200;
   answer.content_type = type;
-  if (!same) answer.body = make(argument);
+  if (!same) answer.body = make(*call.catalog, argument);
 }
 
 void serve_index(Call& call) {
   json::object paths;
-  for (const std::string& path : schema::openapi_v3_paths())
-    paths[path] = json::object{{"serverRelativeURL", std::string(kV3) + "/" + path + "?hash=" + schema::openapi_hash()}};
+  for (const std::string& path : schema::openapi_v3_paths(*call.catalog))
+    paths[path] =
+        json::object{{"serverRelativeURL", std::string(kV3) + "/" + path + "?hash=" + schema::openapi_hash(*call.catalog)}};
   answer_value(call, json::object{{"paths", std::move(paths)}});
 }
 
@@ -44,26 +45,28 @@ void serve_index(Call& call) {
 
 void serve_openapi(Call& call) {
   const std::string& path = call.route.path;
-  std::string etag = "\"" + schema::openapi_hash() + "\"";
+  std::string etag = "\"" + schema::openapi_hash(*call.catalog) + "\"";
   if (path == "/openapi/v2") {
     bool protobuf = wants_protobuf(call.head());
-    auto make = protobuf ? +[](std::string_view) { return schema::openapi_v2_protobuf(); }
-                         : +[](std::string_view) { return schema::openapi_v2(); };
+    auto make = protobuf ? +[](const schema::Catalog& catalog, std::string_view) { return schema::openapi_v2_protobuf(catalog); }
+                         : +[](const schema::Catalog& catalog, std::string_view) { return schema::openapi_v2(catalog); };
     return send(call, protobuf ? schema::kOpenApiV2MediaType : "application/json", etag, make, {}, false);
   }
   if (path == kV3) return serve_index(call);
   if (!path.starts_with(std::string(kV3) + "/")) return answer_page_not_found(call);
   std::string document = path.substr(kV3.size() + 1);
-  auto all = schema::openapi_v3_paths();
+  auto all = schema::openapi_v3_paths(*call.catalog);
   if (std::find(all.begin(), all.end(), document) == all.end()) return answer_page_not_found(call);
   std::string_view hash = call.query().get("hash");
-  if (!hash.empty() && hash != schema::openapi_hash()) {
+  if (!hash.empty() && hash != schema::openapi_hash(*call.catalog)) {
     call.answer().status = 301;
-    call.answer().headers = {{"Location", path + "?hash=" + schema::openapi_hash()}};
+    call.answer().headers = {{"Location", path + "?hash=" + schema::openapi_hash(*call.catalog)}};
     return;
   }
   send(
-      call, "application/json", etag, [](std::string_view name) { return schema::openapi_v3(name); }, document, !hash.empty());
+      call, "application/json", etag,
+      [](const schema::Catalog& catalog, std::string_view name) { return schema::openapi_v3(catalog, name); }, document,
+      !hash.empty());
 }
 
 }  // namespace coracle::api

@@ -165,7 +165,7 @@ void Server::State::serve(Exchange& exchange) {
     return place.ok();
   };
   if (exchange.head.path == "*") return;  // OPTIONS *: is there a server?
-  Call call{exchange, house, {}, {}, nullptr, {}, {}, audit_id(exchange.head), nullptr};
+  Call call{exchange, house, {}, {}, house.registry.catalogs().now(), nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
   std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;

@@ -53,7 +53,8 @@ Result<WatchRequest> read_watch_request(Call& call) {
       return bad_request("fieldSelector metadata.name doesn't match requested name");
     if (options.field_selector.empty()) options.field_selector = "metadata.name=" + call.route.name;
   }
-  request.filter = TRY(registry::make_filter(call.kind(), options.label_selector, options.field_selector));
+  request.filter =
+      TRY(registry::make_filter(schema::KindPtr(call.catalog, call.info), options.label_selector, options.field_selector));
   request.bookmarks = list.bookmarks;
 
   auto revision = list.revision.empty() ? std::optional<Revision>(0) : parse_revision(list.revision);

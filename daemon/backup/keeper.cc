@@ -49,13 +49,12 @@ Result<std::vector<engine::KeptFile>> read_keys(const std::string& directory) {
 }
 
 // Every object is one that this version can serve. Returns what a newer version would know better.
-Result<std::vector<std::string>> check_objects(const std::vector<RestingPtr>& objects) {
+Result<std::vector<std::string>> check_objects(const std::vector<RestingPtr>& objects, const schema::Catalog& catalog) {
   std::vector<std::string> warnings;
   for (const RestingPtr& resting : objects) {
     ObjectPtr object = resting->awake();
     std::string name = object->kind().qualified_resource() + " " + object->key().text();
-    const schema::KindInfo* info =
-        schema::catalog().by_kind(get_string(object->json(), "apiVersion"), get_string(object->json(), "kind"));
+    const schema::KindInfo* info = catalog.by_kind(get_string(object->json(), "apiVersion"), get_string(object->json(), "kind"));
     if (!info) {
       warnings.push_back(name + " is of a kind that this version does not serve; it is kept");
       continue;
@@ -144,8 +143,9 @@ Result<json::value> Keeper::restore(const Source& source, bool keys) {
 
 Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
   std::string directory = restore_dir(config_.state_dir);
-  engine::Copy copy = TRY(engine::read_copy(upload, config_.find_kind).wrap("the backup"));
-  std::vector<std::string> warnings = TRY(check_objects(copy.objects).wrap("the backup"));
+  engine::Copy copy =
+      TRY(engine::read_copy(upload, std::bind_front(&schema::CatalogSource::stored_kind, &config_.catalogs)).wrap("the backup"));
+  std::vector<std::string> warnings = TRY(check_objects(copy.objects, *config_.catalogs.now()).wrap("the backup"));
   bool with_keys = keys && !copy.files.empty();
   if (with_keys) {
     TRY(sys::make_directories(directory + "/pki", 0700));

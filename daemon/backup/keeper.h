@@ -21,6 +21,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"
+#include "store/schema/catalog_source.h"
 
 namespace coracle::backup {
 
@@ -28,7 +29,7 @@ struct KeeperConfig {
   std::string state_dir;  // holds state.db and pki/
   std::string version;    // of Coracle
   std::string node;
-  engine::FindKind find_kind;
+  const schema::CatalogSource& catalogs;  // must outlive the keeper
 };
 
 // Hands over the bytes of an upload piece by piece until `take` returns false or it ends.

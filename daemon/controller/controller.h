@@ -17,6 +17,7 @@
 #include "daemon/informer/informers.h"
 #include "daemon/queue/work_queue.h"
 #include "store/client/client.h"
+#include "store/schema/catalog_source.h"
 
 namespace coracle::controller {
 
@@ -45,6 +46,7 @@ struct Context {
   Client& client;
   Informers& informers;
   EventSink& events;
+  const schema::CatalogSource& catalogs;
   const Clock& clock;
   const Config& config;
 };

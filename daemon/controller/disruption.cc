@@ -32,6 +32,7 @@ class DisruptionController : public Controller {
  public:
   explicit DisruptionController(const Context& context)
       : client_(context.client),
+        catalogs_(context.catalogs),
         clock_(context.clock),
         budgets_(context.informers.of(kPodDisruptionBudget)),
         pods_(context.informers.of(kPod)),
@@ -162,8 +163,9 @@ class DisruptionController : public Controller {
   // Who decides about the number of the pod's kind: its controller, or that one's (a Deployment). Invalid: nobody does.
   Result<ObjectPtr> scaling_owner(const Object& pod, OwnerReference reference) {
     ObjectPtr last;
+    const schema::CatalogPtr catalog = catalogs_.now();
     for (int depth = 0; depth < 4; depth++) {
-      const schema::KindInfo* info = schema::catalog().by_kind(reference.api_version, reference.kind);
+      const schema::KindInfo* info = catalog->by_kind(reference.api_version, reference.kind);
       bool scales = info && info->subresource("scale");
       if (!scales && last) return last;
       if (!scales) {
@@ -239,6 +241,7 @@ class DisruptionController : public Controller {
   }
 
   Client& client_;
+  const schema::CatalogSource& catalogs_;
   const Clock& clock_;
   SelectorCache selectors_{selector_in_spec};
   Informer& budgets_;

@@ -50,8 +50,9 @@ constexpr int64_t kListPage = 500;  // objects asked of the store at a time
 class GarbageCollector : public Controller {
  public:
   explicit GarbageCollector(const Context& context)
-      : client_(context.client), recorder_(context.events, "garbage-collector-controller") {
-    for (const schema::KindInfo& info : schema::catalog().kinds()) {
+      : client_(context.client), catalogs_(context.catalogs), recorder_(context.events, "garbage-collector-controller") {
+    const schema::CatalogPtr catalog = catalogs_.now();
+    for (const schema::KindInfo& info : catalog->kinds()) {
       bool kept = info.is_stored() && info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
       if (!kept || info.facts.no_owners) continue;
       kinds_.emplace(info.kind.qualified_resource(), Held{&info.kind, &context.informers.of(info.kind)});
@@ -130,7 +131,8 @@ class GarbageCollector : public Controller {
   }
 
   const Held* held_for(const OwnerReference& reference) const {
-    const schema::KindInfo* info = schema::catalog().by_kind(reference.api_version, reference.kind);
+    const schema::CatalogPtr catalog = catalogs_.now();
+    const schema::KindInfo* info = catalog->by_kind(reference.api_version, reference.kind);
     auto held = info ? kinds_.find(info->kind.qualified_resource()) : kinds_.end();
     return held == kinds_.end() ? nullptr : &held->second;
   }
@@ -303,6 +305,7 @@ class GarbageCollector : public Controller {
   }
 
   Client& client_;
+  const schema::CatalogSource& catalogs_;
   EventRecorder recorder_;
   std::map<std::string, Held, std::less<>> kinds_;  // by qualified resource
 };

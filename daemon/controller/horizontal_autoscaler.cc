@@ -43,6 +43,7 @@ class HorizontalAutoscaler : public Controller {
  public:
   explicit HorizontalAutoscaler(const Context& context)
       : client_(context.client),
+        catalogs_(context.catalogs),
         clock_(context.clock),
         autoscalers_(context.informers.of(kHorizontalPodAutoscaler)),
         pods_(context.informers.of(kPod)),
@@ -65,7 +66,7 @@ class HorizontalAutoscaler : public Controller {
     // second, for one pod as for many.
     const bool all_known =
         std::all_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return memories_.contains(autoscaler->uid()); });
-    Tick tick{AutoscalerMetrics(client_, pods_, [&](AutoscalerMetrics&) -> std::optional<std::vector<Key>> {
+    Tick tick{AutoscalerMetrics(client_, catalogs_, pods_, [&](AutoscalerMetrics&) -> std::optional<std::vector<Key>> {
       if (!all_known) return std::nullopt;
       return pods_of_targets(all, tick);
     })};
@@ -145,7 +146,7 @@ class HorizontalAutoscaler : public Controller {
               get_int(autoscaler.json(), "status.desiredReplicas"),
               get_array(autoscaler.json(), "status.currentMetrics"),
               std::nullopt};
-    const schema::KindInfo* kind = nullptr;
+    const Kind* kind = nullptr;
     auto scale = read_scale(autoscaler, kind);
     if (!scale) {
       warn(look, "FailedGetScale", scale.error().text());
@@ -180,23 +181,24 @@ class HorizontalAutoscaler : public Controller {
       set(look, decision.limited);
       desired = decision.replicas;
     }
-    if (desired != look.current) TRY(rescale(look, kind->kind, std::move(*scale), desired, reason));
+    if (desired != look.current) TRY(rescale(look, *kind, std::move(*scale), desired, reason));
     else look.desired = desired;
     return write(look);
   }
 
-  Result<json::value> read_scale(const Object& autoscaler, const schema::KindInfo*& kind) {
+  Result<json::value> read_scale(const Object& autoscaler, const Kind*& kind) {
     view::CrossVersionObjectReference target = view::HorizontalPodAutoscaler(autoscaler).spec().scale_target_ref();
     std::string_view version = target.api_version();
     if (std::count(version.begin(), version.end(), '/') > 1)
       return Error(Code::invalid, "unexpected GroupVersion string: " + std::string(version));
     std::string_view group = schema::split_api_version(version).group;
-    for (const schema::KindInfo& info : schema::catalog().kinds())
-      if (!kind && info.kind.group == group && info.kind.kind == target.kind()) kind = &info.stored();
+    const schema::CatalogPtr catalog = catalogs_.now();
+    for (const schema::KindInfo& info : catalog->kinds())
+      if (!kind && info.kind.group == group && info.kind.kind == target.kind()) kind = &info.stored().kind;
     if (!kind)
       return Error(Code::not_found,
                    "no matches for kind \"" + std::string(target.kind()) + "\" in group \"" + std::string(group) + "\"");
-    return client_.read(kind->kind, {autoscaler.ns(), std::string(target.name())}, "scale");
+    return client_.read(*kind, {autoscaler.ns(), std::string(target.name())}, "scale");
   }
 
   // What the metrics ask for, and why it is another number than now. Nothing: they do not say; what failed stands in the
@@ -333,6 +335,7 @@ class HorizontalAutoscaler : public Controller {
   }
 
   Client& client_;
+  const schema::CatalogSource& catalogs_;
   const Clock& clock_;
   Informer& autoscalers_;
   Informer& pods_;

@@ -117,7 +117,8 @@ Result<int64_t> AutoscalerMetrics::of_object(const std::string& ns, const json::
   std::string kind(get_string(object, "kind")), name(get_string(object, "name"));
   std::string resource;
   schema::GroupVersion version = schema::split_api_version(get_string(object, "apiVersion"));
-  for (const schema::KindInfo& info : schema::catalog().kinds())
+  const schema::CatalogPtr catalog = catalogs_.now();
+  for (const schema::KindInfo& info : catalog->kinds())
     if (info.kind.group == version.group && info.kind.kind == kind) resource = info.kind.qualified_resource();
   if (resource.empty())
     return Error(Code::not_found, "no matches for kind \"" + kind + "\" in group \"" + std::string(version.group) + "\"");

@@ -16,6 +16,7 @@
 #include "daemon/controller/horizontal_autoscaler.h"
 #include "daemon/informer/informer.h"
 #include "store/client/client.h"
+#include "store/schema/catalog_source.h"
 
 namespace coracle::controller {
 
@@ -25,8 +26,8 @@ class AutoscalerMetrics {
  public:
   // `targets`: the pods of all targets. Nothing: not all are known yet; then all pods are measured.
   using Targets = std::function<std::optional<std::vector<Key>>(AutoscalerMetrics& metrics)>;
-  AutoscalerMetrics(Client& client, const Informer& pods, Targets targets)
-      : client_(client), cache_(pods), targets_(std::move(targets)) {}
+  AutoscalerMetrics(Client& client, const schema::CatalogSource& catalogs, const Informer& pods, Targets targets)
+      : client_(client), catalogs_(catalogs), cache_(pods), targets_(std::move(targets)) {}
 
   const std::vector<ObjectPtr>& pods(const std::string& ns);
 
@@ -47,6 +48,7 @@ class AutoscalerMetrics {
                                  const std::string& selector);
 
   Client& client_;
+  const schema::CatalogSource& catalogs_;
   const Informer& cache_;
   std::map<std::string, std::vector<ObjectPtr>> pods_;  // by namespace
   const Targets targets_;

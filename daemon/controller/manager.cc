@@ -26,11 +26,12 @@ Untagged untagged(const Key& key) {
 
 }  // namespace
 
-Manager::Manager(Client& client, Informers& informers, EventSink& events, Config config, const Clock& clock)
+Manager::Manager(Client& client, Informers& informers, EventSink& events, const schema::CatalogSource& catalogs, Config config,
+                 const Clock& clock)
     : config_(std::move(config)),
       informers_(informers),
       queue_(std::make_shared<WorkQueue>(BackoffPolicy{}, clock, [](const Key& key) { return untagged(key).controller; })) {
-  Context context{client, informers, events, clock, config_};
+  Context context{client, informers, events, catalogs, clock, config_};
   add(make_namespace_controller(context));
   add(make_service_account_controller(context));
   add(make_root_ca_publisher(context));

@@ -21,7 +21,8 @@ constexpr int kWorkers = 2;
 class Manager {
  public:
   // Informers that are not started yet. All arguments must outlive it.
-  Manager(Client& client, Informers& informers, EventSink& events, Config config, const Clock& clock = system_clock());
+  Manager(Client& client, Informers& informers, EventSink& events, const schema::CatalogSource& catalogs, Config config,
+          const Clock& clock = system_clock());
   ~Manager();
 
   void start(int workers = kWorkers);

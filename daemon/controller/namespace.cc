@@ -71,7 +71,11 @@ void content_conditions(json::array& conditions, const Remaining& remaining, Wal
 class NamespaceController : public Controller {
  public:
   explicit NamespaceController(const Context& context)
-      : client_(context.client), clock_(context.clock), namespaces_(context.informers.of(kNamespace)), elapsed_(context.clock) {}
+      : client_(context.client),
+        catalogs_(context.catalogs),
+        clock_(context.clock),
+        namespaces_(context.informers.of(kNamespace)),
+        elapsed_(context.clock) {}
 
   std::string_view name() const override { return "namespace"; }
 
@@ -90,7 +94,8 @@ class NamespaceController : public Controller {
     Remaining remaining;
     TRY(empty_kind(kPod, key.name, remaining));
     if (!remaining.pods) {  // they end in the world that they knew (KEP-5080)
-      for (const schema::KindInfo& info : schema::catalog().kinds())
+      const schema::CatalogPtr catalog = catalogs_.now();
+      for (const schema::KindInfo& info : catalog->kinds())
         if (is_content(info)) empty_if_possible(info.kind, key.name, remaining);
     }
     TRY(write_conditions(*object, remaining));
@@ -170,6 +175,7 @@ class NamespaceController : public Controller {
   }
 
   Client& client_;
+  const schema::CatalogSource& catalogs_;
   const Clock& clock_;
   Informer& namespaces_;
   Elapsed elapsed_;

@@ -18,7 +18,8 @@ class ResourceQuotaController : public Controller {
  public:
   explicit ResourceQuotaController(const Context& context)
       : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kResourceQuota)) {
-    for (const schema::KindInfo& info : schema::catalog().kinds())
+    const schema::CatalogPtr catalog = context.catalogs.now();
+    for (const schema::KindInfo& info : catalog->kinds())
       if (quota::counted(info) && info.has_verb("list") && info.has_verb("watch"))
         counted_.push_back({&info.kind, &context.informers.of(info.kind)});
   }

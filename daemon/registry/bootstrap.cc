@@ -5,7 +5,6 @@
 #include "daemon/registry/kinds/address_range.h"
 #include "daemon/registry/parts.h"
 #include "store/object/object.h"
-#include "store/schema/catalog.h"
 #include "store/schema/defaults/flow.h"
 #include "store/schema/priority.h"
 
@@ -116,12 +115,6 @@ Result<void> ensure_flow_control(Registry& registry) {
     }
   }
   return {};
-}
-
-const Kind* stored_kind(std::string_view group, std::string_view resource) {
-  for (const auto& info : schema::catalog().kinds())
-    if (info.kind.group == group && info.kind.resource == resource) return &info.stored().kind;
-  return nullptr;
 }
 
 Result<std::string> api_service_address(const Ranges& ranges) {

@@ -24,10 +24,6 @@ Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap
 // the pipeline says.
 Result<void> ensure_flow_control(Registry& registry);
 
-// The kind that the store keeps under a group and resource, whichever its version: engine::Options::find_kind over the
-// catalog. nullptr when there is none.
-const Kind* stored_kind(std::string_view group, std::string_view resource);
-
 // The first address of the service range: the `kubernetes` Service. Errors: invalid
 Result<std::string> api_service_address(const Ranges& ranges);
 

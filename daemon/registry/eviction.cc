@@ -164,7 +164,8 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
     bool changed = removed.error().code() == Code::conflict && !options.revision;
     return changed ? being_processed(budget.name()) : removed.take_error();
   }
-  const schema::KindInfo& info = schema::catalog().of(budget.kind());
+  const schema::KindPtr served = TRY(catalogs_.find(budget.kind()));
+  const schema::KindInfo& info = *served;
   Writer house = writer;
   house.user = nullptr, house.field_manager.clear();
   auto charge = modify(
@@ -179,7 +180,8 @@ Result<void> Registry::target_and_remove(const Key& key, DeleteOptions options, 
   if (!writer.dry_run) {
     Writer house = writer;
     house.user = nullptr, house.field_manager.clear();
-    const schema::KindInfo& info = schema::catalog().of(kPod);
+    const schema::KindPtr served = TRY(catalogs_.find(kPod));
+    const schema::KindInfo& info = *served;
     Written written = TRY(modify(
         {info, strategy_of(info.kind), key, "status"}, [&](const Object& now) { return targeted(now, options, clock_.now()); },
         !options.revision, house));

@@ -54,15 +54,14 @@ std::string look_up(const schema::KindInfo& info, const Object& object, std::str
 
 }  // namespace
 
-Result<Filter> make_filter(const Kind& kind, const std::string& labels, const std::string& fields) {
-  const schema::KindInfo& info = schema::catalog().of(kind);
+Result<Filter> make_filter(const schema::KindPtr& kind, const std::string& labels, const std::string& fields) {
   LabelSelector by_label = TRY(LabelSelector::parse(labels));
   FieldSelector by_field = TRY(FieldSelector::parse(fields));
   for (const auto& term : by_field.terms())
-    if (!is_supported(info, term.field)) return unsupported_field(info, term.field);
+    if (!is_supported(*kind, term.field)) return unsupported_field(*kind, term.field);
   if (by_label.empty() && by_field.empty()) return Filter();
-  return Filter([&info, by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
-    bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(info, object, field); });
+  return Filter([kind, by_label = std::move(by_label), by_field = std::move(by_field)](const Object& object) {
+    bool fits = by_field.empty() || by_field.matches([&](std::string_view field) { return look_up(*kind, object, field); });
     return fits && (by_label.empty() || by_label.matches(object));
   });
 }

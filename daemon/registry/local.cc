@@ -27,8 +27,8 @@ Key key_of(const json::value& body) {
 Result<ObjectPtr> LocalClient::get(const Kind& kind, const Key& key) { return registry_.get(kind, key); }
 
 Result<json::value> LocalClient::read(const Kind& kind, const Key& key, std::string_view subresource, const ReadParameters&) {
-  const schema::KindInfo* info = schema::catalog().by_resource(kind.group, kind.version, kind.resource);
-  const schema::Subresource* part = info ? info->subresource(subresource) : nullptr;
+  const schema::KindPtr info = TRY(registry_.catalogs().find(kind));
+  const schema::Subresource* part = info->subresource(subresource);
   if (!part || !part->has_verb("get") || (subresource != "scale" && subresource != "status"))
     return Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{});
   if (subresource == "scale") return registry_.scale(info->kind, key);
@@ -68,17 +68,17 @@ Result<json::value> LocalClient::act(const Kind& kind, const Key& key, std::stri
 }
 
 Result<std::unique_ptr<Watch>> LocalClient::watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) {
-  Filter filter = TRY(make_filter(kind, options.label_selector, options.field_selector));
+  const schema::KindPtr served = TRY(registry_.catalogs().find(kind));
+  Filter filter = TRY(make_filter(served, options.label_selector, options.field_selector));
   engine::Callbacks callbacks;
-  const schema::KindInfo& info = schema::catalog().of(kind);
-  callbacks.event = [filter = std::move(filter), &info, &sink](const engine::Event& event) {
+  callbacks.event = [filter = std::move(filter), served, &sink](const engine::Event& event) {
     auto seen = seen_through(filter, event);
     if (!seen) return;
-    seen->object = schema::shown_as(info, std::move(seen->object));
+    seen->object = schema::shown_as(*served, std::move(seen->object));
     sink.on_event(*seen);
   };
   callbacks.end = [&sink](const Error& why) { sink.on_end(why); };
-  auto subscription = TRY(registry_.engine().subscribe(info.stored().kind, options.ns, options.after, std::move(callbacks)));
+  auto subscription = TRY(registry_.engine().subscribe(served->stored().kind, options.ns, options.after, std::move(callbacks)));
   return std::unique_ptr<Watch>(std::make_unique<LocalWatch>(std::move(subscription)));
 }
 

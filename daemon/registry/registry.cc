@@ -178,7 +178,7 @@ Result<json::value> decode_part(const schema::Type& type, const Key& key, json::
   return std::move(decoded.value);
 }
 
-Result<json::value> decode_action(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
+Result<json::value> decode_action(const schema::KindInfo& info, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
   if (subresource == "eviction" && get_string(body, "apiVersion") == "policy/v1beta1")  // as kubectl until 1.21
     body.get_object()["apiVersion"] = "policy/v1";
@@ -190,7 +190,6 @@ Result<json::value> decode_action(const Kind& kind, const Key& key, std::string_
   if (another && subresource == "binding") return bad_request("name in URL does not match name in Binding object");
   if (another && subresource == "eviction")
     return bad_request("name in URL does not match name in Eviction object: " + quoted(key.name) + " vs " + quoted(name));
-  const schema::KindInfo& info = schema::catalog().of(kind);
   const schema::Subresource* part = info.subresource(subresource);
   if (!part || !part->type()) return body;
   return decode_part(part_type(info, subresource), key, std::move(body), writer);
@@ -288,8 +287,8 @@ Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unk
   return {};
 }
 
-Registry::Registry(engine::Engine& engine, Ranges ranges, const Clock& clock)
-    : engine_(engine), services_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] {
+Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, Ranges ranges, const Clock& clock)
+    : engine_(engine), catalogs_(catalogs), services_(engine), ranges_(std::move(ranges)), clock_(clock), admission_(engine, [] {
         return random_suffix();
       }) {}
 
@@ -320,14 +319,15 @@ Result<ObjectPtr> Registry::get(const Kind& kind, const Key& key) const {
     if (found.empty()) return not_found(kind, key.name);
     return std::move(found.front());
   }
-  const schema::KindInfo& info = schema::catalog().of(kind);
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& info = *served;
   auto found = engine_.get(info.stored().kind, key);
   if (!found && found.error().code() == Code::not_found) return not_found(kind, key.name);
   if (found && !info.is_stored()) return schema::shown_as(info, *std::move(found));
   return found;
 }
 
-Result<engine::ListOptions> Registry::list_options(const Kind& kind, const ListRequest& request) const {
+Result<engine::ListOptions> Registry::list_options(const schema::KindPtr& kind, const ListRequest& request) const {
   engine::ListOptions options;
   options.matches = TRY(make_filter(kind, request.options.label_selector, request.options.field_selector));
   if (const std::vector<Key>& only = request.options.only; !only.empty())
@@ -347,9 +347,10 @@ Result<engine::ListPage> Registry::measured(const Measure& measure, const engine
 }
 
 Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& request) const {
-  engine::ListOptions options = TRY(list_options(kind, request));
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& info = *served;
+  engine::ListOptions options = TRY(list_options(served, request));
   if (const Measure* measure = measure_of(kind)) return measured(*measure, options);
-  const schema::KindInfo& info = schema::catalog().of(kind);
   if (info.is_stored()) return engine_.list(kind, options);
   engine::RestingPage stored = TRY(engine_.list_at_rest(info.stored().kind, options));
   engine::ListPage page{{}, stored.revision, std::move(stored.continue_token), stored.remaining};
@@ -358,14 +359,15 @@ Result<engine::ListPage> Registry::list(const Kind& kind, const ListRequest& req
 }
 
 Result<engine::RestingPage> Registry::list_at_rest(const Kind& kind, const ListRequest& request) const {
-  engine::ListOptions options = TRY(list_options(kind, request));
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& info = *served;
+  engine::ListOptions options = TRY(list_options(served, request));
   if (const Measure* measure = measure_of(kind)) {
     engine::ListPage now = TRY(measured(*measure, options));
     engine::RestingPage page{{}, now.revision, {}, {}};
     for (const ObjectPtr& object : now.items) page.items.push_back(object->at_rest());
     return page;
   }
-  const schema::KindInfo& info = schema::catalog().of(kind);
   engine::RestingPage page = TRY(engine_.list_at_rest(info.stored().kind, options));
   if (info.is_stored()) return page;
   for (RestingPtr& object : page.items) object = schema::shown_as(info, object->awake())->at_rest();
@@ -407,7 +409,8 @@ Result<ObjectPtr> Registry::commit(engine::Write write, std::vector<engine::Writ
 }
 
 Result<Written> Registry::create(const Kind& kind, const Key& place, json::value body, const Writer& writer) {
-  const schema::KindInfo& info = schema::catalog().of(kind);
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& info = *served;
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
@@ -474,7 +477,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
 
 Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                  const Writer& writer) {
-  const schema::KindInfo& info = schema::catalog().of(kind);
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& info = *served;
   Target target{info, strategy_of(info.stored().kind), key, subresource};
   if (get_string(body, "metadata.name").empty()) return nameless(key.name);
   if (subresource == "scale") {
@@ -505,7 +509,8 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
 
 Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type,
                                 const json::value& patch, bool force, const Writer& writer) {
-  const schema::KindInfo& info = schema::catalog().of(kind);
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& info = *served;
   Target target{info, strategy_of(info.stored().kind), key, subresource};
   if (subresource == "scale") return patch_scale(target, type, patch, force, writer);
   bool applies = type == PatchType::apply;
@@ -519,10 +524,9 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        auto patched = applies
-                           ? schema::server_side_apply(info, old.json(), patch,
-                                                       applier_of(info.stored(), writer, subresource, force), clock_.now())
-                           : patched_by(info.type(), old.json(), type, patch);
+        auto patched = applies ? schema::server_side_apply(info, old.json(), patch,
+                                                           applier_of(info.stored(), writer, subresource, force), clock_.now())
+                               : patched_by(info.type(), old.json(), type, patch);
         if (!patched) return unpatchable(patched.take_error());
         json::value body = *std::move(patched);
         if (get_string(body, "metadata.name").empty()) return nameless(key.name);
@@ -700,7 +704,8 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
 // ---- remove ----
 
 Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer) {
-  const schema::KindInfo& asked = schema::catalog().of(kind);
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  const schema::KindInfo& asked = *served;
   const schema::KindInfo& info = asked.stored();
   const Strategy& strategy = strategy_of(info.kind);
   auto shown = [&](ObjectPtr object, bool gone) { return Removed{schema::shown_as(asked, std::move(object)), gone}; };
@@ -752,8 +757,9 @@ Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListReq
 
 Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
-  body = TRY(decode_action(kind, key, subresource, std::move(body), writer));
-  admission::Request request = request_for(admission::Operation::create, schema::catalog().of(kind), key, subresource, writer);
+  const schema::KindPtr served = TRY(catalogs_.find(kind));
+  body = TRY(decode_action(*served, key, subresource, std::move(body), writer));
+  admission::Request request = request_for(admission::Operation::create, served->stored(), key, subresource, writer);
   request.object = &body;
   TRY(admission_.admit(request));
   TRY(admission_.validate(request));
@@ -770,7 +776,8 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
   if (!target_kind.empty() && target_kind != "Node" && target_kind != "Minion")
     return invalid({"", "v1", "Binding", "bindings"}, key.name,
                    {not_supported("target.kind", "\"" + std::string(target_kind) + "\"", {"Node", "<empty>"})});
-  const schema::KindInfo& info = schema::catalog().of(kPod);
+  const schema::KindPtr served = TRY(catalogs_.find(kPod));
+  const schema::KindInfo& info = *served;
   auto bound = modify(
       {info, strategy_of(kPod), key, "binding"},
       [&](const Object& pod) -> Result<json::value> {
@@ -811,7 +818,7 @@ Result<json::value> Registry::bind(const Key& key, const json::value& body, cons
 Result<json::value> Registry::issue_token(const Key& key, json::value body, const Writer& writer) {
   if (!token_issuer_) return Error(Code::unavailable, "no token can be issued: there is no signing key");
   ObjectPtr account = TRY(get(kServiceAccount, key));
-  schema::apply_constant_defaults(part_type(schema::catalog().of(kServiceAccount), "token"), body);
+  schema::apply_constant_defaults(*schema::root_type(kTokenRequest.api_version(), kTokenRequest.kind), body);
   if (find(body, "spec.expirationSeconds") == nullptr) make(body, "spec.expirationSeconds") = 3600;
   int64_t seconds = get_int(body, "spec.expirationSeconds");
   if (seconds < kTokenSecondsMin)

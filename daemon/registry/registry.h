@@ -24,7 +24,7 @@
 #include "runtime/base/clock.h"
 #include "store/client/client.h"
 #include "store/engine/engine.h"
-#include "store/schema/catalog.h"
+#include "store/schema/catalog_source.h"
 
 namespace coracle::registry {
 
@@ -80,7 +80,8 @@ using Measure =
 
 class Registry {
  public:
-  Registry(engine::Engine& engine, Ranges ranges, const Clock& clock = system_clock());
+  // `engine` and `catalogs` must outlive it.
+  Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, Ranges ranges, const Clock& clock = system_clock());
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
   void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; asked for every write of a user
 
@@ -91,6 +92,7 @@ class Registry {
   }  // the same; a kind of kind.h
 
   engine::Engine& engine() { return engine_; }
+  const schema::CatalogSource& catalogs() const { return catalogs_; }
   const Clock& clock() const { return clock_; }
 
   // ---- reads ----
@@ -142,9 +144,10 @@ class Registry {
   std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
   const Measure* measure_of(const Kind& kind) const;
   Result<engine::ListPage> measured(const Measure& measure, const engine::ListOptions& options) const;
-  Result<engine::ListOptions> list_options(const Kind& kind, const ListRequest& request) const;
+  Result<engine::ListOptions> list_options(const schema::KindPtr& kind, const ListRequest& request) const;
 
   engine::Engine& engine_;
+  const schema::CatalogSource& catalogs_;
   ServiceIndex services_;  // guarded by allocation_
   Ranges ranges_;
   const Clock& clock_;

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <iterator>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -146,16 +148,25 @@ class Catalog {
   // What a user types: "pods", "pod", "po", "Pod", "deployments.apps", "deployments.v1.apps"; case does not matter.
   const KindInfo* by_name(std::string_view name) const;
   std::vector<const KindInfo*> by_category(std::string_view category) const;  // "all"
-  // Of a kind that the catalog itself handed out, or of a constant in store/object/kind.h. A bug when it is neither.
+  const KindInfo* find(const Kind& kind) const { return by_resource(kind.group, kind.version, kind.resource); }
+  // Of a constant in store/object/kind.h that is built in. A bug when there is none.
   const KindInfo& of(const Kind& kind) const;
 
  private:
   std::vector<KindInfo> kinds_;
   std::vector<const KindInfo*> ordered_;
   std::vector<const KindInfo*> by_resource_, by_kind_;  // sorted for the lookups
+
+  friend const std::string& openapi_hash(const Catalog& catalog);
+  mutable std::once_flag openapi_hashed_;
+  mutable std::string openapi_hash_;  // of what openapi.h makes of it, once somebody asks
 };
 
-const Catalog& catalog();
+using CatalogPtr = std::shared_ptr<const Catalog>;
+using KindPtr = std::shared_ptr<const KindInfo>;  // keeps the catalog that it is of
+
+CatalogPtr built_in_catalog();
+const Catalog& catalog();  // the same
 
 // Splits an apiVersion: "v1" → "", "v1"; "apps/v1" → "apps", "v1".
 struct GroupVersion {

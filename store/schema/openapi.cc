@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view kVersion = "v1.36.1";  // of the Kubernetes API that is described
 
-bool is_served(const Package& package) {
-  for (const KindInfo& info : catalog().kinds()) {
+bool is_served(const Catalog& catalog, const Package& package) {
+  for (const KindInfo& info : catalog.kinds()) {
     if (&info.type().package() == &package) return true;
   }
   return false;
@@ -30,8 +30,8 @@ uint64_t fnv1a(std::string_view text, uint64_t hash) {
   return hash;
 }
 
-std::string hash_of_documents() {
-  std::string text = openapi_v2();
+std::string hash_of_documents(const Catalog& catalog) {
+  std::string text = openapi_v2(catalog);
   std::string hash;
   for (uint64_t part = 0; part < 4; ++part) {
     uint64_t value = fnv1a(text, 0xcbf29ce484222325 + part);
@@ -55,18 +55,18 @@ std::string openapi_path(const Package& package) {
   return package.group().empty() ? "api/" + version : "apis/" + std::string(package.group()) + "/" + version;
 }
 
-std::vector<std::string> openapi_v3_paths() {
+std::vector<std::string> openapi_v3_paths(const Catalog& catalog) {
   std::vector<std::string> paths;
   for (const Package& package : all_packages()) {
-    if (is_served(package)) paths.push_back(openapi_path(package));
+    if (is_served(catalog, package)) paths.push_back(openapi_path(package));
   }
   return paths;
 }
 
-std::string openapi_v3(std::string_view path) {
+std::string openapi_v3(const Catalog& catalog, std::string_view path) {
   json::object paths;
   std::set<const Type*> types;
-  for (const KindInfo& info : catalog().kinds()) {
+  for (const KindInfo& info : catalog.kinds()) {
     if (openapi_path(info.type().package()) != path) continue;
     add_openapi_paths(info, Dialect::v3, paths);
     add_types(info, types);
@@ -78,10 +78,10 @@ std::string openapi_v3(std::string_view path) {
   return to_text(document);
 }
 
-std::string openapi_v2() {
+std::string openapi_v2(const Catalog& catalog) {
   json::object paths;
   std::set<const Type*> types;
-  for (const KindInfo& info : catalog().kinds()) {
+  for (const KindInfo& info : catalog.kinds()) {
     add_openapi_paths(info, Dialect::v2, paths);
     add_types(info, types);
   }
@@ -91,9 +91,9 @@ std::string openapi_v2() {
   return to_text(document);
 }
 
-const std::string& openapi_hash() {
-  static const std::string hash = hash_of_documents();
-  return hash;
+const std::string& openapi_hash(const Catalog& catalog) {
+  std::call_once(catalog.openapi_hashed_, [&] { catalog.openapi_hash_ = hash_of_documents(catalog); });
+  return catalog.openapi_hash_;
 }
 
 }  // namespace coracle::schema

@@ -14,15 +14,15 @@
 
 namespace coracle::schema {
 
-std::vector<std::string> openapi_v3_paths();    // "api/v1", "apis/apps/v1"
-std::string openapi_v3(std::string_view path);  // JSON text of that document; "" when there is none
-std::string openapi_v2();                       // JSON text
+std::vector<std::string> openapi_v3_paths(const Catalog& catalog);      // "api/v1", "apis/apps/v1"
+std::string openapi_v3(const Catalog& catalog, std::string_view path);  // JSON text of that document; "" when there is none
+std::string openapi_v2(const Catalog& catalog);                         // JSON text
 // Asked for as application/com.github.proto-openapi.spec.v2@v1.0+protobuf, and answered with kOpenApiV2MediaType: newer
 // Go clients cannot read the @.
-std::string openapi_v2_protobuf();
+std::string openapi_v2_protobuf(const Catalog& catalog);
 constexpr std::string_view kOpenApiV2MediaType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 // Changes whenever a document may: for ETag and ?hash=. 64 hex digits, upper case.
-const std::string& openapi_hash();
+const std::string& openapi_hash(const Catalog& catalog);
 
 }  // namespace coracle::schema

@@ -90,9 +90,14 @@ const Subresource* KindInfo::subresource(std::string_view name) const {
   return nullptr;
 }
 
-const Catalog& catalog() {
-  static const Catalog built_in;
+CatalogPtr built_in_catalog() {
+  static const auto built_in = std::make_shared<const Catalog>();
   return built_in;
+}
+
+const Catalog& catalog() {
+  static const CatalogPtr built_in = built_in_catalog();
+  return *built_in;
 }
 
 namespace {
@@ -175,7 +180,7 @@ std::vector<const KindInfo*> Catalog::by_category(std::string_view category) con
 }
 
 const KindInfo& Catalog::of(const Kind& kind) const {
-  const KindInfo* info = by_resource(kind.group, kind.version, kind.resource);
+  const KindInfo* info = find(kind);
   if (!info) bug("Catalog::of", "no such kind", std::source_location::current());
   return *info;
 }

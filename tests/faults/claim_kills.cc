@@ -33,6 +33,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 #include "store/engine/engine.h"
+#include "tests/catalogs.h"
 #include "tests/faults/calls.h"
 #include "tests/faults/tracer.h"
 #include "tests/faults/trial.h"
@@ -134,7 +135,7 @@ class Life {
  private:
   static std::unique_ptr<engine::Engine> open(const std::string& directory) {
     engine::Options options;
-    options.find_kind = registry::stored_kind;
+    options.find_kind = find_built_in();
     return need(engine::Engine::open(directory + "/state.db", options), "open the store");
   }
 
@@ -430,12 +431,13 @@ class Life {
 
   const std::string root_;
   std::unique_ptr<engine::Engine> engine_;
-  registry::Registry registry_{*engine_, {}, system_clock()};
+  registry::Registry registry_{*engine_, built_in_catalogs(), {}, system_clock()};
   registry::LocalClient local_client_{registry_};
   Client& client_ = local_client_;
   NoEvents events_;
   Informers informers_{client_};
-  controller::Manager manager_{client_, informers_, events_, {.root_ca = "CERT", .local_node = kMachine}, system_clock()};
+  controller::Manager manager_{
+      client_, informers_, events_, built_in_catalogs(), {.root_ca = "CERT", .local_node = kMachine}, system_clock()};
   scheduler::Scheduler scheduler_{client_, informers_, events_};
   WatchedDirectories directories_{{root_}, [](const std::string&) { return false; }, "/dev/null"};
   WorkQueue queue_{BackoffPolicy{}, system_clock()};

@@ -10,13 +10,14 @@
 
 #include "daemon/registry/bootstrap.h"
 #include "store/schema/catalog.h"
+#include "tests/catalogs.h"
 
 namespace coracle::simulation {
 namespace {
 
 engine::Options options() {
   engine::Options options;
-  options.find_kind = registry::stored_kind;
+  options.find_kind = find_built_in();
   options.soft_delay = options.lazy_delay = std::chrono::hours(24);  // no clock but ours brings anything to the disk
   return options;
 }
@@ -47,7 +48,7 @@ Cluster::~Cluster() {
 
 void Cluster::open() {
   engine_ = MUST(engine::Engine::open(directory_ + "/store-" + std::to_string(cuts_), options()));
-  registry_ = std::make_unique<registry::Registry>(*engine_, registry::Ranges{}, clock_);
+  registry_ = std::make_unique<registry::Registry>(*engine_, built_in_catalogs(), registry::Ranges{}, clock_);
   if (measure_) registry_->set_measure(kPodMetrics, measure_);
   client_ = std::make_unique<registry::LocalClient>(*registry_);
   told_ = engine_->revision();

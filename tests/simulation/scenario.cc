@@ -11,6 +11,7 @@
 #include "daemon/informer/informers.h"
 #include "daemon/scheduler/scheduler.h"
 #include "daemon/volume/local/provisioner.h"
+#include "tests/catalogs.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/nodes.h"
 #include "tests/simulation/user.h"
@@ -61,7 +62,8 @@ struct Daemon {
       : client(cluster, dice, faults, trace),
         events(trace),
         informers(client, Reopening::by_hand),
-        manager(client, informers, events, {.root_ca = "CERT", .local_node = "node-0", .terminated_pods_max = 20}, clock),
+        manager(client, informers, events, built_in_catalogs(),
+                {.root_ca = "CERT", .local_node = "node-0", .terminated_pods_max = 20}, clock),
         scheduler(client, informers, events, scheduler::default_configuration(), clock),
         volume_queue(BackoffPolicy{}, clock) {
     for (int i = 0; i < kNodesMax; ++i) {

@@ -31,7 +31,7 @@ void answer_pods(Call& call) {
   };
   auto page = call.house.registry.engine().list_at_rest(kPod, options);
   if (!page) return answer_error(call, page.error());
-  const schema::KindInfo* asked = std::exchange(call.info, schema::catalog().by_resource("", "v1", "pods"));
+  const schema::KindInfo* asked = std::exchange(call.info, call.catalog->find(kPod));
   answer_list(call, *page);
   call.info = asked;
 }

@@ -135,6 +135,6 @@ class Gnostic {
 
 }  // namespace
 
-std::string openapi_v2_protobuf() { return Gnostic().document(*parse_json(openapi_v2())); }
+std::string openapi_v2_protobuf(const Catalog& catalog) { return Gnostic().document(*parse_json(openapi_v2(catalog))); }
 
 }  // namespace coracle::schema

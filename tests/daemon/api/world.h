@@ -19,6 +19,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/sys/file.h"
 #include "store/engine/engine.h"
+#include "tests/catalogs.h"
 
 namespace coracle::api {
 
@@ -150,9 +151,9 @@ class World {
     char path[] = "/tmp/coracle-api-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
-    options.find_kind = registry::stored_kind;
+    options.find_kind = find_built_in();
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
-    registry = std::make_unique<registry::Registry>(*engine, registry::Ranges{});
+    registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
     MUST(access::ensure_default_roles(*registry));
     json::value account = MUST(parse_json(R"({"metadata":{"name":"default"}})"));

@@ -13,6 +13,7 @@
 #include "daemon/registry/bootstrap.h"
 #include "store/engine/copy.h"
 #include "store/object/object.h"
+#include "tests/catalogs.h"
 
 namespace coracle::backup {
 namespace {
@@ -45,9 +46,9 @@ class Machine {  // a state directory and what a daemon does with it, as far as 
   void start() {
     MUST(adopt(state_dir));
     engine::Options options;
-    options.find_kind = registry::stored_kind;
+    options.find_kind = find_built_in();
     engine = MUST(engine::Engine::open(state_dir + "/state.db", options));
-    keeper = std::make_unique<Keeper>(KeeperConfig{state_dir, "1.0", "edge", registry::stored_kind}, *engine, clock);
+    keeper = std::make_unique<Keeper>(KeeperConfig{state_dir, "1.0", "edge", built_in_catalogs()}, *engine, clock);
   }
   void stop() { keeper.reset(), engine.reset(); }
   void restart() { stop(), start(); }
@@ -114,7 +115,7 @@ TEST(Keeper, brings_back_what_was_there_and_keeps_what_is) {
   EXPECT_EQ(machine.engine->watch(kConfigMap, "", before).error().code(), Code::gone);
   std::string kept(get_string(restored, "kept"));
   EXPECT_EQ(machine.left_over(), std::vector<std::string>{fs::path(kept).filename()});
-  EXPECT_EQ(MUST(engine::read_copy(kept + "/state.db", registry::stored_kind)).objects.size(), 2u) << "a and new";
+  EXPECT_EQ(MUST(engine::read_copy(kept + "/state.db", find_built_in())).objects.size(), 2u) << "a and new";
   EXPECT_EQ(text_of(kept + "/pki/ca.key"), "k1");
 }
 
@@ -201,7 +202,7 @@ TEST(Keeper, a_power_cut_leaves_the_old_store_or_the_new_one) {
     EXPECT_EQ(machine.value("a"), "then") << done;
     EXPECT_EQ(text_of(machine.state_dir + "/pki/ca.key"), "k1") << done;
     EXPECT_EQ(text_of(aside + "/pki/ca.key"), "k2") << done;
-    EXPECT_EQ(MUST(engine::read_copy(aside + "/state.db", registry::stored_kind)).objects.size(), 1u) << done;
+    EXPECT_EQ(MUST(engine::read_copy(aside + "/state.db", find_built_in())).objects.size(), 1u) << done;
     EXPECT_EQ(machine.left_over(), std::vector<std::string>{fs::path(aside).filename()}) << done;
     machine.restart();
     EXPECT_EQ(machine.value("a"), "then") << "adopted once";

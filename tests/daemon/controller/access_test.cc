@@ -24,7 +24,7 @@ struct AccessTest : testing::Test {
     config.lasting_token = [](const Object& account, std::string_view secret) -> Result<std::string> {
       return account.name() + " in " + std::string(secret);
     };
-    manager = std::make_unique<Manager>(client, informers, events, config, clock);
+    manager = std::make_unique<Manager>(client, informers, events, built_in_catalogs(), config, clock);
     MUST(informers.start());
     settle();
   }

@@ -11,6 +11,7 @@
 #include "daemon/controller/common.h"
 #include "daemon/controller/manager.h"
 #include "runtime/base/guarded.h"
+#include "tests/catalogs.h"
 #include "tests/store/client/fake_client.h"
 
 namespace coracle::controller {
@@ -40,7 +41,8 @@ struct Bench : testing::Test {
   FakeClient client{clock};
   CollectedEvents events;
   Informers informers{client};
-  Manager manager{client, informers, events, {.root_ca = "CERT", .local_node = "pi", .terminated_pods_max = 3}, clock};
+  Manager manager{
+      client, informers, events, built_in_catalogs(), {.root_ca = "CERT", .local_node = "pi", .terminated_pods_max = 3}, clock};
 
   void start() {
     client.put(kNode, R"({"metadata":{"name":"pi"},"status":{"addresses":[{"type":"InternalIP","address":"192.168.1.7"}]}})");

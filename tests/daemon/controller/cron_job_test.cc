@@ -4,6 +4,7 @@
 
 #include "daemon/controller/job.h"
 #include "runtime/base/text.h"
+#include "tests/catalogs.h"
 #include "tests/daemon/controller/bench.h"
 
 namespace coracle::controller {
@@ -36,7 +37,7 @@ struct CronWorld {
     stop();
     queue = std::make_unique<WorkQueue>(BackoffPolicy{}, clock);
     informers = std::make_unique<Informers>(client);
-    controller = make_cron_job_controller({client, *informers, events, clock, config});
+    controller = make_cron_job_controller({client, *informers, events, built_in_catalogs(), clock, config});
     controller->subscribe({[this](Key key) { queue->add(std::move(key)); },
                            [this](Key key, std::chrono::nanoseconds delay) { queue->add_after(std::move(key), delay); }});
     MUST(informers->start());

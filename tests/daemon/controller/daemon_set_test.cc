@@ -493,7 +493,7 @@ TEST_F(DaemonSetTest, any_single_failing_call_heals) {
     FakeClient client(clock);
     CollectedEvents events;
     Informers informers(client);
-    Manager manager(client, informers, events, {}, clock);
+    Manager manager(client, informers, events, built_in_catalogs(), {}, clock);
     for (const char* node : {"a", "b", "c"}) client.put(kNode, R"({"metadata":{"name":")" + std::string(node) + R"("}})");
     MUST(informers.start());
     client.settle();

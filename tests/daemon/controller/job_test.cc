@@ -27,7 +27,8 @@ struct JobWorld {
   void boot() {
     manager.reset();
     informers = std::make_unique<Informers>(client);
-    manager = std::make_unique<Manager>(client, *informers, events, Config{.root_ca = "CERT", .local_node = "pi"}, clock);
+    manager = std::make_unique<Manager>(client, *informers, events, built_in_catalogs(),
+                                        Config{.root_ca = "CERT", .local_node = "pi"}, clock);
     MUST(informers->start());
     client.settle();
   }

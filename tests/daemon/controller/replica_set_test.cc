@@ -211,7 +211,7 @@ TEST_F(ReplicaSetTest, any_single_failing_call_heals) {
     FakeClient client(clock);
     CollectedEvents events;
     Informers informers(client);
-    Manager manager(client, informers, events, {}, clock);
+    Manager manager(client, informers, events, built_in_catalogs(), {}, clock);
     MUST(informers.start());
     client.settle();
     client.clear_calls();

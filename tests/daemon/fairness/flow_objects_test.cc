@@ -13,6 +13,7 @@
 #include "store/engine/engine.h"
 #include "store/object/object.h"
 #include "store/schema/catalog.h"
+#include "tests/catalogs.h"
 
 namespace coracle::fairness {
 namespace {
@@ -23,9 +24,9 @@ class FlowObjectsTest : public testing::Test {
     char path[] = "/tmp/coracle-flow-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
-    options.find_kind = registry::stored_kind;
+    options.find_kind = find_built_in();
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
-    registry = std::make_unique<registry::Registry>(*engine, registry::Ranges{});
+    registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
     house = std::make_unique<Fairness>(stored_rules(*registry), FairnessLimits{});
     objects = std::make_unique<FlowObjects>(*registry, *house);

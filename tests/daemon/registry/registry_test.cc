@@ -685,5 +685,22 @@ TEST_F(RegistryTest, a_scale_that_is_not_there_is_named_as_kubernetes_does) {
             "deployments/scale.apps \"x\" not found");
 }
 
+TEST(Registry, knows_nothing_of_a_kind_that_is_not_served) {
+  static constexpr Kind kBoat{"boats.example.com", "v1", "Boat", "boats"};
+  const Key key{"default", "b"};
+  const json::value body = World::parse(R"({"metadata":{"name":"b","namespace":"default"}})");
+  World world;
+  Registry& registry = world.registry();
+  EXPECT_EQ(registry.get(kBoat, key).error().code(), Code::not_found);
+  EXPECT_EQ(registry.list(kBoat, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.list_at_rest(kBoat, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.create(kBoat, {"default", ""}, body, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.update(kBoat, key, {}, body, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.patch(kBoat, key, {}, PatchType::merge, body, false, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.remove(kBoat, key, {}, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.act(kBoat, key, "eviction", body, {}).error().code(), Code::not_found);
+  EXPECT_EQ(world.client().read(kBoat, key, "scale", {}).error().text(), "the server could not find the requested resource");
+}
+
 }  // namespace
 }  // namespace coracle::registry

@@ -11,6 +11,7 @@
 #include "daemon/registry/metadata.h"
 #include "daemon/registry/watch.h"
 #include "store/object/object.h"
+#include "tests/catalogs.h"
 
 namespace coracle::registry {
 namespace {
@@ -103,22 +104,24 @@ TEST(Fields, select_by_label_and_by_field) {
                          Row{"", "spec.nodeName!=x", false}, Row{"a=b", "status.phase=Running,metadata.name=p", true},
                          Row{"", "metadata.namespace=other", false}, Row{"", "status.podIPs=10.0.0.1", true},
                          Row{"", "spec.hostNetwork=false", true}}) {
-    Filter filter = MUST(make_filter(kPod, row.labels, row.fields));
+    Filter filter = MUST(make_filter(MUST(built_in_catalogs().find(kPod)), row.labels, row.fields));
     EXPECT_EQ(!filter || filter(*one), row.want) << row.labels << " " << row.fields;
   }
-  EXPECT_EQ(make_filter(kPod, "", "spec.image=x").error().text(), "field label not supported: spec.image");
-  EXPECT_EQ(make_filter(kConfigMap, "", "spec.nodeName=x").error().text(),
+  EXPECT_EQ(make_filter(MUST(built_in_catalogs().find(kPod)), "", "spec.image=x").error().text(),
+            "field label not supported: spec.image");
+  EXPECT_EQ(make_filter(MUST(built_in_catalogs().find(kConfigMap)), "", "spec.nodeName=x").error().text(),
             "\"spec.nodeName\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
-  EXPECT_EQ(make_filter(kPodMetrics, "", "spec.nodeName=x").error().text(),
+  EXPECT_EQ(make_filter(MUST(built_in_catalogs().find(kPodMetrics)), "", "spec.nodeName=x").error().text(),
             "\"spec.nodeName\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
-  EXPECT_FALSE(make_filter(kNode, "", "metadata.namespace=x")) << "a kind with fields of its own has these only";
-  EXPECT_TRUE(MUST(make_filter(kPod, "", "spec.host=x"))(*one)) << "an old name";
-  EXPECT_FALSE(make_filter(kPod, "==", ""));
+  EXPECT_FALSE(make_filter(MUST(built_in_catalogs().find(kNode)), "", "metadata.namespace=x"))
+      << "a kind with fields of its own has these only";
+  EXPECT_TRUE(MUST(make_filter(MUST(built_in_catalogs().find(kPod)), "", "spec.host=x"))(*one)) << "an old name";
+  EXPECT_FALSE(make_filter(MUST(built_in_catalogs().find(kPod)), "==", ""));
   EXPECT_EQ(name_demanded("metadata.name=x,status.phase=y"), "x");
 }
 
 TEST(Watch, tells_what_a_selector_makes_of_an_event) {
-  Filter filter = MUST(make_filter(kPod, "a=b", ""));
+  Filter filter = MUST(make_filter(MUST(built_in_catalogs().find(kPod)), "a=b", ""));
   ObjectPtr in = pod(R"(,"labels":{"a":"b"})", R"("spec":{})"), out = pod(R"(,"labels":{"a":"c"})", R"("spec":{})");
   using engine::EventType;
   struct Row {

@@ -13,6 +13,7 @@
 #include "daemon/registry/local.h"
 #include "daemon/registry/registry.h"
 #include "store/object/object.h"
+#include "tests/catalogs.h"
 
 namespace coracle::registry {
 
@@ -22,10 +23,10 @@ class World {
     char path[] = "/tmp/coracle-registry-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
-    options.find_kind = stored_kind;
+    options.find_kind = find_built_in();
     options.objects_bytes_max = objects_bytes_max;
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
-    registry_ = std::make_unique<Registry>(*engine, ranges, clock);
+    registry_ = std::make_unique<Registry>(*engine, built_in_catalogs(), ranges, clock);
     client_ = std::make_unique<LocalClient>(*registry_);
     MUST(bootstrap(*registry_, ranges, {"192.0.2.1", 6443}));
     make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");

@@ -23,9 +23,9 @@ void find_references(const json::value& value, std::set<std::string>& found) {
 }
 
 TEST(OpenApi, every_group_and_version_has_a_document_whose_references_resolve) {
-  EXPECT_EQ(openapi_v3_paths()[0], "api/v1");
-  for (const std::string& path : openapi_v3_paths()) {
-    auto document = parse_json(openapi_v3(path));
+  EXPECT_EQ(openapi_v3_paths(catalog())[0], "api/v1");
+  for (const std::string& path : openapi_v3_paths(catalog())) {
+    auto document = parse_json(openapi_v3(catalog(), path));
     ASSERT_TRUE(document) << path;
     const json::object& schemas = get_object(*document, "components.schemas");
     std::set<std::string> references;
@@ -36,14 +36,14 @@ TEST(OpenApi, every_group_and_version_has_a_document_whose_references_resolve) {
       EXPECT_TRUE(schemas.contains(reference.substr(21))) << path << " " << reference;
     }
   }
-  EXPECT_EQ(openapi_v3("apis/nothing/v1"), "");
+  EXPECT_EQ(openapi_v3(catalog(), "apis/nothing/v1"), "");
 }
 
 TEST(OpenApi, a_patch_of_every_writable_kind_understands_field_validation) {
   for (const KindInfo& info : catalog().kinds()) {
     if (!info.has_verb("patch")) continue;
     std::string path = info.kind.group.empty() ? "api/v1" : "apis/" + info.kind.api_version();
-    json::value document = *parse_json(openapi_v3(path));
+    json::value document = *parse_json(openapi_v3(catalog(), path));
     bool understood = false;
     for (const auto& pair : get_object(document, "paths")) {
       const json::value* patch = find(pair.value(), "patch");
@@ -58,7 +58,7 @@ TEST(OpenApi, a_patch_of_every_writable_kind_understands_field_validation) {
 }
 
 TEST(OpenApi, describes_types_with_the_extensions_of_kubernetes) {
-  json::value document = *parse_json(openapi_v3("api/v1"));
+  json::value document = *parse_json(openapi_v3(catalog(), "api/v1"));
   const json::value* pod = find_keys(document, {"components", "schemas", "io.k8s.api.core.v1.Pod"});
   ASSERT_NE(pod, nullptr);
   EXPECT_EQ(to_text(*find(*pod, "x-kubernetes-group-version-kind")), R"([{"group":"","kind":"Pod","version":"v1"}])");
@@ -79,7 +79,7 @@ TEST(OpenApi, describes_types_with_the_extensions_of_kubernetes) {
 }
 
 TEST(OpenApi, version_two_is_one_document_for_all) {
-  json::value document = *parse_json(openapi_v2());
+  json::value document = *parse_json(openapi_v2(catalog()));
   EXPECT_EQ(get_string(document, "swagger"), "2.0");
   std::set<std::string> references;
   find_references(document, references);
@@ -93,8 +93,8 @@ TEST(OpenApi, version_two_is_one_document_for_all) {
 }
 
 TEST(OpenApi, version_two_in_protobuf_holds_the_same_definitions) {
-  std::string bytes = openapi_v2_protobuf();
-  json::value document = *parse_json(openapi_v2());
+  std::string bytes = openapi_v2_protobuf(catalog());
+  json::value document = *parse_json(openapi_v2(catalog()));
   std::set<std::string> names;
   for (WireReader wire(bytes); !wire.done();) {
     WireField field = *wire.next();
@@ -110,8 +110,8 @@ TEST(OpenApi, version_two_in_protobuf_holds_the_same_definitions) {
 }
 
 TEST(OpenApi, the_hash_is_stable_and_long) {
-  EXPECT_EQ(openapi_hash().size(), 64u);
-  EXPECT_EQ(openapi_hash(), openapi_hash());
+  EXPECT_EQ(openapi_hash(catalog()).size(), 64u);
+  EXPECT_EQ(openapi_hash(catalog()), openapi_hash(catalog()));
 }
 
 }  // namespace
