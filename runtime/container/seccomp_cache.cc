@@ -15,7 +15,7 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr int kFormat = 5;  // part of the key: programs of another making are not found
+constexpr int kFormat = 6;  // part of the key: programs of another making are not found
 
 // All that a program is made from.
 std::string key_of(const json::value& profile, uint64_t capabilities) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See seccomp_table.h. The instructions:
-//   load the architecture; for each: not it → the next; load the number; search: below the middle → the lower half, …
+//   load the architecture; for each: not it → the next; load the number; search: from the middle on → the upper half, …
 //     a range: return what is said of it; or for each clause: a condition fails → the next; return what it says
 //   return what is said of foreign architectures
 #include "runtime/container/seccomp_table.h"
@@ -52,45 +52,35 @@ constexpr uint32_t high_of(uint32_t index) {
 constexpr uint32_t low(uint64_t value) { return uint32_t(value); }
 constexpr uint32_t high(uint64_t value) { return uint32_t(value >> 32); }
 
-// Goes on where the condition holds, to `no` where it does not. The high word decides, unless it is equal.
-void test(BpfAssembler& to, const SeccompCondition& condition, BpfLabel& no) {
-  BpfLabel yes;
-  uint64_t value = condition.value;
-  to.load(high_of(condition.index));
+using Place = BpfAssembler::Place;
+
+// The high word decides, unless it is equal.
+Place test(BpfAssembler& to, const SeccompCondition& condition, Place yes, Place no) {
+  const uint64_t value = condition.value;
+  auto test_low = [&](uint16_t test, Place yes, Place no) {
+    return to.load(low_of(condition.index), to.test(test, low(value), yes, no));
+  };
+  auto test_high = [&](Place place) { return to.load(high_of(condition.index), place); };
   switch (condition.op) {
-    case SeccompOperator::eq:
-      to.jump_unless(BPF_JEQ, high(value), no);
-      to.load(low_of(condition.index));
-      to.jump_unless(BPF_JEQ, low(value), no);
-      break;
-    case SeccompOperator::ne:
-      to.jump_unless(BPF_JEQ, high(value), yes);
-      to.load(low_of(condition.index));
-      to.jump_if(BPF_JEQ, low(value), no);
-      break;
+    case SeccompOperator::eq: return test_high(to.test(BPF_JEQ, high(value), test_low(BPF_JEQ, yes, no), no));
+    case SeccompOperator::ne: return test_high(to.test(BPF_JEQ, high(value), test_low(BPF_JEQ, no, yes), yes));
     case SeccompOperator::gt:
-    case SeccompOperator::ge:
-      to.jump_if(BPF_JGT, high(value), yes);
-      to.jump_unless(BPF_JEQ, high(value), no);
-      to.load(low_of(condition.index));
-      to.jump_unless(condition.op == SeccompOperator::gt ? BPF_JGT : BPF_JGE, low(value), no);
-      break;
+    case SeccompOperator::ge: {
+      Place equal = test_low(condition.op == SeccompOperator::gt ? BPF_JGT : BPF_JGE, yes, no);
+      return test_high(to.test(BPF_JGT, high(value), yes, to.test(BPF_JEQ, high(value), equal, no)));
+    }
     case SeccompOperator::lt:
-    case SeccompOperator::le:
-      to.jump_if(BPF_JGT, high(value), no);
-      to.jump_unless(BPF_JEQ, high(value), yes);
-      to.load(low_of(condition.index));
-      to.jump_if(condition.op == SeccompOperator::lt ? BPF_JGE : BPF_JGT, low(value), no);
-      break;
-    case SeccompOperator::masked_eq:  // libseccomp masks both sides
-      to.mask(high(value));
-      to.jump_unless(BPF_JEQ, high(condition.value_two & value), no);
-      to.load(low_of(condition.index));
-      to.mask(low(value));
-      to.jump_unless(BPF_JEQ, low(condition.value_two & value), no);
-      break;
+    case SeccompOperator::le: {
+      Place equal = test_low(condition.op == SeccompOperator::lt ? BPF_JGE : BPF_JGT, no, yes);
+      return test_high(to.test(BPF_JGT, high(value), no, to.test(BPF_JEQ, high(value), equal, yes)));
+    }
+    case SeccompOperator::masked_eq: {  // libseccomp masks both sides
+      const uint64_t wanted = condition.value_two & value;
+      Place equal = to.load(low_of(condition.index), to.mask(low(value), to.test(BPF_JEQ, low(wanted), yes, no)));
+      return test_high(to.mask(high(value), to.test(BPF_JEQ, high(wanted), equal, no)));
+    }
   }
-  to.bind(yes);
+  return no;
 }
 
 // One comparison for equality of a small value.
@@ -98,48 +88,40 @@ bool is_plain(const SeccompClause& clause) {
   return clause.conditions.size() == 1 && clause.conditions[0].op == SeccompOperator::eq && high(clause.conditions[0].value) == 0;
 }
 
-// Writes the clauses from `at` on that compare one argument with one small value each: the words are loaded once.
-size_t write_values(BpfAssembler& to, const std::vector<SeccompClause>& clauses, size_t at) {
-  BpfLabel none;
-  uint32_t index = clauses[at].conditions[0].index;
-  to.load(high_of(index));
-  to.jump_unless(BPF_JEQ, 0, none);
-  to.load(low_of(index));
-  for (; at < clauses.size() && is_plain(clauses[at]) && clauses[at].conditions[0].index == index; ++at)
-    to.ret_if_equal(low(clauses[at].conditions[0].value), clauses[at].action);
-  to.bind(none);
-  return at;
-}
-
-void write_clauses(BpfAssembler& to, const std::vector<SeccompClause>& clauses, uint32_t otherwise) {
-  for (size_t i = 0; i < clauses.size();) {
-    if (is_plain(clauses[i])) {
-      i = write_values(to, clauses, i);
+// The first clause that holds decides.
+Place test_clauses(BpfAssembler& to, const std::vector<SeccompClause>& clauses, uint32_t otherwise) {
+  Place next = BpfAssembler::ret(otherwise);
+  for (size_t end = clauses.size(); end > 0;) {
+    const SeccompClause& last = clauses[end - 1];
+    if (!is_plain(last)) {
+      Place yes = BpfAssembler::ret(last.action);
+      for (auto condition = last.conditions.rbegin(); condition != last.conditions.rend(); ++condition)
+        yes = test(to, *condition, yes, next);
+      next = yes;
+      --end;
       continue;
     }
-    BpfLabel no;
-    for (const SeccompCondition& condition : clauses[i].conditions) test(to, condition, no);
-    to.ret(clauses[i].action);
-    to.bind(no);
-    ++i;
+    // Those before it that compare the same argument with small values, too: the words are loaded once.
+    const uint32_t index = last.conditions[0].index;
+    Place equal = next;
+    for (; end > 0 && is_plain(clauses[end - 1]) && clauses[end - 1].conditions[0].index == index; --end) {
+      const SeccompClause& clause = clauses[end - 1];
+      equal = to.test(BPF_JEQ, low(clause.conditions[0].value), BpfAssembler::ret(clause.action), equal);
+    }
+    next = to.load(high_of(index), to.test(BPF_JEQ, 0, to.load(low_of(index), equal), next));
   }
-  to.ret(otherwise);
+  return next;
 }
 
 // Of the ranges from `first` to before `last`, the one that the loaded number is in.
 template <typename Range>
-void write_search(BpfAssembler& to, const Range* first, const Range* last) {
-  if (last - first == 1) {
-    if (first->clauses) write_clauses(to, *first->clauses, first->action);
-    else to.ret(first->action);
-    return;
-  }
+Place search(BpfAssembler& to, const Range* first, const Range* last) {
+  if (last - first == 1)
+    return first->clauses ? test_clauses(to, *first->clauses, first->action) : BpfAssembler::ret(first->action);
   const Range* middle = first + (last - first) / 2;
-  BpfLabel upper;
-  to.jump_if(BPF_JGE, middle->from, upper);
-  write_search(to, first, middle);
-  to.bind(upper);
-  write_search(to, middle, last);
+  Place upper = search(to, middle, last);
+  Place lower = search(to, first, middle);
+  return to.test(BPF_JGE, middle->from, upper, lower);
 }
 
 }  // namespace
@@ -240,17 +222,14 @@ std::vector<SeccompTable::Range> SeccompTable::ranges_of(const Architecture& arc
 
 std::vector<uint64_t> SeccompTable::program() const {
   BpfAssembler to;
-  to.load(offsetof(seccomp_data, arch));
-  for (const Architecture& architecture : architectures_) {
-    const std::vector<Range> ranges = ranges_of(architecture);
-    BpfLabel next;
-    to.jump_unless(BPF_JEQ, architecture.audit, next);
-    to.load(offsetof(seccomp_data, nr));
-    write_search(to, ranges.data(), ranges.data() + ranges.size());
-    to.bind(next);
+  Place next = BpfAssembler::ret(unknown());
+  for (auto architecture = architectures_.rbegin(); architecture != architectures_.rend(); ++architecture) {
+    const std::vector<Range> ranges = ranges_of(*architecture);
+    Place found = search(to, ranges.data(), ranges.data() + ranges.size());
+    Place own = to.load(offsetof(seccomp_data, nr), found);
+    next = to.test(BPF_JEQ, architecture->audit, own, next);
   }
-  to.ret(unknown());
-  return to.instructions();
+  return to.program(to.load(offsetof(seccomp_data, arch), next));
 }
 
 }  // namespace coracle::runtime
