@@ -35,12 +35,24 @@ int make_link_target(int root, int parent, const char* walked, const char* name,
   return made < 0 ? made : 0;
 }
 
-// mkdir -p inside the root. Each step is resolved anew from the root, so that what a link says counts as it would
-// inside.
-int make_directories(int root, const char* path, uint64_t resolve, int links_left) noexcept {
+int open_inside(int root, const char* path, uint64_t resolve) noexcept {
+  return k_openat2(root, *path ? path : "/", O_PATH | O_DIRECTORY, 0, resolve);
+}
+
+// mkdir -p inside the root, of a path that was not there. Each step is resolved anew from the root, so that what a link says
+// counts as it would inside. Mostly the last part alone is missing: where the others are there, they are not walked.
+int make_missing(int root, const char* path, uint64_t resolve, int links_left = kLinksMax) noexcept {
   char walked[kPathMax];
   size_t used = 0;
-  int at = k_openat2(root, "/", O_PATH | O_DIRECTORY, 0, kInRoot);
+  for (size_t i = 0; path[i] && path[i + 1]; ++i)
+    if (path[i] == '/' && path[i + 1] != '/') used = i;
+  if (used + 1 > sizeof walked) return -kE2big;
+  copy_text(walked, path, used + 1);
+  int at = open_inside(root, walked, resolve);
+  const bool has_parent = at >= 0;
+  if (has_parent) path += used;
+  else used = 0, at = open_inside(root, "", resolve);
+  bool is_missing = has_parent;  // so is all beneath
   while (at >= 0 && *path) {
     while (*path == '/') ++path;
     size_t part = 0;
@@ -52,20 +64,28 @@ int make_directories(int root, const char* path, uint64_t resolve, int links_lef
     for (size_t i = 0; i < part; ++i) walked[used++] = path[i];
     walked[used] = 0;
     path += part;
-    int next = k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+    is_missing = is_missing && !same(name, "..");
+    int next = is_missing ? -kEnoent : open_inside(root, walked, resolve);
     if (next == -kEnoent && !same(name, "..")) {
+      is_missing = true;
       int rc = k_mkdirat(at, name, 0755);
-      if (rc >= 0 || rc == -kEexist) next = k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+      if (rc >= 0 || rc == -kEexist) next = open_inside(root, walked, resolve);
       if (rc < 0 && rc != -kEexist) next = rc;
+      if (rc == -kEexist) is_missing = false;
       if (rc == -kEexist && next == -kEnoent) {
         rc = make_link_target(root, at, walked, name, resolve, links_left);
-        next = rc < 0 ? rc : k_openat2(root, walked, O_PATH | O_DIRECTORY, 0, resolve);
+        next = rc < 0 ? rc : open_inside(root, walked, resolve);
       }
     }
     k_close(at);
     at = next;
   }
   return at;
+}
+
+int make_directories(int root, const char* path, uint64_t resolve, int links_left) noexcept {
+  int there = open_inside(root, path, resolve);
+  return there == -kEnoent ? make_missing(root, path, resolve, links_left) : there;
 }
 
 struct Split {
@@ -115,7 +135,7 @@ int make_file(int root, const char* path, uint64_t resolve) noexcept {
 int open_destination(int root, const char* path, bool on_file, uint64_t resolve) noexcept {
   int fd = k_openat2(root, path, O_PATH, 0, resolve);
   if (fd != -kEnoent) return fd;
-  if (!on_file) return make_directories(root, path, resolve);
+  if (!on_file) return make_missing(root, path, resolve);
   int made = make_file(root, path, resolve);
   return made < 0 ? made : k_openat2(root, path, O_PATH, 0, resolve);
 }
@@ -365,10 +385,24 @@ void bind_device(const Child& child, const DeviceStep& step, int parent, const c
   k_close(tree);
 }
 
-void make_device(const Child& child, const DeviceStep& step, int at) noexcept {
+// Where the last device or link was made. Most stand in one directory, which is looked up and opened once.
+struct LastParent {
+  char path[kPathMax];
+  int fd = -1;
+};
+
+int open_parent(const Child& child, const Split& parts, LastParent& last, Stage stage, int at) noexcept {
+  if (last.fd >= 0 && same(last.path, parts.parent)) return last.fd;
+  if (last.fd >= 0) k_close(last.fd);
+  last.fd = must(child, stage, make_directories(child.root, parts.parent, kNoLinks), at);
+  copy_text(last.path, parts.parent, sizeof last.path);
+  return last.fd;
+}
+
+void make_device(const Child& child, const DeviceStep& step, LastParent& last, int at) noexcept {
   Split parts;
   if (!split(child.text(step.path), parts)) fail(child, Stage::device, kE2big, at);
-  int parent = must(child, Stage::device, make_directories(child.root, parts.parent, kNoLinks), at);
+  int parent = open_parent(child, parts, last, Stage::device, at);
   act_as_host(child);
   int rc = k_mknodat(parent, parts.name, step.mode, device_number(step.major, step.minor));
   if (rc == -kEperm && child.has(kPlanHostTree)) {
@@ -386,16 +420,13 @@ void make_device(const Child& child, const DeviceStep& step, int at) noexcept {
     must(child, Stage::device, k_fchmodat(parent, parts.name, step.mode & 07777), at);
   }
   act_as_container(child);
-  k_close(parent);
 }
 
-void make_link(const Child& child, const LinkStep& step, int at) noexcept {
+void make_link(const Child& child, const LinkStep& step, LastParent& last, int at) noexcept {
   Split parts;
   if (!split(child.text(step.path), parts)) fail(child, Stage::link, kE2big, at);
-  int parent = must(child, Stage::link, make_directories(child.root, parts.parent, kNoLinks), at);
-  int rc = k_symlinkat(child.text(step.target), parent, parts.name);
+  int rc = k_symlinkat(child.text(step.target), open_parent(child, parts, last, Stage::link, at), parts.name);
   if (rc != -kEexist) must(child, Stage::link, rc, at);
-  k_close(parent);
 }
 
 // What masks are made of, opened once: never from the image, where anything may be called /dev/null (CVE-2025-31133).
@@ -468,10 +499,12 @@ void make_file_system(Child& child) noexcept {
   act_as_container(child);
   MountStep* mounts = child.items<MountStep>(plan.mounts);
   for (uint32_t i = 0; i < plan.mounts.count; ++i) mount_one(child, mounts[i], int(i));
+  LastParent last;
   const DeviceStep* devices = child.items<DeviceStep>(plan.devices);
-  for (uint32_t i = 0; i < plan.devices.count; ++i) make_device(child, devices[i], int(i));
+  for (uint32_t i = 0; i < plan.devices.count; ++i) make_device(child, devices[i], last, int(i));
   const LinkStep* links = child.items<LinkStep>(plan.links);
-  for (uint32_t i = 0; i < plan.links.count; ++i) make_link(child, links[i], int(i));
+  for (uint32_t i = 0; i < plan.links.count; ++i) make_link(child, links[i], last, int(i));
+  if (last.fd >= 0) k_close(last.fd);
   act_as_host(child);
 }
 
