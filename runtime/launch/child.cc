@@ -57,13 +57,6 @@ void write_sysctls(const Child& child) noexcept {
   }
 }
 
-// What our launcher blocks or ignores is its own affair.
-void hear_signals() noexcept {
-  const SignalAction standard{};
-  for (int signal = 1; signal <= kSignals; ++signal) (void)k_sigaction(signal, &standard);  // SIGKILL and SIGSTOP refuse
-  k_sigprocmask_set(0);
-}
-
 [[noreturn]] void end_by_signal(int signal) { k_exit(128 + signal); }
 void never() {}
 
@@ -137,6 +130,11 @@ void take_carried(const Child& child, int carrier, Stage stage, int at) noexcept
 
 }  // namespace
 
+void forget_signal_actions() noexcept {
+  const SignalAction standard{};
+  for (int signal = 1; signal <= kSignals; ++signal) (void)k_sigaction(signal, &standard);  // SIGKILL and SIGSTOP refuse
+}
+
 void fail(const Child& child, Stage stage, int err, int index) noexcept {
   Report report{Note::failure, {err, stage, index}};
   (void)k_write(child.report, &report, sizeof report);  // the launcher also sees us exit 127
@@ -164,7 +162,7 @@ void tell(const Child& child, Note note, int fd, Stage stage) noexcept {
 
 void run_child(const Launch& launch) noexcept {
   Child child{&launch, nullptr, launch.report, 0, -1, -1, -1};
-  hear_signals();
+  k_sigprocmask_set(0);  // what our launcher blocks is its own affair
   map_plan(child);
   if (child.has(kPlanWait)) wait_for_go(child);
   must(child, Stage::session, k_setsid());

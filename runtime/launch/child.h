@@ -23,6 +23,8 @@ struct Launch {
 };
 
 [[noreturn]] void run_child(const Launch& launch) noexcept;
+// What whoever started the launcher ignores is not ignored by those it launches: once, before the first.
+void forget_signal_actions() noexcept;
 
 // ---- inside the child ----
 

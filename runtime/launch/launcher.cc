@@ -48,5 +48,6 @@ extern "C" [[noreturn]] void coracle_main(const long* stack) {
   if (int rc = k_fcntl(report, 2 /* F_SETFD */, FD_CLOEXEC); rc < 0) give_up(report, -rc, Stage::request);  // exec closes it
   if (int rc = k_prctl(PR_SET_DUMPABLE, 0); rc < 0) give_up(report, -rc, Stage::request);
   k_prctl(PR_SET_NAME, reinterpret_cast<unsigned long>("coracle-oci"));
+  forget_signal_actions();
   launch(report);
 }

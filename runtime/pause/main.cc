@@ -26,6 +26,7 @@ void prepare() {
   if (k_prctl(PR_SET_DUMPABLE, 0) < 0) give_up(2);
   k_prctl(PR_SET_NAME, reinterpret_cast<unsigned long>("coracle-pause"));
   if (k_sigprocmask_set(kAllSignals) < 0) give_up(3);
+  forget_signal_actions();  // all are blocked: what is not ignored any more does not reach us either
   k_umask(022);
   for (Connection& connection : pod.connections) connection.fd = -1;
   pod.shared_init = -1;

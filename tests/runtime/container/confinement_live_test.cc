@@ -2,6 +2,7 @@
 // What a container can see and do: namespaces, mounts, masks, privileges, limits, as it finds them from inside.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
 
@@ -110,6 +111,25 @@ TEST_F(ConfinementLive, holds_exactly_the_capabilities_it_was_given) {
     *list = {"CAP_NET_BIND_SERVICE"};
   ambient.spec.process.user.uid = 1000;
   EXPECT_EQ(run(ambient), "CapEff:\t0000000000000400\nCapAmb:\t0000000000000400\n");
+}
+
+TEST_F(ConfinementLive, hears_signals_that_the_daemon_ignores) {
+  auto before = ::signal(SIGPIPE, SIG_IGN);
+  SandboxSpec spec;
+  spec.id = "deaf";
+  ASSERT_OK(runtime().create_sandbox(spec));
+  ::signal(SIGPIPE, before);
+  const std::vector<std::string> look{"/bin/grep", "-E", "SigBlk|SigIgn",
+                                      "/proc/self/status"};  // no shell: it ignores some itself
+  const char* none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
+  ContainerSpec first = house_->shell("app-0", "");
+  first.spec.process.args = look;
+  EXPECT_EQ(run(first, 0, "deaf"), none);
+  ASSERT_OK(runtime().start_container("deaf", house_->shell("app-1", "sleep 1000")));
+  ExecSpec beside;
+  beside.args = look;
+  auto exec = MUST(runtime().exec("deaf", "app-1", beside));
+  EXPECT_EQ(MUST(sys::read_all(exec->take_stdout())), none);
 }
 
 TEST_F(ConfinementLive, runs_under_seccomp) {
