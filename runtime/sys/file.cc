@@ -224,7 +224,10 @@ Result<void> sync_data(const Fd& fd) {
 }
 
 Result<void> make_directories(const std::string& path, mode_t mode) {
-  for (size_t at = 1; at <= path.size(); ++at) {
+  // Mostly it is there, or its parent is; where something on the way is not, all are made.
+  const bool is_there = ::mkdir(path.c_str(), mode) == 0 || errno == EEXIST;
+  if (!is_there && errno != ENOENT && errno != ENOTDIR) return Error::from_errno("make directory " + path);
+  for (size_t at = 1; !is_there && at <= path.size(); ++at) {
     if (at != path.size() && path[at] != '/') continue;
     if (::mkdir(path.substr(0, at).c_str(), mode) < 0 && errno != EEXIST)
       return Error::from_errno("make directory " + path.substr(0, at));

@@ -67,6 +67,19 @@ TEST_F(FileTest, makes_directories_beneath_a_hostile_root) {
   EXPECT_FALSE(exists(path_ + "/evil"));              // it must not land outside
 }
 
+TEST_F(FileTest, makes_what_is_missing_of_a_path_of_directories) {
+  for (const char* path : {"/a/b/c", "/a/b/c", "/a/b/d", "/a/b/d/e/"}) {
+    MUST(make_directories(path_ + path, 0700));
+    EXPECT_TRUE(exists(path_ + path)) << path;
+  }
+  MUST(replace_file(path_ + "/a/file", "x"));
+  auto on_file = make_directories(path_ + "/a/file");
+  auto beneath_file = make_directories(path_ + "/a/file/b/c");
+  ASSERT_FALSE(on_file.ok() || beneath_file.ok());
+  EXPECT_EQ(on_file.error().err(), ENOTDIR);
+  EXPECT_EQ(beneath_file.error().text(), "make directory " + path_ + "/a/file/b: Not a directory");
+}
+
 TEST_F(FileTest, removes_a_tree_without_following_links) {
   MUST(make_directories(path_ + "/keep"));
   MUST(replace_file(path_ + "/keep/file", "x"));
