@@ -197,7 +197,7 @@ class StatefulSetsRule : public Rule {
     std::string_view current = get_string(set.json(), "status.currentRevision"),
                      update = get_string(set.json(), "status.updateRevision");
     Range range = simulation::range(set);
-    int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0;
+    int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0, beyond_and_unready = 0;
     bool due = true, fixed = false, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
     const int64_t waited_for = first_waited_for(world, set);
     for (const ObjectPtr& pod : world.controlled(kPod, set)) {
@@ -205,6 +205,7 @@ class StatefulSetsRule : public Rule {
       std::string_view label = pod->label("controller-revision-hash");
       ++all, good += ready(*pod), of_current += label == current, updated += label == update;
       here += range.holds(number), beyond += !range.holds(number);
+      beyond_and_unready += !range.holds(number) && !ready(*pod);
       well += range.holds(number) && active(*pod) && ready(*pod);
       due &= number < range.first + partition(set) || of_template(world, set, *pod);
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
@@ -212,7 +213,7 @@ class StatefulSetsRule : public Rule {
         bool mounted = mounts(*pod, wanted);
         fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still
                             // over it
-        if (mounted && number <= waited_for && !world.find(kPersistentVolumeClaim, {set.ns(), wanted}))
+        if (mounted && range.holds(number) && number <= waited_for && !world.find(kPersistentVolumeClaim, {set.ns(), wanted}))
           return world.violated(name + "claim " + wanted + " is missing");
       }
     }
@@ -237,9 +238,12 @@ class StatefulSetsRule : public Rule {
     bool all_well = well == range.end - range.first;
     if (here < range.end - range.first && !hindered && !(ordered(set) && well < here))
       return world.violated(name + std::to_string(here) + " pods are there");
-    if (beyond > 0 && (all_well || !ordered(set)) && !hindered)
+    // In order, one beyond that is not available is waited for, unless it is the first such: of two, below and above the range,
+    // none goes, and nothing is rolled out.
+    bool stuck = ordered(set) && beyond > 0 && beyond_and_unready > 1;
+    if (beyond > 0 && (all_well || !ordered(set)) && !hindered && !stuck)
       return world.violated(name + std::to_string(beyond) + " pods are too many");
-    if (all_well && rolls(set) && !due && !fixed) return world.violated(name + "a pod is of an old template");
+    if (all_well && rolls(set) && !due && !fixed && !stuck) return world.violated(name + "a pod is of an old template");
     if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
       world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }
