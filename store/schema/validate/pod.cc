@@ -3,10 +3,12 @@
 // change once it is there. Containers and volumes have files of their own. Source: core/v1 API reference, Pod.
 #include "store/schema/validate/pod.h"
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 
 #include "runtime/base/text.h"
+#include "store/schema/default.h"
 #include "store/schema/validate/findings.h"
 #include "store/schema/validate/resource.h"
 #include "store/schema/validate/syntax.h"
@@ -269,16 +271,40 @@ constexpr std::string_view kMayChange =
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
+constexpr std::string_view kResizable[] = {"cpu", "memory"};
+
+// A resize changes amounts; it takes none away, and the pod stays in its class. Source: core validation, ValidatePodResize.
+void check_resize(const json::value& now, const json::value& before, Findings& out) {
+  for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
+    const json::array &containers = get_array(now, list), &olds = get_array(before, list);
+    for (size_t i = 0; i < containers.size() && i < olds.size(); ++i) {
+      for (std::string_view field : {"limits", "requests"}) {
+        std::string path = sub("resources", field);
+        const json::object &amounts = get_object(containers[i], path), &had = get_object(olds[i], path);
+        bool removes =
+            std::ranges::any_of(kResizable, [&](std::string_view name) { return had.contains(name) && !amounts.contains(name); });
+        if (removes) out.forbidden(sub(item(std::string(list), i), path), "resource " + std::string(field) + " cannot be removed");
+      }
+    }
+  }
+  std::string_view was = get_string(before, "status.qosClass");
+  if (was.empty()) was = qos_class(before);
+  if (was != qos_class(now)) out.invalid("spec", was, "Pod QOS Class may not change as a result of resizing");
+}
+
 // Puts back what of cpu and memory, and how they change, /resize may set.
 void keep_amounts(json::value& container, const json::value& old) {
   if (!container.is_object()) return;
   for (std::string_view field : {"limits", "requests"}) {
     std::string path = sub("resources", field);
-    for (std::string_view name : {"cpu", "memory"}) {
+    json::object amounts = get_object(container, path);
+    for (std::string_view name : kResizable) {
       const json::value* amount = get_object(old, path).if_contains(name);
-      if (amount) make(container, path).get_object()[name] = *amount;
-      else if (find(container, path)) make(container, path).get_object().erase(name);
+      if (amount) amounts[name] = *amount;
+      else amounts.erase(name);
     }
+    if (!amounts.empty()) make(container, path) = std::move(amounts);
+    else if (find(container, path)) make(container, "resources").get_object().erase(field);
   }
   const json::value* policy = find(old, "resizePolicy");
   if (policy) container.get_object()["resizePolicy"] = *policy;
@@ -379,6 +405,7 @@ void check_pod_update(const json::value& now, const json::value& before, std::st
   check_tolerations_only_grow(*spec, *old, out);
   check_gates_only_go(now, before, out);
   check_pod_subresource(now, before, subresource, out);
+  if (subresource == "resize") check_resize(now, before, out);
   if (!get_array(*old, "schedulingGates").empty()) check_node_selector_grows(*spec, *old, out);
   std::vector<std::string> changed = differing_fields(without_what_may_change(*spec, *old, subresource), *old);
   if (!changed.empty() && subresource == "resize")

@@ -209,6 +209,39 @@ TEST_F(KindsTest, amounts_change_by_resize_alone) {
       "spec");
 }
 
+// The pointers to all that a value holds.
+void add_pointers(const json::value& value, const std::string& at, std::vector<std::string>& pointers) {
+  if (!at.empty()) pointers.push_back(at);
+  if (const json::object* object = value.if_object())
+    for (const auto& pair : *object) add_pointers(pair.value(), at + "/" + std::string(pair.key()), pointers);
+  if (const json::array* list = value.if_array())
+    for (size_t i = 0; i < list->size(); ++i) add_pointers((*list)[i], at + "/" + std::to_string(i), pointers);
+}
+
+TEST_F(KindsTest, a_pod_may_be_sent_without_any_part_of_it) {
+  ObjectPtr pod = world.make(kPod, R"({"metadata":{"name":"p","namespace":"default","labels":{"a":"b"}},"spec":{"nodeName":"n",
+      "containers":[{"name":"c","image":"i","env":[{"name":"A","value":"1"}],"ports":[{"containerPort":80}],
+        "resources":{"requests":{"cpu":"1"},"limits":{"memory":"1Gi"}},"volumeMounts":[{"name":"v","mountPath":"/v"}]}],
+      "initContainers":[{"name":"s","image":"i","restartPolicy":"Always","resources":{"limits":{"cpu":"1"}}}],
+      "volumes":[{"name":"v","emptyDir":{}}],"tolerations":[{"key":"k","operator":"Exists"}],
+      "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{},"topologyKey":"t"}]}}}})");
+  std::vector<std::string> pointers;
+  add_pointers(pod->json(), "", pointers);
+  EXPECT_GT(pointers.size(), 60u);
+  const std::pair<const char*, json::value> changes[] = {{"remove", nullptr}, {"replace", nullptr}, {"replace", json::object()}};
+  Writer dry;
+  dry.dry_run = true;
+  for (std::string_view subresource : {"", "status", "resize", "ephemeralcontainers"}) {
+    for (const std::string& pointer : pointers) {
+      for (const auto& [op, value] : changes) {
+        json::value patch = json::array{json::object{{"op", op}, {"path", pointer}, {"value", value}}};
+        auto answer = world.registry().patch(kPod, {"default", "p"}, subresource, PatchType::json, patch, false, dry);
+        EXPECT_TRUE(answer || answer.error().code() != Code::internal) << subresource << op << pointer;
+      }
+    }
+  }
+}
+
 TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start) {
   const Kind& networks = kind("networking.k8s.io/v1", "ServiceCIDR");
   ObjectPtr network = MUST(world.registry().get(networks, {"", "kubernetes"}));

@@ -881,6 +881,22 @@ struct Change {
 };
 
 const Change kChanges[] = {
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"},"limits":{"memory":"2Gi"}}}]}})",
+     R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})", "resize",
+     "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed"},
+    {"pods",
+     R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"},"limits":{"memory":"2Gi"}}}]}})",
+     R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"memory":"2Gi"}}}]}})", "resize",
+     "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"},
+    {"pods", "{}", R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})", "resize",
+     "spec: Invalid value: \"BestEffort\": Pod QOS Class may not change as a result of resizing"},
+    {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})",
+     R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"2"}}}]}})",
+     "resize", ""},
+    {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})",
+     R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"},"limits":{"example.com/x":"1"}}}]}})",
+     "resize", "spec: Forbidden: only cpu and memory resources are mutable\nchanged: spec.containers"},
     {"statefulsets.apps", R"({"metadata":{"name":"a.b"}})", R"({"metadata":{"name":"a.b","labels":{"c":"d"}}})", "", ""},
     {"configmaps", R"({"metadata":{"finalizers":["mine"]}})", R"({"metadata":{"finalizers":["mine","a/b"]}})", "", ""},
     {"configmaps", "{}", R"({"metadata":{"finalizers":["mine"]}})", "",
