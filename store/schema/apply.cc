@@ -338,7 +338,8 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     own->time = format_time(now);
   }
   write_entries(merged, std::move(entries));
-  if (manager.name == "kubectl") update_last_applied(merged, configuration);
+  // A Scale has no annotations: what is applied to it says nothing of the object's other fields.
+  if (manager.name == "kubectl" && manager.subresource != "scale") update_last_applied(merged, configuration);
   return merged;
 }
 

@@ -190,6 +190,12 @@ TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
   EXPECT_EQ(get_int(taken->json(), "spec.replicas", -1), 0);
   EXPECT_EQ(held_by(*taken, "bob", "Apply"), R"({"f:spec":{"f:replicas":{}}})");
   EXPECT_EQ(held_by(*taken, "alice", "Apply").find("f:replicas"), std::string::npos);
+  MUST(patch(kDeployment, key, PatchType::merge,
+             World::parse(R"({"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})"), "alice"));
+  scale.at("spec").at("replicas") = 3;
+  ObjectPtr again =
+      MUST(world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, true, house_writer("kubectl"))).object;
+  EXPECT_EQ(get_object(again->json(), "metadata.annotations").at("kubectl.kubernetes.io/last-applied-configuration"), "{}");
 }
 
 TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
