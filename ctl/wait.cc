@@ -2,6 +2,8 @@
 // See wait.h. The watch is ended by the server after timeoutSeconds, so a wait needs no timer of its own.
 #include "ctl/wait.h"
 
+#include <algorithm>
+
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
 #include "ctl/target.h"
@@ -168,49 +170,32 @@ constexpr auto kWeek = std::chrono::hours(7 * 24);
 struct WaitFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string condition, selector, field_selector, output, timeout = "30s";
+  std::vector<std::string> conditions;
+  std::string selector, field_selector, output, timeout = "30s";
   bool all = false, all_namespaces = false;
 };
 
 class Waiting {
  public:
-  Waiting(Session& session, const WaitFlags& flags, Condition condition, milliseconds timeout)
+  // `conditions`: one after the other is waited for, creation first.
+  Waiting(Session& session, const WaitFlags& flags, std::vector<Condition> conditions, milliseconds timeout)
       : session_(session),
         flags_(flags),
-        condition_(std::move(condition)),
+        conditions_(std::move(conditions)),
         timeout_(timeout),
-        deadline_(std::chrono::steady_clock::now() + timeout) {}
+        deadline_(std::chrono::steady_clock::now() + timeout) {
+    std::ranges::stable_partition(conditions_, &Condition::of_creation);
+  }
+
+  bool of_creation() const { return conditions_.front().of_creation(); }
+  bool of_deletion() const { return std::ranges::any_of(conditions_, &Condition::of_deletion); }
 
   // One that was named has to be there, unless its deletion or creation is waited for: a misspelt name is told at once.
   Result<void> one(const schema::KindInfo& kind, const std::string& ns, const std::string& name, bool named) {
-    std::string uid;
-    Request request{.path = session_.path(kind, ns, name)};
-    if (!condition_.of_creation()) {
-      auto object = session_.json(request);
-      if (!object && object.error().code() == Code::not_found && condition_.of_deletion()) {
-        if (!named) tell(kind, name, json::object());
-        return {};  // nothing was there
-      }
-      json::value now = TRY(std::move(object));
-      uid = get_string(now, "metadata.uid");
-    }
     json::value last;
-    auto look = [&](const json::value* object) -> Result<bool> {
-      if (condition_.of_deletion() && object && get_string(*object, "metadata.uid") != uid)
-        object = nullptr;  // another one by that name
-      if (object) last = *object;
-      return condition_.holds(object);
-    };
-    if (timeout_.count() == 0) {
-      auto object = session_.json(request);
-      if (!object && object.error().code() != Code::not_found) return object.take_error();
-      bool holds = TRY(look(object ? &*object : nullptr));
-      if (!holds) return Error(Code::timeout, "condition not met for " + std::string(kind.kind.resource) + "/" + name);
-    } else {
-      auto done = wait_until(session_, kind, ns, name, left(), look);
-      if (!done && done.error().code() == Code::timeout && condition_.of_creation())
-        return Error(Code::timeout, "timed out waiting for the condition");
-      TRY(std::move(done));
+    for (const Condition& condition : conditions_) {
+      bool was_there = TRY(until(condition, kind, ns, name, last));
+      if (!was_there && named) return {};
     }
     tell(kind, name, std::move(last));
     return {};
@@ -222,7 +207,7 @@ class Waiting {
     Query query;
     if (!flags_.selector.empty()) query.emplace_back("labelSelector", flags_.selector);
     if (!flags_.field_selector.empty()) query.emplace_back("fieldSelector", flags_.field_selector);
-    if (condition_.of_creation() && timeout_.count() > 0)
+    if (of_creation() && timeout_.count() > 0)
       TRY(watch_until(session_, path, query, left(),
                       [](const json::value* object) -> Result<bool> { return object != nullptr; }));
     json::value list = TRY(session_.json({.path = path, .query = query}));
@@ -236,6 +221,37 @@ class Waiting {
   }
 
  private:
+  // `last`: the object as it was when the condition held. False: its deletion was waited for, and nothing was there.
+  Result<bool> until(const Condition& condition, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
+                     json::value& last) {
+    std::string uid;
+    Request request{.path = session_.path(kind, ns, name)};
+    if (!condition.of_creation()) {
+      auto object = session_.json(request);
+      if (!object && object.error().code() == Code::not_found && condition.of_deletion()) return false;
+      json::value now = TRY(std::move(object));
+      uid = get_string(now, "metadata.uid");
+    }
+    auto look = [&](const json::value* object) -> Result<bool> {
+      if (condition.of_deletion() && object && get_string(*object, "metadata.uid") != uid)
+        object = nullptr;  // another one by that name
+      if (object) last = *object;
+      return condition.holds(object);
+    };
+    if (timeout_.count() == 0) {
+      auto object = session_.json(request);
+      if (!object && object.error().code() != Code::not_found) return object.take_error();
+      bool holds = TRY(look(object ? &*object : nullptr));
+      if (!holds) return Error(Code::timeout, "condition not met for " + std::string(kind.kind.resource) + "/" + name);
+    } else {
+      auto done = wait_until(session_, kind, ns, name, left(), look);
+      if (!done && done.error().code() == Code::timeout && condition.of_creation())
+        return Error(Code::timeout, "timed out waiting for the condition");
+      TRY(std::move(done));
+    }
+    return true;
+  }
+
   milliseconds left() const {
     return std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now()));
   }
@@ -246,18 +262,22 @@ class Waiting {
 
   Session& session_;
   const WaitFlags& flags_;
-  Condition condition_;
+  std::vector<Condition> conditions_;
   milliseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;  // of all together
 };
 
 Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
-  Condition condition = TRY(Condition::parse(flags.condition));
+  std::vector<Condition> conditions;
+  for (const std::string& text : flags.conditions) {
+    Condition condition = TRY(Condition::parse(text));
+    conditions.push_back(std::move(condition));
+  }
   bool negative = flags.timeout.starts_with('-');  // as long as it takes, within reason
   milliseconds timeout = kWeek;
   if (!negative) timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());
-  Waiting waiting(*session, flags, condition, timeout);
+  Waiting waiting(*session, flags, std::move(conditions), timeout);
   std::vector<Error> failures;
   size_t found = 0;
   if (!flags.files.files.empty()) {
@@ -282,7 +302,7 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
       if (!done) failures.push_back(done.take_error());
     }
   }
-  if (found == 0 && !condition.of_deletion()) return Error(Code::not_found, "no matching resources found");
+  if (found == 0 && !waiting.of_deletion()) return Error(Code::not_found, "no matching resources found");
   if (failures.size() == 1) return std::move(failures.front());
   print_failures(failures);
   return failures.empty() ? 0 : 1;
@@ -295,7 +315,7 @@ void add_wait(Commands& commands) {
   Command wait = commands.add("wait", "Wait until objects are as wanted");
   wait.add_option("args", flags->args, "KIND/NAME ..., KIND NAME ..., KIND -l SELECTOR");
   flags->files.add_to(wait);
-  wait.add_option("--for", flags->condition, "condition=Ready, create, delete, jsonpath={.status.phase}=Running");
+  wait.add_option("--for", flags->conditions, "condition=Ready, create, delete, jsonpath={.status.phase}=Running").required();
   wait.add_option("-l,--selector", flags->selector, "label selector");
   wait.add_option("--field-selector", flags->field_selector, "field selector");
   wait.add_option("--timeout", flags->timeout, "how long; 0: look once; negative: a week");

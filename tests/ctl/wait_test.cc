@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ctl/fake_api.h"
+
 namespace coracle::ctl {
 namespace {
 
@@ -65,6 +67,22 @@ TEST(Wait, for_what_stands_at_a_path) {
   EXPECT_EQ(
       holds("jsonpath={.a=b=c}", pod),
       "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'");
+}
+
+TEST(Wait, for_all_that_it_is_told_to) {
+  FakeApi api;
+  api.put("/api/v1/namespaces/default/pods/web",
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default","uid":"u"},
+      "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+  auto wait = [&](const char* first, const char* second) {
+    return api.run({"wait", "pod/web", std::string("--for=") + first, std::string("--for=") + second, "--timeout=0"});
+  };
+  FakeApi::Outcome both = wait("condition=Ready", "jsonpath={.status.phase}=Running");
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_EQ(both.out, "pod/web condition met\n");
+  EXPECT_EQ(wait("jsonpath={.status.phase}=Failed", "condition=Ready").code, 1) << "the first counts as the last does";
+  EXPECT_EQ(wait("condition=Ready", "create").code, 0);
+  EXPECT_EQ(api.run({"wait", "pod/web", "--timeout=0"}).code, 1) << "for nothing";
 }
 
 TEST(Timeout, is_a_span_or_a_number_of_seconds) {
