@@ -193,12 +193,14 @@ void add_plain_kinds(Commands& commands, Command create) {
   Command deployment = commands.add("deployment", "Create a Deployment", create);
   deployment.alias("deploy");
   deployment.add_option("name", flags->deployment.name, "its name").required();
-  deployment.add_option("--image", flags->deployment.image, "image").required();
+  deployment.add_option("--image", flags->deployment.images, "image; several times: a container for each").required();
   deployment.add_option("-r,--replicas", flags->deployment.replicas, "how many pods");
   deployment.add_option("--port", flags->deployment.port, "port the container listens on");
   flags->CreateFlags::add_to(commands, deployment);
   commands.on(deployment, [&commands, flags] {
     flags->deployment.command = commands.rest();
+    if (flags->deployment.images.size() > 1 && !flags->deployment.command.empty())
+      return Result<int>(Error(Code::bad_request, "cannot specify multiple --image options and command"));
     return post_made(commands, *flags, deployment_of(flags->deployment));
   });
 }

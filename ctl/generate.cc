@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
@@ -28,7 +29,10 @@ Result<std::string> read_small_file(const std::string& path) {
 // "nginx:1.27" → "nginx": what kubectl calls the container of an image.
 std::string container_name(std::string_view image) {
   image.remove_prefix(image.rfind('/') + 1);  // npos + 1 is 0
-  return std::string(image.substr(0, image.find_first_of(":@")));
+  std::string name(image.substr(0, image.find_first_of(":@")));
+  std::ranges::replace_if(
+      name, [](char c) { return c == '_' || c == '.'; }, '-');
+  return name;
 }
 
 // A port by its number or its name.
@@ -127,15 +131,19 @@ json::value secret_of(const std::string& name, const std::string& type, const Da
 }
 
 json::value deployment_of(const DeploymentFlags& flags) {
-  json::object container{{"name", container_name(flags.image)}, {"image", flags.image}};
-  if (!flags.command.empty()) container["command"] = json::value_from(flags.command);
-  if (flags.port) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
+  json::array containers;
+  for (const std::string& image : flags.images) {
+    json::object container{{"name", container_name(image)}, {"image", image}};
+    if (!flags.command.empty()) container["command"] = json::value_from(flags.command);
+    if (flags.port && containers.empty()) container["ports"] = json::array{json::object{{"containerPort", flags.port}}};
+    containers.push_back(std::move(container));
+  }
   json::object labels{{"app", flags.name}}, object = named_object("apps/v1", "Deployment", flags.name);
   object["metadata"].as_object()["labels"] = labels;
   object["spec"] =
       json::object{{"replicas", flags.replicas},
                    {"selector", {{"matchLabels", labels}}},
-                   {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", json::array{container}}}}}}};
+                   {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", std::move(containers)}}}}}};
   return object;
 }
 
@@ -213,8 +221,8 @@ Result<json::value> service_of(const ServiceFlags& flags) {
     auto port = parse_number<uint16_t>(std::string_view(text).substr(0, colon));
     if (!port || !*port) return Error(Code::bad_request, "--tcp: expected PORT[:TARGETPORT], got " + coracle::quoted(text));
     std::string target = colon == text.npos ? text : text.substr(colon + 1);
-    json::object entry{
-        {"name", text.substr(0, colon) + "-" + target}, {"port", *port}, {"protocol", "TCP"}, {"targetPort", port_value(target)}};
+    std::string name = colon == text.npos ? text : text.substr(0, colon) + "-" + target;
+    json::object entry{{"name", name}, {"port", *port}, {"protocol", "TCP"}, {"targetPort", port_value(target)}};
     if (flags.node_port) entry["nodePort"] = flags.node_port;
     ports.push_back(std::move(entry));
   }
@@ -257,6 +265,60 @@ Result<json::value> pod_of(const PodFlags& flags) {
   return pod;
 }
 
+namespace {
+
+using OpenPorts = std::vector<std::pair<uint16_t, std::set<std::string>>>;  // the protocols of each, in the ports' order
+
+OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
+  OpenPorts all;
+  auto add = [&](const json::value& port, std::string_view number_field) {
+    auto number = uint16_t(get_int(port, number_field));
+    auto known = std::ranges::find(all, number, &OpenPorts::value_type::first);
+    if (known == all.end()) known = all.insert(all.end(), {number, {}});
+    std::string protocol(get_string(port, "protocol"));
+    known->second.insert(protocol.empty() ? "TCP" : protocol);
+  };
+  if (kind.kind == kService) {
+    for (const json::value& port : get_array(object, "spec.ports")) add(port, "port");
+    return all;
+  }
+  for (const json::value& container : get_array(object, kind.kind == kPod ? "spec.containers" : "spec.template.spec.containers"))
+    for (const json::value& port : get_array(container, "ports")) add(port, "containerPort");
+  return all;
+}
+
+// Those that --port names, with the protocols that they have in `open`, or else TCP. Errors: bad_request.
+Result<OpenPorts> named_ports(const OpenPorts& open, std::string_view names) {
+  OpenPorts named;
+  for (std::string_view text : split(names, ',')) {
+    auto number = parse_number<uint16_t>(text);
+    if (!number || !*number) return Error(Code::bad_request, "--port: not a port number: " + coracle::quoted(text));
+    auto known = std::ranges::find(open, *number, &OpenPorts::value_type::first);
+    named.emplace_back(*number, known == open.end() ? std::set<std::string>{"TCP"} : known->second);
+  }
+  return named;
+}
+
+Result<json::array> exposed_ports(OpenPorts wanted, const ExposeFlags& flags) {
+  if (!flags.port.empty()) wanted = TRY(named_ports(wanted, flags.port));
+  json::array ports;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    auto& [number, protocols] = wanted[i];
+    if (!flags.protocol.empty()) protocols = {flags.protocol};
+    for (const std::string& protocol : protocols) {
+      json::object port{{"port", number}, {"protocol", protocol}};
+      std::string name = "port-" + std::to_string(i + 1);
+      if (protocols.size() > 1) port["name"] = name + "-" + to_lower(protocol);
+      else if (wanted.size() > 1) port["name"] = name;
+      port["targetPort"] = flags.target_port.empty() ? json::value(number) : port_value(flags.target_port);
+      ports.push_back(std::move(port));
+    }
+  }
+  return ports;
+}
+
+}  // namespace
+
 Result<json::value> exposing_service_of(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags) {
   std::string name(get_string(object, "metadata.name"));
   json::object selector = get_object(object, "spec.selector.matchLabels");
@@ -269,23 +331,7 @@ Result<json::value> exposing_service_of(const json::value& object, const schema:
   }
   if (selector.empty())
     return Error(Code::invalid, "cannot expose " + message_name(kind, name) + ": it has no labels to select pods by");
-  json::array ports;
-  if (!flags.port.empty()) {
-    auto port = parse_number<uint16_t>(flags.port);
-    if (!port || !*port) return Error(Code::bad_request, "--port: not a port number: " + coracle::quoted(flags.port));
-    ports.push_back(json::object{{"port", *port},
-                                 {"protocol", flags.protocol},
-                                 {"targetPort", flags.target_port.empty() ? json::value(*port) : port_value(flags.target_port)}});
-  } else {
-    for (const auto& container : get_array(object, kind.kind == kPod ? "spec.containers" : "spec.template.spec.containers"))
-      for (const auto& port : get_array(container, "ports"))
-        ports.push_back(json::object{{"name", "port-" + std::to_string(ports.size() + 1)},
-                                     {"port", get_int(port, "containerPort")},
-                                     {"targetPort", flags.target_port.empty() ? json::value(get_int(port, "containerPort"))
-                                                                              : port_value(flags.target_port)},
-                                     {"protocol", get_string(port, "protocol").empty() ? "TCP" : get_string(port, "protocol")}});
-    if (ports.size() == 1) ports[0].as_object().erase("name");
-  }
+  json::array ports = TRY(exposed_ports(open_ports(object, kind), flags));
   if (ports.empty()) return Error(Code::bad_request, "couldn't find port via --port flag or introspection");
   json::object service = named_object("v1", "Service", flags.name.empty() ? name : flags.name);
   json::object labels = TRY(pairs_of(flags.labels, "--labels"));

@@ -26,8 +26,8 @@ json::value configmap_of(const std::string& name, const Data& data);
 json::value secret_of(const std::string& name, const std::string& type, const Data& data);
 
 struct DeploymentFlags {
-  std::string name, image;
-  std::vector<std::string> command;
+  std::string name;
+  std::vector<std::string> images, command;  // a container for each image; several have no command
   int64_t replicas = 1, port = 0;
 };
 json::value deployment_of(const DeploymentFlags& flags);
@@ -63,7 +63,7 @@ struct PodFlags {
 Result<json::value> pod_of(const PodFlags& flags);  // Errors: bad_request
 
 struct ExposeFlags {
-  std::string name, port, target_port, protocol = "TCP", type, cluster_ip, selector;
+  std::string name, port, target_port, protocol, type, cluster_ip, selector;  // port: "80,443"
   std::vector<std::string> labels;
 };
 // A Service for the pods that `object` (a Pod, Service, Deployment, ReplicaSet) stands for. Errors: bad_request, invalid.

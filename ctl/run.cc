@@ -267,7 +267,7 @@ void add_expose(Commands& commands) {
   expose.add_option("--name", flags->service.name, "the Service's name");
   expose.add_option("--port", flags->service.port, "its port");
   expose.add_option("--target-port", flags->service.target_port, "the container's port, number or name");
-  expose.add_option("--protocol", flags->service.protocol, "TCP, UDP or SCTP");
+  expose.add_option("--protocol", flags->service.protocol, "TCP, UDP or SCTP; else what the containers have");
   expose.add_option("--type", flags->service.type, "ClusterIP, NodePort or LoadBalancer");
   expose.add_option("--cluster-ip", flags->service.cluster_ip, "its address; None for headless");
   expose.add_option("--selector", flags->service.selector, "labels of the pods, instead of the object's own");

@@ -58,7 +58,7 @@ TEST(Generate, reads_data_from_all_sources) {
 
 TEST(Generate, deployments_name_their_container_after_the_image) {
   json::value made = deployment_of({.name = "web",
-                                    .image = "registry:5000/team/nginx:1.27@sha256:00",
+                                    .images = {"registry:5000/team/nginx:1.27@sha256:00"},
                                     .command = {"sh", "-c", "x"},
                                     .replicas = 3,
                                     .port = 80});
@@ -66,8 +66,10 @@ TEST(Generate, deployments_name_their_container_after_the_image) {
       made, R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"app":"web"}},"spec":{"replicas":3,
     "selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"nginx",
     "image":"registry:5000/team/nginx:1.27@sha256:00","command":["sh","-c","x"],"ports":[{"containerPort":80}]}]}}}})");
-  EXPECT_EQ(get_string(get_array(deployment_of({.name = "b", .image = "busybox"}), "spec.template.spec.containers")[0], "name"),
-            "busybox");
+  json::value two = deployment_of({.name = "b", .images = {"busybox", "team/my_app.x:2"}, .port = 80});
+  EXPECT_EQ(
+      to_text(*find(two, "spec.template.spec.containers")),
+      R"([{"name":"busybox","image":"busybox","ports":[{"containerPort":80}]},{"name":"my-app-x","image":"team/my_app.x:2"}])");
 }
 
 TEST(Generate, jobs_and_what_makes_them) {
@@ -111,6 +113,7 @@ TEST(Generate, services) {
       *service,
       R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web","labels":{"app":"web"}},"spec":{"selector":{"app":"web"},"type":"NodePort",
     "ports":[{"name":"80-8080","port":80,"protocol":"TCP","targetPort":8080,"nodePort":30080},{"name":"443-https","port":443,"protocol":"TCP","targetPort":"https","nodePort":30080}]}})");
+  EXPECT_EQ(get_string(get_array(*service_of({.name = "w", .tcp = {"53"}}), "spec.ports")[0], "name"), "53");
   for (const char* port : {"x", "0", "70000", ":80", "80x:1"}) EXPECT_FALSE(service_of({.name = "w", .tcp = {port}})) << port;
   EXPECT_FALSE(service_of({.name = "w"}));
   EXPECT_TRUE(service_of({.name = "w", .cluster_ip = "None"}));
@@ -164,6 +167,19 @@ TEST(Generate, expose_finds_labels_and_ports) {
   service = exposing_service_of(controller, schema::catalog().of(kReplicationController), {});
   ASSERT_TRUE(service);
   expect_json(*find(*service, "spec.selector"), R"({"app":"old"})");
+  auto ports_for = [&](const ExposeFlags& flags) {
+    return to_text(*find(*exposing_service_of(deployment, deployments, flags), "spec.ports"));
+  };
+  EXPECT_EQ(ports_for({.port = "53"}), R"([{"port":53,"protocol":"UDP","targetPort":53}])") << "as the container has it";
+  EXPECT_EQ(ports_for({.port = "53", .protocol = "TCP"}), R"([{"port":53,"protocol":"TCP","targetPort":53}])");
+  EXPECT_EQ(
+      ports_for({.port = "80,53", .target_port = "x"}),
+      R"([{"port":80,"protocol":"TCP","name":"port-1","targetPort":"x"},{"port":53,"protocol":"UDP","name":"port-2","targetPort":"x"}])");
+  json::value both = *parse_json(R"({"metadata":{"name":"p","labels":{"a":"b"}},
+    "spec":{"containers":[{"ports":[{"containerPort":53},{"containerPort":53,"protocol":"UDP"}]}]}})");
+  EXPECT_EQ(
+      to_text(*find(*exposing_service_of(both, schema::catalog().of(kPod), {.port = "53"}), "spec.ports")),
+      R"([{"port":53,"protocol":"TCP","name":"port-1-tcp","targetPort":53},{"port":53,"protocol":"UDP","name":"port-1-udp","targetPort":53}])");
   json::value bare = *parse_json(R"({"metadata":{"name":"p"},"spec":{"containers":[{}]}})");
   EXPECT_EQ(exposing_service_of(bare, schema::catalog().of(kPod), {.port = "80"}).error().text(),
             "cannot expose pod/p: it has no labels to select pods by");
