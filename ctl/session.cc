@@ -16,6 +16,7 @@
 #include "store/client/http.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
+#include "store/schema/decode.h"
 
 namespace coracle::ctl {
 
@@ -205,8 +206,15 @@ Result<void> settle_metadata(json::value& object, const std::string& source) {
 Result<void> read_document(json::value parsed, const std::string& source, std::vector<Document>& documents,
                            std::vector<Error>* wrong) {
   std::vector<json::value> objects;
-  if (get_string(parsed, "kind").ends_with("List") && find(parsed, "items") && find(parsed, "items")->is_array()) {
-    for (const auto& item : get_array(parsed, "items")) objects.push_back(item);
+  std::string_view kind = get_string(parsed, "kind");
+  if (kind.ends_with("List") && find(parsed, "items") && find(parsed, "items")->is_array()) {
+    std::string_view of = kind.substr(0, kind.size() - std::string_view("List").size());
+    for (const auto& item : get_array(parsed, "items")) {
+      objects.push_back(item);
+      if (of.empty() || !item.is_object() || item.get_object().contains("kind")) continue;
+      objects.back().get_object()["apiVersion"] = get_string(parsed, "apiVersion");  // as servers answer lists
+      objects.back().get_object()["kind"] = of;
+    }
   } else {
     objects.push_back(std::move(parsed));
   }
@@ -248,21 +256,65 @@ std::vector<std::pair<std::string_view, size_t>> parts_of(std::string_view text)
   return parts;
 }
 
-Result<void> read_source(const std::string& name, const std::string& text, std::vector<Document>& documents,
+// JSON values that stand one after the other, as `jq` writes them, each with the number of lines before it. None: it is something
+// else.
+std::vector<std::pair<std::string_view, size_t>> json_values_of(std::string_view text) {
+  std::vector<std::pair<std::string_view, size_t>> values;
+  size_t start = 0, line = 0, first = 0, depth = 0;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    line += c == '\n';
+    if (quoted) {
+      if (c == '\\') ++at;
+      else quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      if (depth++ == 0) start = at, first = line;
+    } else if ((c == '}' || c == ']') && depth > 0) {
+      if (--depth == 0) values.emplace_back(text.substr(start, at + 1 - start), first);
+    }
+    bool between = depth == 0 && c != '}' && c != ']' && !std::isspace(uint8_t(c));
+    if (between) return {};
+  }
+  return depth == 0 ? values : decltype(values)();
+}
+
+// Files that were put together keep their marks, and a document may begin with one.
+std::string without_inner_marks(std::string text) {
+  constexpr std::string_view kMark = "\n\xef\xbb\xbf";
+  for (size_t at = 0; (at = text.find(kMark, at)) != text.npos; ++at) text.erase(at + 1, kMark.size() - 1);
+  return text;
+}
+
+Result<void> read_source(const std::string& name, const std::string& whole, std::vector<Document>& documents,
                          std::vector<Error>* wrong) {
+  const std::string text = without_inner_marks(whole);
   auto read = [&](const std::string& some) -> Result<void> {
     std::vector<size_t> lines;
-    std::vector<json::value> parsed = TRY(parse_yaml(some, &lines).wrap(name));
+    std::vector<std::string> duplicates;
+    std::vector<json::value> parsed = TRY(parse_yaml(some, &lines, &duplicates).wrap(name));
+    for (const std::string& path : duplicates)
+      std::fprintf(stderr, "Warning: %s\n", visible_line(name + ": " + schema::duplicate_warning(path)).c_str());
     for (size_t i = 0; i < parsed.size(); ++i)
       TRY(read_document(std::move(parsed[i]), name + ":" + std::to_string(lines[i]), documents, wrong));
     return {};
   };
-  auto done = read(text);
-  if (done || !wrong) return done;
-  for (const auto& [part, line] : parts_of(text)) {  // what cannot be read is one of the documents: the others can be
-    std::string padded(line, '\n');                  // lines count from the start of the file
-    auto part_done = read(padded.append(part));
-    if (!part_done) wrong->push_back(part_done.take_error());
+  auto read_part = [&](std::string_view part, size_t lines_before) {
+    std::string padded(lines_before, '\n');  // lines count from the start of the file
+    return read(padded.append(part));
+  };
+  auto parts = json_values_of(without_byte_order_mark(text));
+  if (parts.size() < 2) {
+    auto done = read(text);
+    if (done || !wrong) return done;
+    parts = parts_of(text);  // what cannot be read is one of the documents: the others can be
+  }
+  for (const auto& [part, line] : parts) {
+    auto done = read_part(part, line);
+    if (!done && !wrong) return done;
+    if (!done) wrong->push_back(done.take_error());
   }
   return {};
 }

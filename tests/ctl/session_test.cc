@@ -199,6 +199,33 @@ TEST_F(SessionTest, takes_an_empty_field_of_metadata_for_none) {
   EXPECT_EQ(to_text(documents->front().object), R"({"apiVersion":"v1","kind":"Pod"})");
 }
 
+TEST_F(SessionTest, reads_what_other_programs_write) {
+  auto names_in = [&](const std::string& text) -> std::string {
+    auto documents = read_documents({write("made.yaml", text)}, false);
+    if (!documents) return documents.error().text();
+    std::string names;
+    for (const auto& document : *documents)
+      names +=
+          std::string(get_string(document.object, "metadata.name")) + document.source.substr(document.source.rfind(':')) + " ";
+    return names;
+  };
+  auto map = [](const std::string& name) {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name + R"("}})";
+  };
+  EXPECT_EQ(names_in(map("a") + map("b")), "a:1 b:1 ") << "jq -c";
+  EXPECT_EQ(names_in("\n" + map("a}\\\"") + "\n{\n\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}\n"),
+            "a}\":2 b:3 ");
+  EXPECT_EQ(names_in(map("a") + "\n---\n" + map("b")), "a:1 b:3 ");
+  EXPECT_NE(names_in(map("a") + " {").find("line 1"), std::string::npos);
+  EXPECT_EQ(
+      names_in(R"({"apiVersion":"v1","kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]})"),
+      "a:1 b:1 ");
+  EXPECT_EQ(names_in("\xef\xbb\xbf" + map("a") + "\n---\n\xef\xbb\xbf" + map("b") + "\n"), "a:1 b:3 ");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(names_in("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nmetadata: {name: b}\n"), "b:1 ") << "the last counts";
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("made.yaml: duplicate field \"metadata\""), std::string::npos);
+}
+
 TEST_F(SessionTest, gives_what_can_be_read_beside_what_cannot) {
   const std::string good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ";
   std::string path =
