@@ -48,6 +48,8 @@ Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags
     return doomed;
   }
   if (flags.args.empty()) return Error(Code::bad_request, "You must provide one or more resources by argument or filename.");
+  if (flags.all && !flags.selector.empty())
+    return Error(Code::bad_request, "setting 'all' parameter but found a non empty selector");
   std::vector<Named> named = TRY(parse_named(flags.args));
   for (const auto& one : named) {
     if (!one.name.empty() && selects(flags))

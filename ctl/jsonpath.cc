@@ -3,6 +3,7 @@
 #include "ctl/jsonpath.h"
 
 #include <optional>
+#include <utility>
 
 #include "runtime/base/text.h"
 
@@ -195,6 +196,9 @@ class Reader {
       if (!slice) {
         int64_t n = *first < 0 ? *first + size : *first;
         if (n >= 0 && n < size) out.push_back(&(*array)[size_t(n)]);
+        else if (in_template_)
+          return Error(Code::invalid,
+                       "array index out of bounds: index " + std::to_string(n) + ", length " + std::to_string(size));
         continue;
       }
       for (int64_t n = clamp(first.value_or(0)); n < clamp(last.value_or(size)); n += step.value_or(1))
@@ -227,7 +231,10 @@ class Reader {
       return operand;
     }
     if (peek() == '@' || peek() == '$' || peek() == '.') {
-      Values values = TRY(path(item));
+      bool in_template = std::exchange(in_template_, false);
+      auto found = path(item);
+      in_template_ = in_template;
+      Values values = TRY(std::move(found));
       return values.empty() ? Operand{} : operand_of(*values.front());
     }
     Operand operand{.present = true};
@@ -284,6 +291,7 @@ class Reader {
   Result<void> body(const json::value& current, std::string& out, bool in_range) {
     Nesting nesting(*this);
     if (nesting.too_deep()) return wrong("nested too deeply");
+    in_template_ = true;
     while (!done()) {
       if (!take("{")) {
         out += text_[at_++];
@@ -338,6 +346,7 @@ class Reader {
   const json::value& root_;
   size_t at_ = 0;
   int nesting_ = 0;
+  bool in_template_ = false;  // and in no filter: an index that a list has not is an error
 };
 
 }  // namespace

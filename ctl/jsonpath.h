@@ -13,7 +13,8 @@
 
 namespace coracle::ctl {
 
-// The template's output for `root`. Missing keys read as nothing. Errors: invalid, saying where the template is wrong.
+// The template's output for `root`. Missing keys read as nothing. Errors: invalid, saying where the template is wrong,
+// or which index a list has not.
 Result<std::string> jsonpath(std::string_view template_text, const json::value& root);
 
 // All values one expression selects, without braces: ".metadata.name" or "metadata.name". Used by custom-columns and

@@ -73,7 +73,7 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   Session* session = TRY(commands.session());
   if (!flags.since.empty()) {
     auto span = TRY(parse_timeout(flags.since).wrap("--since"));
-    flags.since_time = format_time(system_clock().now() - span);
+    if (span.count() > 0) flags.since_time = format_time(system_clock().now() - span);  // 0: all
   }
   std::vector<json::value> pods;
   if (!flags.selector.empty()) {

@@ -43,6 +43,17 @@ TEST(Jsonpath, gives_what_kubectl_gives) {
   }
 }
 
+TEST(Jsonpath, an_index_that_a_list_has_not_is_an_error) {
+  json::value root = *parse_json(kPodList), empty = *parse_json(R"({"items":[]})");
+  EXPECT_EQ(jsonpath("{.items[2].metadata.name}", root).error().text(), "array index out of bounds: index 2, length 2");
+  EXPECT_EQ(jsonpath("{.items[0].metadata.name}", empty).error().text(), "array index out of bounds: index 0, length 0");
+  EXPECT_EQ(jsonpath("{.items[-1]}", empty).error().text(), "array index out of bounds: index -1, length 0");
+  EXPECT_EQ(
+      *jsonpath("{.items[*].metadata.name}{.nothing[3]}{.items[?(@.status.conditions[1].type==\"Other\")].metadata.name}", root),
+      "a ba");
+  EXPECT_TRUE(jsonpath_select(".items[0]", empty)->empty()) << "no template";
+}
+
 TEST(Jsonpath, says_where_a_template_is_wrong) {
   json::value root = *parse_json(kPodList);
   for (const char* text : {"{.items[}", "{.items[*]", "{range .items[*]}x", "{end}", "{.a[?(@.b==]}", "{'x}", "{.items[::0]}"}) {
