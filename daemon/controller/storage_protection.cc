@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Storage protection: a claim that is deleted stays while a pod uses it, a volume while it is bound, a class of attributes
-// while a claim or a volume names it; then the finalizer that admission gave them goes, and they with it.
+// while a claim or a volume names it; then the finalizer that admission gave them goes, and they with it. Who takes it from one
+// that is not deleted finds it there again.
 // Source: Kubernetes pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
 #include <algorithm>
 #include <map>
@@ -19,6 +20,12 @@ namespace {
 constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection", kVolumeFinalizer = "kubernetes.io/pv-protection",
                            kClassFinalizer = "kubernetes.io/vac-protection";
 constexpr std::string_view kVolumeKey = "volume/", kClassKey = "class/";  // no name of a claim holds a slash
+
+// No node will look at it again: it was forced, or its node is done with it, and only finalizers keep it.
+bool is_shut_down(view::Pod pod) {
+  return !pod.metadata().deletion_timestamp().empty() && pod.metadata().has_deletion_grace_period_seconds() &&
+         pod.metadata().deletion_grace_period_seconds() == 0;
+}
 
 bool names_class(const json::value& object, std::string_view name) {
   for (const char* path : {"spec.volumeAttributesClassName", "status.currentVolumeAttributesClassName",
@@ -40,20 +47,22 @@ class StorageProtection : public Controller {
 
   void subscribe(const LookAt& look_at) override {
     claims_.on_change([=, this](const Informer::Change& change) {
-      if (change.after && change.after->deleting()) look_at.now(change.after->key());
+      if (change.after && is_concerned(*change.after, kClaimFinalizer)) look_at.now(change.after->key());
       for (const ObjectPtr& one : classes_.list())
         if (one->deleting()) look_at.now({"", std::string(kClassKey) + one->name()});
     });
     volumes_.on_change([=, this](const Informer::Change& change) {
-      if (change.after && change.after->deleting()) look_at.now({"", std::string(kVolumeKey) + change.after->name()});
+      if (change.after && is_concerned(*change.after, kVolumeFinalizer))
+        look_at.now({"", std::string(kVolumeKey) + change.after->name()});
       for (const ObjectPtr& one : classes_.list())
         if (one->deleting()) look_at.now({"", std::string(kClassKey) + one->name()});
     });
     classes_.on_change([=](const Informer::Change& change) {
-      if (change.after && change.after->deleting()) look_at.now({"", std::string(kClassKey) + change.after->name()});
+      if (change.after && is_concerned(*change.after, kClassFinalizer))
+        look_at.now({"", std::string(kClassKey) + change.after->name()});
     });
     pods_.on_change([=, this](const Informer::Change& change) {
-      bool over = !change.after || pod_finished(view::Pod(*change.after));
+      bool over = !change.after || is_shut_down(view::Pod(*change.after));
       if (!over) return;
       const json::value& pod = change.any().json();
       bool has_claims = false;
@@ -82,6 +91,10 @@ class StorageProtection : public Controller {
   }
 
  private:
+  static bool is_concerned(const Object& object, std::string_view finalizer) {
+    return object.deleting() || !has_finalizer(object, finalizer);
+  }
+
   // The store is asked, not a cache: what was just created must not lose what it is about to use. A list is good for all claims
   // that were being deleted when it was made, until a pod that has one ends: no node starts another pod with them.
   Result<bool> in_use(const Object& claim) {
@@ -90,7 +103,7 @@ class StorageProtection : public Controller {
       bool knows = found != lists.by_ns.end() && found->second->revision >= claim.revision();
       return std::pair(knows ? found->second : nullptr, lists.ended);
     });
-    if (used) return used->claims.contains(claim.name());
+    if (used) return used->has(claim);
     ObjectList pods = TRY(client_.list(kPod, {.ns = claim.ns()}));
     used = used_by(pods);
     lists_.with([&](Lists& lists) {
@@ -98,12 +111,17 @@ class StorageProtection : public Controller {
       if (lists.by_ns.size() == kListsMax) lists.by_ns.clear();
       lists.by_ns[claim.ns()] = used;
     });
-    return used->claims.contains(claim.name());
+    return used->has(claim);
   }
 
   struct Used {  // by pods of one namespace, as the store had them
     Revision revision = 0;
     std::set<std::string> claims;
+    std::set<std::pair<std::string, std::string>> own;  // of ephemeral volumes, with the pod's uid
+    bool has(const Object& claim) const {
+      auto owner = claim.controller();
+      return claims.contains(claim.name()) || (owner && own.contains({claim.name(), std::string(owner->uid)}));
+    }
   };
   struct Lists {
     std::map<std::string, std::shared_ptr<const Used>> by_ns;
@@ -116,16 +134,32 @@ class StorageProtection : public Controller {
     out->revision = pods.revision;
     for (const ObjectPtr& pod : pods.items) {
       view::Pod view(*pod);
-      if (view.spec().node_name().empty() || pod_finished(view)) continue;  // a node starts no pod whose claim is being deleted
-      for (const json::value& volume : get_array(pod->json(), "spec.volumes"))
-        if (std::string name = volume::claim_name(pod->name(), volume); !name.empty()) out->claims.insert(std::move(name));
+      if (view.spec().node_name().empty()) continue;  // a node starts no pod whose claim is being deleted
+      for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
+        std::string name = volume::claim_name(pod->name(), volume);
+        if (name.empty()) continue;
+        if (!find(volume, "ephemeral")) out->claims.insert(std::move(name));
+        else if (!is_shut_down(view)) out->own.emplace(std::move(name), pod->uid());
+      }
     }
     return out;
   }
 
+  Result<Outcome> protect(const Object& object, std::string_view finalizer) {
+    json::object metadata = precondition_metadata(object);
+    json::array all = get_array(object.json(), "metadata.finalizers");
+    all.emplace_back(finalizer);
+    metadata["finalizers"] = std::move(all);
+    json::value patch = {{"metadata", std::move(metadata)}};
+    auto done = client_.patch(object.kind(), object.key(), PatchType::merge, patch);
+    if (!done && done.error().code() != Code::not_found) return done.take_error().wrap("protect " + object.key().text());
+    return Outcome{};
+  }
+
   template <typename InUse>
   Result<Outcome> release(const ObjectPtr& object, std::string_view finalizer, InUse in_use) {
-    if (!object || !object->deleting() || !has_finalizer(*object, finalizer)) return Outcome{};
+    if (!object || object->deleting() != has_finalizer(*object, finalizer)) return Outcome{};
+    if (!object->deleting()) return protect(*object, finalizer);
     bool used = TRY(Result<bool>(in_use(*object)));
     if (used) return Outcome{};
     auto done = client_.patch(object->kind(), object->key(), PatchType::merge, without_finalizer_patch(*object, finalizer));

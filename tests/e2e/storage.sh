@@ -21,7 +21,7 @@ Y
 is() { [ "$(c get "${@:2}" 2>/dev/null)" = "$1" ]; }
 phase() { is "$3" "$1" "$2" -o 'jsonpath={.status.phase}'; }
 event() { c get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
-stays() { sleep 1; c get pvc data >/dev/null; }  # nothing would tell that nothing happens
+stays() { sleep 1; c get pvc "${1:-data}" >/dev/null; }  # nothing would tell that nothing happens
 gone() { ! c get "$@" >/dev/null 2>&1; }
 volumes=$T/state/volumes
 
@@ -135,6 +135,19 @@ check "it runs" until_true 20 phase pod own Running
 expect "its claim is named after it" own-scratch c get pvc -l of=own -o 'jsonpath={.items[*].metadata.name}'
 c delete pod own >/dev/null
 check "and goes with it" until_true 20 gone pvc own-scratch
+
+echo "# who keeps a claim"
+claim ended
+pod ended ended 'echo kept >/data/file' 'restartPolicy: Never'
+check "a pod ends" until_true 20 phase pod ended Succeeded
+c delete pvc ended --wait=false >/dev/null
+check "its claim stays as long as it is there" stays ended
+c delete pod ended >/dev/null
+check "and no longer" until_true 10 gone pvc ended
+claim bare
+c patch pvc bare --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
+check "what protects a claim cannot be taken from it" until_true 10 is kubernetes.io/pvc-protection pvc bare -o 'jsonpath={.metadata.finalizers[0]}'
+c delete pvc bare >/dev/null
 
 echo "# killed at any moment"
 rounds=5

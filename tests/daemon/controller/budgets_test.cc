@@ -275,7 +275,48 @@ TEST_F(BudgetsTest, a_claim_goes_when_no_pod_uses_it_any_more) {
   ASSERT_TRUE(client.find(kPersistentVolumeClaim, {"default", "data"})) << "a pod uses it";
   client.set_status(kPod, {"default", "p"}, R"({"phase":"Succeeded"})");
   settle();
+  ASSERT_TRUE(client.find(kPersistentVolumeClaim, {"default", "data"})) << "one that has ended is there all the same";
+  client.erase(kPod, {"default", "p"});
+  settle();
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "data"}));
+}
+
+TEST_F(BudgetsTest, a_claim_of_a_pods_own_does_not_wait_for_what_keeps_the_pod) {
+  start();
+  const std::string finalizers = R"(,"finalizers":["kubernetes.io/pvc-protection"])";
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"p-own","namespace":"default","ownerReferences":[
+    {"apiVersion":"v1","kind":"Pod","name":"p","uid":"uid-p","controller":true}])" +
+                                         finalizers + "}}");
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"p-others","namespace":"default")" + finalizers + "}}");
+  auto put_pod = [&](const std::string& grace) {  // it ends, and then only its finalizer keeps it
+    client.put(kPod,
+               R"({"metadata":{"name":"p","namespace":"default","uid":"uid-p","finalizers":["a/b"],
+      "deletionTimestamp":"2024-01-01T00:00:00Z","deletionGracePeriodSeconds":)" +
+                   grace +
+                   R"(},"spec":{"nodeName":"pi","volumes":[{"name":"own","ephemeral":{}},{"name":"others","ephemeral":{}}]}})");
+    settle();
+  };
+  put_pod("30");
+  for (const char* name : {"p-own", "p-others"}) MUST(client.remove(kPersistentVolumeClaim, {"default", name}));
+  settle();
+  EXPECT_TRUE(client.find(kPersistentVolumeClaim, {"default", "p-own"}));
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "p-others"})) << "it is not the pod's";
+  put_pod("0");
+  EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "p-own"}));
+}
+
+TEST_F(BudgetsTest, what_protects_is_there_again) {
+  start();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["a/b"]}})");
+  client.put(kPersistentVolume, R"({"metadata":{"name":"disk"}})");
+  client.put(kVolumeAttributesClass, R"({"metadata":{"name":"gold"},"driverName":"example.com"})");
+  settle();
+  auto finalizers = [&](const Kind& kind, const Key& key) {
+    return to_text(*find(client.find(kind, key)->json(), "metadata.finalizers"));
+  };
+  EXPECT_EQ(finalizers(kPersistentVolumeClaim, {"default", "data"}), R"(["a/b","kubernetes.io/pvc-protection"])");
+  EXPECT_EQ(finalizers(kPersistentVolume, {"", "disk"}), R"(["kubernetes.io/pv-protection"])");
+  EXPECT_EQ(finalizers(kVolumeAttributesClass, {"", "gold"}), R"(["kubernetes.io/vac-protection"])");
 }
 
 TEST_F(BudgetsTest, a_claim_goes_also_when_the_pods_could_not_be_listed_at_first) {
@@ -313,7 +354,7 @@ TEST_F(BudgetsTest, many_claims_that_go_together_have_the_pods_listed_once) {
   settle();
   EXPECT_EQ(client.all(kPersistentVolumeClaim).size(), size_t(kMany));
   EXPECT_EQ(lists(), 1);
-  client.set_status(kPod, {"default", "p"}, R"({"phase":"Succeeded"})");
+  client.erase(kPod, {"default", "p"});
   settle();
   EXPECT_EQ(client.all(kPersistentVolumeClaim).size(), size_t(kMany)) << "the other one uses them";
   EXPECT_EQ(lists(), 2);
