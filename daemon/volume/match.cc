@@ -3,6 +3,7 @@
 #include "daemon/volume/match.h"
 
 #include <algorithm>
+#include <set>
 
 #include "daemon/quota/usage.h"
 #include "store/object/object.h"
@@ -43,6 +44,34 @@ bool has_labels(const Object& volume, const Object& claim) {
   if (!selector || selector->is_null()) return true;
   auto labels = LabelSelector::from_json(selector);
   return labels && labels->matches(volume);
+}
+
+size_t count_modes(const Object& volume) {
+  auto modes = view::PersistentVolume(volume).spec().access_modes();
+  return std::set<std::string_view>(modes.begin(), modes.end()).size();
+}
+
+bool is_smaller(const Object& one, const Object& other) { return capacity_of(one) < capacity_of(other); }
+
+bool has_fewer_modes(const Object& one, const Object& other) {
+  const size_t modes = count_modes(one), others = count_modes(other);
+  return modes != others ? modes < others : is_smaller(one, other);
+}
+
+template <typename Suits, typename Better>
+ObjectPtr find_best(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only, Suits suits, Better better) {
+  ObjectPtr best;
+  for (const ObjectPtr& volume : volumes) {
+    view::PersistentVolume view(*volume);
+    bool reserved = is_reserved_for(*volume, claim);
+    bool free = !view.spec().has_claim_ref() && view.status().phase() == "Available";
+    if (volume->deleting() || !(reserved || (free && !reserved_only))) continue;
+    if (!shortcoming(*volume, claim).empty() || !suits(*volume)) continue;
+    if (reserved) return volume;  // the class is not compared: a person reserved it
+    if (class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
+    if (!best || better(*volume, *best)) best = volume;
+  }
+  return best;
 }
 
 }  // namespace
@@ -89,18 +118,12 @@ std::string mismatch(const Object& volume, const Object& claim) {
 
 ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only,
                                const VolumeFilter& filter) {
-  ObjectPtr best;
-  for (const ObjectPtr& volume : volumes) {
-    view::PersistentVolume view(*volume);
-    bool reserved = is_reserved_for(*volume, claim);
-    bool free = !view.spec().has_claim_ref() && view.status().phase() == "Available";
-    if (volume->deleting() || !(reserved || (free && !reserved_only))) continue;
-    if (!shortcoming(*volume, claim).empty() || (filter && !filter(*volume))) continue;
-    if (reserved) return volume;  // the class is not compared: a person reserved it
-    if (class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
-    if (!best || capacity_of(*volume) < capacity_of(*best)) best = volume;
-  }
-  return best;
+  return find_best(volumes, claim, reserved_only, filter, is_smaller);
+}
+
+ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only) {
+  return find_best(
+      volumes, claim, reserved_only, [](const Object&) { return true; }, has_fewer_modes);
 }
 
 }  // namespace coracle::volume

@@ -47,9 +47,12 @@ bool is_reserved_for(const Object& volume, const Object& claim);
 std::string mismatch(const Object& volume, const Object& claim);
 
 // Returns the volume that is reserved for the claim, else the smallest Available one that matches; null when there is none.
-// `reserved_only`: considers only reserved volumes. `filter`: considers only volumes that it accepts; empty accepts all.
+// `reserved_only`: considers only reserved volumes. `filter`: considers only volumes that it accepts.
 using VolumeFilter = std::function<bool(const Object& volume)>;
 ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only,
-                               const VolumeFilter& filter = {});
+                               const VolumeFilter& filter);
+// The same of a claim that waits for no node, as the binder chooses: of those that match the ones with the fewest access modes,
+// then the smallest of these. So what many may share is left to those who ask for it.
+ObjectPtr find_matching_volume(const std::vector<ObjectPtr>& volumes, const Object& claim, bool reserved_only);
 
 }  // namespace coracle::volume

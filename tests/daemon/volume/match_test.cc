@@ -67,6 +67,18 @@ TEST(Match, prefers_what_is_kept_and_then_what_is_small) {
             "big");
 }
 
+TEST(Match, leaves_to_others_what_many_may_share) {
+  auto volume = [](const char* name, const char* size, const char* modes) {
+    return volume_with(name, std::string(R"("capacity":{"storage":")") + size + R"("},"accessModes":[)" + modes + "]");
+  };
+  const std::vector<ObjectPtr> all = {volume("shared", "5Gi", R"("ReadWriteOnce","ReadWriteMany")"),
+                                      volume("alone", "20Gi", R"("ReadWriteOnce","ReadWriteOnce")"),
+                                      volume("larger", "30Gi", R"("ReadWriteOnce")")};
+  EXPECT_EQ(find_matching_volume(all, *claim_with(kWish), false)->name(), "alone");
+  auto any = [](const Object&) { return true; };
+  EXPECT_EQ(find_matching_volume(all, *claim_with(kWish), false, any)->name(), "shared") << "a node's first one is the smallest";
+}
+
 TEST(DefaultClass, is_the_newest_that_is_marked) {
   auto storage_class = [](const std::string& name, const std::string& made, const std::string& mark) {
     return MUST(
