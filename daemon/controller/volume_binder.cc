@@ -9,6 +9,7 @@
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
+#include "daemon/volume/backing.h"
 #include "runtime/base/text.h"
 #include "store/object/default_object.h"
 #include "store/schema/views.h"
@@ -18,6 +19,20 @@ namespace {
 
 constexpr std::string_view kVolumeKeyPrefix = "volume/";  // a claim's name contains no slash
 constexpr std::chrono::minutes kTellAgain{45};            // events expire after an hour
+constexpr const char* kUnschedulable = "claims-of-unschedulable";
+
+// The claims of a pod for which the scheduler has found no node. One that it has not looked at yet is no reason to write an
+// event.
+std::vector<Key> claims_of_unschedulable(const Object& pod) {
+  std::vector<Key> claims;
+  view::Pod view(pod);
+  if (!view.spec().node_name().empty() || pod_finished(view)) return claims;
+  auto scheduled = pod_condition(view, "PodScheduled");
+  if (!scheduled || scheduled->status() != "False") return claims;
+  for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
+    if (std::string name = volume::claim_name(pod.name(), volume); !name.empty()) claims.push_back({pod.ns(), std::move(name)});
+  return claims;
+}
 
 Key key_of_volume(std::string_view name) { return {"", std::string(kVolumeKeyPrefix) + std::string(name)}; }
 
@@ -30,6 +45,7 @@ class VolumeBinder : public Controller {
         volumes_(context.informers.of(kPersistentVolume)),
         classes_(context.informers.of(kStorageClass)),
         nodes_(context.informers.of(kNode)),
+        pods_(context.informers.of(kPod)),
         recorder_(context.events, "persistentvolume-controller"),
         own_claims_(context.clock),
         own_volumes_(context.clock) {}
@@ -57,6 +73,16 @@ class VolumeBinder : public Controller {
     classes_.on_change([=, this](const Informer::Change&) { name_waiting(look_at); });
     nodes_.on_change([=, this](const Informer::Change& change) {  // only_node may have changed
       if (!change.before || !change.after) name_waiting(look_at);
+    });
+    pods_.add_index(kUnschedulable, [](const Object& pod) {
+      std::vector<std::string> claims;
+      for (const Key& claim : claims_of_unschedulable(pod)) claims.push_back(claim.text());
+      return claims;
+    });
+    pods_.on_change([=, this](const Informer::Change& change) {
+      if (!change.after || (change.before && claims_of_unschedulable(*change.before) == claims_of_unschedulable(*change.after)))
+        return;
+      for (const Key& claim : claims_of_unschedulable(*change.after)) look_at.now(claim);
     });
   }
 
@@ -130,6 +156,8 @@ class VolumeBinder : public Controller {
     if (!storage_class.empty()) observed.storage_class = classes_.get({"", storage_class});
     else observed.default_class = default_object(classes_.list(), kDefaultStorageClass);
     if (nodes_.size() == 1) observed.only_node = nodes_.list().front()->name();
+    for (const ObjectPtr& pod : pods_.by_index(kUnschedulable, claim->key().text())) observed.pods.push_back(pod->name());
+    std::ranges::sort(observed.pods);
     return observed;
   }
 
@@ -227,6 +255,7 @@ class VolumeBinder : public Controller {
   Informer& volumes_;
   Informer& classes_;
   Informer& nodes_;
+  Informer& pods_;
   EventRecorder recorder_;
   OwnWrites own_claims_, own_volumes_;
   Guarded<std::map<Key, Told>> told_;  // the last event of each key that still waits

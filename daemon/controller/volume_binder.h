@@ -29,6 +29,7 @@ struct ObservedClaim {
   ObjectPtr storage_class;         // the claim's; null when it does not exist
   ObjectPtr default_class;         // null when there is none
   std::string only_node;           // the node's name when the cluster has exactly one; else ""
+  std::vector<std::string> pods;   // that use the claim and that no node suits so far, by name
 };
 
 struct ClaimPlan {

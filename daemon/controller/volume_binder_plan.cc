@@ -81,6 +81,15 @@ ClaimPlan plan_for_any(const ObservedClaim& observed) {
   const Object* storage_class = observed.storage_class.get();
   bool waits = volume::waits_for_consumer(storage_class) && claim.annotation(volume::kSelectedNode).empty();
   if (ObjectPtr volume = volume::find_matching_volume(observed.volumes, claim, waits)) return bind_to(std::move(volume));
+  if (names_no_class(claim) && observed.default_class) {  // a volume without a class suits it, too
+    ClaimPlan plan;
+    plan.storage_class = observed.default_class->name();
+    return plan;
+  }
+  if (waits && !observed.pods.empty())
+    return pending(
+        false, "WaitForPodScheduled",
+        (observed.pods.size() > 1 ? "waiting for pods " : "waiting for pod ") + join(observed.pods, ",") + " to be scheduled");
   if (waits) return pending(false, "WaitForFirstConsumer", "waiting for first consumer to be created before binding");
   std::string name = volume::class_of(claim);
   if (name.empty())
@@ -132,11 +141,6 @@ ClaimPlan plan_claim(const ObservedClaim& observed) {
   if (!claim.annotation(volume::kBindCompleted).empty()) return plan_for_bound(observed);
   if (claim.deleting()) return {};
   if (!view::PersistentVolumeClaim(claim).spec().volume_name().empty()) return plan_for_named(observed);
-  if (names_no_class(claim) && observed.default_class) {
-    ClaimPlan plan;
-    plan.storage_class = observed.default_class->name();
-    return plan;
-  }
   return plan_for_any(observed);
 }
 

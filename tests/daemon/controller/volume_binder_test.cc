@@ -228,6 +228,37 @@ TEST_F(VolumeBinderTest, the_default_class_may_come_later) {
   EXPECT_EQ(get_string(client.find(kPersistentVolumeClaim, {"default", "none"})->json(), "spec.storageClassName"), "");
 }
 
+TEST_F(VolumeBinderTest, a_claim_without_a_class_takes_a_volume_without_one_first) {
+  put_class("standard", "", R"("storageclass.kubernetes.io/is-default-class":"true")");
+  put_volume("by-hand", "5Gi");
+  put_volume("classed", "4Gi", R"("storageClassName":"standard")");
+  start();
+  put_claim("data", "4Gi");
+  settle();
+  EXPECT_EQ(claim("data"), "Bound by-hand");
+}
+
+TEST_F(VolumeBinderTest, a_claim_that_waits_names_the_pods_that_no_node_suits) {
+  put_class("later", R"("volumeBindingMode":"WaitForFirstConsumer")");
+  put_claim("data", "1Gi", R"("storageClassName":"later")");
+  start();
+  auto put_pod = [&](const std::string& name, const std::string& status) {
+    client.put(kPod, R"({"metadata":{"namespace":"default","name":")" + name +
+                         R"("},"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]},"status":{)" +
+                         status + "}}");
+    settle();
+  };
+  put_pod("new", R"("phase":"Pending")");
+  EXPECT_TRUE(events.has("WaitForFirstConsumer", "waiting for first consumer to be created before binding"));
+  EXPECT_FALSE(events.has("WaitForPodScheduled", "")) << "the scheduler may find a node at once";
+  const std::string no_node = R"("conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}])";
+  put_pod("web", R"("phase":"Pending",)" + no_node);
+  EXPECT_TRUE(events.has("WaitForPodScheduled", "waiting for pod web to be scheduled"));
+  put_pod("ended", R"("phase":"Failed",)" + no_node);
+  put_pod("api", R"("phase":"Pending",)" + no_node);
+  EXPECT_TRUE(events.has("WaitForPodScheduled", "waiting for pods api,web to be scheduled"));
+}
+
 TEST_F(VolumeBinderTest, a_volume_outlives_its_claim_as_its_policy_says) {
   start();
   put_volume("kept", "1Gi");
