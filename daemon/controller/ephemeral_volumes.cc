@@ -10,6 +10,8 @@
 namespace coracle::controller {
 namespace {
 
+constexpr const char* kByClaim = "ephemeral-claim";
+
 bool has_ephemeral_volume(const Object& pod) {
   for (view::Volume volume : view::Pod(pod).spec().volumes())
     if (volume.has_ephemeral()) return true;
@@ -43,9 +45,15 @@ class EphemeralVolumes : public Controller {
     pods_.on_change([=](const Informer::Change& change) {
       if (change.after && !change.before && has_ephemeral_volume(*change.after)) look_at.now(change.after->key());
     });
-    claims_.on_change([=](const Informer::Change& change) {  // somebody removed it before the pod was there
-      auto owner = change.any().controller();
-      if (!change.after && owner && owner->kind == kPod.kind) look_at.now({change.any().ns(), owner->name});
+    pods_.add_index(kByClaim, [](const Object& pod) {
+      std::vector<std::string> claims;
+      for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
+        if (find(volume, "ephemeral")) claims.push_back(Key{pod.ns(), volume::claim_name(pod.name(), volume)}.text());
+      return claims;
+    });
+    claims_.on_change([=, this](const Informer::Change& change) {  // the pod's own, or what stood where it is to be
+      if (change.after) return;
+      for (const ObjectPtr& pod : pods_.by_index(kByClaim, change.before->key().text())) look_at.now(pod->key());
     });
   }
 

@@ -109,7 +109,10 @@ void read_ports(PodInfo& info, const view::PodSpec& spec) {
 void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
   for (view::Volume volume : spec.volumes()) {
     if (volume.has_persistent_volume_claim()) info.claims.emplace_back(volume.persistent_volume_claim().claim_name());
-    if (volume.has_ephemeral()) info.claims.push_back(pod.name() + "-" + std::string(volume.name()));
+    if (volume.has_ephemeral()) {
+      info.own_claims.push_back(pod.name() + "-" + std::string(volume.name()));
+      info.claims.push_back(info.own_claims.back());
+    }
     const json::value& raw = volume.raw();
     if (const json::value* disk = find(raw, "gcePersistentDisk"))
       info.disks.push_back({"gce/" + std::string(get_string(*disk, "pdName")), true, get_bool(*disk, "readOnly")});

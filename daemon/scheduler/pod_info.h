@@ -73,8 +73,9 @@ struct PodInfo {
   std::vector<HostPort> ports;  // sorted by number, protocol, address
   std::vector<PodTerm> affinity, anti_affinity, preferred, preferred_anti;
   std::vector<SpreadConstraint> spread;
-  std::vector<std::string> claims;  // names of the PersistentVolumeClaims, those of ephemeral volumes too
-  std::vector<Disk> disks;          // sorted by id
+  std::vector<std::string> claims;      // names of the PersistentVolumeClaims, those of ephemeral volumes too
+  std::vector<std::string> own_claims;  // of these, those of ephemeral volumes
+  std::vector<Disk> disks;              // sorted by id
 };
 using PodInfoPtr = std::shared_ptr<const PodInfo>;
 

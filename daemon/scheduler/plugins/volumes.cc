@@ -226,6 +226,10 @@ class VolumeBinding : public Plugin {
     for (const std::string& name : cycle.info->claims) {
       ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
       if (!claim) return refuse(why, "persistentvolumeclaim \"" + name + "\" not found", "the claim " + name);
+      if (is_of_another(*cycle.info, *claim))
+        return refuse(why,
+                      "PVC " + claim->key().text() + " was not created for pod " + cycle.info->key.text() + " (pod is not owner)",
+                      "another name for the pod, or the claim " + name + " gone");
       if (claim->deleting())
         return refuse(why, "persistentvolumeclaim \"" + name + "\" is being deleted", "another claim " + name);
       if (get_string(claim->json(), "status.phase") == "Lost")
@@ -297,6 +301,13 @@ class VolumeBinding : public Plugin {
   }
 
  private:
+  // The claim that stands where one of the pod's own is to be made.
+  static bool is_of_another(const PodInfo& pod, const Object& claim) {
+    if (std::ranges::find(pod.own_claims, claim.name()) == pod.own_claims.end()) return false;
+    auto owner = claim.controller();
+    return !owner || owner->uid != pod.uid;
+  }
+
   static Answer refuse(Reasons& why, std::string text, std::string cure) {
     why.push_back({std::move(text), "", std::move(cure)});
     return Answer::unresolvable;

@@ -305,6 +305,20 @@ TEST_F(BudgetsTest, a_claim_of_a_pods_own_does_not_wait_for_what_keeps_the_pod) 
   EXPECT_FALSE(client.find(kPersistentVolumeClaim, {"default", "p-own"}));
 }
 
+TEST_F(BudgetsTest, a_pods_own_claim_is_made_once_another_of_its_name_is_gone) {
+  start();
+  client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"p-own","namespace":"default","uid":"uid-other"}})");
+  client.put(kPod, R"({"metadata":{"name":"p","namespace":"default","uid":"uid-p"},"spec":{"volumes":[{"name":"own","ephemeral":{
+    "volumeClaimTemplate":{"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}}}]}})");
+  settle();
+  EXPECT_TRUE(events.has("FailedBinding", "PVC \"p-own\" was not created for the pod (pod is not owner)"));
+  client.erase(kPersistentVolumeClaim, {"default", "p-own"});
+  settle();
+  ObjectPtr made = client.find(kPersistentVolumeClaim, {"default", "p-own"});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->controller()->uid, "uid-p");
+}
+
 TEST_F(BudgetsTest, what_protects_is_there_again) {
   start();
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"default","finalizers":["a/b"]}})");

@@ -70,6 +70,18 @@ TEST_F(Volumes, bound_volumes_have_a_place) {
   EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
 }
 
+TEST_F(Volumes, a_claim_where_one_of_the_pods_own_is_to_be_is_not_its) {
+  const std::string own = R"({"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]})";
+  claim("p-v", R"({"volumeName":"v"})", "Bound");
+  EXPECT_EQ(world.reason(pod("p", own)), "PVC default/p-v was not created for pod default/p (pod is not owner)");
+  put(kPersistentVolumeClaim,
+      R"({"metadata":{"name":"p-v","namespace":"default","ownerReferences":[{"apiVersion":"v1","kind":"Pod",
+    "name":"p","controller":true,"uid":")" +
+          std::string(pod("p", own)->uid()) + R"("}]},"spec":{"volumeName":"v"},"status":{"phase":"Bound"}})");
+  volume("v", "{}");
+  EXPECT_EQ(world.reason(pod("p", own)), "");
+}
+
 TEST_F(Volumes, only_one_pod_has_a_claim_for_one_pod) {
   claim("c", R"({"volumeName":"v","accessModes":["ReadWriteOncePod"]})", "Bound");
   volume("v", "{}");
