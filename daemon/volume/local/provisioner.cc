@@ -15,7 +15,10 @@ namespace {
 
 constexpr std::string_view kClaimKey = "claim/", kVolumeKey = "volume";
 constexpr std::string_view kFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
+constexpr const char* kByVolume = "volume";  // claims
+constexpr const char* kByPlace = "place";    // volumes
 constexpr std::chrono::seconds kInUseAgain{1};
+constexpr std::chrono::minutes kSharedAgain{1};
 constexpr std::chrono::seconds kCopyToldAgain{30};  // an event says so often how far a copy has come
 
 Key key_of_claim(const Key& claim) { return {std::string(kClaimKey) + claim.ns, claim.name}; }
@@ -43,6 +46,11 @@ std::string unsupported(view::PersistentVolumeClaimSpec claim) {
     return "a directory is filled from a PersistentVolumeClaim, not from a " + std::string(source.kind());
   if (!source.namespace_().empty()) return "a directory is not filled from another namespace";
   return "";
+}
+
+std::string place_of(const Object& volume) {
+  view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
+  return std::string(spec.has_local() ? spec.local().path() : spec.host_path().path());
 }
 
 // Its claim is gone.
@@ -89,6 +97,18 @@ json::value volume_for(const Object& claim, const Object& storage_class, const s
 }
 
 }  // namespace
+
+Provisioner::Provisioner(std::string node_name, ProvisionerSeams seams)
+    : node_name_(std::move(node_name)), seams_(std::move(seams)) {
+  seams_.claims.add_index(kByVolume, [](const Object& claim) {
+    std::string name(view::PersistentVolumeClaim(claim).spec().volume_name());
+    return name.empty() ? std::vector<std::string>() : std::vector{std::move(name)};
+  });
+  seams_.volumes.add_index(kByPlace, [](const Object& volume) {
+    std::string place = place_of(volume);
+    return place.empty() ? std::vector<std::string>() : std::vector{std::move(place)};
+  });
+}
 
 void Provisioner::on_claim(const Informer::Change& change) const {
   bool may_leave_something = change.any().annotation(kSelectedNode) == node_name_;
@@ -281,6 +301,10 @@ Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
   if (!is_over(*volume)) return Outcome{};
   bool deletes = view.spec().persistent_volume_reclaim_policy() == "Delete";
   if (!deletes && !volume->deleting()) return Outcome{};
+  if (std::string others = others_at_place_of(*volume); deletes && !others.empty()) {
+    seams_.events.warning(*volume, "VolumeFailedDelete", "what it holds is also that of the PersistentVolume " + others);
+    return Outcome{kSharedAgain};
+  }
   auto used = TRY(is_in_use(*volume));
   if (used) return Outcome{kInUseAgain};
   if (volume->deleting()) TRY(finish_deletion(*volume, deletes));
@@ -295,6 +319,7 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   if (!present) return present.take_error();
   view::PersistentVolume view(**present);
   if ((*present)->uid() != volume.uid() || !is_over(**present)) return true;
+  if (is_in_use_by_name(volume)) return true;
   Key key{std::string(view.spec().claim_ref().namespace_()), std::string(view.spec().claim_ref().name())};
   auto claim = seams_.client.get(kPersistentVolumeClaim, key);
   if (!claim && claim.error().code() != Code::not_found) return claim.take_error();
@@ -305,6 +330,20 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   if (!has.empty() || is_released(**present)) return has.empty() || has == volume.name();
   TRY(unselect_node(**claim));
   return false;
+}
+
+// Somebody wrote another claim into the volume: pods of the one that had it until then may run with it.
+bool Provisioner::is_in_use_by_name(const Object& volume) const {
+  return std::ranges::any_of(seams_.claims.by_index(kByVolume, volume.name()),
+                             [&](const ObjectPtr& claim) { return seams_.in_use(claim->key()); });
+}
+
+// Somebody made another volume of the same directory, as from a copy of this one: what is in it may be that one's claim's.
+std::string Provisioner::others_at_place_of(const Object& volume) const {
+  std::vector<std::string> names;
+  for (const ObjectPtr& other : seams_.volumes.by_index(kByPlace, place_of(volume)))
+    if (other->name() != volume.name()) names.push_back(other->name());
+  return join(names, ", ");
 }
 
 // The claim's pod chooses its node anew then. The revision makes sure that the claim has got no volume since it was read.

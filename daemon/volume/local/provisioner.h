@@ -54,7 +54,7 @@ struct ProvisionerSeams {
 
 class Provisioner {
  public:
-  Provisioner(std::string node_name, ProvisionerSeams seams) : node_name_(std::move(node_name)), seams_(std::move(seams)) {}
+  Provisioner(std::string node_name, ProvisionerSeams seams);  // before the informers start
   static bool is_key(const Key& key);
 
   // Handlers of the informers. Do not block.
@@ -79,6 +79,8 @@ class Provisioner {
   Result<void> publish(const Object& volume);
   Result<void> expand(const Object& claim, const Object& volume);
   Result<bool> is_in_use(const Object& volume);
+  bool is_in_use_by_name(const Object& volume) const;
+  std::string others_at_place_of(const Object& volume) const;
   Result<void> unselect_node(const Object& claim);
   Result<void> delete_object(const Object& volume);
   Result<void> finish_deletion(const Object& volume, bool with_data);

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "daemon/volume/match.h"
 #include "runtime/sys/file.h"
@@ -88,6 +89,7 @@ struct ProvisionerTest : testing::Test {
   Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
   WorkQueue queue{BackoffPolicy{}, clock};
   bool used = false, used_yet = false;
+  std::set<std::string> users;  // claims that pods use
   Provisioner provisioner{
       "pi",
       {.client = client,
@@ -98,7 +100,7 @@ struct ProvisionerTest : testing::Test {
        .directories = directories,
        .enqueue = [this](Key key) { queue.add(std::move(key)); },
        .run_in_background = [](auto task) { task({}); },
-       .in_use = [this](const Key&) { return used; },
+       .in_use = [this](const Key& claim) { return used || users.contains(claim.name); },
        .in_use_yet = [this](const Key&) { return used_yet; },
        .copy = [this](const Key& claim, const Fd& to, const ProvisionerSeams::SoFar& so_far, std::stop_token) -> Result<Copied> {
          ++copies;
@@ -272,6 +274,35 @@ TEST_F(ProvisionerTest, keeps_what_somebody_may_still_use) {
   pass(20);
   EXPECT_FALSE(volume());
   EXPECT_TRUE(fs::exists(place + "/file")) << "the object goes, the data stays";
+}
+
+TEST_F(ProvisionerTest, keeps_what_pods_have_though_another_claim_is_written_into_the_volume) {
+  put_claim();
+  std::string place = path();
+  MUST(client.patch(kPersistentVolumeClaim, {"shop", "data"}, PatchType::merge, {{"spec", {{"volumeName", "pvc-uid-data"}}}}));
+  users = {"data"};
+  MUST(client.patch(kPersistentVolume, {"", "pvc-uid-data"}, PatchType::merge,
+                    {{"spec", {{"claimRef", {{"name", "other"}, {"uid", "uid-other"}}}}}}));
+  client.set_status(kPersistentVolume, {"", "pvc-uid-data"}, R"({"phase":"Released"})");
+  pass(20);
+  EXPECT_TRUE(fs::exists(place));
+  users.clear();
+  pass(20);
+  EXPECT_FALSE(fs::exists(place));
+}
+
+TEST_F(ProvisionerTest, keeps_what_another_volume_names_too) {
+  put_claim();
+  std::string place = path();
+  client.put(kPersistentVolume,
+             R"({"metadata":{"name":"by-hand"},"spec":{"hostPath":{"path":")" + place + R"("}},"status":{"phase":"Bound"}})");
+  release();
+  pass(20);
+  EXPECT_TRUE(fs::exists(place));
+  EXPECT_TRUE(said("VolumeFailedDelete: what it holds is also that of the PersistentVolume by-hand"));
+  client.erase(kPersistentVolume, {"", "by-hand"});
+  pass(70);
+  EXPECT_FALSE(fs::exists(place));
 }
 
 TEST_F(ProvisionerTest, a_volume_that_is_deleted_before_its_claim_has_it_is_made_anew) {
