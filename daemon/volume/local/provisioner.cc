@@ -40,6 +40,9 @@ bool is_on(const Object& volume, std::string_view node) {
 std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   if (claim.volume_mode() == "Block") return "a directory is no block device";
   if (claim.has_selector()) return "claim Selector is not supported";
+  if (!claim.volume_attributes_class_name().empty())
+    return "a directory has none of the attributes that the VolumeAttributesClass " +
+           quoted(claim.volume_attributes_class_name()) + " could set";
   if (!claim.has_data_source_ref()) return "";
   view::TypedObjectReference source = claim.data_source_ref();
   if (source.kind() != "PersistentVolumeClaim" || !source.api_group().empty())

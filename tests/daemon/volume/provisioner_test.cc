@@ -231,6 +231,11 @@ TEST_F(ProvisionerTest, what_a_directory_cannot_be_is_said) {
   ASSERT_FALSE(events.all.empty());
   EXPECT_EQ(events.all[0],
             "ProvisioningFailed: failed to provision volume with StorageClass \"directory\": a directory is no block device");
+  put_claim(R"(,"volumeAttributesClassName":"gold")", "directory", "pi", "golden");
+  EXPECT_FALSE(volume("golden"));
+  EXPECT_EQ(events.all.back(),
+            "ProvisioningFailed: failed to provision volume with StorageClass \"directory\": a directory has none of the "
+            "attributes that the VolumeAttributesClass \"gold\" could set");
 }
 
 TEST_F(ProvisionerTest, goes_on_where_it_was_cut_off) {
