@@ -28,7 +28,15 @@ json::object without_namespace(const json::value& reference) {
   return out;
 }
 
+bool is_known_source(const json::value& source) {
+  std::string_view group = get_string(source, "apiGroup"), kind = get_string(source, "kind");
+  return (group.empty() && kind == "PersistentVolumeClaim") || (group == "snapshot.storage.k8s.io" && kind == "VolumeSnapshot");
+}
+
+// The old field takes claims and snapshots; anything else in it is dropped. dataSourceRef keeps what it is given.
 void fill_sources(json::value& claim) {
+  const json::value *given = find(claim, "spec.dataSource"), *kept = find(claim, "spec.dataSourceRef");
+  if (given && !kept && !is_known_source(*given)) make(claim, "spec").get_object().erase("dataSource");
   const json::value *source = find(claim, "spec.dataSource"), *reference = find(claim, "spec.dataSourceRef");
   if (source && !reference) {
     json::object copy = without_namespace(*source);
@@ -44,7 +52,13 @@ Result<void> begin_claim(json::value& claim, const Allocation&) {
   return {};
 }
 
-void fill_sources_again(json::value& claim, const json::value&) { fill_sources(claim); }
+// A client of before dataSourceRef sends a claim back without it.
+void fill_sources_again(json::value& claim, const json::value& old) {
+  const json::value *source = find(claim, "spec.dataSource"), *reference = find(claim, "spec.dataSourceRef");
+  const json::value* before = find(old, "spec.dataSource");
+  if (source && before && !reference) make(claim, "spec.dataSourceRef") = without_namespace(*source);
+  else fill_sources(claim);
+}
 
 }  // namespace
 

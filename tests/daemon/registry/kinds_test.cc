@@ -121,6 +121,26 @@ TEST_F(KindsTest, a_claim_names_its_source_in_both_ways) {
   EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
 }
 
+TEST_F(KindsTest, a_claim_forgets_a_source_that_its_old_field_cannot_name) {
+  const Kind& claims = kind("v1", "PersistentVolumeClaim");
+  auto made = [&](const std::string& name, const std::string& source) {
+    ObjectPtr claim = world.make(claims, R"({"metadata":{"name":")" + name +
+                                             R"(","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
+      "resources":{"requests":{"storage":"1Gi"}},)" +
+                                             source + "}}");
+    return std::string(get_string(claim->json(), "spec.dataSource.kind")) + " " +
+           std::string(get_string(claim->json(), "spec.dataSourceRef.kind"));
+  };
+  EXPECT_EQ(made("a", R"("dataSource":{"kind":"Secret","name":"x"})"), " ");
+  EXPECT_EQ(made("b", R"("dataSource":{"apiGroup":"example.com","kind":"Dump","name":"x"})"), " ");
+  EXPECT_EQ(made("c", R"("dataSource":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"x"})"),
+            "VolumeSnapshot VolumeSnapshot");
+  EXPECT_EQ(made("d", R"("dataSourceRef":{"apiGroup":"example.com","kind":"Dump","name":"x"})"), "Dump Dump");
+  ObjectPtr same =
+      MUST(world.try_merge(claims, {"default", "d"}, R"({"metadata":{"labels":{"a":"b"}},"spec":{"dataSourceRef":null}})"));
+  EXPECT_EQ(get_string(same->json(), "spec.dataSourceRef.kind"), "Dump");
+}
+
 TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
   const std::string pods = R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
   for (auto [api_version, name, selector] : {std::tuple{"v1", "ReplicationController", R"({"a":"b"})"},
