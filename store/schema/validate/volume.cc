@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validation of volumes: one source each, modes and paths that stay inside. Source: core/v1 API reference, Volume.
 #include <algorithm>
+#include <set>
 
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
@@ -97,6 +98,17 @@ void check_key_to_path(const json::value& value, const std::string& path, Findin
 void check_projected(const json::value& value, const std::string& path, Findings& out) {
   view::ProjectedVolumeSource source(value);
   check_mode(out, sub(path, "defaultMode"), source.has_default_mode(), source.default_mode());
+  std::set<std::string_view> taken;
+  for (const json::value& one : get_array(value, "sources"))
+    for (const char* kind : {"secret", "configMap", "downwardAPI"}) {
+      const json::value* given = find(one, kind);
+      if (!given) continue;
+      for (const json::value& item : get_array(*given, "items")) {
+        std::string_view place = get_string(item, "path"), name = get_string(*given, "name");
+        bool is_taken = !place.empty() && !taken.insert(place).second;
+        if (is_taken) out.invalid(path, name.empty() ? place : name, "conflicting duplicate paths");
+      }
+    }
 }
 
 void check_projection(const json::value& value, const std::string& path, Findings& out) {

@@ -175,6 +175,12 @@ const InvalidRow kInvalid[] = {
      R"({"spec":{"volumes":[{"name":"v","hostPath":{"path":"/p"}}],"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/p","mountPropagation":"Bidirectional"}]}]}})",
      "spec.containers[0].volumeMounts[0].mountPropagation: Forbidden: Bidirectional mount propagation is available only to "
      "privileged containers"},
+    {"pods",
+     R"({"spec":{"volumes":[{"name":"v","projected":{"sources":[{"configMap":{"name":"m","items":[{"key":"a","path":"p"}]}},{"secret":{"name":"s","items":[{"key":"a","path":"p"}]}}]}}]}})",
+     "spec.volumes[0].projected: Invalid value: \"s\": conflicting duplicate paths"},
+    {"pods",
+     R"({"spec":{"volumes":[{"name":"v","projected":{"sources":[{"downwardAPI":{"items":[{"path":"p","fieldRef":{"fieldPath":"metadata.name"}},{"path":"p","fieldRef":{"fieldPath":"metadata.uid"}}]}}]}}]}})",
+     "spec.volumes[0].projected: Invalid value: \"p\": conflicting duplicate paths"},
     {"pods", R"({"spec":{"containers":[{"name":"c","image":"i","lifecycle":{"preStop":{"sleep":{"seconds":31}}}}]}})",
      "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than "
      "terminationGracePeriodSeconds (30)"},
