@@ -150,6 +150,7 @@ class Answer {
       tell_containers(pod, depth + 1);
       if (whole && !pod_finished(pod)) tell_placement(pod, depth + 1);
     }
+    if (!ready && !pod_finished(pod)) TRY(tell_claims(pod, depth + 1));
     if (ready && !leaving) return {};
     return tell_warnings("Pod", pod, depth + 1, "FailedScheduling");
   }
@@ -167,6 +168,33 @@ class Answer {
       line(depth, "held back by the scheduling gate " + string_at(gate, "name"));
     const json::value* scheduled = condition(pod, "PodScheduled");
     if (scheduled && !string_at(*scheduled, "message").empty()) line(depth, string_at(*scheduled, "message"));
+  }
+
+  // The claims of a pod that have no volume yet, and what was said last of each: also when its node is chosen already, and only
+  // the volume is to come.
+  Result<void> tell_claims(const json::value& pod, int depth) {
+    for (const json::value& volume : get_array(pod, "spec.volumes")) {
+      std::string name = string_at(volume, "persistentVolumeClaim.claimName");
+      if (find(volume, "ephemeral")) name = name_of(pod) + "-" + string_at(volume, "name");
+      if (name.empty()) continue;
+      json::value claim = TRY(source_.get("PersistentVolumeClaim", name));
+      if (claim.is_null() || get_string(claim, "status.phase") == "Bound") continue;
+      std::string said = TRY(last_said_of("PersistentVolumeClaim", claim));
+      line(depth, "waits for a volume for the claim " + name + (said.empty() ? "" : ": " + said));
+    }
+    return {};
+  }
+
+  Result<std::string> last_said_of(std::string_view kind, const json::value& object) {
+    json::array events = TRY(source_.list("Event"));
+    std::string said, at;
+    for (const json::value& event : events) {
+      std::string when = std::max(string_at(event, "lastTimestamp"), string_at(event, "eventTime"));
+      bool newer = get_string(event, "involvedObject.kind") == kind &&
+                   get_string(event, "involvedObject.uid") == uid_in_events(object) && when >= at;
+      if (newer) said = std::string(trim(get_string(event, "message"))), at = std::move(when);
+    }
+    return said;
   }
 
   // What the scheduler says; who may not hear it is told why, not left without an answer.

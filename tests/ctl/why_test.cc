@@ -99,6 +99,21 @@ TEST_F(Why, a_gated_pod_says_what_it_waits_for) {
             "  coracle.io/after: waiting for deployment/db: not found\n");
 }
 
+TEST_F(Why, a_pod_that_waits_for_a_volume_says_for_which_and_why) {
+  put("Pod", "db", R"({"spec":{"volumes":[{"name":"has","persistentVolumeClaim":{"claimName":"has"}},
+    {"name":"data","persistentVolumeClaim":{"claimName":"data"}},{"name":"own","ephemeral":{}}]},"status":{"phase":"Pending"}})");
+  put("PersistentVolumeClaim", "has", R"({"status":{"phase":"Bound"}})");
+  put("PersistentVolumeClaim", "data", R"({"status":{"phase":"Pending"}})");
+  put("PersistentVolumeClaim", "db-own", R"({"status":{"phase":"Pending"}})");
+  warn("PersistentVolumeClaim/data", "ProvisioningFailed", "the disk is full", "2026-01-01T00:00:02Z");
+  warn("PersistentVolumeClaim/data", "WaitForFirstConsumer", "waiting for first consumer", "2026-01-01T00:00:01Z");
+  placement = MUST(parse_json(R"({"nodes":[]})"));
+  EXPECT_EQ(ask("Pod", "db"),
+            "pod/db: Pending, on no node, not ready\n"
+            "  waits for a volume for the claim data: the disk is full\n"
+            "  waits for a volume for the claim db-own\n");
+}
+
 TEST_F(Why, a_container_that_keeps_crashing_is_followed_to_its_last_words) {
   put("Pod", "web",
       R"({"spec":{"nodeName":"pi"},"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":false,"restartCount":4,

@@ -54,6 +54,13 @@ told deployment/crashing "where its last words are" 'coraclectl logs crashing-.*
 echo "# a service that nobody stands behind"
 c create service clusterip nobody --tcp=80:80 >/dev/null
 told service/nobody "says that no pod has its labels" 'no pod has these labels'
+echo "# a volume that cannot be made"
+c apply -f - >/dev/null <<'Y'
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: filled}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}},
+  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: none}}}
+Y
+deployment waits '' 'volumes: [{name: d, persistentVolumeClaim: {claimName: filled}}],' >/dev/null
+told deployment/waits "which claim its pod waits for, and why" 'waits for a volume for the claim filled: failed to provision volume .*not from a VolumeSnapshot'
 echo "# what is asked wrong"
 expect_fail "a pod that is not there" 'pod "nope" not found' c why pod nope
 expect_fail "nothing named" 'why what|required' c why pods
