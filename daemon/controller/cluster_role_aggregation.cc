@@ -40,8 +40,7 @@ class ClusterRoleAggregation : public Controller {
                           {"rules", std::move(rules)}};
     auto written = client_.patch(kClusterRole, key, PatchType::apply, wanted,
                                  {.field_manager = "clusterrole-aggregation-controller", .force = true});
-    bool told_again = !written && (written.error().code() == Code::conflict || written.error().code() == Code::not_found);
-    if (!written && !told_again) return written.take_error().wrap("aggregate " + key.name);
+    if (!written && written.error().code() != Code::not_found) return written.take_error().wrap("aggregate " + key.name);
     return Outcome{};
   }
 

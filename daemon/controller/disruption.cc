@@ -97,7 +97,7 @@ class DisruptionController : public Controller {
  private:
   static int64_t wanted(const Object& owner) { return get_int(owner.json(), "spec.replicas", 1); }
 
-  // Errors: the API's; a conflict is none, for the change names the pod again.
+  // Errors: the API's.
   Result<Outcome> take_back(const ObjectPtr& pod) {
     const json::value* told = pod ? unfulfilled(*pod) : nullptr;
     auto since = parse_time(told ? get_string(*told, "lastTransitionTime") : std::string_view());
@@ -109,8 +109,7 @@ class DisruptionController : public Controller {
       if (get_string(condition, "type") == kTarget)
         condition = {{"type", kTarget}, {"status", "False"}, {"lastTransitionTime", format_time(clock_.now())}};
     auto written = write_status(client_, *pod, std::move(status));
-    bool told_again = !written && (written.error().code() == Code::conflict || written.error().code() == Code::not_found);
-    if (!written && !told_again) return written.take_error();
+    if (!written && written.error().code() != Code::not_found) return written.take_error();
     return Outcome{};
   }
 

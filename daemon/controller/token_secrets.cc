@@ -65,8 +65,8 @@ class TokenSecrets : public Controller {
     data["ca.crt"] = base64_encode(config_.root_ca), data["namespace"] = base64_encode(key.ns);
     object_at(wanted, "metadata.annotations")[kAccountUid] = account->uid();
     auto written = client_.update(kSecret, wanted);
-    bool told_again = !written && (written.error().code() == Code::conflict || written.error().code() == Code::not_found);
-    if (!written && !told_again) return written.take_error().wrap("fill the token of " + key.text());
+    if (!written && written.error().code() != Code::not_found)
+      return written.take_error().wrap("fill the token of " + key.text());
     return Outcome{};
   }
 
