@@ -20,7 +20,7 @@ class ResourceQuotaController : public Controller {
       : client_(context.client), clock_(context.clock), quotas_(context.informers.of(kResourceQuota)) {
     const schema::CatalogPtr catalog = context.catalogs.now();
     for (const schema::KindInfo& info : catalog->kinds())
-      if (quota::counted(info) && info.has_verb("list") && info.has_verb("watch"))
+      if (info.is_stored() && quota::counted(info) && info.has_verb("list") && info.has_verb("watch"))
         counted_.push_back({&info.kind, &context.informers.of(info.kind)});
   }
 

@@ -15,7 +15,7 @@
 
 namespace coracle::quota {
 
-// Whether quotas count objects of this kind at all.
+// Whether quotas count objects of this kind at all. `info`: as it is stored.
 bool counted(const schema::KindInfo& info);
 // Of `names` (a quota's limits), those that this kind uses.
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names);
