@@ -63,11 +63,6 @@ json::value label_selector_of(const Object& owner) {
   return written ? *written : json::value();
 }
 
-std::optional<LabelSelector> read_selector(const json::value& written) {
-  auto selector = LabelSelector::from_json(&written);
-  return selector ? std::optional(*std::move(selector)) : std::nullopt;
-}
-
 std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,
                                                        WallTime now) {
   std::optional<std::chrono::nanoseconds> next;

@@ -44,8 +44,6 @@ class PodControl {
 // `selectors`: what those select.
 void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at, SelectorCache& selectors);
 json::value label_selector_of(const Object& owner);  // spec.selector, null when absent
-// Nothing when it cannot be read.
-std::optional<LabelSelector> read_selector(const json::value& label_selector);
 
 // Readiness of today is availability of later, and nobody else will tell when: how long until the next of the pods becomes
 // available. Nothing when none will by itself.

@@ -256,7 +256,10 @@ class ReplicaSetController : public Controller {
   OwnWrites own_;
   PodControl control_;
   FailedPods failed_;
-  SelectorCache selectors_{[this](const Object& set) { return read_selector(selector_of(set)); }};
+  SelectorCache selectors_{[this](const Object& set) {
+    const json::value selector = selector_of(set);
+    return read_selector(&selector);
+  }};
   Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods in whose place others were made
 };
 

@@ -11,14 +11,14 @@
 namespace coracle::registry {
 namespace {
 
-// Kinds with selectable fields of their own, and the others: these have metadata.namespace even when they have no namespace.
-// Null: the kind does not support the field.
+// Beside metadata. Null: the kind does not support the field.
 const schema::Selectable* selectable_of(const schema::KindInfo& info, std::string_view name) {
   for (const schema::Selectable& field : info.facts.selectable)
     if (field.name == name) return &field;
   return nullptr;
 }
 
+// A kind without selectable fields of its own has metadata.namespace even when it has no namespace.
 bool is_supported(const schema::KindInfo& info, std::string_view name) {
   if (name == "metadata.name") return true;
   if (name == "metadata.namespace") return info.kind.namespaced || info.facts.selectable.empty();

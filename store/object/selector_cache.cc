@@ -11,10 +11,12 @@ std::optional<LabelSelector> selector_of_service(const Object& service) {
   return selector.empty() ? std::nullopt : std::optional(LabelSelector::from_map(selector));
 }
 
-std::optional<LabelSelector> selector_in_spec(const Object& owner) {
-  auto selector = LabelSelector::from_json(find(owner.json(), "spec.selector"));
+std::optional<LabelSelector> read_selector(const json::value* written) {
+  auto selector = LabelSelector::from_json(written);
   return selector ? std::optional(*std::move(selector)) : std::nullopt;
 }
+
+std::optional<LabelSelector> selector_in_spec(const Object& owner) { return read_selector(find(owner.json(), "spec.selector")); }
 
 std::shared_ptr<const LabelSelector> SelectorCache::of(const Object& owner) {
   auto known = known_.with([&](auto& all) {

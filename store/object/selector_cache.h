@@ -18,7 +18,8 @@ namespace coracle {
 
 // A Service's; nothing when it has none.
 std::optional<LabelSelector> selector_of_service(const Object& service);
-// spec.selector of the others, a LabelSelector; nothing when it cannot be read.
+std::optional<LabelSelector> read_selector(const json::value* written);  // a LabelSelector; nothing when it cannot be read
+// spec.selector of the others, likewise.
 std::optional<LabelSelector> selector_in_spec(const Object& owner);
 
 class SelectorCache {
