@@ -2,32 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a change costs: the programs of two build directories in turns on one machine, by one driver.
 #
-#   tests/bench/compare.sh BEFORE AFTER [ROUNDS]     (root; AFTER also has what `ninja bench` builds; 7 rounds, each about a minute and a half)
+#   tests/bench/compare.sh BEFORE AFTER [TURNS]     (root; AFTER also has what `ninja bench` builds; 21 turns, each about half a minute)
 #
-# Of each round one figure of BEFORE and one of AFTER: what a client waits for, how long 128 MiB of a container's words take into its
-# log and what is kept of them out of it, the memory of the daemon and the other processes with two pods. Printed is the median over
-# the rounds of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
-# Two machines of one build differ as well: `compare.sh AFTER AFTER` tells by how much at this hour.
+# First the memory of the daemon and of the other processes with two pods, of each build by itself. Then both are up at once, each in
+# network namespaces of its own, and take turns of a few seconds: what a client waits for, how long 128 MiB of a container's words
+# take into its log and what is kept of them out of it. How quickly the kernel makes namespaces and cgroups differs twofold from one
+# minute to the next, so each figure of BEFORE has one of AFTER within seconds of it.
+# Printed is the median over the turns of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
+# Two daemons of one build differ as well: `compare.sh AFTER AFTER` tells by how much at this hour.
 set -uo pipefail
-fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [ROUNDS]" >&2; exit 2; }
-case ${1:-} in -h|--help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [TURNS]" >&2; exit 2; }
+case ${1:-} in -h|--help) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 [ $# -ge 2 ] && [ $# -le 3 ] || fail_usage "it needs two build directories"
-before=$(realpath -- "$1") after=$(realpath -- "$2") rounds=${3:-7}
-[[ $rounds =~ ^[1-9][0-9]*$ ]] || fail_usage "ROUNDS is a number"
+before=$(realpath -- "$1") after=$(realpath -- "$2") turns=${3:-21}
+[[ $turns =~ ^[1-9][0-9]*$ ]] || fail_usage "TURNS is a number"
 for each in "$before" "$after"; do
   [ -x "$each/daemon/coracled" ] || fail_usage "there is no daemon/coracled in $each"
 done
 [ -x "$after/tests/bench/driver" ] && [ -x "$after/tests/bench/stamp" ] || fail_usage "there is no driver in $after: ninja -C $after bench"
 command -v wrk >/dev/null || { echo "compare.sh: wrk is missing"; exit 77; }
 here=$(dirname "$0")
-figures=$(mktemp -d)
-trap 'rm -rf "$figures"' EXIT
+figures=${COMPARE_FIGURES:-}  # set: this process is the machine $COMPARE_MACHINE of the one that began
 
 # The median of the driver's line that begins with NAME, in milliseconds.
 median_of() { sed -n "s/^bench: $1 .*median \([0-9.]*\) ms.*/\1/p"; }
 # Milliseconds from one answer to the next over eight connections.
 between_answers() {
-  in_ns wrk -t 2 -c 8 -d 3s -H 'Authorization: Bearer bench' "https://10.55.0.2:6443$1" |
+  in_ns wrk -t 2 -c 8 -d 2s -H 'Authorization: Bearer bench' "https://10.55.0.2:6443$1" |
     awk '/Non-2xx|Socket errors/ {bad = 1} /^Requests\/sec:/ && !bad && $2 > 0 {print 1000 / $2}'
 }
 pss_kib() { cat "$@" | awk '/^Pss:/ {sum += $2} END {print sum}'; }
@@ -39,7 +40,7 @@ make_talker() {  # an image of busybox and a text of 64 MiB in lines of 128 byte
   cp "$(command -v busybox)" "$T/talker/busybox" && yes "$(printf '%0127d' 0)" | head -n 524288 >"$T/talker/text"
   c image pack "$T/talker" localhost/talker:1 --entrypoint /busybox
 }
-execs() { for _ in {1..40}; do milliseconds client exec pauses -- /busybox true || return 1; done; }
+execs() { for _ in {1..10}; do milliseconds client exec pauses -- /busybox true || return 1; done; }
 middle_of() { sort -n | awk '{v[NR] = $1} END {if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
 words() {
   client run says --image=localhost/talker:1 --restart=Never -- cat /text /text &&
@@ -52,39 +53,73 @@ milliseconds() {  # milliseconds COMMAND...: how long it takes
   printf '%d.%03d\n' $((took / 1000)) $((took % 1000))
 }
 
-# measure before|after BUILD: one machine, made and taken away
-measure() (
-  CORACLE_BIN=$2
+# measure FIGURE: one figure of this machine
+measure() {
+  case $1 in
+  memory) pss_kib "/proc/$daemon_pid/smaps_rollup" ;;
+  pauses) our_processes -x coracle-pause | sed 's|.*|/proc/&/smaps_rollup|' | xargs cat | pss_kib - ;;
+  start) in_ns "$driver" pod-start "$config" "$T/log" "$T/bundle" 20 | median_of 'POST pod to first instruction' ;;
+  create) client delete configmaps --all >/dev/null
+    in_ns "$driver" objects "$config" 200 | median_of 'create, on the disk' ;;
+  get) between_answers /api/v1/namespaces/default/pods/gated-7 ;;
+  list) between_answers /api/v1/namespaces/default/pods ;;
+  watch) client delete configmap watched --ignore-not-found >/dev/null
+    in_ns "$driver" watchers "$config" 100 50 4 | median_of 'change to watcher' ;;
+  again) in_ns "$driver" killed "$config" "$T/log" 10 | median_of 'SIGKILL to running again' ;;
+  exec) all=$(execs) && middle_of <<<"$all" ;;
+  words) client delete pod says --ignore-not-found >/dev/null && milliseconds words ;;
+  logs) milliseconds client logs says ;;
+  esac
+}
+# The machine of one build: its memory alone, or what is asked for on standard input, and a line to standard output for each.
+be_machine() {
   . "$here/lib.sh"
-  unit_environment=$(sed -n 's/^Environment=//p' "$2/../systemd/coracled.service")  # of its own unit
+  unit_environment=$(sed -n 's/^Environment=//p' "$CORACLE_BIN/../systemd/coracled.service")  # of its own unit
   driver=$after/tests/bench/driver stamp=$after/tests/bench/stamp
   mkdir -p "$T/etc"
   echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"
   EXTRA_CONFIG="tokenAuthFile: $T/etc/tokens.csv"
-  start_machine
-  make_bundle || exit 1
+  start_machine >&2
+  make_bundle >&2 || exit 1
   config=$T/etc/admin.kubeconfig
   in_ns "$driver" pods "$config" 2 >/dev/null || exit 1
-  read -r -t 5 <> <(:)
-  figure "$1" memory "$(pss_kib "/proc/$daemon_pid/smaps_rollup")"
-  figure "$1" pauses "$(our_processes -x coracle-pause | sed 's|.*|/proc/&/smaps_rollup|' | xargs cat | pss_kib -)"
-  figure "$1" start "$(in_ns "$driver" pod-start "$config" "$T/log" "$T/bundle" 120 | median_of 'POST pod to first instruction')"
-  figure "$1" create "$(in_ns "$driver" objects "$config" 600 | median_of 'create, on the disk')"
-  in_ns "$driver" gated "$config" 200 >/dev/null || exit 1
-  figure "$1" get "$(between_answers /api/v1/namespaces/default/pods/gated-7)"
-  figure "$1" list "$(between_answers /api/v1/namespaces/default/pods)"
-  figure "$1" watch "$(in_ns "$driver" watchers "$config" 100 50 12 | median_of 'change to watcher')"
-  figure "$1" again "$(in_ns "$driver" killed "$config" "$T/log" 40 | median_of 'SIGKILL to running again')"
-  make_talker >/dev/null && client run pauses --image=localhost/talker:1 -- sleep 1000000 >/dev/null &&
-    client wait --for=condition=Ready pod/pauses --timeout=60s >/dev/null || exit 1
-  figure "$1" exec "$(all=$(execs) && middle_of <<<"$all")"
-  figure "$1" words "$(milliseconds words)"
-  figure "$1" logs "$(milliseconds client logs says)"
-)
+  if [ "$COMPARE_WHAT" = memory ]; then
+    read -r -t 5 <> <(:)
+    figure "$COMPARE_MACHINE" memory "$(measure memory)"
+    figure "$COMPARE_MACHINE" pauses "$(measure pauses)"
+    return
+  fi
+  { in_ns "$driver" gated "$config" 200 && make_talker && client run pauses --image=localhost/talker:1 -- sleep 1000000 &&
+    client wait --for=condition=Ready pod/pauses --timeout=60s; } >/dev/null || exit 1
+  echo up
+  while read -r asked; do
+    figure "$COMPARE_MACHINE" "$asked" "$(measure "$asked")"
+    echo done
+  done
+}
+if [ -n "$figures" ]; then be_machine; exit; fi
 
-for ((round = 0; round < rounds; round++)); do
-  if ((round % 2 == 0)); then measure before "$before" && measure after "$after"; else measure after "$after" && measure before "$before"; fi || exit 1
+figures=$(mktemp -d)
+trap 'rm -rf "$figures"' EXIT
+machine() {  # machine before|after WHAT
+  CORACLE_BIN=${!1} COMPARE_FIGURES=$figures COMPARE_MACHINE=$1 COMPARE_WHAT=$2 bash "$0" "$before" "$after"
+}
+for _ in 1 2 3; do machine before memory && machine after memory || exit 1; done
+for each in before after; do
+  mkfifo "$figures/to.$each" "$figures/from.$each"
+  machine "$each" turns <"$figures/to.$each" >"$figures/from.$each" &
 done
+exec {to_before}>"$figures/to.before" {to_after}>"$figures/to.after" {from_before}<"$figures/from.before" {from_after}<"$figures/from.after"
+answer() { local from=from_$1 said; read -r said <&"${!from}" || { echo "compare.sh: the machine of $1 has ended" >&2; exit 1; }; }
+ask() { local to=to_$1; echo "$2" >&"${!to}" && answer "$1"; }
+answer before && answer after
+for ((turn = 0; turn < turns; turn++)); do
+  for what in start create get list watch again exec words logs; do
+    if ((turn % 2 == 0)); then ask before $what && ask after $what; else ask after $what && ask before $what; fi
+  done
+done
+exec {to_before}>&- {to_after}>&-
+wait
 
 report() {  # report NAME UNIT TEXT
   paste "$figures/$1.before" "$figures/$1.after" | awk -v unit="$2" -v text="$3" '
@@ -101,7 +136,7 @@ report get ms "GET of a pod, from answer to answer"
 report list ms "LIST of 200 pods, from answer to answer"
 report watch ms "a change to each of 100 watchers"
 report again ms "a killed container runs again"
-report exec ms "exec by coraclectl, of 40 the median"
+report exec ms "exec by coraclectl, of 10 the median"
 report words ms "128 MiB into a log"
 report logs ms "logs of what is kept of it"
 report memory KiB "PSS of the daemon with two pods"

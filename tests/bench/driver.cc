@@ -244,7 +244,7 @@ int killed(const char* kubeconfig, const char* logs, int count) {
   auto client = connect(kubeconfig);
   Samples back;
   for (int i = 0; i < count; ++i) {
-    std::string name = "killed-" + std::to_string(i), argument = "stay-" + name;
+    std::string name = "killed-" + std::to_string(i), argument = "stay-" + name + "-" + std::to_string(::getpid());
     ObjectPtr pod = need(client->create(kPod, pod_body(name, argument, "Always")), "create pod");
     if (!until([&] { return stamp_in(log_of(logs, *pod, 0)) > 0; })) die("pod " + name + " did not start");
     nap_ms(50);  // its start has been told to everybody
