@@ -27,42 +27,15 @@ namespace coracle::launch {
 
 // ---- calling convention ----
 
-// One for each number of arguments: what a call does not read is not set.
+// What a register happens to hold: for the arguments that a call does not have, so that no instruction sets them.
+inline long any() {
+  long value;
+  asm volatile("" : "=r"(value));
+  return value;
+}
+
 #if defined(__x86_64__)
-inline long syscall(long number) {
-  long result;
-  asm volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
-  return result;
-}
-inline long syscall(long number, long a) {
-  long result;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a) : "rcx", "r11", "memory");
-  return result;
-}
-inline long syscall(long number, long a, long b) {
-  long result;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b) : "rcx", "r11", "memory");
-  return result;
-}
-inline long syscall(long number, long a, long b, long c) {
-  long result;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-  return result;
-}
-inline long syscall(long number, long a, long b, long c, long d) {
-  long result;
-  register long r10 asm("r10") = d;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-  return result;
-}
-inline long syscall(long number, long a, long b, long c, long d, long e) {
-  long result;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
-  return result;
-}
-inline long syscall(long number, long a, long b, long c, long d, long e, long f) {
+inline long syscall(long number, long a = any(), long b = any(), long c = any(), long d = any(), long e = any(), long f = any()) {
   long result;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
@@ -74,53 +47,7 @@ inline long syscall(long number, long a, long b, long c, long d, long e, long f)
   return result;
 }
 #elif defined(__aarch64__)
-inline long syscall(long number) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0");
-  asm volatile("svc #0" : "=r"(x0) : "r"(x8) : "memory");
-  return x0;
-}
-inline long syscall(long number, long a) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0") = a;
-  asm volatile("svc #0" : "+r"(x0) : "r"(x8) : "memory");
-  return x0;
-}
-inline long syscall(long number, long a, long b) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0") = a;
-  register long x1 asm("x1") = b;
-  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
-  return x0;
-}
-inline long syscall(long number, long a, long b, long c) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0") = a;
-  register long x1 asm("x1") = b;
-  register long x2 asm("x2") = c;
-  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
-  return x0;
-}
-inline long syscall(long number, long a, long b, long c, long d) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0") = a;
-  register long x1 asm("x1") = b;
-  register long x2 asm("x2") = c;
-  register long x3 asm("x3") = d;
-  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
-  return x0;
-}
-inline long syscall(long number, long a, long b, long c, long d, long e) {
-  register long x8 asm("x8") = number;
-  register long x0 asm("x0") = a;
-  register long x1 asm("x1") = b;
-  register long x2 asm("x2") = c;
-  register long x3 asm("x3") = d;
-  register long x4 asm("x4") = e;
-  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-  return x0;
-}
-inline long syscall(long number, long a, long b, long c, long d, long e, long f) {
+inline long syscall(long number, long a = any(), long b = any(), long c = any(), long d = any(), long e = any(), long f = any()) {
   register long x8 asm("x8") = number;
   register long x0 asm("x0") = a;
   register long x1 asm("x1") = b;
