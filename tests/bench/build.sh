@@ -33,7 +33,12 @@ trap 'exit 143' TERM
 trap 'exit 130' INT
 export CCACHE_DISABLE=1
 
-fail() { echo "build.sh: $*" >&2; tail -n 30 "$T/log" >&2; exit 1; }
+fail() {  # with the lines that tell what failed, wherever they stand, and the last ones
+  echo "build.sh: $*" >&2
+  grep -E 'not ok|FAILED|[1-9][0-9]* failed|error:' "$T/log" | head -n 30 >&2
+  tail -n 30 "$T/log" >&2
+  exit 1
+}
 # timed NAME COMMAND...: wall and processor seconds go to $T/NAME.wall and $T/NAME.cpu, a line each run
 timed() {
   local name=$1 TIMEFORMAT='%R %U %S' wall user sys
