@@ -12,12 +12,13 @@
 # Two daemons of one build differ as well: `compare.sh AFTER AFTER` tells by how much at this hour.
 set -uo pipefail
 fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [TURNS]" >&2; exit 2; }
-case ${1:-} in -h|--help) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1:-} in -h|--help) sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 [ $# -ge 2 ] && [ $# -le 3 ] || fail_usage "it needs two build directories"
 before=$(realpath -- "$1") after=$(realpath -- "$2") turns=${3:-21}
 [[ $turns =~ ^[1-9][0-9]*$ ]] || fail_usage "TURNS is a number"
 for each in "$before" "$after"; do
   [ -x "$each/daemon/coracled" ] || fail_usage "there is no daemon/coracled in $each"
+  [ -r "$each/../systemd/coracled.service" ] || fail_usage "$each does not lie in its source tree, whose unit says how the daemon runs"
 done
 [ -x "$after/tests/bench/driver" ] && [ -x "$after/tests/bench/stamp" ] || fail_usage "there is no driver in $after: ninja -C $after bench"
 command -v wrk >/dev/null || { echo "compare.sh: wrk is missing"; exit 77; }
