@@ -20,10 +20,6 @@ class ExecSpdy : public testing::Test {
     return connection.receive_head();
   }
   static std::string version(std::string_view name) { return "X-Stream-Protocol-Version: " + std::string(name) + "\r\n"; }
-  void expect_nothing_left() {
-    for (int i = 0; i < 2000 && world.server->counts().watches > 0; i++) (void)client.get("/version");
-    EXPECT_EQ(world.server->counts().watches, 0);
-  }
   static constexpr const char* kV4 = "v4.channel.k8s.io";
 
   World world;
@@ -51,7 +47,7 @@ TEST_F(ExecSpdy, carries_output_and_how_it_ended) {
   EXPECT_EQ(get_string(get_array(status, "details.causes")[0], "message"), "3");
   EXPECT_TRUE(spdy.until([&] { return spdy.gone_away.has_value(); }));
   connection.close();
-  expect_nothing_left();
+  world.expect_no_streams();
 }
 
 TEST_F(ExecSpdy, is_counted_as_what_was_answered) {
@@ -59,13 +55,14 @@ TEST_F(ExecSpdy, is_counted_as_what_was_answered) {
     RawClient connection(world.port(), &identity);
     ASSERT_EQ(ask(connection, "stdout=true", version(kV4)).status, 101);
   }
-  expect_nothing_left();
+  world.expect_no_streams();
   std::string line;
-  for (int i = 0; i < 2000 && line.empty(); i++) {
+  EXPECT_TRUE(comes_true([&] {
     RawAnswer metrics = client.get("/metrics");
     for (std::string_view each : split(metrics.body, '\n'))
       if (each.starts_with("apiserver_request_total{") && each.find("subresource=\"exec\"") != each.npos) line = each;
-  }
+    return !line.empty();
+  }));
   EXPECT_NE(line.find("code=\"101\""), line.npos) << line;
 }
 
@@ -157,7 +154,7 @@ TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
     RawClient before(world.port(), &identity);
     ASSERT_EQ(ask(before, "stdout=true", version(kV4)).status, 101);  // leaves before it has opened any stream
   }
-  expect_nothing_left();
+  world.expect_no_streams();
   {
     RawClient connection(world.port(), &identity);
     ASSERT_EQ(ask(connection, "stdin=true&stdout=true", version(kV4)).status, 101);
@@ -167,7 +164,7 @@ TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
     spdy.write(in, "x");
     ASSERT_TRUE(spdy.until([&] { return spdy.stream(out).bytes == "x"; }));
   }
-  expect_nothing_left();
+  world.expect_no_streams();
   EXPECT_EQ(world.streams.stdin_ends, 0) << "a shell would take it for its user's wish to leave";
 }
 
@@ -184,7 +181,7 @@ TEST_F(ExecSpdy, what_is_broken_ends_the_connection) {
     EXPECT_TRUE(spdy.until_end());
     EXPECT_EQ(spdy.gone_away, uint32_t(spdy::GoAwayStatus::protocol_error));
   }
-  expect_nothing_left();
+  world.expect_no_streams();
 }
 
 TEST_F(ExecSpdy, streams_that_nobody_asked_for_are_refused) {

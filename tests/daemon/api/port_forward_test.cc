@@ -162,10 +162,6 @@ class PortForward : public testing::Test {
     uint32_t error = spdy.open({{"streamtype", "error"}, {"port", port}, {"requestid", request}}, true);
     return {error, spdy.open({{"streamtype", "data"}, {"port", port}, {"requestid", request}})};
   }
-  void expect_nothing_left() {
-    for (int i = 0; i < 2000 && world.server->counts().watches > 0; i++) (void)client.get("/version");
-    EXPECT_EQ(world.server->counts().watches, 0);
-  }
 
   World world;
   KeyPair identity = world.server->admin();
@@ -280,7 +276,7 @@ TEST_F(PortForward, a_pod_that_does_not_read_stops_its_client_and_leaves_with_it
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger_not, sizeof linger_not);
   spdy.reset();
   connection.reset();
-  expect_nothing_left();
+  world.expect_no_streams();
   leave.with([](bool& yes) { yes = true; });
   leave.notify();
 }
@@ -307,7 +303,7 @@ TEST_F(PortForward, the_tunnel_is_the_same_within_a_websocket) {
   EXPECT_EQ(spdy.stream(pair.data).bytes, "through the tunnel");
   EXPECT_TRUE(spdy.until_ended(pair.error));
   connection.reset();
-  expect_nothing_left();
+  world.expect_no_streams();
 }
 
 TEST_F(PortForward, channels_come_in_pairs_that_begin_with_their_port) {
@@ -334,7 +330,7 @@ TEST_F(PortForward, channels_come_in_pairs_that_begin_with_their_port) {
     EXPECT_EQ(got[2], port_greeting(second.port()) + "second");
     EXPECT_EQ(got[3], port_greeting(second.port()));
   }
-  expect_nothing_left();
+  world.expect_no_streams();
 }
 
 TEST_F(PortForward, channels_of_version_5_carry_both_ends) {

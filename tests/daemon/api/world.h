@@ -8,9 +8,12 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "daemon/access/default_roles.h"
 #include "daemon/api/server.h"
@@ -145,6 +148,16 @@ class PlayedVolumes : public NodeVolumes {
   }
 };
 
+// Waits for what follows when a client has gone. False: it has not come within 10 seconds.
+inline bool comes_true(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 class World {
  public:
   explicit World(FrontLimits limits = {}) {
@@ -176,6 +189,10 @@ class World {
     std::filesystem::remove_all(directory);
   }
   uint16_t port() const { return server->bound().front().port; }
+  // No watch, followed log, exec or forwarded port is left.
+  void expect_no_streams() {
+    EXPECT_TRUE(comes_true([&] { return server->counts().watches == 0; })) << server->counts().watches << " are left";
+  }
 
   std::string directory;
   PlayedStreams streams;
