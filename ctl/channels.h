@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Kubernetes' WebSocket streams have in common: each message begins with its channel, and version 5 tells a channel's end.
+// What all of Kubernetes' WebSocket streams share: each message begins with a channel number, and version 5 of the protocol adds
+// a message that closes one channel.
 // Source: Kubernetes remotecommand and port-forward over WebSocket.
 #pragma once
 
@@ -9,6 +10,6 @@
 namespace coracle::ctl {
 
 constexpr std::string_view kChannelProtocol = "v5.channel.k8s.io";
-constexpr uint8_t kCloseChannel = 255;  // its message: the channel that has ended
+constexpr uint8_t kCloseChannel = 255;  // the payload is the number of the channel to close
 
 }  // namespace coracle::ctl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of a command line: what may stand where the cursor is. Shells ask by `coraclectl __complete WORDS...`; what
-// may stand there follows from the tree of commands (its flags, and what the descriptions of its arguments begin
-// with: KIND, POD, NODE) and from the machine's objects.
+// Shell completion: the words that may be inserted at the cursor. A shell calls `coraclectl __complete WORDS...`. The candidates
+// come from the command tree (flags, and the first word of an argument's description: KIND, POD, NODE) and from the objects on
+// the server.
 //   words ──parse_line──▶ Line ──complete (asks Names)──▶ Completion ──▶ "word\tabout" lines, ":bits" ──▶ the shell's script
 #pragma once
 
@@ -14,24 +14,24 @@
 
 namespace coracle::ctl {
 
-struct Line {                                // a command line as far as it was typed
-  Command command;                           // the deepest one named
-  std::vector<std::string> positionals;      // behind the command, flags left out
+struct Line {                                // a partly typed command line
+  Command command;                           // the innermost command named so far
+  std::vector<std::string> positionals;      // the command's arguments, without flags
   std::map<std::string, std::string> given;  // flags with values, by name
-  Flag flag;                                 // whose value is being typed
-  std::string stem, word;                    // "--output=" and "ya" of "--output=ya"; else "" and the word being typed
-  bool behind_dashes = false;                // behind "--": words for a program in a container
+  Flag flag;                                 // the flag whose value is being typed, or none
+  std::string stem, word;                    // "--output=" and "ya" for "--output=ya"; otherwise "" and the word being typed
+  bool behind_dashes = false;                // the cursor is after "--": words for a program in a container
 };
 
-// `words`: behind the program's name; the last one is being typed, perhaps empty.
+// `words` follow the program's name. The last one is being typed and may be empty.
 Line parse_line(Command root, const std::vector<std::string>& words);
 
-class Names {  // what the machine knows. Quiet: empty when it cannot be asked.
+class Names {  // candidates from the server. Every list is empty when the server cannot be reached; no error is reported.
  public:
   virtual ~Names() = default;
   virtual std::vector<std::string> objects(const schema::KindInfo& kind) = 0;
   virtual std::vector<std::string> containers(const schema::KindInfo& kind,
-                                              const std::string& name) = 0;  // of a pod, or a template
+                                              const std::string& name) = 0;  // of a pod or a pod template
   virtual std::vector<std::string> images() = 0;
   virtual std::vector<std::string> of_kubeconfig(const std::string& list) = 0;  // "contexts", "clusters", "users"
 };
@@ -41,8 +41,8 @@ struct Completion {
     std::string text, about;
   };
   std::vector<Word> words;
-  bool files = false;     // the shell's own file names instead
-  bool no_space = false;  // more of the same word may follow
+  bool files = false;     // the shell completes file names itself
+  bool no_space = false;  // the shell adds no space: the word may go on
 };
 
 Completion complete(const Line& line, Names& names);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What create, run and expose share: the flags of a new object, sending it, saying what became of it.
+// What create, run and expose share: the flags for a new object, the request that creates it, and the output about it.
 #pragma once
 
 #include "ctl/command.h"
@@ -13,12 +13,13 @@ struct CreateFlags {
   bool save_config = false;
 
   void add_to(Commands& commands, Command command);
-  Query query() const;  // of a request that writes
+  Query query() const;  // query parameters of a request that writes
 };
 
-// Sends one new object, in the namespace in force when it names none, unless it is only tried. Gives it as it is now.
+// Creates one object. An object without a namespace goes to the current one. With --dry-run=client nothing is sent. Returns the
+// object as the server stored it, or as it would be sent. Errors: the server's.
 Result<json::value> send_new(Session& session, const CreateFlags& flags, json::value object, const schema::KindInfo& kind);
-// Both.
+// Creates the object with send_new() and prints the outcome. Returns the exit code.
 Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value object);
 
 }  // namespace coracle::ctl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctor: looks at the machine and says what is wrong with it and what to do. In two halves, so that every verdict can be
-// tested without the machine it is about:
+// doctor: examines the machine and reports problems with advice. It has two halves, so that each verdict can be tested without
+// the machine that it is about:
 //   read_facts (doctor_facts.cc: files, probes, measurements, the API) ──Facts──▶ examine (doctor_checks.cc: pure) ──▶ findings
 #pragma once
 
@@ -17,23 +17,23 @@
 
 namespace coracle::ctl {
 
-enum class Level : uint8_t { ok, warn, fail, skip };  // skip: could not be looked at
+enum class Level : uint8_t { ok, warn, fail, skip };  // skip: could not be examined
 const char* level_name(Level level);                  // "OK", "WARN", "FAIL", "SKIP"
 
 struct Finding {
   Level level = Level::ok;
   std::string check;   // "memory"
-  std::string says;    // one line
-  std::string advice;  // what to do, one step a line; "" when there is nothing
+  std::string says;    // the result, one line
+  std::string advice;  // what to do, one step per line; "" if nothing
 };
 
-// What became of an attempt.
+// The result of a probe.
 struct Tried {
   enum Outcome : uint8_t { not_tried, works, fails } outcome = not_tried;
-  std::string why;  // of a failure, or why it was not tried
+  std::string why;  // the reason of a failure, or why the probe was not made
 };
 
-struct Settings {  // of config.yaml, as far as the doctor needs them; the defaults are the daemon's
+struct Settings {  // the settings of config.yaml that doctor needs; the defaults are the daemon's
   std::string file = "/etc/coracle/config.yaml";
   std::string state_dir = "/var/lib/coracle", pod_cidr = "10.244.0.0/24", cluster_dns = "10.96.0.10";
   std::string pause_program = "/usr/libexec/coracle/coracle-pause", image_program = "/usr/libexec/coracle/coracle-image",
@@ -42,33 +42,33 @@ struct Settings {  // of config.yaml, as far as the doctor needs them; the defau
 };
 
 struct CgroupFacts {
-  std::string mounted_at;       // of v2, "" = nowhere
-  std::string controllers;      // of v2's root: "cpuset cpu io memory pids"
-  std::string v1_controllers;   // held by hierarchies of v1, comma-separated
+  std::string mounted_at;       // mount point of cgroup v2; "" if it is not mounted
+  std::string controllers;      // of the v2 root: "cpuset cpu io memory pids"
+  std::string v1_controllers;   // controllers that v1 hierarchies hold, comma-separated
   std::string kernel_cmdline;   // /proc/cmdline
-  std::string pi_cmdline_path;  // the file a Raspberry Pi's firmware reads, "" = there is none
-  std::string pi_cmdline;       // its text
+  std::string pi_cmdline_path;  // the cmdline.txt that a Raspberry Pi's firmware reads; "" if there is none
+  std::string pi_cmdline;       // the text of that file
 };
 
-struct Feature {  // something the kernel must offer
+struct Feature {  // a kernel feature
   std::string name, needed_for;
-  std::string module;  // that would bring it, "" = built in
+  std::string module;  // the module that provides it; "" if it can only be built in
   Tried tried;
   bool required = true;
 };
 
 struct DiskFacts {
-  std::string path;         // the data directory, or the nearest above it that exists
-  std::string file_system;  // "ext4", "nfs", …; "0x1234" when unknown
+  std::string path;         // the data directory, or its nearest existing parent
+  std::string file_system;  // "ext4", "nfs", …; the number as "0x1234" if unknown
   std::string device;       // "/dev/mmcblk0p2"
   Bytes total, available;
   uint64_t inodes = 0, inodes_free = 0;
-  std::vector<double> sync_ms;  // each an fdatasync of 4 KiB
+  std::vector<double> sync_ms;  // milliseconds of each fdatasync of 4 KiB
   Tried measured, overlay, own_users, quotas;
 };
 
 struct ClockFacts {
-  WallTime now, built;  // built: since when this program exists
+  WallTime now, built;  // built: when this program was compiled
   std::optional<bool> synchronised;
   bool has_battery_clock = false;
 };
@@ -119,7 +119,7 @@ struct DaemonFacts {
 struct Facts {
   bool root = false;
   Settings settings;
-  std::string settings_error;  // config.yaml cannot be read as what it should be
+  std::string settings_error;  // why config.yaml cannot be read; "" if it can
   std::string kernel, model, architecture;
   int kernel_major = 0, kernel_minor = 0;
   CgroupFacts cgroup;
@@ -128,32 +128,32 @@ struct Facts {
   ClockFacts clock;
   MemoryFacts memory;
   FirewallFacts firewall;
-  std::optional<std::vector<std::string>> nameservers;  // of /etc/resolv.conf
+  std::optional<std::vector<std::string>> nameservers;  // from /etc/resolv.conf
   std::vector<Listener> listeners;
-  std::set<std::string> programs;  // that run, by name
+  std::set<std::string> programs;  // names of the running programs
   std::string host_name;
   DaemonFacts daemon;
   StoreFacts store;
 };
 
-// All that the machine tells. Takes some seconds where the disk is slow; leaves nothing behind.
+// Collects everything that examine() needs. Blocks; takes some seconds on a slow disk. Leaves no files behind.
 class Commands;
 Facts read_facts(Commands& commands, const std::string& config_file);
 
-// What follows from the facts, in the order people should read it. Pure.
+// The findings, most fundamental first. Pure.
 std::vector<Finding> examine(const Facts& facts);
 
-// Exit status 1 when something FAILs.
+// False if a finding has the level FAIL: then the exit code is 1.
 bool healthy(const std::vector<Finding>& findings);
 std::string print_findings(const std::vector<Finding>& findings);
 json::value findings_json(const std::vector<Finding>& findings);
 
 // ---- parts of examine, for their tests ----
 
-// How to switch the memory controller on where a Raspberry Pi has it off: the exact edit of its cmdline.txt.
+// How to enable the memory controller on a Raspberry Pi: the exact change of its cmdline.txt.
 std::string raspberry_advice(const CgroupFacts& cgroup);
-// The chains of an nft ruleset (nft -j list ruleset) at `hook` that drop what no rule of theirs accepts, unless one
-// accepts the pods by their addresses or links: "ip filter FORWARD".
+// Base chains at `hook` whose policy is drop and which have no rule that accepts the pods by address or interface. `ruleset` is
+// the output of `nft -j list ruleset`. Returns names such as "ip filter FORWARD".
 std::vector<std::string> blocking_chains(const json::value& ruleset, std::string_view hook, std::string_view pod_cidr);
 
 // ---- parts of read_facts, for their tests ----
@@ -161,9 +161,9 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
 Result<Settings> parse_settings(std::string_view yaml_text, Settings defaults);
 std::vector<std::string> parse_nameservers(std::string_view resolv_conf);
 std::vector<Swap> parse_swaps(std::string_view proc_swaps);
-// Lines of /proc/net/{tcp,udp}{,6} that listen; the second is each one's socket inode.
+// The listening sockets in /proc/net/{tcp,udp}{,6}, each with its inode.
 std::vector<std::pair<Listener, uint64_t>> parse_listeners(std::string_view proc_net, std::string_view protocol, bool ipv6);
-// "/dev/mmcblk0p2" and "ext4" of the mount that holds `path`, from mountinfo.
+// The device and the file system type of the mount that holds `path`, from mountinfo: "/dev/mmcblk0p2", "ext4".
 std::pair<std::string, std::string> device_of(std::string_view mountinfo, std::string_view path);
 
 }  // namespace coracle::ctl

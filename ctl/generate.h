@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects made of a few flags, as `create KIND`, `run` and `expose` write them: the same that kubectl's generators give.
-// Pure, but for read_data.
+// Builds objects from flags for `create KIND`, `run` and `expose`, the same as kubectl's generators. Pure, except read_data.
 #pragma once
 
 #include <string>
@@ -12,13 +11,13 @@
 
 namespace coracle::ctl {
 
-using Data = std::vector<std::pair<std::string, std::string>>;  // keys and their bytes, in the order given
+using Data = std::vector<std::pair<std::string, std::string>>;  // keys and bytes, in the order of the flags
 
 struct DataFlags {
   std::vector<std::string> literals, files, env_files;
   void add_to(Command command);
 };
-// Errors: bad_request; of reading; too_large beyond 1 MiB a file.
+// Errors: bad_request; errors of reading a file; too_large for a file over 1 MiB.
 Result<Data> read_data(const DataFlags& flags);
 
 json::object named_object(std::string_view api_version, std::string_view kind, const std::string& name);
@@ -27,17 +26,17 @@ json::value secret_of(const std::string& name, const std::string& type, const Da
 
 struct DeploymentFlags {
   std::string name;
-  std::vector<std::string> images, command;  // a container for each image; several have no command
+  std::vector<std::string> images, command;  // one container per image; a command only with a single image
   int64_t replicas = 1, port = 0;
 };
 json::value deployment_of(const DeploymentFlags& flags);
 
 struct JobFlags {
-  std::string name, image, schedule, restart;  // schedule not "": a CronJob
+  std::string name, image, schedule, restart;  // with a schedule it becomes a CronJob
   std::vector<std::string> command;
 };
 json::value job_of(const JobFlags& flags);
-// A Job as the CronJob would make it, but by hand.
+// The Job that the CronJob would create, marked as started by hand.
 json::value job_from(const json::value& cron_job, const std::string& name);
 
 struct BudgetFlags {
@@ -66,7 +65,7 @@ struct ExposeFlags {
   std::string name, port, target_port, protocol, type, cluster_ip, selector;  // port: "80,443"
   std::vector<std::string> labels;
 };
-// A Service for the pods that `object` (a Pod, Service, Deployment, ReplicaSet) stands for. Errors: bad_request, invalid.
+// A Service that selects the pods of `object` (Pod, Service, Deployment, ReplicaSet). Errors: bad_request, invalid.
 Result<json::value> exposing_service_of(const json::value& object, const schema::KindInfo& kind, const ExposeFlags& flags);
 
 }  // namespace coracle::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of the person's, or standard input, as the body of a request.
+// A local file, or standard input, as a request body.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,19 @@ namespace coracle::ctl {
 
 class InputFile {
  public:
-  static Result<InputFile> open(const std::string& path);  // "-" is standard input. Errors: bad_request, it is a directory
+  static Result<InputFile> open(const std::string& path);  // "-": standard input. Errors: bad_request for a directory; errno's
   InputFile(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
-  double size() const;  // bytes; 0 when that is not known
-  // As Session::upload. `sent` hears how many bytes have been sent. Errors: what reading gave, since the server knows less of it.
+  double size() const;  // bytes; 0 if unknown
+  // Uploads the file with Session::upload. Calls `sent` with the number of bytes sent so far. Errors: a read error is reported
+  // instead of the server's error that it causes.
   Result<void> upload(Session& session, const Request& request, const std::function<bool(std::string_view)>& sink,
                       const std::function<void(double)>& sent = {});
 
  private:
   int fd() const;
 
-  Fd file_;  // none: standard input
+  Fd file_;  // empty: standard input
   std::string path_;
 };
 

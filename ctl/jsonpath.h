@@ -13,15 +13,15 @@
 
 namespace coracle::ctl {
 
-// The template's output for `root`. Missing keys read as nothing. Errors: invalid, saying where the template is wrong,
-// or which index a list has not.
+// The template's output for `root`. Missing keys print nothing. Errors: invalid, with the place in the template or the index that
+// is out of range.
 Result<std::string> jsonpath(std::string_view template_text, const json::value& root);
 
-// All values one expression selects, without braces: ".metadata.name" or "metadata.name". Used by custom-columns and
+// All values that one expression selects. It has no braces: ".metadata.name" or "metadata.name". Used by custom-columns and
 // --sort-by. Errors: invalid.
 Result<std::vector<const json::value*>> jsonpath_select(std::string_view expression, const json::value& root);
 
-// How a selected value reads in output: strings bare, numbers and booleans as they are, the rest as JSON.
+// A selected value as text: strings without quotes, objects and lists as JSON.
 std::string jsonpath_text(const json::value& value);
 
 }  // namespace coracle::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The annotation in which client-side apply remembers the file that it applied last.
+// The annotation in which client-side apply stores the configuration that it applied last.
 #pragma once
 
 #include <string_view>

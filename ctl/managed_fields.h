@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From client-side to server-side apply: the fields that `apply` owned as an updater are handed to the manager that applies, so
-// that a field taken out of the file is taken out of the object. Pure. Source: client-go util/csaupgrade, as kubectl apply uses
-// it.
+// Migration from client-side to server-side apply: the fields that client-side apply owns by operation Update move to the manager
+// of the server-side apply. Then a field that is removed from the file is removed from the object. Pure. Source: client-go
+// util/csaupgrade, which kubectl apply uses.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@
 
 namespace coracle::ctl {
 
-// The managers of that operation ("Apply", "Update") that own the annotation of client-side apply, each once.
+// The managers that own the last-applied annotation by that operation ("Apply" or "Update"), without duplicates.
 std::vector<std::string> owners_of_last_applied(const json::value& object, std::string_view operation);
 
-// The JSON patch that gives `manager`, as one who applies, what `updaters` own as those who update, and takes these out;
-// conditional on the object's revision. Nothing when there is nothing to hand over.
+// A JSON patch that moves the fields of `updaters` (operation Update) to `manager` (operation Apply). It holds the object's
+// resourceVersion, so it fails after another change. Returns nothing if there is nothing to move.
 std::optional<json::value> handover_patch(const json::value& object, const std::vector<std::string>& updaters,
                                           std::string_view manager);
 

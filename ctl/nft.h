@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's packet filter as nft(8) sees it, for the doctor. The library is loaded when it is asked for: five libraries
-// come with it that no other command should have to load. Source: libnftables(3).
+// nftables for doctor. libnftables is loaded on first use, because it brings five more libraries that no other command needs.
+// Source: libnftables(3).
 #pragma once
 
 #include "runtime/base/json.h"
@@ -8,9 +8,9 @@
 
 namespace coracle::ctl {
 
-// What `nft -j list ruleset` prints, of our network namespace. Errors: unavailable without the library; forbidden.
+// The output of `nft -j list ruleset` in this network namespace. Errors: unavailable without the library; forbidden.
 Result<json::value> list_ruleset();
-// Makes a table with NAT and maps like ours in a network namespace of its own. Errors: what nft said.
+// Tries a table with NAT and maps, as the daemon uses them, in a new network namespace. Errors: the message of nft.
 Result<void> try_nftables();
 
 }  // namespace coracle::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure halves of cordon, drain and taint: which pods may go, and what a list of taints becomes.
+// The pure parts of cordon, drain and taint: which pods to evict, and the new list of taints.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ struct DrainRules {
 };
 
 struct DrainPlan {
-  std::vector<const json::value*> evict;  // into the pods given
-  std::vector<std::string> warnings;      // as "ignoring DaemonSet-managed Pods: a/b, c/d"
-  std::vector<std::string> refusals;      // why nothing may be done yet
+  std::vector<const json::value*> evict;  // point into the pods given
+  std::vector<std::string> warnings;      // "ignoring DaemonSet-managed Pods: a/b, c/d"
+  std::vector<std::string> refusals;      // reasons to evict nothing
 };
 
-// Mirror pods stay without a word: their files make them. Source: kubectl drain's filters.
+// Mirror pods are skipped without a warning: they cannot be evicted. Source: kubectl drain's filters.
 DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rules);
 
 struct TaintChange {
-  std::string key, value, effect;  // effect "": of any, when removing
+  std::string key, value, effect;  // to remove: effect "" means any effect
   bool remove = false;
 };
 
@@ -36,10 +36,10 @@ struct TaintResult {
   bool added = false, removed = false;
 };
 
-// Errors: bad_request where two of them contradict each other or say the same.
+// Errors: bad_request if two changes contradict or repeat each other.
 Result<void> check_taints(const std::vector<TaintChange>& changes);
 
-// Errors: conflict when a value is there and may not be overwritten; not_found for what should be removed.
+// Errors: conflict if a taint has another value and `overwrite` is false; not_found if a taint to remove is absent.
 Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite,
                                   const std::string& node);
 

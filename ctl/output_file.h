@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command writes for its user: standard output, or a file that appears whole or not at all.
+// The output of a command: standard output, or a file that appears complete or not at all.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace coracle::ctl {
 
 class OutputFile {
  public:
-  // `path` "-": standard output. A link's file is meant; what is no regular file (a device, a fifo) is written to as it is. The
-  // new file is its owner's alone to read. Errors: bad_request when standard output is a terminal; already_exists for a regular
-  // file unless `replaces`; errno's.
+  // `path` "-" is standard output. Symbolic links are followed. A device or FIFO is opened and written directly. A new file has
+  // mode 0600. Errors: bad_request if standard output is a terminal; already_exists for a regular file unless `replaces`;
+  // errno's.
   static Result<OutputFile> open(const std::string& path, bool replaces);
   OutputFile(OutputFile&& other) noexcept = default;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();  // what is not finished goes
+  ~OutputFile();  // removes the file unless finish() succeeded
 
   const Fd& fd() const { return fd_; }
-  // On the disk, and in its place. Errors: already_exists when a file has come to be meanwhile; errno's.
+  // Syncs the file to disk and moves it to its path. Errors: already_exists if a file was created there meanwhile; errno's.
   Result<void> finish();
 
  private:
   OutputFile() = default;
   Fd fd_;
-  std::string path_, temporary_;  // temporary_ "": written in place
+  std::string path_, temporary_;  // temporary_ is "" for output that is written directly
   bool replaces_ = false;
 };
 

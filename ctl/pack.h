@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory as an image: an OCI archive with one layer, made with libarchive and nothing else.
+// Packs a directory as an image: an OCI archive with one layer.
 // Source: opencontainers/image-spec image-layout.md, layer.md, config.md.
 #pragma once
 
@@ -16,8 +16,8 @@ struct ImageConfig {
   std::string user, working_dir;
 };
 
-// Writes the archive to `archive`. Owners are written as root's, entries sorted and without times of access, so that the same
-// directory gives the same digests. Errors: errno's; invalid for a name that is none.
+// Writes the archive to `archive`. All entries are owned by root, sorted, and have no access times, so that the same directory
+// gives the same digests. Errors: errno's; invalid for a malformed image name.
 Result<void> pack_directory(const std::string& directory, const std::string& name, const ImageConfig& config, const Fd& archive);
 
 }  // namespace coracle::ctl

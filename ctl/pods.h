@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pod the user means: by its name, or one of those that a Deployment, ReplicaSet or Service selects.
+// Finds the pod that an argument refers to: by name, or one that a Deployment, ReplicaSet or Service selects.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,20 @@
 
 namespace coracle::ctl {
 
-// Running ones first, then by age. Errors: not_found when there is none.
+// The selected pods: running ones first, then by age. Errors: not_found if there is none.
 Result<std::vector<json::value>> pods_by_selector(Session& session, const std::string& ns, const std::string& selector);
-// "POD", "pod/POD", "deployment/NAME", "pods NAME". One of several is named on standard error when `tells_which`. Errors: as the
-// server's; not_found.
+// Takes "POD", "pod/POD", "deployment/NAME", "pods NAME". If several pods match and `tells_which` is true, prints the chosen one
+// to standard error. Errors: the server's; not_found.
 Result<json::value> one_pod(Session& session, const std::vector<std::string>& args, bool tells_which = false);
-// By annotation kubectl.kubernetes.io/default-container, else the first.
+// The container in the annotation kubectl.kubernetes.io/default-container, else the first.
 std::string default_container(const json::value& pod);
-// The container called `name` of the pod, or its default one, saying which when there are several and not `quiet`. Into
-// `pod`. Errors: bad_request, naming those there are.
+// The container `name`, or the default container if `name` is "". If there are several and `quiet` is false, prints the chosen
+// one to standard error. The result points into `pod`. Errors: bad_request, with the names of the containers.
 Result<const json::value*> choose_container(const json::value& pod, const std::string& name, bool quiet);
-// Of a pod that has ended: 0 when it succeeded, else what the container ended with. Nothing: it has not ended. Pure. Errors:
-// internal, when it failed and the container's status does not tell with what.
+// The exit code of a finished pod: 0 if it succeeded, else the container's. Returns nothing if the pod still runs. Pure. Errors:
+// internal if the pod failed and the container's status has no exit code.
 Result<std::optional<int>> exit_code_of(const json::value& pod, std::string_view container);
-// {"matchLabels": …, "matchExpressions": …} or a plain map, as the text form.
+// The text form of {"matchLabels": …, "matchExpressions": …} or of a plain map.
 std::string selector_text(const json::value& selector);
 
 }  // namespace coracle::ctl

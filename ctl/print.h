@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How answers reach the terminal: server Tables as aligned columns, objects as YAML, JSON, names, JSONPath or columns of
-// the user's own. Pure: values in, text out.
+// Output formats: server Tables as aligned columns; objects as YAML, JSON, names, JSONPath or custom columns. Pure: it takes
+// values and returns text.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@
 
 namespace coracle::ctl {
 
-// Rows of cells aligned as kubectl aligns them: columns as wide as their widest cell, three spaces between, nothing behind
-// the last one. Cells are cut at their first line break; what a terminal would obey is written out (escape.h).
+// Rows of cells, aligned as kubectl does: a column is as wide as its widest cell, three spaces separate columns, and nothing
+// follows the last one. A cell ends at its first line break. Control characters are escaped (escape.h).
 class Columns {
  public:
   void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
-  // `fit`: the terminal's width; what is wider has its widest columns but the first shortened, "like th…", to no less than
-  // kShortest. 0: as wide as need be. `widths`: what columns had before, at least; updated, for rows that come later.
+  // `fit` is the terminal's width, 0 for no limit. In wider output the widest columns but the first are shortened, "like th…", to
+  // at least kShortest. `widths` holds minimum widths from earlier rows and is updated for later ones.
   std::string text(size_t fit = 0, std::vector<size_t>* widths = nullptr) const;
   static constexpr size_t kShortest = 20;
 
@@ -32,33 +32,32 @@ class Columns {
 struct TableOptions {
   bool wide = false, headers = true, namespace_column = false, show_labels = false;
   std::vector<std::string> label_columns;  // -L
-  std::string name_prefix;                 // "pod/" where several kinds are shown
-  size_t fit = 0;                          // as in Columns::text
+  std::string name_prefix;                 // "pod/" if several kinds are shown
+  size_t fit = 0;                          // see Columns::text
   std::vector<size_t>* widths = nullptr;
 };
 
-size_t terminal_width();  // of standard output; 0 when it is no terminal
+size_t terminal_width();  // of standard output; 0 if it is not a terminal
 
-// Cells that end in a tab become columns: as wide as the widest of their neighbours above and below, two spaces between. A column
-// ends where a line has no such cell. What else a terminal would obey is written out (escape.h). As describe lays out its lines.
-// Source: Go's text/tabwriter, which kubectl uses.
+// Aligns cells that end in a tab, as describe needs it. A column is a run of adjacent lines that have such a cell; it is as wide
+// as its widest cell, plus two spaces. Other control characters are escaped (escape.h). Source: Go's text/tabwriter, which
+// kubectl uses.
 std::string align_tabs(std::string_view text);
 
-// When an Event was last seen, for sorting; and how long ago that is: "5s", "5s (x3 over 2m)".
-// The uid by which events name the object: a node's is its name, and a static pod's what its mirror has in an annotation.
+// The uid that events use for the object: the name of a node; for a static pod, the uid in an annotation of its mirror pod.
 std::string_view uid_in_events(const json::value& object);
-WallTime event_time(const json::value& event);
-std::string event_age(const json::value& event, WallTime now);
+WallTime event_time(const json::value& event);                  // when it was last seen
+std::string event_age(const json::value& event, WallTime now);  // "5s", "5s (x3 over 2m)"
 
-// A meta.k8s.io/v1 Table as text. The widths of one table do not depend on another's.
+// A meta.k8s.io/v1 Table as text.
 std::string print_table(const json::value& table, const TableOptions& options);
 
 // "<spec>" of -o custom-columns: "NAME:.metadata.name,IMAGE:.spec.containers[*].image". Errors: invalid.
 Result<std::string> print_custom_columns(std::string_view spec, const std::vector<const json::value*>& objects, bool headers);
 
-// Items of a list carry no kind of their own on the wire; whoever prints them gives it back.
+// Adds apiVersion and kind to an item of a list: the API leaves them out there.
 void name_kind(json::value& object, const schema::KindInfo& kind);
-void hide_managed_fields(json::value& object);  // who owns which field: bookkeeping that readers rarely want
+void hide_managed_fields(json::value& object);
 
 // "pod/web", "deployment.apps/web".
 std::string print_name(const json::value& object, std::string_view singular_resource);

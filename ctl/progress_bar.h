@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a transfer of bytes is, for people: one line on standard error, redrawn at most ten times a second. Nothing where that
-// is no terminal.
+// The progress of a transfer: one line on standard error, redrawn at most ten times per second. Prints nothing if standard error
+// is not a terminal.
 #pragma once
 
 #include <chrono>
@@ -8,13 +8,13 @@
 
 namespace coracle::ctl {
 
-std::string decimal_bytes(double bytes);  // "12.3MB", as people read sizes of downloads
+std::string decimal_bytes(double bytes);  // "12.3MB", in powers of 1000
 
 class ProgressBar {
  public:
   explicit ProgressBar(std::string what);
-  void show(double done, double total);  // bytes; `total` 0: not known
-  void end();                            // the line goes
+  void show(double done, double total);  // in bytes; `total` is 0 if unknown
+  void end();                            // erases the line
 
  private:
   std::string what_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure half of rollout: how far one has come, and what undoes it. A Deployment's past stands in its ReplicaSets, a
-// StatefulSet's and a DaemonSet's in ControllerRevisions.
+// The pure part of rollout: progress, history and undo. A Deployment's history is in its ReplicaSets, that of a StatefulSet or
+// DaemonSet in ControllerRevisions.
 // Source: Kubernetes "Deployments", "Perform a Rollback on a DaemonSet"; the messages are those of kubectl.
 #pragma once
 
@@ -20,23 +20,23 @@ struct Progress {
   std::string line;
   bool done = false;
 };
-// The line that `rollout status` prints. `revision` not 0: the one it has to be. Errors: conflict when it is another one, timeout
-// when the deadline has passed, unsupported for the strategy OnDelete.
+// The line that `rollout status` prints. A `revision` other than 0 is the required revision. Errors: conflict if the object has
+// another revision; timeout if the progress deadline has passed; unsupported for the strategy OnDelete.
 Result<Progress> progress_of(const json::value& object, Rolling rolling, int64_t revision);
 
 struct Revision {
   int64_t number;
   json::value holder;  // a ReplicaSet or a ControllerRevision
 };
-// Those of `holders` that `object` controls, oldest first.
+// The revisions that `object` controls, oldest first.
 std::vector<Revision> history_of(const json::value& object, const json::array& holders, Rolling rolling);
 json::value template_of(const Revision& revision, Rolling rolling);
-std::string change_cause_of(const Revision& revision);  // "" when nobody said
+std::string change_cause_of(const Revision& revision);  // from the annotation; "" if absent
 
-// The revision to go back to; `number` 0: the one before the last. Errors: not_found.
+// The revision to return to. `number` 0 is the one before the latest. Errors: not_found.
 Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history, int64_t number, Rolling rolling,
                                             std::string_view name);
-// Whether the object's pods are made from that template by now.
+// True if the object's current pod template is this one.
 bool has_template(const json::value& object, const json::value& pod_template);
 
 struct Undo {

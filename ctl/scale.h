@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure half of autoscale: an autoscaler made of a few flags.
+// The pure part of autoscale: builds a HorizontalPodAutoscaler from flags.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace coracle::ctl {
 
 struct AutoscaleFlags {
-  std::string name, cpu, memory;  // "70%" of what is requested, or an amount for each pod: "500m", "200Mi"
+  std::string name, cpu, memory;  // "70%" of the request, or an average per pod: "500m", "200Mi"
   int64_t min = -1, max = -1, cpu_percent = -1;
 };
 
-// For the object of that apiVersion, kind and name, under its name where flags.name is "". Errors: bad_request, in kubectl's
-// words.
+// An autoscaler for the object with that apiVersion, kind and name. It has the target's name if flags.name is "". Errors:
+// bad_request, worded as kubectl's.
 Result<json::value> autoscaler_of(const AutoscaleFlags& flags, std::string_view api_version, std::string_view kind,
                                   const std::string& target);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure half of set: an object's pods changed as a few flags say. Each gives no error and changes nothing where all is so
-// already.
+// The pure part of set: changes the pod template of an object as the flags say. A change that is already there is no error.
 #pragma once
 
 #include <string>
@@ -11,24 +10,26 @@
 
 namespace coracle::ctl {
 
-// The pods' spec in a Pod, a CronJob or what has a template; nullptr where there is none.
+// The pod spec of a Pod, a CronJob or an object with a pod template; nullptr for other objects.
 json::value* pod_spec_of(json::value& object);
 
-// CONTAINER=IMAGE, "*" for all of them, init containers too. Errors: not_found for a container's name; bad_request for KEY-.
+// Changes are CONTAINER=IMAGE; "*" means all containers and init containers. Errors: not_found for an unknown container;
+// bad_request for KEY-.
 Result<void> set_images(json::value& object, const std::vector<Change>& changes);
 
-struct EnvFrom {                   // a ConfigMap or Secret whose keys become variables
+struct EnvFrom {                   // a ConfigMap or Secret whose keys become environment variables
   std::string kind, name, prefix;  // "configmap", "secret"
   std::vector<std::string> keys;
 };
-// What --from gives: NAME to its valueFrom. "a.key" becomes "A_KEY".
+// The variables of --from, each with a valueFrom. The key "a.key" becomes "A_KEY".
 json::array env_of(const EnvFrom& from);
-// In all containers, or those of that name. Errors: not_found; conflict where a value is there and may not be replaced.
+// Changes all containers, or those named `container`. Errors: not_found; conflict if a variable has another value and `overwrite`
+// is false.
 Result<void> set_env(json::value& object, const std::string& container, const std::vector<Change>& changes,
                      const json::array& from, bool overwrite);
-std::string env_text(const json::value& object);  // as --list shows it
+std::string env_text(const json::value& object);  // the output of --list
 
-// "cpu=1,memory=1Gi" of --limits and --requests, into what the containers have. Errors: bad_request; not_found.
+// Merges --limits and --requests ("cpu=1,memory=1Gi") into the containers' resources. Errors: bad_request; not_found.
 Result<void> set_resources(json::value& object, const std::string& container, const std::string& limits,
                            const std::string& requests);
 

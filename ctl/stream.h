@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process in a container, spoken with over one WebSocket by the channels of v5.channel.k8s.io:
+// The streams of a process in a container over one WebSocket, by the channels of v5.channel.k8s.io:
 //   input ──stdin (0), resize (4), end of stdin (255)──▶ server ──stdout (1), stderr (2), error (3)──▶ output
-// For exec, attach, run and cp. Source: Kubernetes remotecommand; RFC 6455.
+// Used by exec, attach, run and cp. Source: Kubernetes remotecommand; RFC 6455.
 #pragma once
 
 #include <unistd.h>
@@ -18,23 +18,23 @@ namespace coracle::ctl {
 
 struct StreamRequest {
   std::string ns, pod, container;
-  std::vector<std::string> command;  // empty: attach to the container's own process
+  std::vector<std::string> command;  // empty: attach to the container's main process
   bool use_stdin = false, tty = false;
 };
 
 struct StreamEnds {
-  int input = STDIN_FILENO;                                            // read when stdin is used
-  std::function<Result<void>(std::string_view)> on_stdout, on_stderr;  // none: our own
-  bool interruptible = false;  // SIGINT and SIGTERM end the talk with 128 + signal, instead of ending us
+  int input = STDIN_FILENO;                                            // read if the request uses stdin
+  std::function<Result<void>(std::string_view)> on_stdout, on_stderr;  // empty: this process's stdout or stderr
+  bool interruptible = false;  // SIGINT and SIGTERM end the stream with 128 + signal and not this process
 };
 
-// Opens the stream. Errors: as Session::json.
+// Opens the stream. Errors: those of Session::json.
 Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const StreamRequest& request);
-// Talks until the process ends. With a terminal, ours is in raw mode meanwhile. Gives the process' exit code. Errors:
-// unavailable when the connection breaks before; what the server says instead of an exit code.
+// Copies the streams until the process ends. With a tty, the local terminal is in raw mode meanwhile. Returns the exit code of
+// the process. Errors: unavailable if the connection breaks first; the server's error if there is no exit code.
 Result<int> talk(Session::Socket& socket, const StreamRequest& request, const StreamEnds& ends = {});
 
-// The status that ends a stream, as text on the error channel. Pure.
+// Reads the Status that the error channel carries at the end of a stream. Pure.
 struct StreamEnd {
   std::optional<int> exit_code;
   std::optional<Error> failure;

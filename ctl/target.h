@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that a command changes: by name, file, selector or all of a kind, as they are now; and sending each its patch.
-// What edit, set, scale and rollout share.
+// What edit, set, scale and rollout share: finding the objects to change (by name, file, selector or --all) and patching them.
 #pragma once
 
 #include <functional>
@@ -33,23 +32,24 @@ struct Live {
 
 struct Targets {
   std::vector<Live> found;
-  std::vector<Error> missing;  // what was named and could not be read: the others still get their turn
+  std::vector<Error> missing;  // one for each object that could not be read; the others are still processed
 };
 
-// What args (or files, a selector, --all) name. `any`: a kind alone means all of it. With --local, files as they are. Errors:
-// bad_request where nothing or no name is given; of reading files and lists.
+// The objects that the arguments, files, selector or --all refer to. With `any`, a kind without a name means all its objects.
+// With --local, objects are taken from the files and the server is not used. Errors: bad_request if no object is named; errors of
+// reading files and lists.
 Result<Targets> targets_of(Session& session, const TargetFlags& flags, const std::vector<std::string>& args, bool any = false,
                            bool all_namespaces = false);
 
-// Does `act` to each. What fails is told at the end and the others still get their turn, as kubectl has it. Gives the exit code.
-// Errors: the only one.
+// Calls `act` for each object, as kubectl does: a failure does not stop the others. Returns the exit code after printing the
+// errors. Errors: if there is exactly one failure, it is returned instead.
 Result<int> act_on(Targets targets, const std::function<Result<void>(const Live&)>& act);
 
-// The object after `patch`: as the server has it or, with --dry-run=client, as it would be by what we see of it. Errors: the
-// server's; of a patch that cannot be applied.
+// Sends the patch and returns the object as the server stored it. With --dry-run=client, applies the patch locally instead.
+// Errors: the server's; those of a patch that cannot be applied.
 Result<json::value> send_patch(Session& session, const TargetFlags& flags, const Live& live, const json::value& patch,
                                const char* type, std::string_view subresource = {});
-// The same without a server: `live` with `patch` of that content type. Pure. Errors: as those of patches.
+// Applies a patch of that content type to `live` without a server. Pure. Errors: those of a patch that cannot be applied.
 Result<json::value> patched_here(const Live& live, const json::value& patch, std::string_view type);
 void print_done(const TargetFlags& flags, const Live& live, json::value object, std::string_view what);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure part of top: metrics.k8s.io's answers as kubectl's columns, and what a node agent's /metrics say of volumes as ours.
+// The pure part of top: prints metrics.k8s.io objects in kubectl's columns, and volume usage from the node agent's /metrics.
 #pragma once
 
 #include <map>
@@ -14,19 +14,19 @@ namespace coracle::ctl {
 
 struct Amounts {
   Quantity cpu, memory;
-  void add(const json::value& usage);      // {"cpu": "12m", "memory": "3Mi"}; what is not there counts as nothing
+  void add(const json::value& usage);      // {"cpu": "12m", "memory": "3Mi"}; an absent amount counts as 0
   std::vector<std::string> cells() const;  // "12m", "3Mi"
 };
 
 struct Usage {
   std::string ns, name;
   Amounts amounts;
-  std::vector<Usage> parts;  // of a pod: its containers
+  std::vector<Usage> parts;  // the containers of a pod
 };
 
 struct PodTopOptions {
   bool all_namespaces = false, containers = false, sum = false, headers = true;
-  std::string sort_by;  // "", "cpu", "memory": most first
+  std::string sort_by;  // "", "cpu", "memory": in descending order
 };
 struct NodeTopOptions {
   bool show_capacity = false, headers = true;
@@ -35,17 +35,17 @@ struct NodeTopOptions {
 
 std::vector<Usage> pod_usages(const json::value& metrics);  // one PodMetrics, or a list
 std::string print_pod_usages(std::vector<Usage> usages, const PodTopOptions& options);
-// `metrics` and `nodes`: one, or a list. Nodes that are not measured are shown as unknown.
+// `metrics` and `nodes` are each one object or a list. A node without metrics is shown as <unknown>.
 std::string print_node_usages(const json::value& metrics, const json::value& nodes, const NodeTopOptions& options);
 
-// How full the volume of a claim is, by kubelet_volume_stats_*. What a node does not tell is not there.
+// The usage of a claim's volume, from the kubelet_volume_stats_* metrics. Figures that the node does not report are absent.
 struct VolumeUsage {
   std::string ns, claim;
   std::map<std::string, double, std::less<>> figures;  // "capacity_bytes", "used_bytes", "available_bytes", "inodes_used", …
 };
 struct VolumeTopOptions {
   bool all_namespaces = false, headers = true;
-  std::string sort_by;  // "", "used", "available", "capacity": most first
+  std::string sort_by;  // "", "used", "available", "capacity": in descending order
 };
 std::vector<VolumeUsage> volume_usages(std::string_view metrics);  // Prometheus' text format
 std::string print_volume_usages(std::vector<VolumeUsage> usages, const VolumeTopOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for objects, by watches: until one is gone, until a condition holds. Nothing polls.
+// Waits for an object to be deleted or to meet a condition. It uses watches and does not poll.
 #pragma once
 
 #include <chrono>
@@ -10,26 +10,26 @@
 
 namespace coracle::ctl {
 
-// A span as Go writes it ("30s", "1m30s", "1.5h"), or a bare number of seconds; never negative. Errors: invalid.
+// Parses a Go duration ("30s", "1m30s", "1.5h") or a number of seconds. Errors: invalid, also for a negative one.
 Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
 
-// Calls `look` with the object now (null when it is absent) and after each change, until it returns true. `timeout` 0: no
-// limit. Errors: timeout, "timed out waiting for the condition on pods/web"; the server's.
+// Calls `look` with the object (null if it is absent), now and after each change, until it returns true. `timeout` 0 is no limit.
+// Errors: timeout, "timed out waiting for the condition on pods/web"; the server's.
 Result<void> wait_until(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                         std::chrono::milliseconds timeout, const std::function<Result<bool>(const json::value* object)>& look);
 
-// Until the object, or that very one (`uid` not ""), is gone.
+// Waits until the object is gone. With a `uid`, an object of the same name with another uid counts as gone.
 Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                        const std::string& uid, std::chrono::milliseconds timeout);
 
-// What --for of `wait` asks for. Pure.
+// The value of `wait --for`. Pure.
 class Condition {
  public:
-  // "delete", "create", "condition=TYPE[=STATUS]", "jsonpath={PATH}[=VALUE]". Errors: bad_request, or invalid for a path that
-  // cannot be read, in kubectl's words.
+  // Parses "delete", "create", "condition=TYPE[=STATUS]" or "jsonpath={PATH}[=VALUE]". Errors: bad_request, or invalid for a
+  // malformed path, worded as kubectl's.
   static Result<Condition> parse(const std::string& text);
-  // Whether the object, null where there is none, is so. A condition that was observed for an older generation does not count.
-  // Errors: bad_request where a path leads to several values, or to one that cannot be compared.
+  // True if the object (null if absent) meets the condition. A status condition of an older generation does not count. Errors:
+  // bad_request if a path selects several values or one that cannot be compared.
   Result<bool> holds(const json::value* object) const;
   bool of_deletion() const { return form_ == Form::deletion; }
   bool of_creation() const { return form_ == Form::creation; }
@@ -37,7 +37,7 @@ class Condition {
  private:
   enum class Form : uint8_t { deletion, creation, condition, path };
   Form form_ = Form::deletion;
-  std::string name_, value_;  // a condition's type in lower case, or a path; the value wanted, "" of a path: any
+  std::string name_, value_;  // a condition type in lower case, or a path; the value to wait for ("" with a path: any value)
 };
 
 }  // namespace coracle::ctl

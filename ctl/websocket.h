@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's side of WebSocket frames: masked frames out, whole messages in. Pure: bytes in, bytes out; the socket is the
-// caller's. Source: RFC 6455.
+// WebSocket framing for a client: encodes masked frames and decodes whole messages. Pure: the caller owns the socket. Source:
+// RFC 6455.
 #pragma once
 
 #include <array>
@@ -20,19 +20,19 @@ struct Message {
   std::string payload;
 };
 
-// One unfragmented frame. `mask` should be fresh random bytes for each.
+// One unfragmented frame. `mask` must be new random bytes for each frame.
 std::string encode_frame(Opcode opcode, std::string_view payload, std::array<uint8_t, 4> mask);
 
 class MessageReader {
  public:
   static constexpr size_t kMessageBytesMax = 16u << 20;
   void feed(std::string_view bytes) { buffer_.append(bytes); }
-  // The next whole message, or nothing until more was fed. Errors: invalid for a malformed frame; too_large.
+  // The next whole message, or nothing if more bytes are needed. Errors: invalid for a malformed frame; too_large.
   Result<std::optional<Message>> next();
 
  private:
   std::string buffer_;
-  std::optional<Message> partial_;  // of a fragmented message
+  std::optional<Message> partial_;  // the fragments received so far
 };
 
 }  // namespace coracle::ctl

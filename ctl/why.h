@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// why: what keeps an object from being what it should be, down to the cause: from a Deployment to its ReplicaSet, to the pod that
-// does not start, to the filter that refused the node or the image that is not there. Reads and words; changes nothing.
+// why: explains why an object is not in its desired state, down to the cause: from a Deployment to its ReplicaSet, to the pod
+// that does not start, to the scheduler filter that rejected the node or the missing image. Read-only; it produces text.
 //   object ─▶ its conditions ─▶ what it makes (sets, pods, jobs) ─▶ their conditions, containers, warnings ─▶ placement
 #pragma once
 
@@ -13,18 +13,18 @@
 
 namespace coracle::ctl {
 
-// Where `why` reads, all of one namespace. Absent objects are null.
+// The objects that `why` reads, all in one namespace. An absent object is null.
 struct WhySource {
   std::function<Result<json::value>(std::string_view kind, std::string_view name)> get;  // kind: "Deployment"
   std::function<Result<json::array>(std::string_view kind)> list;
-  std::function<Result<json::value>(std::string_view pod)> placement;  // as /coracle/v1/placement answers
+  std::function<Result<json::value>(std::string_view pod)> placement;  // the answer of /coracle/v1/placement
 };
 
-// The whole answer, for people. `kind`: Pod, Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, Service; others by
-// their conditions and warnings. Errors: not_found; those of the source.
+// The explanation as text. Pod, Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob and Service are followed to the
+// cause; other kinds are explained by their conditions and warning events. Errors: not_found; those of the source.
 Result<std::string> why(const WhySource& source, std::string_view kind, std::string_view name);
 
-// The scheduler's tables for one pod: for each node which filter refused it and by how much, and the scores of those that fit.
+// The scheduling result for one pod as text: for each node the filter that rejected it and the missing amount, or its scores.
 std::string placement_text(const json::value& placement, std::string_view indent);
 
 }  // namespace coracle::ctl
