@@ -173,14 +173,20 @@ class [[nodiscard]] Result<void> {
   explicit operator bool() const { return !error_; }
   bool ok() const { return !error_; }
   void operator*() const {}
-  const Error& error() const { return *error_; }
-  Error take_error() { return std::move(*error_); }
+  // Errors: as for a value: there has to be an error.
+  const Error& error() const { return need_error(), *error_; }
+  Error take_error() { return need_error(), std::move(*error_); }
   Result wrap(std::string_view doing) && {
     if (error_) return Result(std::move(*error_).wrap(doing));
     return {};
   }
 
  private:
+  void need_error() const {
+    if (!error_) [[unlikely]]
+      wrong_side_of_result();
+  }
+
   std::unique_ptr<Error> error_;
 };
 

@@ -49,6 +49,8 @@ TEST(Result, is_copied_moved_and_assigned_as_what_it_holds) {
 TEST(ResultDeathTest, the_side_that_is_not_there_ends_the_process) {
   EXPECT_DEATH((void)*Result<int>(Error(Code::gone, "")), "bug");
   EXPECT_DEATH((void)Result<int>(3).error(), "bug");
+  EXPECT_DEATH((void)Result<void>().error(), "bug");
+  EXPECT_DEATH((void)Result<void>().take_error(), "bug");
 }
 
 TEST(Result, errno_is_positive_and_has_a_code) {
