@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime: THE SEAM between the node agent and Linux. Sandboxes (a pod's shared namespaces, cgroup and coracle-pause),
-// containers in them, their exits, and the images they are made of. Knows OCI and the kernel, not Kubernetes: what the
-// agent wants to find again after a restart it stores in `metadata`, which the runtime keeps and never reads.
+// Runtime: the interface between the node agent and Linux. It manages sandboxes (a pod's shared namespaces, cgroup and
+// coracle-pause), their containers and exits, and images. It implements OCI and uses the kernel; it does not depend on
+// Kubernetes. The agent stores what it needs after a restart in `metadata`, which the runtime keeps and never reads.
 //
-// The daemon plans, pause launches (decision 4): a sandbox and its containers live on when the daemon is killed; a new
-// Runtime over the same state directory finds them, with every exit code and log line. All calls are thread-safe; those
-// on one sandbox are serialised inside. Two implementations pass one contract suite: the real one and the tests' fake.
+// The daemon plans and coracle-pause launches: a sandbox and its containers survive the end of the daemon, and a new Runtime with
+// the same state directory finds them with all exit codes and log lines. All calls are thread-safe; calls on one sandbox are
+// serialised. Two implementations pass the same contract tests: the real one and the fake for tests.
 #pragma once
 
 #include <array>
@@ -36,81 +36,81 @@ struct ImageConfig {  // Source: opencontainers/image-spec config.md
 };
 
 struct Image {
-  std::string id;                       // "sha256:…" of its config
-  std::vector<std::string> references;  // "docker.io/library/nginx:1.27", as tagged here
+  std::string id;                       // "sha256:…" of its configuration
+  std::vector<std::string> references;  // "docker.io/library/nginx:1.27", its tags here
   std::vector<std::string> digests;     // "docker.io/library/nginx@sha256:…" as pulled
   Bytes size;                           // unpacked
   WallTime created;
   ImageConfig config;
-  std::string platform;       // that it was made for, as far as it says: "linux/arm64"
-  std::string other_machine;  // "linux/amd64" where this machine is that, and the image is for another; "" otherwise
+  std::string platform;       // for which it was built, if the image contains it: "linux/arm64"
+  std::string other_machine;  // this machine's, "linux/amd64", if the image is for another platform; otherwise ""
 };
 
 struct Credentials {
   std::string registry;  // host[:port][/path prefix]; as in a docker config.json
   std::string username, password, identity_token;
-  std::string source;  // the caller's own: where it has them from; kept with an image that they brought, and compared
+  std::string source;  // the caller's name for their origin; stored with an image that was pulled with them, and compared
   bool operator==(const Credentials&) const = default;
 };
 
-// What is known of a right to use an image that is here already. Source: KEP-2535.
+// What earlier pulls tell about the right to use an image that is already here. Source: KEP-2535.
 enum class ImageAccess : uint8_t {
-  preloaded,  // nobody pulled it under this name: it was imported, or is older than these records
-  proven,     // its registry gives it to anybody, or has given it for one of the credentials
-  unproven,   // only its registry can tell: pull it
+  preloaded,  // never pulled under this name: it was imported, or is older than these records
+  proven,     // the registry gave it without credentials, or for one of these credentials
+  unproven,   // unknown: it must be pulled
 };
 
 struct PullProgress {
-  Bytes done, total;  // over all layers, as transferred; total is 0 until known
+  Bytes done, total;  // bytes transferred of all layers; total is 0 until known
   int layers_done = 0, layers_total = 0;
 };
 
-struct Removal {                   // what became of an image
-  Image image;                     // as it was, or as it is left
-  bool deleted = false;            // with its content; else it has other names
-  std::vector<std::string> users;  // who goes on with it: containers, "<sandbox>.<container>", and those who hold it (mount)
+struct Removal {                   // the result of removing a name or an image
+  Image image;                     // before the removal, or what is left of it
+  bool deleted = false;            // with its content; false: it has other names
+  std::vector<std::string> users;  // what still uses it: containers as "<sandbox>.<container>", and holders (mount)
 };
 
 class ImageStore {
  public:
   virtual ~ImageStore() = default;
   virtual std::vector<Image> list() = 0;
-  // By reference ("nginx", "nginx:1.27", "localhost/x@sha256:…", normalised as docker does) or by id. Errors:
-  // not_found; invalid when the reference is malformed.
+  // Finds an image by reference ("nginx", "nginx:1.27", "localhost/x@sha256:…", normalised as docker does) or by id. Errors:
+  // not_found; invalid for a malformed reference.
   virtual Result<Image> find(std::string_view reference) = 0;
-  // Blocks until the image is complete and on the disk; what was cut off leaves nothing half-made and goes on where it
-  // stopped. `progress` may be null. Errors: not_found, unauthorized, unavailable (network), invalid (digest or
-  // format).
+  // Blocks until the image is complete and synced to the disk. An interrupted pull leaves nothing incomplete, and the next one
+  // resumes it. `progress` may be null. Errors: not_found, unauthorized, unavailable (network), invalid (digest or format).
   virtual Result<Image> pull(std::string_view reference, const std::vector<Credentials>& credentials,
                              const std::function<void(const PullProgress&)>& progress, std::stop_token stop) = 0;
-  // Whether who has these credentials may use an image that find() has found under this reference, as far as earlier pulls
-  // tell. Credentials that are an earlier pull's under another source, or from its source with another password, are noted.
+  // Whether the owner of these credentials may use an image that find() returned for this reference, as far as earlier pulls
+  // tell. Records credentials that equal those of an earlier pull with another source, or that have its source but another
+  // password.
   virtual ImageAccess access(const Image& image, std::string_view reference, const std::vector<Credentials>& credentials) = 0;
-  // Reads an OCI or docker archive (plain, or packed by gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`: for an
-  // image without a name of its own, or to override it. Returns what it held. Errors: invalid, too_large.
+  // Reads an OCI or docker archive (plain, or compressed with gzip, zstd, xz, bzip2 or lz4) from `archive` to its end. `name`:
+  // for an image without a name, or to override it. Returns the images. Errors: invalid, too_large.
   virtual Result<std::vector<Image>> import(const Fd& archive, std::string_view name) = 0;
-  // Writes an OCI archive of images that are here to `archive` (a pipe will do). An image that is named by a tag has that name in
-  // it, others their tags. Layers are written as they lie here: an image that a registry brought has another id in the archive,
-  // the same wherever it is exported. Blocks until all is written. Errors: not_found, invalid; errno's.
+  // Writes an OCI archive of local images to `archive` (may be a pipe). An image given by a tag gets that name in it, others all
+  // their tags. Layers are rebuilt from their unpacked form: a pulled image usually has another id in the archive, which is the
+  // same on every machine. Blocks until everything is written. Errors: not_found, invalid; errno's.
   virtual Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) = 0;
-  // Removes a name, or by its id (or the beginning of that, six digits at least) a whole image. The content goes with the last
-  // name. Errors: not_found; invalid when several ids begin so; conflict when it would go and a container uses it.
+  // Removes a name or, by its id (or at least its first six digits), a whole image. The content is deleted with the last name.
+  // Errors: not_found; invalid if several ids match; conflict if a container uses content that would be deleted.
   virtual Result<Removal> remove(std::string_view reference) = 0;
-  // Gives an image that is here another name, which another image loses. Everybody may use it under that name, as an imported
+  // Gives a local image another name, which is taken from any other image. Everybody may use it under that name, as an imported
   // one. Errors: not_found, invalid.
   virtual Result<Image> tag(std::string_view reference, std::string_view name) = 0;
-  // Removes what no container uses: images that have no tag, or `all`. Returns them.
+  // Removes unused images: those without a tag, or with `all` every one. Returns them.
   virtual Result<std::vector<Image>> prune(bool all) = 0;
-  // uid, gid and groups of "user[:group]" (names or numbers) by the image's own /etc/passwd and /etc/group, which are
-  // read as hostile. Errors: invalid when a name is unknown or a number out of range.
+  // uid, gid and groups for "user[:group]" (names or numbers) from the image's /etc/passwd and /etc/group, which are untrusted.
+  // Errors: invalid for an unknown name or a number out of range.
   virtual Result<oci::User> resolve_user(const Image& image, std::string_view user) = 0;
-  // Mounts the files of an image that is here on a directory of the host: read-only, and nothing in it can be executed or is a
-  // device. Until release() nobody removes the image, over restarts too. `holder`: [a-zA-Z0-9][a-zA-Z0-9_.-]*, at most 200 long,
-  // the name of no container's snapshot; one that holds another image lets that go. `ids`: the owners are shown as these of the
-  // host's users and groups. Errors: not_found; unsupported, this kernel or file system cannot map ids; what the kernel said.
+  // Mounts the files of a local image on a directory of the host: read-only, noexec and nodev. The image cannot be removed until
+  // release(), also across restarts. `holder`: [a-zA-Z0-9][a-zA-Z0-9_.-]*, at most 200 characters, different from every
+  // snapshot's name; a holder of another image releases that. `ids`: maps the owners to host ids. Errors: not_found; unsupported
+  // if the kernel or file system has no id-mapped mounts; the kernel's.
   virtual Result<void> mount(const std::string& image_id, const std::string& holder, const std::string& directory,
                              const std::vector<oci::IdMapping>& ids) = 0;
-  // Lets go of the image that mount() held, once the caller has unmounted it. Succeeds when there is none.
+  // Releases the image of mount() after the caller has unmounted it. It is no error if there is none.
   virtual Result<void> release(const std::string& holder) = 0;
 };
 
@@ -118,69 +118,69 @@ class ImageStore {
 
 struct TreeCount {
   int64_t entries = 0;
-  Bytes bytes;  // of files, as long as they are
+  Bytes bytes;  // of the files' lengths
 };
 using TreeProgress = std::function<void(const TreeCount& done)>;
 
-// Trees of files that containers have shaped, as archives and copied. Each call has a confined process of its own, which sees
-// nothing but the descriptors. What is kept of every entry: type, mode, owners, time of change, attributes (user.*, file
-// capabilities, POSIX access lists), hard links, and the holes of files. Sockets are left out, and what is mounted in the tree.
+// Directory trees that containers control, as archives and copies. Each call runs in a confined process that can only access the
+// descriptors. For every entry it keeps: type, mode, owners, modification time, attributes (user.*, file capabilities, POSIX
+// ACLs), hard links, and the holes of files. Sockets and mounts in the tree are skipped.
 class Trees {
  public:
   virtual ~Trees() = default;
-  // Writes what `directory` holds as a tar stream (pax), compressed by zstd, to `archive` (a pipe will do). Blocks. `progress`
-  // may be null. Errors: conflict, a file shrank while it was read; cancelled; errno's.
+  // Writes the contents of `directory` to `archive` (may be a pipe) as a tar stream (pax) compressed with zstd. Blocks.
+  // `progress` may be null. Errors: conflict if a file shrinks while it is read; cancelled; errno's.
   virtual Result<TreeCount> write(const Fd& directory, const Fd& archive, const TreeProgress& progress, std::stop_token stop) = 0;
-  // The reverse, into an empty directory, which is half full after an error; else all is on the disk. Takes what the archives of
-  // images may be packed with, too. Blocks. Errors: invalid for what is no archive, or leads out of the directory; cancelled;
-  // errno's (ENOSPC, EDQUOT).
+  // Unpacks an archive into an empty directory and syncs it; after an error the directory is incomplete. Also accepts the
+  // compressions of image archives. Blocks. Errors: invalid for a malformed archive or one that leads out of the directory;
+  // cancelled; errno's (ENOSPC, EDQUOT).
   virtual Result<TreeCount> read(const Fd& archive, const Fd& directory, const TreeProgress& progress, std::stop_token stop) = 0;
-  // Copies a tree into an empty directory, which is half full after an error; else all is on the disk. Shares the blocks of files
-  // where the file system can. Blocks. Errors as above.
+  // Copies a tree into an empty directory and syncs it; after an error the directory is incomplete. Shares the blocks of files if
+  // the file system supports it. Blocks. Errors as above.
   virtual Result<TreeCount> copy(const Fd& from, const Fd& to, const TreeProgress& progress, std::stop_token stop) = 0;
 };
 
 // ---- sandboxes and containers ----
 
-constexpr int kSandboxContainersMax = 512;  // containers of one sandbox, ended ones that were not removed included
+constexpr int kSandboxContainersMax = 512;  // containers of one sandbox, including ended ones that were not removed
 
 struct SandboxSpec {
   std::string id;        // [a-z0-9-]{1,64}; a pod's uid
-  std::string metadata;  // the caller's own, returned as it is
+  std::string metadata;  // the caller's, returned unchanged
   std::string hostname;
   bool host_network = false, host_ipc = false, host_pid = false, share_process_namespace = false;
-  // Of a user namespace of its own, to which its network, ipc and names then belong. Empty: the host's. The container's
-  // root has to be among them, and nothing else of the pod's may be the host's.
+  // The id maps of a new user namespace, which owns the sandbox's network, ipc and uts namespaces. Empty: the host's user
+  // namespace. The container's root must be mapped, and the pod may share no namespace with the host.
   std::vector<oci::IdMapping> uid_mappings, gid_mappings;
   std::map<std::string, std::string> sysctl;
-  oci::Resources resources;  // of the whole pod
-  std::string cgroup_class;  // "guaranteed", "burstable", "besteffort": the cgroup the pod's stands in
+  oci::Resources resources;  // of the pod
+  std::string cgroup_class;  // "guaranteed", "burstable", "besteffort": the parent cgroup of the pod's
 };
 
-// CRI log lines: <time> <stream> <F|P> <content>. A full file becomes <path>.1, that one <path>.2, up to <path>.<files
-// - 1>.
+// CRI log lines: <time> <stream> <F|P> <content>. A full file is renamed to <path>.1, <path>.1 to <path>.2, and so on up to
+// <path>.<files - 1>.
 struct LogPolicy {   // Source: KEP-1819, kubelet cri-api logging
-  std::string path;  // "" = none kept; its directory exists
+  std::string path;  // "": no log; its directory must exist
   Bytes rotate_at{10 << 20};
   int files = 5;
 };
 
 struct ContainerSpec {
   std::string id;        // unique in its sandbox, [a-zA-Z0-9_.-]{1,128}; the agent uses "<name>-<restart count>"
-  std::string metadata;  // the caller's own
-  std::string image_id;  // "sha256:…": the rootfs is an overlay over it; "" = spec.root.path
-  oci::Spec spec;        // namespaces that are not named come from the sandbox (network, ipc, uts) or are new (pid, mount)
+  std::string metadata;  // the caller's
+  std::string image_id;  // "sha256:…": the root is an overlay over it; "": spec.root.path
+  oci::Spec spec;        // namespaces that are not listed come from the sandbox (network, ipc, uts) or are new (pid, mount)
   LogPolicy log;
   bool open_stdin = false;  // false: /dev/null
-  bool stdin_once = false;  // the first attach with input has it for itself alone, and the container's ends with it
-  // The process's own 0, 1 and 2, for a caller that stays its reader; then no log is kept. Null: pause reads them.
+  bool stdin_once = false;  // the first attach with input has it exclusively, and the container's stdin is closed at its end
+  // The process's 0, 1 and 2, if the caller reads them; then no log is written. Null: pause reads them.
   std::shared_ptr<const std::array<Fd, 3>> streams;
   std::string stop_signal = "SIGTERM";
-  std::string target;  // a running container of the sandbox: they see each other's processes, and end with its first one
+  std::string target;  // joins the pid namespace of this running container of the sandbox, and ends with its first process
 };
 
 struct ExitStatus {
-  int exit_code = 0;  // 128 + signal when killed by one
+  int exit_code = 0;  // 128 + signal if killed by one
   int signal = 0;
   bool oom_killed = false;
   WallTime started, finished;
@@ -196,7 +196,7 @@ struct ContainerState {
 
 struct SandboxState {
   std::string id, metadata;
-  bool alive = false;  // pause is there; false: the machine was rebooted, or pause was killed. Only remove is left.
+  bool alive = false;  // pause is running; false after a reboot or if pause was killed: then only remove_sandbox is possible
   int pid = 0;
   WallTime created;
   std::vector<ContainerState> containers;
@@ -204,21 +204,21 @@ struct SandboxState {
 
 struct ExecSpec {
   std::vector<std::string> args;
-  std::optional<std::vector<std::string>> env;  // absent: the container's own
+  std::optional<std::vector<std::string>> env;  // absent: the container's
   bool terminal = false;
   uint16_t width = 0, height = 0;
   bool use_stdin = false;
-  std::vector<std::string> extra_env;                // in addition
-  std::string cwd;                                   // "" = the container's own
-  std::shared_ptr<const std::array<Fd, 3>> streams;  // the process's own 0, 1 and 2, instead of pipes
+  std::vector<std::string> extra_env;                // added to env
+  std::string cwd;                                   // "": the container's
+  std::shared_ptr<const std::array<Fd, 3>> streams;  // the process's 0, 1 and 2, instead of pipes
 };
 
-// One process started beside a container's own. Its descriptors are the caller's to read and write. Destroying it kills
-// the process when it is still there.
+// A process executed in a container. The caller reads and writes its descriptors. The destructor kills the process if it is still
+// running.
 class Exec {
  public:
   virtual ~Exec() = default;
-  virtual Fd take_stdin() = 0;  // invalid when not asked for; with a terminal: its master, used for all three
+  virtual Fd take_stdin() = 0;  // invalid if not requested; with a terminal: its master, used for all three
   virtual Fd take_stdout() = 0;
   virtual Fd take_stderr() = 0;
   virtual Result<void> resize(uint16_t width, uint16_t height) = 0;
@@ -227,12 +227,12 @@ class Exec {
 
 struct Usage {
   std::chrono::nanoseconds cpu{0};
-  // Where the kernel does not count for cgroups, both are what the processes have mapped themselves, without page cache.
+  // Without the memory controller, both are the sum of the processes' proportional set sizes, without the page cache.
   Bytes memory, memory_working_set;
   int64_t processes = 0;
 };
 
-// Which limits this machine can hold. `missing` says in one sentence why not and what would help, "" when all is there.
+// The limits that this machine can enforce. `missing` is a sentence about the reason and the remedy, "" if all are.
 struct Enforcement {
   bool memory = false, cpu = false, pids = false, io = false, cpuset = false;
   std::string missing;
@@ -244,53 +244,53 @@ class Runtime {
   virtual ImageStore& images() = 0;
   virtual Trees& trees() = 0;
   virtual Enforcement enforcement() const = 0;
-  // What all pods together may hold of memory, as it is set now. Nothing: no bound, or none that is enforced.
+  // The current memory limit of all pods together. Nothing: no limit, or none that is enforced.
   virtual std::optional<Bytes> memory_bound() const = 0;
 
-  // Names a sandbox whose state has changed by itself: an exit, an OOM kill, pause gone. May be called from any thread,
-  // also for changes that the caller caused; must not block. Set before the first sandbox is made.
+  // Called with the id of a sandbox whose state has changed: an exit, an OOM kill, the end of pause. May be called from any
+  // thread, also for changes that the caller caused; must not block. Set it before the first sandbox is created.
   virtual void on_change(std::function<void(const std::string& sandbox_id)> notify) = 0;
 
-  // Everything there is, found again after a restart too. Does not block for long.
+  // All sandboxes, including those from before a restart. Does not block for long.
   virtual Result<std::vector<SandboxState>> sandboxes() = 0;
   virtual Result<SandboxState> sandbox(const std::string& id) = 0;  // Errors: not_found
 
-  // Makes the namespaces, the cgroup and pause; the network namespace has only loopback, up. Errors: already_exists,
-  // and what the kernel said, with the step named; then nothing is left behind.
+  // Creates the namespaces, the cgroup and pause; the network namespace has only loopback, up. Errors: already_exists, and the
+  // kernel's with the step; after an error nothing is left behind.
   virtual Result<void> create_sandbox(const SandboxSpec& spec) = 0;
   virtual Result<Fd> network_namespace(const std::string& id) = 0;
-  // Kills what is left (SIGKILL), and removes cgroup, mounts, records. Succeeds when there is nothing. The log files
-  // stay.
+  // Kills the remaining processes (SIGKILL) and removes cgroup, mounts and records. It is no error if the sandbox does not exist.
+  // The log files stay.
   virtual Result<void> remove_sandbox(const std::string& id) = 0;
-  // How much CPU time the sandboxes of a class get together against other classes: cpu.weight of cgroup v2, 1 to 10000. Does
-  // nothing where enforcement().cpu is false.
+  // Sets the cpu.weight (1 to 10000) of a class's cgroup, which is its share of CPU time against other classes. Does nothing if
+  // enforcement().cpu is false.
   virtual Result<void> set_class_weight(const std::string& cgroup_class, uint64_t weight) = 0;
 
-  // Returns once the container's program was executed, or fails with the step that did not work, leaving nothing.
-  // Errors: invalid/not_found for what the spec asks (no such program: text as runc words it), conflict when the id is
-  // in use.
+  // Returns when the container's program has been executed, or fails with the step and leaves nothing behind. Errors: invalid or
+  // not_found for a wrong specification (no such program: worded as runc does); conflict if the id is in use.
   virtual Result<void> start_container(const std::string& sandbox_id, const ContainerSpec& spec) = 0;
   virtual Result<void> signal_container(const std::string& sandbox_id, const std::string& id, int signal) = 0;
-  // SIGKILL to everything in the container's cgroup.
+  // Sends SIGKILL to all processes in the container's cgroup.
   virtual Result<void> kill_container(const std::string& sandbox_id, const std::string& id) = 0;
-  // Forgets an exited container: its record and its writable layer. Errors: conflict while it runs.
+  // Removes an exited container: its record and its writable layer. Errors: conflict while it runs.
   virtual Result<void> remove_container(const std::string& sandbox_id, const std::string& id) = 0;
   virtual Result<std::unique_ptr<Exec>> exec(const std::string& sandbox_id, const std::string& id, const ExecSpec& spec) = 0;
-  // Follows the container's own output from now on, beside its log, and its input when it was opened and is asked for.
-  // wait() ends with the container; destroying it only lets go. Errors: not_found, conflict when it does not run.
+  // Receives the container's output from now on, in addition to its log, and writes its input if that was opened and is
+  // requested. wait() returns when the container ends; the destructor only detaches. Errors: not_found; conflict if it is not
+  // running.
   virtual Result<std::unique_ptr<Exec>> attach(const std::string& sandbox_id, const std::string& id, bool use_stdin) = 0;
-  // Of a container that runs; "" = of the whole sandbox. Errors: not_found.
+  // Of a running container; "": of the whole sandbox. Errors: not_found.
   virtual Result<Usage> usage(const std::string& sandbox_id, const std::string& container_id) = 0;
-  // The directory on the disk that holds what the container has changed of its image, whether or not it runs: for measuring it;
-  // hostile. Errors: not_found, also for a container without an image.
+  // The directory of the container's writable layer, running or not: for measuring its size; untrusted. Errors: not_found, also
+  // for a container without an image.
   virtual Result<Fd> writable_layer(const std::string& sandbox_id, const std::string& id) = 0;
-  // The container's root as its processes see it, for probing files and copying; hostile. Errors: not_found.
+  // The container's root as its processes see it, for probes of files and for copying; untrusted. Errors: not_found.
   virtual Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) = 0;
 };
 
 struct RegistrySettings {
-  std::vector<std::string> insecure;                        // host[:port] spoken to over http, or without verifying
-  std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs tried first
+  std::vector<std::string> insecure;                        // host[:port] to use with http, or without verifying the certificate
+  std::map<std::string, std::vector<std::string>> mirrors;  // registry or "*" → base URLs to try first
 };
 
 struct Config {
@@ -298,14 +298,14 @@ struct Config {
   std::string run_dir;        // /run/coracle: sockets
   std::string pause_program;  // coracle-pause
   std::string image_program;  // coracle-image
-  std::string cgroup_root;    // a cgroup v2 directory of ours, delegated; "" = found
-  std::string cgroup_unit;    // … here, where it is there: system.slice/coracle-pods.service; else at the top
-  std::function<RegistrySettings()> registries;  // asked before each pull, from any thread; absent: none
+  std::string cgroup_root;    // a delegated cgroup v2 directory; "": found
+  std::string cgroup_unit;    // if that is "": this cgroup if it exists, system.slice/coracle-pods.service; otherwise at the top
+  std::function<RegistrySettings()> registries;  // called before each pull, from any thread; absent: none
 };
 
-// Opens the state, finds what runs, prepares the cgroup. Errors: with the step named.
+// Opens the state, finds the running sandboxes and prepares the cgroup. Errors: with the step.
 Result<std::unique_ptr<Runtime>> open(const Config& config);
-// The specification's defaults for a container: mounts, masked and read-only paths, Docker's 14 capabilities, devices.
+// The default specification of a container: mounts, masked and read-only paths, Docker's 14 capabilities, devices.
 oci::Spec default_spec();
 // The RuntimeDefault seccomp profile, as the specification's object.
 const json::value& default_seccomp();

@@ -92,7 +92,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   if (negative || rest.starts_with("+")) rest.remove_prefix(1);
   if (rest == "0") return std::chrono::nanoseconds(0);
   if (rest.empty()) return invalid();
-  constexpr double kMost = 9.2e18;  // what 64 bits hold
+  constexpr double kMost = 9.2e18;  // the range of 64 bits
   double total = 0;
   while (!rest.empty()) {
     double number = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clock: where time comes from, so that tests can turn it. Wall time may jump (boards without a clock battery); what
-// measures a span uses steady time. Timestamps are RFC 3339 in UTC. They may be of any year from 1 to 9999: a CalendarTime holds
-// them all; WallTime counts nanoseconds in 64 bits, and is for reckoning.
+// Clock: the source of time. Tests replace it by FakeClock. Wall time can jump (boards without a clock battery), so durations are
+// measured with steady time. Timestamps are RFC 3339 in UTC, years 1 to 9999: CalendarTime holds all of them. WallTime counts
+// nanoseconds in 64 bits; use it for arithmetic.
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,13 @@ class Clock {
 
 const Clock& system_clock();
 
-class FakeClock : public Clock {  // for tests: one thread turns it, any may look
+class FakeClock : public Clock {  // for tests: one thread advances it, any thread may read it
  public:
   explicit FakeClock(WallTime start = WallTime(std::chrono::seconds(1'700'000'000))) : start_(start) {}
   WallTime now() const override { return start_.load() + std::chrono::duration_cast<WallTime::duration>(passed_.load()); }
   SteadyTime steady() const override { return SteadyTime(std::chrono::duration_cast<SteadyTime::duration>(passed_.load())); }
   void advance(std::chrono::nanoseconds span) { passed_ = passed_.load() + span; }
-  // As a person or NTP does: the wall shows another time, and none has passed.
+  // Sets the wall clock, as an administrator or NTP does. Steady time does not change.
   void set(WallTime to) { start_ = start_.load() + (to - now()); }
 
  private:
@@ -45,7 +45,7 @@ struct CalendarTime {
   static CalendarTime of(WallTime time);
 };
 
-// What Go's time.Time{} is: January 1st of the year 1.
+// Go's time.Time{}: January 1st of the year 1.
 constexpr int64_t kGoZeroTimeSeconds = -62135596800, kCalendarSecondsMax = 253402300799;  // 9999-12-31T23:59:59Z
 constexpr bool is_go_zero_time(CalendarTime time) { return time.seconds == kGoZeroTimeSeconds && time.nanos == 0; }
 
@@ -55,20 +55,21 @@ std::string format_time(WallTime time);
 std::string format_micro_time(WallTime time);
 std::string format_nano_time(WallTime time);  // 2006-01-02T15:04:05.000000000Z (CRI log lines)
 
-// "1h30m0s", "15.004s", "250ms", "0s", as Go writes durations (metav1.Duration).
+// A duration as Go formats it (metav1.Duration): "1h30m0s", "15.004s", "250ms", "0s".
 std::string format_duration(std::chrono::nanoseconds span);
-// Accepts what Go does: signed numbers with units, fractions too. Errors: invalid.
+// Accepts the syntax of Go: signed numbers with units, also fractions. Errors: invalid.
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 // Accepts RFC 3339 with an optional fraction and any offset, years 1 to 9999 in UTC. Errors: invalid.
 Result<CalendarTime> parse_calendar_time(std::string_view text);
 
-// The bounds of what parse_time() gives. The span between any two such times fits std::chrono::nanoseconds, and so does each of
-// them with kSpanMax added or taken away.
+// The bounds of the times that parse_time() returns. The difference of any two such times fits std::chrono::nanoseconds, and so
+// does each of them plus or minus kSpanMax.
 constexpr WallTime kParsedTimeMin{std::chrono::seconds(-1262304000)};  // 1930-01-01
 constexpr WallTime kParsedTimeMax{std::chrono::seconds(7258118400)};   // 2200-01-01
 
-// So many seconds as somebody has written them, to be added to or taken from a time: at most kSpanMax either way.
+// Seconds from an object's field, limited to kSpanMax in either direction, so that they can be added to or subtracted from a
+// time.
 constexpr std::chrono::seconds kSpanMax{60LL * 365 * 24 * 3600};
 constexpr std::chrono::seconds bounded_seconds(int64_t seconds) {
   return std::chrono::seconds(seconds > kSpanMax.count()    ? kSpanMax.count()
@@ -76,7 +77,7 @@ constexpr std::chrono::seconds bounded_seconds(int64_t seconds) {
                                                             : seconds);
 }
 
-// The same as a time to reckon with: what is beyond the bounds is the bound. Errors: invalid.
+// Parses the same format into a WallTime. A time beyond the bounds becomes the bound. Errors: invalid.
 Result<WallTime> parse_time(std::string_view text);
 
 }  // namespace coracle

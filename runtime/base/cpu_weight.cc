@@ -10,7 +10,7 @@ uint64_t weight_of_shares(uint64_t shares) {
   if (shares == 0) return 0;
   if (shares <= 2) return 1;
   if (shares >= 262144) return kCpuWeightMax;
-  // Its logarithm is a parabola over that of the shares, through all three points.
+  // The logarithm of the weight is a parabola over the logarithm of the shares, through all three points.
   double log = std::log2(double(shares));
   return uint64_t(std::ceil(std::pow(10, (log * log + 125 * log) / 612 - 7.0 / 34)));
 }

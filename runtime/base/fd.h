@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fd: the owner of one file descriptor. Descriptors live in an Fd from birth; functions borrow `const Fd&` and return `Fd`.
+// Fd: owns one file descriptor. Each descriptor is put into an Fd when it is created; functions borrow `const Fd&` and return
+// `Fd`.
 #pragma once
 
 #include <unistd.h>
@@ -24,7 +25,7 @@ class Fd {  // -1 means none.
   }
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }  // for handing to C libraries that own what they get
+  int release() { return std::exchange(fd_, -1); }  // for C libraries that take ownership
   void reset() { Fd().swap(*this); }
   void swap(Fd& other) noexcept { std::swap(fd_, other.fd_); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guarded<T>: data that cannot be reached without its lock. Keep what runs inside short: no I/O, no callback, no second
-// lock. `wait` sleeps on the data until a predicate holds or a stop is asked for; whoever changes it calls `notify`.
+// Guarded<T>: data that can only be accessed under its lock. Keep the functions passed to it short: no I/O, no callback, no
+// second lock. `wait` blocks until a predicate on the data holds or a stop is requested; call `notify` after changing the data.
 #pragma once
 
 #include <chrono>
@@ -27,14 +27,14 @@ class Guarded {
     std::lock_guard lock(mutex_);
     return std::forward<F>(f)(std::as_const(data_));
   }
-  // Blocks until ready(data) or stop. Returns then(data) either way: it must look again.
+  // Blocks until ready(data) or a stop request. Returns then(data) in both cases, so `then` must check the condition again.
   template <typename Ready, typename Then>
   decltype(auto) wait(std::stop_token stop, Ready&& ready, Then&& then) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [&] { return ready(data_); });
     return std::forward<Then>(then)(data_);
   }
-  // As wait, but no longer than until `deadline`.
+  // As wait, but at most until `deadline`.
   template <typename Ready, typename Then>
   decltype(auto) wait_until(std::stop_token stop, std::chrono::steady_clock::time_point deadline, Ready&& ready, Then&& then) {
     std::unique_lock lock(mutex_);

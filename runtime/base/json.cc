@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON wall. See json.h.
+// JSON parsing and access. This is where Boost.JSON's exceptions become errors. See json.h.
 #include "runtime/base/json.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ json::parse_options options() {
   return options;
 }
 
-// Walks the text once more, only to name keys that stand twice in one object: Boost's own parser keeps the last silently.
+// Parses the text again to find duplicate keys in an object: Boost's parser keeps the last one silently.
 struct DuplicateFinder : JsonWalker {
   struct Level {
     std::set<std::string, std::less<>> keys;
@@ -60,7 +60,7 @@ struct DuplicateFinder : JsonWalker {
   bool on_null(error_code&) { return next(), true; }
 };
 
-// How many keys the text has: more than its value has where one stands twice.
+// Counts the keys of the text: more than the members of the value if there are duplicates.
 struct KeyCounter : JsonWalker {
   size_t keys = 0;
   bool on_key(json::string_view, size_t, error_code&) { return ++keys, true; }
@@ -174,7 +174,7 @@ Result<json::value> parse_json(std::string_view text, std::vector<std::string>* 
   parser.reset(std::move(storage));
   json::error_code failed;
   size_t read = 0;
-  try {  // wall: allocation limits of the library are reported by exceptions
+  try {  // the library reports allocation limits by exceptions
     read = parser.write_some(text, failed);
     if (!failed && read < text.size()) failed = json::error::extra_data;
     if (!failed) parser.finish(failed);

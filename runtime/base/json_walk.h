@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON text from end to end without making a value of it: to see whether it is JSON, or what one handler counts.
+// Parses JSON text without building a value: to check that it is valid, or to count something in it with a handler.
 //   struct Counter : JsonWalker { size_t nulls = 0; bool on_null(error_code&) { return ++nulls, true; } };
 //   Counter counter; bool good = walk_json(text, counter);
-// Source: Boost.JSON, basic_parser (whose header is heavy: for .cc files).
+// Source: Boost.JSON, basic_parser. Its header is heavy: include this one only in .cc files.
 #pragma once
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -13,7 +13,7 @@
 
 namespace coracle {
 
-struct JsonWalker {  // keeps nothing; what derives from it hides what it wants to hear
+struct JsonWalker {  // ignores every event; a derived class hides the functions that it is interested in
   static constexpr size_t max_object_size = size_t(-1), max_array_size = size_t(-1);
   static constexpr size_t max_key_size = size_t(-1), max_string_size = size_t(-1);
   using error_code = json::error_code;
@@ -37,7 +37,7 @@ struct JsonWalker {  // keeps nothing; what derives from it hides what it wants 
   bool on_comment(json::string_view, error_code&) { return true; }
 };
 
-// Whether all of `text` is one JSON value, at most kJsonDepthMax deep. Where it is not, the walker has heard a part.
+// True if all of `text` is one JSON value, at most kJsonDepthMax deep. If false, the walker has received a part of the events.
 template <typename Walker>
 bool walk_json(std::string_view text, Walker& walker) {
   json::parse_options options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's sink: the house's one mutable global. See log.h.
+// The log's sink, which is the only mutable global. See log.h.
 #include "runtime/base/log.h"
 
 #include <cstdio>

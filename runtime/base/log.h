@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logging: one line per event, structured fields, to a sink that main chooses (journald, or standard error with syslog
-// priorities). Log once, where an error stops travelling; library code logs nothing above debug.
+// Logging: one line per event with structured fields, to a sink that main chooses (journald, or standard error with syslog
+// priorities). An error is logged once, by the caller that handles it; library code does not log above debug.
 //   log_info("node", "pod started", {{"pod", "default/web"}, {"ms", "12"}});
 #pragma once
 
@@ -19,11 +19,11 @@ enum class LogLevel { error = 3, warning = 4, notice = 5, info = 6, debug = 7 };
 using LogField = std::pair<std::string_view, std::string_view>;
 using LogFields = std::initializer_list<LogField>;
 
-// Receives what is at or below the level. Must be thread-safe and must not block for long.
+// Receives the lines of the configured level and of higher priority. Must be thread-safe and must not block for long.
 using LogSink = std::function<void(LogLevel, std::string_view room, std::string_view text, LogFields fields)>;
 
-// What a line says beside its time and level: "room: text name=value …". On one line whatever is in it, without its end: what a
-// name or a path holds must not pass for another line of ours.
+// The text of a log line without time and level: "room: text name=value …". It is always a single line without a newline: a name
+// or path that contains line breaks must not look like another log line.
 std::string log_line(std::string_view room, std::string_view text, LogFields fields);
 
 void set_log_sink(LogSink sink, LogLevel level);  // before any thread is started

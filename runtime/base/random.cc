@@ -16,7 +16,7 @@ void fill_random(std::span<uint8_t> bytes) {
 
 uint32_t random_below(uint32_t bound) {
   if (bound <= 1) return 0;
-  uint32_t fair = UINT32_MAX - (UINT32_MAX % bound + 1) % bound;  // above it, small numbers would come more often
+  uint32_t fair = UINT32_MAX - (UINT32_MAX % bound + 1) % bound;  // larger values would bias towards small numbers
   for (;;) {
     std::array<uint8_t, 4> bytes;
     fill_random(bytes);

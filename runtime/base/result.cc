@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error vocabulary's names, and errno's place in it. See result.h.
+// The names of the error codes, and the mapping from errno. See result.h.
 #include "runtime/base/result.h"
 
 #include <cstdio>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value or an Error, the one way a function of this house fails.
+// Result<T>: a value or an Error. It is the only way in which functions report failure.
 //
-// Nothing throws (three walls aside: the JSON parser, thread set-up in main, the HTTP library's handler), so failure is
-// visible in every signature. An Error has a Code to act on, a text for people that grows outward as it travels
-// ("start pod web: pull nginx: GET manifest: timeout"), the errno where there was one, and, for errors that answer a
-// client, the details of a Kubernetes Status.
+// Nothing throws, so failure is visible in every signature. (Three places handle foreign exceptions: the JSON parser, thread
+// set-up in main, the HTTP library's handler.) An Error has a Code to act on and a text for people, to which each caller adds its
+// context ("start pod web: pull nginx: GET manifest: timeout"). It has the errno if there was one, and the details of a
+// Kubernetes Status if it answers a client.
 #pragma once
 
 #include <cerrno>
@@ -18,18 +18,18 @@
 
 namespace coracle {
 
-// The whole error vocabulary. store/object/status.h maps it to HTTP status and Kubernetes reason, code_of_errno to it.
+// All error codes. store/object/status.h maps them to HTTP status and Kubernetes reason; code_of_errno maps errno to them.
 enum class Code : uint8_t {
   invalid,             // the value is not acceptable (422)
   bad_request,         // the request itself is malformed (400)
-  unauthorized,        // who are you? (401)
-  forbidden,           // you may not (403)
+  unauthorized,        // not authenticated (401)
+  forbidden,           // not allowed (403)
   not_found,           // (404)
   method_not_allowed,  // (405)
   not_acceptable,      // no representation the client accepts (406)
   already_exists,      // (409)
-  conflict,            // somebody was faster, or a precondition fails (409)
-  gone,                // that revision is no longer held (410)
+  conflict,            // the object was changed meanwhile, or a precondition fails (409)
+  gone,                // that revision has been compacted (410)
   too_large,           // a named limit was exceeded (413)
   unsupported,         // media type or feature (415)
   too_many_requests,   // (429)
@@ -42,7 +42,7 @@ enum class Code : uint8_t {
 const char* code_name(Code code);
 Code code_of_errno(int err);
 
-// One finding about one field. `reason` is Kubernetes' cause type: FieldValueRequired, FieldValueInvalid,
+// One cause of an error, about one field. `reason` is Kubernetes' cause type: FieldValueRequired, FieldValueInvalid,
 // FieldValueNotSupported, FieldValueForbidden, FieldValueDuplicate, FieldValueNotFound, FieldValueTooLong, ...
 struct Cause {
   std::string reason;
@@ -51,14 +51,14 @@ struct Cause {
   bool operator==(const Cause&) const = default;
 };
 
-// What a Kubernetes Status says beyond code and text. Source: apimachinery meta/v1 StatusDetails.
+// The fields of a Kubernetes Status beside code and text. Source: apimachinery meta/v1 StatusDetails.
 struct ErrorDetails {
   std::string group, kind, name, uid;
   std::vector<Cause> causes;
   int retry_after_seconds = 0;
   std::string reason;          // overrides the reason that follows from the code, for example "Expired"
-  std::string continue_token;  // for an expired list: where an inconsistent continuation may go on
-  int http_status = 0;         // overrides the one that follows from the code
+  std::string continue_token;  // for an expired list: the token of an inconsistent continuation
+  int http_status = 0;         // overrides the status that follows from the code
 };
 
 class [[nodiscard]] Error {
@@ -66,7 +66,7 @@ class [[nodiscard]] Error {
   Error(Code code, std::string text, std::source_location where = std::source_location::current())
       : code_(code), text_(std::move(text)), where_(where) {}
 
-  // Reads errno. `doing` says what we were doing: "open cgroup control".
+  // Reads errno. `doing` names the failed operation: "open cgroup control".
   static Error from_errno(std::string_view doing, std::source_location where = std::source_location::current()) {
     return from_errno(errno, doing, where);
   }
@@ -74,7 +74,7 @@ class [[nodiscard]] Error {
   static Error from_errno(int err, std::string_view doing, std::source_location where = std::source_location::current());
 
   Code code() const { return code_; }
-  int err() const { return errno_; }  // positive errno, 0 where there was none
+  int err() const { return errno_; }  // positive errno, 0 if there is none
   const std::string& text() const { return text_; }
   const std::source_location& where() const { return where_; }
   const ErrorDetails* details() const { return details_.get(); }
@@ -102,8 +102,8 @@ class [[nodiscard]] Error {
 
 [[noreturn]] void wrong_side_of_result();  // a bug: ends the process
 
-// A union and a flag rather than a std::variant: there are hundreds of T, and what a variant brings for each of them took 5 % of
-// the time to compile.
+// A union and a flag, not a std::variant: there are hundreds of T, and instantiating a variant for each took 5 % of the compile
+// time.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -129,7 +129,7 @@ class [[nodiscard]] Result {
 
   explicit operator bool() const { return ok_; }
   bool ok() const { return ok_; }
-  // Errors: whoever asks for a value that is not there, or for an error that is not there, ends the process.
+  // Accessing a value or an error that is not there ends the process.
   T& operator*() & { return need(true), value_; }
   const T& operator*() const& { return need(true), value_; }
   T&& operator*() && { return need(true), std::move(value_); }
@@ -194,8 +194,8 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace coracle
 
-// Returns the error from the enclosing function, or yields the value. A statement of its own, or the whole right side
-// of `=` or `return`: inside a larger expression g++ 12 leaks what was already built.
+// Returns the error from the enclosing function, or yields the value. Use it only as a statement of its own or as the whole right
+// side of `=` or `return`: inside a larger expression g++ 12 leaks what was already built.
 #define TRY(expr)                      \
   __extension__({                      \
     auto try_result_ = (expr);         \
@@ -204,7 +204,7 @@ class [[nodiscard]] Result<void> {
     *std::move(try_result_);           \
   })
 
-// For what only a bug can make fail: ends the process with the error's text.
+// For errors that only a bug can cause: ends the process with the error's text.
 #define MUST(expr)                                                                                 \
   __extension__({                                                                                  \
     auto must_result_ = (expr);                                                                    \

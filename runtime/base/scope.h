@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scope: undo steps of a multi-step acquisition, run in reverse unless dismissed.
+// Scope: the undo steps of an acquisition in several steps. The destructor runs them in reverse order, unless they are dismissed.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class Scope {
   ~Scope() {
     for (auto undo = undos_.rbegin(); undo != undos_.rend(); ++undo) (*undo)();
   }
-  void add(std::function<void()> undo) { undos_.push_back(std::move(undo)); }  // undo steps must not fail loudly
+  void add(std::function<void()> undo) { undos_.push_back(std::move(undo)); }  // an undo step handles its own errors
   void dismiss() { undos_.clear(); }
 
  private:

@@ -9,11 +9,11 @@
 namespace coracle {
 
 Sha256 sha256_of(std::string_view text) {
-  // Looked up once: OpenSSL would search its providers at every call.
+  // Fetched once: OpenSSL would search its providers on every call.
   static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   Sha256 digest{};
   if (EVP_Digest(text.data(), text.size(), digest.data(), nullptr, sha256, nullptr) != 1)
-    bug("sha256_of", "OpenSSL has no SHA-256", std::source_location::current());  // equal digests would be equal users
+    bug("sha256_of", "OpenSSL has no SHA-256", std::source_location::current());  // equal digests would identify different users
   return digest;
 }
 

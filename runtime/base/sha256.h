@@ -8,9 +8,9 @@
 namespace coracle {
 
 using Sha256 = std::array<unsigned char, 32>;
-// Ends the process where OpenSSL has no SHA-256.
+// Ends the process if OpenSSL has no SHA-256.
 Sha256 sha256_of(std::string_view text);
-// Its bytes, for as long as it lives.
+// The bytes of `digest`; valid as long as it is.
 inline std::string_view as_text(const Sha256& digest) { return {reinterpret_cast<const char*>(digest.data()), digest.size()}; }
 
 }  // namespace coracle

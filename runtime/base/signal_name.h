@@ -7,7 +7,7 @@
 
 namespace coracle {
 
-// "SIGTERM", "TERM", "15", "RTMIN+3". Nothing when it is no signal.
+// Accepts "SIGTERM", "TERM", "15", "RTMIN+3". Returns nothing for any other text.
 std::optional<int> signal_number(std::string_view name);
 
 }  // namespace coracle

@@ -132,7 +132,7 @@ std::string as_utf8(std::string_view bytes) {
 std::string shortened_text(std::string text, size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   size_t end = bytes_max;
-  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) end--;  // not within a character
+  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) end--;  // not inside a character
   text.erase(end);
   return text + "...";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small, pure helpers on text: splitting, numbers that must consume all of their input, encodings.
+// Small pure functions on text: splitting, numbers that must span the whole input, encodings.
 #pragma once
 
 #include <charconv>
@@ -17,10 +17,10 @@ namespace coracle {
 std::vector<std::string_view> split(std::string_view text, char separator);  // "a,,b" has three parts, "" has one
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view trim(std::string_view text);  // drops spaces, tabs, CR and LF at both ends
-uint32_t fnv1a(std::string_view bytes);        // a hash that is the same everywhere and for ever: the FNV-1a of 32 bits
+uint32_t fnv1a(std::string_view bytes);        // the 32-bit FNV-1a hash; stable across builds and machines
 std::string to_lower(std::string_view text);   // ASCII
 
-// The whole of `text` as a decimal number, or nothing: no sign for unsigned types, no spaces, no trailing bytes.
+// All of `text` as a number in that base, or nothing: no sign for unsigned types, no spaces, no trailing bytes.
 template <std::integral T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {
   T value{};
@@ -30,8 +30,8 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
 }
 
 bool is_utf8(std::string_view text);                             // well-formed, RFC 3629
-std::string as_utf8(std::string_view bytes);                     // every byte that belongs to no character becomes U+FFFD
-std::string shortened_text(std::string text, size_t bytes_max);  // of UTF-8: what is cut off becomes "..." after that many bytes
+std::string as_utf8(std::string_view bytes);                     // invalid bytes become U+FFFD
+std::string shortened_text(std::string text, size_t bytes_max);  // cuts UTF-8 text to that many bytes and appends "..."
 std::string hex(std::string_view bytes);
 std::string base64_encode(std::string_view bytes);            // RFC 4648 section 4, padded
 Result<std::string> base64_decode(std::string_view text);     // Errors: invalid
@@ -40,8 +40,8 @@ Result<std::string> base64url_decode(std::string_view text);  // padding optiona
 std::string percent_encode(std::string_view text);            // everything but RFC 3986 unreserved
 Result<std::string> percent_decode(std::string_view text);    // Errors: invalid
 std::string quoted(std::string_view text);                    // Go's %q for ordinary text: quotes, \n, \t, \xNN
-std::string one_line(std::string_view text);                  // control characters, line breaks too, as quoted() writes them
-// For a std::string, which std::quoted would fit better where a header brings it.
+std::string one_line(std::string_view text);                  // escapes control characters and line breaks as quoted() does
+// Overloads for std::string: without them std::quoted would be a better match if a header includes it.
 inline std::string quoted(const std::string& text) { return quoted(std::string_view(text)); }
 inline std::string quoted(const char* text) { return quoted(std::string_view(text)); }
 inline std::string quoted(std::string& text) { return quoted(std::string_view(text)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread begins: with its name, which `ps -T` shows and README explains. Without one it would have that of whoever made it.
+// Starting threads with a name, which `ps -T` shows and README lists. A thread without one would have the name of its creator.
 #pragma once
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct ThreadName {
   const char* text;
 };
 
-// `run` takes a std::stop_token, or nothing. As std::jthread's constructor, it throws when the machine has no more threads.
+// `run` takes a std::stop_token or nothing. Throws, as std::jthread's constructor does, if the machine has no more threads.
 template <typename F>
 std::jthread start_thread(ThreadName name, F&& run) {
   return std::jthread([name, run = std::forward<F>(run)](std::stop_token stop) mutable {
@@ -29,7 +29,7 @@ std::jthread start_thread(ThreadName name, F&& run) {
   });
 }
 
-// One that nobody waits for. False: the machine has no more threads; `run` was not called.
+// Starts a thread that is never joined. False: the machine has no more threads; `run` was not called.
 template <std::invocable F>
 bool start_detached_thread(ThreadName name, F&& run) {
   struct Begun {

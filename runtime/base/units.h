@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that know their unit, so that bytes are not added to millicores.
+// Numbers with their unit in the type, so that bytes cannot be added to millicores.
 #pragma once
 
 #include <compare>

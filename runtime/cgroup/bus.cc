@@ -23,14 +23,14 @@ constexpr const char* kJobRemoved =
     "type='signal',sender='org.freedesktop.systemd1',path='/org/freedesktop/systemd1',"
     "interface='org.freedesktop.systemd1.Manager',member='JobRemoved'";
 
-// Says no user id: the other side takes the socket's own word, which holds across user namespaces. What the answers
-// are, we can tell in one reading, so all is said at once.
+// Sends no user id: the server takes it from the socket's credentials, which are valid across user namespaces. The responses are
+// parsed together, so all commands are sent at once.
 constexpr char kGreeting[] = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n";
-constexpr size_t kGreetingMax = 1024;  // bytes of an answer
+constexpr size_t kGreetingMax = 1024;  // bytes of the response
 
 sys::Deadline patience() { return std::chrono::steady_clock::now() + kJobPatience; }
 
-// ---- what is said ----
+// ---- requests ----
 
 void add_properties(MessageWriter& to, const std::vector<Property>& properties) {
   to.add_array(8, [&] {
@@ -44,7 +44,7 @@ void add_properties(MessageWriter& to, const std::vector<Property>& properties) 
 
 bool is_text(const std::string& word) { return is_utf8(word) && word.find('\0') == word.npos; }
 
-// Over a word that is no text, the other side would end the connection.
+// The server closes the connection if a string is not valid UTF-8.
 Result<void> check_texts(const std::vector<Property>& properties) {
   for (const Property& each : properties) {
     const auto* word = std::get_if<std::string>(&each.value);
@@ -55,9 +55,9 @@ Result<void> check_texts(const std::vector<Property>& properties) {
   return {};
 }
 
-// ---- what is answered ----
+// ---- replies ----
 
-// "Cannot set property OOMPolicy, or unknown property.": the property's name, or "".
+// The property's name in "Cannot set property OOMPolicy, or unknown property.", or "".
 std::string unknown_property(const std::string& text) {
   constexpr std::string_view kStart = "Cannot set property ";
   size_t start = text.find(kStart), end = text.find(", or unknown property", start);
@@ -88,14 +88,14 @@ Code code_of(std::string_view error_name) {
   return Code::internal;
 }
 
-// ---- where it is ----
+// ---- addresses ----
 
 std::string user_directory() {
   std::string told = sys::environment("XDG_RUNTIME_DIR");
   return told.empty() ? "/run/user/" + std::to_string(sys::own_uid()) : told;
 }
 
-// Of "unix:path=/run/user/1000/bus,guid=…;tcp:…" the first path. Errors: unsupported.
+// The first path in an address list such as "unix:path=/run/user/1000/bus,guid=…;tcp:…". Errors: unsupported.
 Result<std::string> socket_path_in(const std::string& addresses) {
   constexpr std::string_view kTransport = "unix:", kPath = "path=";
   for (std::string_view address : split(addresses, ';')) {
@@ -116,10 +116,10 @@ std::string bus_addresses(bool is_user) {
 
 struct Bus::Connection {
   Fd socket;
-  std::string unread;  // what has come and is not whole yet
+  std::string unread;  // received bytes that are not parsed yet
   uint32_t last_serial = 0;
-  bool is_direct = true;  // to systemd itself; else by way of the bus
-  // The job we wait for, and how each has ended of which we were told meanwhile.
+  bool is_direct = true;  // directly to systemd; otherwise through the bus
+  // The job to wait for, and the results of other jobs that were reported meanwhile.
   std::string job;
   std::map<std::string, std::string> outcomes;
 
@@ -127,7 +127,7 @@ struct Bus::Connection {
     socket = TRY(sys::connect_stream(path));
     auto deadline = patience();
     TRY(sys::send_all(socket, std::string_view(kGreeting, sizeof kGreeting - 1), deadline));
-    // "DATA\r\nOK <id>\r\n"; whatever follows are messages.
+    // "DATA\r\nOK <id>\r\n"; messages follow.
     while (unread.size() < kGreetingMax) {
       size_t ok = unread.starts_with("OK ") ? 0 : unread.find("\nOK ");
       size_t end = ok == unread.npos ? unread.npos : unread.find("\r\n", ok);
@@ -157,7 +157,7 @@ struct Bus::Connection {
     return message;
   }
 
-  // (uoss): id, job, unit, result. A message that is none of these is nobody's here.
+  // JobRemoved (uoss): id, job, unit, result. Other messages are ignored.
   Result<void> take_signal(const Message& message) {
     if (message.type != Message::Type::signal || message.interface != kInterface || message.member != "JobRemoved") return {};
     auto words = TRY(first_words(message));
@@ -165,7 +165,7 @@ struct Bus::Connection {
     return {};
   }
 
-  // The answer to `request`; an error's name and text are in it.
+  // Sends `request` and returns the reply. An error reply becomes an Error with its name and text.
   Result<Message> exchange(Message request) {
     auto deadline = patience();
     request.serial = ++last_serial;
@@ -190,7 +190,7 @@ struct Bus::Connection {
     return {};
   }
 
-  // By way of the bus, which has to be told our name and what we listen to.
+  // Connects through the bus daemon, which requires Hello and a match rule for the signals.
   Result<void> join_bus(bool is_user) {
     is_direct = false;
     std::string path = TRY(socket_path_in(bus_addresses(is_user)));
@@ -201,7 +201,7 @@ struct Bus::Connection {
     return ask_bus("AddMatch", "s", rule.bytes());
   }
 
-  // Asks the manager. `names_job`: the answer names one, which is kept.
+  // Calls a method of the manager. `names_job`: the reply contains a job, which is stored.
   Result<void> ask(const char* method, const std::string& unit, bool names_job, const char* signature, const std::string& body) {
     const std::string doing = std::string("systemd: ") + method + " " + unit;
     if (!is_text(unit)) return Error(Code::invalid, doing + ": its name is not UTF-8");
@@ -221,8 +221,8 @@ struct Bus::Connection {
     return {};
   }
 
-  // Asks with the properties; those that this systemd does not know and that we write ourselves are left out.
-  // `say(MessageWriter&)` writes the body.
+  // Calls a method with properties. Leaves out properties that this systemd does not support and that we write to the cgroup
+  // ourselves. `say(MessageWriter&)` writes the body.
   template <typename Say>
   Result<void> ask_with(const char* method, const std::string& unit, std::vector<Property>& properties, bool names_job,
                         const char* signature, Say say) {
@@ -282,12 +282,12 @@ Result<void> Bus::start_scope(const std::string& unit, std::vector<Property> pro
     to.add(unit);
     to.add("fail");
     add_properties(to, properties);
-    to.add_array(8, [] {});  // no other units
+    to.add_array(8, [] {});  // no auxiliary units
   };
   auto start = [&] { return it.ask_with("StartTransientUnit", unit, properties, true, "ssa(sv)a(sa(sv))", say); };
   auto asked = start();
   if (!asked && asked.error().code() == Code::conflict) {
-    (void)it.reset_failed(unit);  // if it is no failed one, the next try says so
+    (void)it.reset_failed(unit);  // if it was not failed, the next attempt reports the error
     asked = start();
   }
   TRY(std::move(asked));
@@ -299,7 +299,7 @@ Result<void> Bus::set_properties(const std::string& unit, std::vector<Property> 
   TRY(check_texts(properties));
   return connection_->ask_with("SetUnitProperties", unit, properties, false, "sba(sv)", [&](MessageWriter& to) {
     to.add(unit);
-    to.add(true);  // until the next boot
+    to.add(true);  // runtime: until the next boot
     add_properties(to, properties);
   });
 }
@@ -321,7 +321,7 @@ Result<void> Bus::stop(const std::string& unit) {
   if (!asked && asked.error().code() == Code::not_found) return {};
   TRY(std::move(asked));
   TRY(connection_->wait_for_job("stop", unit));
-  (void)connection_->reset_failed(unit);  // gone already, mostly
+  (void)connection_->reset_failed(unit);  // usually it no longer exists
   return {};
 }
 

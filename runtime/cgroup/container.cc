@@ -15,17 +15,17 @@
 namespace coracle::cgroup {
 namespace {
 
-constexpr const char* kBase = "/coracle-oci";  // root's, for paths that are not absolute
-constexpr int kTries = 8;                      // another caller may be taking away what we stand on
-// Within a scope, whose own files are systemd's to write. And that memory ran out is announced here at once: a cgroup that
-// stood at its limit has announced so much by then that the kernel holds the last word back.
+constexpr const char* kBase = "/coracle-oci";  // root's base for relative paths
+constexpr int kTries = 8;                      // another caller may be removing a parent
+// A child of the scope, whose own files systemd writes. Also, OOM events arrive here at once: a cgroup at its limit has sent so
+// many notifications that the kernel delays the last one.
 constexpr const char* kInScope = "container";
 
 bool asks_for_something(const std::vector<Setting>& limits) {
   return !std::all_of(limits.begin(), limits.end(), asks_for_nothing);
 }
 
-// The controllers to switch on: those that every container has, and those of its limits.
+// The controllers to enable: those that every container has, and those of its limits.
 std::vector<std::string> controllers_for(const std::vector<Setting>& limits) {
   std::vector<std::string> out = kControllers;
   for (const Setting& each : limits) {
@@ -35,17 +35,17 @@ std::vector<std::string> controllers_for(const std::vector<Setting>& limits) {
   return out;
 }
 
-// Switches them on for what is made in `cgroup`. `may_clear`: processes that stand in the way are ours to move.
+// Enables them for the children of `cgroup`. `may_clear`: processes in it may be moved out of the way.
 void enable(const Fd& cgroup, const std::vector<std::string>& controllers, bool may_clear) {
   enable_controllers(cgroup, controllers);
   if (!may_clear) return;
   std::string available = read_words(cgroup, "cgroup.controllers"), enabled = read_words(cgroup, "cgroup.subtree_control");
   bool is_refused = std::any_of(controllers.begin(), controllers.end(),
                                 [&](const std::string& each) { return has_word(available, each) && !has_word(enabled, each); });
-  if (is_refused && clear(cgroup, "init")) enable_controllers(cgroup, controllers);  // what is missing yet, the limits tell
+  if (is_refused && clear(cgroup, "init")) enable_controllers(cgroup, controllers);  // the limits report missing ones
 }
 
-// On the way to `path`, for an existing cgroup of another maker.
+// Enables the controllers in all ancestors of `path`, for a cgroup that somebody else has created.
 Result<void> enable_on_the_way(const std::string& mount_point, const std::string& path,
                                const std::vector<std::string>& controllers) {
   Fd at = TRY(sys::open_directory(mount_point));
@@ -66,10 +66,10 @@ struct Made {
 void take_back(const std::string& mount_point, const std::vector<std::string>& made) {
   for (auto path = made.rbegin(); path != made.rend(); ++path)
     if (auto parent = sys::open_directory(mount_point + parent_of(*path)))
-      (void)sys::remove_directory_at(*parent, name_of_last(*path));  // another container may stand beside ours by now
+      (void)sys::remove_directory_at(*parent, name_of_last(*path));  // another container may be in it by now
 }
 
-// `cleared`: a cgroup on the way whose processes may be moved into a leaf; null: none.
+// `cleared`: an ancestor whose processes may be moved into a leaf; null: none.
 Result<void> make_path(const std::string& mount_point, const std::string& path, const std::vector<std::string>& controllers,
                        const std::string* cleared, Made& out) {
   Fd at = TRY(sys::open_directory(mount_point));
@@ -85,12 +85,12 @@ Result<void> make_path(const std::string& mount_point, const std::string& path, 
     out.is_new = made.ok();
     at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY).wrap("cgroup " + so_far));
   }
-  TRY(check_domain(at, path));  // what is threaded on the way makes the last one invalid
+  TRY(check_domain(at, path));  // a threaded ancestor makes it invalid
   out.directory = std::move(at);
   return {};
 }
 
-// One that was there before: another container's processes would share its limits, and die with it.
+// Rejects an existing cgroup with processes: another container would share its limits and be killed with it.
 Result<void> check_fit(const Made& made, const std::string& path) {
   if (made.is_new) return {};
   bool populated = TRY(is_populated(made.directory));
@@ -100,15 +100,15 @@ Result<void> check_fit(const Made& made, const std::string& path) {
   return {};
 }
 
-bool is_full_map(std::string_view map) {  // of the machine's own user namespace: "0 0 4294967295"
+bool is_full_map(std::string_view map) {  // of the initial user namespace: "0 0 4294967295"
   std::vector<std::string_view> numbers;
   for (std::string_view word : split(trim(map), ' '))
     if (!word.empty()) numbers.push_back(word);
   return numbers.size() == 3 && numbers[0] == "0" && numbers[1] == "0" && numbers[2] == "4294967295";
 }
 
-// Where those who are not root may make cgroups, the best first: beside their own, for nobody stands where those two
-// meet; else in it.
+// Where an unprivileged caller may create cgroups, in order of preference. Beside its own cgroup, because their common ancestor
+// contains no processes; otherwise inside its own.
 std::vector<std::string> bases_for(const Caller& caller) {
   if (caller.is_privileged) return {kBase};
   if (caller.own_path.starts_with("/..") || caller.own_path == "/") return {""};
@@ -138,7 +138,7 @@ Result<Caller> Caller::self() {
   return out;
 }
 
-// ---- made ----
+// ---- creation ----
 
 Result<Container> Container::make(const Caller& caller, const Wanted& wanted, int pid) {
   Place place = TRY(plan_place(wanted.manager, wanted.cgroups_path, wanted.id, !caller.is_privileged));
@@ -163,11 +163,11 @@ Result<Container> Container::make(const Caller& caller, const Wanted& wanted, in
   return out;
 }
 
-// On failure the cgroup is taken back, too.
+// On failure, the cgroup is removed too.
 Result<void> Container::make_counterparts(const std::vector<V1Setting>& limits, int pid) {
   if (held_by_v1_.empty()) return {};
   Scope undo([&] {
-    if (pid == 0) (void)remove(std::chrono::milliseconds(0));  // the error that brought us here is told
+    if (pid == 0) (void)remove(std::chrono::milliseconds(0));  // the original error is reported
   });
   v1_ = TRY(V1Cgroup::make(record_.path));
   TRY(v1_.write(limits));
@@ -181,14 +181,14 @@ Result<void> Container::make_directory(const Caller& caller, const Place& place,
   std::vector<std::string> bases = place.is_relative ? bases_for(caller) : std::vector<std::string>{""};
   Result<void> made;
   for (const std::string& base : bases) {
-    // In a container's own view of the hierarchy, and in what was delegated to us, processes are ours to move.
+    // In a container's own hierarchy, and in a delegated cgroup, we may move processes.
     std::string own = caller.own_path == "/" ? "" : caller.own_path;
     bool may_clear = asks_for_something(limits) && (caller.is_privileged ? own.empty() : base == own);
     made = make_directory_at(base + place.path, may_clear ? &own : nullptr, limits, unenforceable, pid);
     bool is_elsewhere = !made && !caller.is_privileged && made.error().code() == Code::forbidden;
     if (!is_elsewhere) return made;
   }
-  // Nothing was delegated. Who asked for nothing gets nothing, as with other runtimes.
+  // Nothing is delegated. Without limits or a path the container gets no cgroup, as with other runtimes.
   if (!place.is_given && !asks_for_something(limits)) return {};
   return not_delegated(bases.back() + place.path, made.error());
 }
@@ -223,8 +223,8 @@ Result<void> Container::make_scope(const Place& place, const Wanted& wanted, con
   record_.is_user = !is_privileged_;
   TRY(bus.start_scope(place.unit, std::move(properties)));
   Scope undo([&] {
-    if (directory_) (void)cgroup::kill(directory_);  // or it would have systemd wait for an end in good order
-    (void)bus.stop(place.unit);                      // the error that brought us here is told
+    if (directory_) (void)cgroup::kill(directory_);  // otherwise systemd would wait for a regular end
+    (void)bus.stop(place.unit);                      // the original error is reported
   });
   std::string path = TRY(path_of(pid));
   if (name_of_last(path) != place.unit)
@@ -235,7 +235,7 @@ Result<void> Container::make_scope(const Place& place, const Wanted& wanted, con
   TRY(put_in(inside, pid));
   directory_ = std::move(inside);
   record_.path = path + "/" + kInScope;
-  // systemd switches on those it knows; a limit may need another.
+  // systemd enables the controllers that it supports; a limit may need another one.
   TRY(enable_on_the_way(mount_point_, record_.path, controllers_for(limits)));
   warnings_ = TRY(write_settings(directory_, limits, wanted.unenforceable));
   undo.dismiss();
@@ -257,7 +257,7 @@ Result<Container> Container::find(const Caller& caller, const Record& record) {
   return out;
 }
 
-// ---- used ----
+// ---- operations ----
 
 Result<void> Container::check_exists() const {
   if (exists()) return {};
@@ -280,7 +280,7 @@ Result<void> Container::update(const oci::Resources& resources, Unenforceable un
 }
 
 Result<void> Container::filter_devices(const std::vector<sys::DeviceMatch>& rules) const {
-  if (!is_privileged_) return {};  // the kernel gives no device to those who cannot make its node, nor the filter
+  if (!is_privileged_) return {};  // cannot create device nodes, and may not attach a filter
   TRY(check_exists());
   if (rules.size() > sys::kDeviceRulesMax)
     return Error(Code::too_large, "linux.resources.devices: more than " + std::to_string(sys::kDeviceRulesMax) + " rules");
@@ -351,12 +351,12 @@ Result<Watch> Container::watch() const {
   return Watch::open(host_path());
 }
 
-// ---- removed ----
+// ---- removal ----
 
 Result<void> Container::remove(std::chrono::milliseconds patience) {
   bool is_scope = record_.manager == Manager::systemd && !record_.unit.empty();
-  // Mostly nothing is in it, and it goes at once. Else only when the last process has gone: what a container has made
-  // inside is not taken from it while it runs.
+  // Usually the cgroup is empty and is removed at once. Otherwise wait for the last process: cgroups that a container has created
+  // are not removed while it runs.
   bool is_gone = exists() && !is_scope && remove_directory(true);
   if (exists() && !is_gone) TRY(wait_empty(directory_, patience).wrap("cgroup " + record_.path));
   directory_.reset();
@@ -376,7 +376,7 @@ Result<void> Container::remove_directory(bool must_be_plain) const {
   if (!parent) return parent.take_error();
   std::string name = name_of_last(record_.path);
   TRY((must_be_plain ? sys::remove_directory_at(*parent, name) : cgroup::remove(*parent, name)).wrap("cgroup " + record_.path));
-  // What we made on the way to it goes with the last one.
+  // Also removes the parents that we have created, with their last child.
   const std::string ours = std::string(kBase) + "/";
   for (std::string path = parent_of(record_.path); (path + "/").starts_with(ours); path = parent_of(path)) {
     auto above = sys::open_directory(mount_point_ + parent_of(path));

@@ -16,7 +16,7 @@
 namespace coracle::cgroup {
 namespace {
 
-constexpr size_t kCgroupsMax = 1 << 20;  // looked at in one walk
+constexpr size_t kCgroupsMax = 1 << 20;  // visited in one walk
 
 std::optional<uint64_t> value_in(std::string_view text, std::string_view key) {  // "key value" lines
   for (std::string_view line : split(text, '\n')) {
@@ -26,13 +26,14 @@ std::optional<uint64_t> value_in(std::string_view text, std::string_view key) { 
   return std::nullopt;
 }
 
-// Sleeps until the line "key wanted" stands in cgroup.events. A cgroup that is gone has no processes: `if_gone`.
+// Waits until cgroup.events contains the line "key wanted". Errors: timeout, with the text `late`; not_found if the cgroup has
+// been removed.
 Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std::chrono::milliseconds patience,
                         const char* late) {
   Fd events = TRY(sys::open_at(cgroup, "cgroup.events", O_RDONLY));
   auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
-    std::string text = TRY(sys::read_from_start(events));  // and arms the notification
+    std::string text = TRY(sys::read_from_start(events));  // also arms the notification
     if (value_in(text, key) == wanted) return {};
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return Error(Code::timeout, late);
@@ -42,7 +43,7 @@ Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std:
 
 // ---- limits ----
 
-// Why a limit cannot be enforced; asked when one is missing, and then once.
+// Explains why a limit cannot be enforced. Reads the controllers only once, for the first missing limit.
 class Lacks {
  public:
   explicit Lacks(const Fd& cgroup) : cgroup_(cgroup) {}
@@ -89,7 +90,7 @@ Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceabl
   }
   if (written) return Outcome{.is_written = true};
   if (!is_absent) {
-    // Some depend on others: a burst may not exceed the quota that is written next to it.
+    // Some settings depend on each other: a burst may not exceed the quota, which is written separately.
     if (written.error().err() == EINVAL && !is_last_try) return Outcome{.is_worth_another_try = true};
     return written.take_error().wrap(setting.field);
   }
@@ -100,11 +101,10 @@ Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceabl
   return Outcome{.warning = lack.text + "; the limit is not enforced"};
 }
 
-// ---- the tree beneath ----
+// ---- descendants ----
 
-// Calls `enter` with each cgroup beneath `top`, then `leave` with its parent and its name once its own are done. Climbs
-// by
-// "..", so that a container cannot make a tree too deep for us: the kernel's, where nobody can rename or link.
+// Calls `enter` for each descendant of `top`, then `leave` with its parent and its name after its own descendants. Goes up with
+// "..", so that the depth of a container's tree needs no memory. That is safe in cgroupfs, where nobody can rename or link.
 Result<void> walk(const Fd& top, const std::function<Result<void>(const Fd&)>& enter,
                   const std::function<Result<void>(const Fd&, const std::string&)>& leave) {
   auto children = [](const Fd& dir) -> Result<std::vector<std::string>> {
@@ -117,7 +117,7 @@ Result<void> walk(const Fd& top, const std::function<Result<void>(const Fd&)>& e
     return out;
   };
   Fd at = TRY(sys::open_at(top, ".", O_RDONLY | O_DIRECTORY));
-  std::vector<std::vector<std::string>> todo;  // by level
+  std::vector<std::vector<std::string>> todo;  // one list per level
   auto first = TRY(children(at));
   todo.push_back(std::move(first));
   for (size_t seen = 0; seen < kCgroupsMax;) {
@@ -164,7 +164,7 @@ Result<std::vector<std::string>> write_settings(const Fd& cgroup, const std::vec
     if (outcome.is_worth_another_try) again.push_back(&setting);
     if (!outcome.warning.empty()) warnings.push_back(std::move(outcome.warning));
   }
-  std::reverse(again.begin(), again.end());  // what has failed last stood in the way of the others
+  std::reverse(again.begin(), again.end());  // the last failure may have blocked the others
   for (const Setting* setting : again) TRY(write_one(cgroup, *setting, unenforceable, lacks, true));
   return warnings;
 }
@@ -172,7 +172,7 @@ Result<std::vector<std::string>> write_settings(const Fd& cgroup, const std::vec
 Result<void> check_memory_use(const Fd& cgroup, const oci::Resources& resources) {
   if (!resources.memory_check_before_update.value_or(false)) return {};
   auto text = sys::read_file_at(cgroup, "memory.current");
-  if (!text) return {};  // nothing is counted, so nothing is killed
+  if (!text) return {};  // no memory accounting, so no limit
   int64_t used = parse_number<int64_t>(trim(*text)).value_or(0);
   for (const auto& [field, limit] :
        {std::pair("memory.limit", resources.memory_limit_bytes), std::pair("memory.swap", resources.memory_swap_bytes)})
@@ -196,7 +196,7 @@ Result<void> kill(const Fd& cgroup) {
 Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds patience) {
   TRY(sys::write_control(cgroup, "cgroup.freeze", "1"));
   auto frozen = wait_event(cgroup, "frozen", 1, patience, "processes of the cgroup do not stop");
-  if (!frozen) (void)sys::write_control(cgroup, "cgroup.freeze", "0");  // half a container helps nobody
+  if (!frozen) (void)sys::write_control(cgroup, "cgroup.freeze", "0");  // a partly frozen container would hang
   return frozen;
 }
 
@@ -225,7 +225,7 @@ Result<std::vector<int>> pids(const Fd& cgroup) {
   std::vector<int> out;
   auto add = [&](const Fd& dir) -> Result<void> {
     auto text = sys::read_file_at(dir, "cgroup.procs");
-    // Those of a threaded cgroup are told where its domain is; one may be removed meanwhile.
+    // The processes of a threaded cgroup are listed in its domain; a cgroup may be removed meanwhile.
     bool is_told_elsewhere = !text && (text.error().err() == EOPNOTSUPP || text.error().code() == Code::not_found);
     if (is_told_elsewhere) return {};
     if (!text) return text.take_error();
@@ -236,12 +236,12 @@ Result<std::vector<int>> pids(const Fd& cgroup) {
   TRY(add(cgroup));
   TRY(walk(cgroup, add, [](const Fd&, const std::string&) { return Result<void>(); }));
   std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());  // one that moved while we looked
+  out.erase(std::unique(out.begin(), out.end()), out.end());  // a process may have moved meanwhile
   return out;
 }
 
 Result<void> remove(const Fd& parent, const std::string& name) {
-  auto removed = remove_leaf(parent, name);  // mostly nothing was made inside
+  auto removed = remove_leaf(parent, name);  // usually it has no children
   if (removed || removed.error().code() != Code::conflict) return removed;
   auto dir = sys::open_at(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!dir && dir.error().code() == Code::not_found) return {};
@@ -269,13 +269,13 @@ Result<uint64_t> oom_kills(const Fd& cgroup) {
 
 namespace {
 
-// What a process holds alone, and its part of what it shares; without the kernel's help to tell, all that is resident.
+// The proportional set size of a process; without smaps_rollup its resident set size.
 Bytes mapped_by(int pid) {
   std::string about = "/proc/" + std::to_string(pid);
   if (auto rollup = sys::read_file(about + "/smaps_rollup", 1 << 14))
     if (size_t at = rollup->find("\nPss:"); at != rollup->npos)
       return Bytes(int64_t(std::strtoull(rollup->c_str() + at + 5, nullptr, 10)) << 10);
-  auto pages = sys::read_file(about + "/statm", 256);  // one that has ended: none
+  auto pages = sys::read_file(about + "/statm", 256);  // none if the process has ended
   auto numbers = pages ? split(*pages, ' ') : std::vector<std::string_view>();
   return numbers.size() < 2 ? Bytes(0) : Bytes(parse_number<int64_t>(numbers[1]).value_or(0) * ::sysconf(_SC_PAGESIZE));
 }

@@ -17,7 +17,7 @@ enum Field : uint8_t { path = 1, interface, member, error_name, reply_serial, de
 
 Error damaged(const char* what) { return Error(Code::invalid, std::string("D-Bus message: ") + what); }
 
-// Reads what another has written, from the message's start; nothing in it is believed.
+// Parses a message from its start; the input is untrusted.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -45,7 +45,7 @@ class Reader {
     uint8_t length = TRY(number<uint8_t>());
     return text_of(length);
   }
-  // A variant's value, which nobody wants.
+  // Skips the value of a variant.
   Result<void> skip_value(const std::string& signature) {
     if (signature == "s" || signature == "o") return text().ok() ? Result<void>() : damaged("it ends too early");
     if (signature == "g") return this->signature().ok() ? Result<void>() : damaged("it ends too early");
@@ -136,7 +136,7 @@ std::string encode(const Message& message) {
   MessageWriter out;
   out.add(uint8_t(kByteOrder));
   out.add(uint8_t(message.type));
-  out.add(uint8_t(0));  // no flags: an answer is wanted
+  out.add(uint8_t(0));  // no flags: a reply is expected
   out.add(kVersion);
   out.add(uint32_t(message.body.size()));
   out.add(message.serial);
@@ -165,7 +165,7 @@ std::string encode(const Message& message) {
       out.add_signature(message.signature);
     }
   });
-  out.begin_structure();  // the body's alignment is a structure's
+  out.begin_structure();  // the body is aligned like a structure
   return out.bytes() + message.body;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// D-Bus messages as bytes, of the types that systemd's manager and we say to each other. Pure; bus.h carries them.
+// Encodes and decodes the D-Bus messages that are needed for systemd's manager. Pure; bus.h transports them.
 //
-// Why our own: coracle-oci is one static program that lives for a millisecond. libsystemd is a shared library only, and
-// libdbus claims the user id of its own user namespace, which the other side does not believe.
+// Why not a library: coracle-oci is a static program that runs for a millisecond. libsystemd only exists as a shared library.
+// libdbus authenticates with the user id in its own user namespace, which the peer rejects.
 //
-//   head (16 bytes, ends with the fields' length) │ fields a(yv), padded to 8 │ body
+//   header (16 bytes, ends with the length of the fields) │ fields a(yv), padded to 8 │ body
 // Source: the D-Bus Specification, "Type System", "Marshaling", "Message Protocol".
 #pragma once
 
@@ -18,31 +18,31 @@
 
 namespace coracle::cgroup {
 
-constexpr size_t kMessageHead = 16;              // bytes, which tell how long the message is
-constexpr size_t kMessageMax = size_t{1} << 20;  // the specification allows 128 MiB; no manager says so much to us
+constexpr size_t kMessageHead = 16;              // bytes that contain the lengths of a message
+constexpr size_t kMessageMax = size_t{1} << 20;  // the specification allows 128 MiB; systemd's replies are far smaller
 
 struct Message {
   enum class Type : uint8_t { method_call = 1, method_return = 2, error = 3, signal = 4 };
   Type type = Type::method_call;
-  uint32_t serial = 0, reply_serial = 0;                         // 0 = none
-  std::string destination, path, interface, member, error_name;  // "" = none
-  std::string signature, body;                                   // of the body; "" = it is empty
+  uint32_t serial = 0, reply_serial = 0;                         // 0: none
+  std::string destination, path, interface, member, error_name;  // "": none
+  std::string signature, body;                                   // of the body; "": no body
   bool operator==(const Message&) const = default;
 };
 
-// In this machine's byte order. Texts are UTF-8 without NUL.
+// Uses the native byte order. Texts are UTF-8 without NUL.
 std::string encode(const Message& message);
-// How long a message is that begins with these kMessageHead bytes. Errors: invalid; too_large.
+// The total length of a message that begins with these kMessageHead bytes. Errors: invalid; too_large.
 Result<size_t> message_length(std::string_view head);
-// Fields that Message has no place for are passed over. Errors: invalid; unsupported, another byte order.
+// Header fields without a member in Message are skipped. Errors: invalid; unsupported for another byte order.
 Result<Message> decode(std::string_view bytes);
-// The values a body begins with, as far as they are texts, paths and uint32 (those in decimal). Errors: invalid.
+// The leading values of a body that are strings, paths or uint32 (as decimal). Errors: invalid.
 Result<std::vector<std::string>> first_words(const Message& message);
 
-// Writes a body, which begins at a multiple of 8. What is written has to follow the message's signature.
+// Writes a body; a body begins at a multiple of 8. The values must match the message's signature.
 class MessageWriter {
  public:
-  // b, y, i, u, x, t, s (and o), and arrays of these.
+  // Types b, y, i, u, x, t, s (and o), and arrays of these.
   template <typename T>
   void add(const T& value) {
     if constexpr (std::same_as<T, bool>) add_number(uint32_t(value));
@@ -59,7 +59,7 @@ class MessageWriter {
     add_signature(signature_of<T>());
     add(value);
   }
-  // `fill()` adds the items. `alignment`: 8 for x, t and structures; for others 1 will do.
+  // `fill()` adds the items. `alignment`: 8 for x, t and structures; 1 is enough for others.
   template <typename Fill>
   void add_array(size_t alignment, Fill fill) {
     add_number(uint32_t(0));

@@ -9,9 +9,8 @@ namespace coracle::cgroup {
 
 const std::vector<std::string> kControllers = {"cpu", "memory", "pids", "io", "cpuset"};
 
-// Words 4 and 5 are what is mounted of the file system, and where; its type comes after the dash. A part of the
-// hierarchy that stands somewhere (in a container's root, seen from the machine) is not it, as long as there is the
-// whole.
+// Fields 4 and 5 are the root and the mount point; the type follows after the dash. A mount of a subtree (for example in a
+// container's root, seen from the host) is only used if the whole hierarchy is not mounted.
 Result<std::string> mount_point_in(std::string_view mountinfo) {
   std::string part;
   for (std::string_view line : split(mountinfo, '\n')) {
@@ -24,7 +23,7 @@ Result<std::string> mount_point_in(std::string_view mountinfo) {
   return Error(Code::unsupported, "cgroup v2 is not mounted on this machine");
 }
 
-// Mostly where everybody has it; a machine's table of mounts may be long.
+// Tries the usual mount point first, because the table of mounts may be long.
 Result<std::string> mount_point() {
   constexpr int64_t kCgroup2 = 0x63677270;  // CGROUP2_SUPER_MAGIC
   const std::string usual = "/sys/fs/cgroup";
@@ -83,8 +82,8 @@ bool has_word(std::string_view words, std::string_view word) {
 
 namespace {
 
-// The kernel refuses most controllers then, but takes cpu and pids, and makes the cgroup a threaded one, in which no
-// container can stand. The machine's true root has no such rule, and no type.
+// In a cgroup with processes the kernel refuses most controllers. It accepts cpu and pids, but then makes the cgroup threaded,
+// and a container cannot use that. The root cgroup has no such rule and no cgroup.type.
 bool holds_processes(const Fd& cgroup) {
   return !read_words(cgroup, "cgroup.type").empty() && !read_words(cgroup, "cgroup.procs").empty();
 }
@@ -100,7 +99,7 @@ void enable_controllers(const Fd& cgroup, const std::vector<std::string>& wanted
   if (missing.empty() || holds_processes(cgroup)) return;
   if (sys::write_control(cgroup, "cgroup.subtree_control", join(missing, " "))) return;
   for (const std::string& each : missing)
-    (void)sys::write_control(cgroup, "cgroup.subtree_control", each);  // whoever needs it looks whether it is there
+    (void)sys::write_control(cgroup, "cgroup.subtree_control", each);  // callers check cgroup.subtree_control
 }
 
 Result<void> clear(const Fd& cgroup, const std::string& leaf) {

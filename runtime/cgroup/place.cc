@@ -10,14 +10,14 @@
 namespace coracle::cgroup {
 namespace {
 
-constexpr size_t kNameMax = 255;        // of a cgroup, as of a file, and of a unit
-constexpr size_t kPathMax = 4096 - 64;  // with the mount point and a file's name it is still one
+constexpr size_t kNameMax = 255;        // of a cgroup (like a file) and of a unit
+constexpr size_t kPathMax = 4096 - 64;  // leaves space for the mount point and a file name
 
 Error invalid_cgroups_path(const std::string& path, const std::string& text) {
   return Error(Code::invalid, "linux.cgroupsPath: " + quoted(path) + " " + text);
 }
 
-// Without empty parts; none of them may lead elsewhere.
+// Without empty components; ".." and similar ones are an error.
 Result<std::string> clean_path(const std::string& path) {
   std::vector<std::string> parts;
   for (std::string_view part : split(path, '/')) {

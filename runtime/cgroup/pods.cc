@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See cgroup.h.
+// See pods.h.
 #include "runtime/cgroup/pods.h"
 
 #include <unistd.h>
@@ -38,17 +38,17 @@ std::string explain(const Enforcement& what) {
   return out + "the kernel does not offer these controllers here";
 }
 
-// Which controllers the pods' limits need, as enforcement() has them.
+// True if the controller is available according to enforcement(); limits of the pods need these controllers.
 bool is_held(const Enforcement& what, const std::string& controller) {
   if (controller == "memory") return what.memory;
   if (controller == "cpu") return what.cpu;
   if (controller == "pids") return what.pids;
   if (controller == "io") return what.io;
   if (controller == "cpuset") return what.cpuset;
-  return true;  // written, and what is not there is told by the warning
+  return true;  // written; a warning reports missing ones
 }
 
-// Where nobody has set one. What the kernel refuses, enforcement() tells: it has no memory controller for us.
+// Sets a limit if there is none. If the kernel refuses, there is no memory controller, which enforcement() reports.
 void bound_memory(const Fd& root) {
   auto now = sys::read_file_at(root, "memory.max");
   if (!now || parse_limit(trim(*now)) != kUnlimited) return;
@@ -69,12 +69,12 @@ Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& dele
   if (out.path_.empty()) {
     out.path_ = hierarchy + kTopName;
     Fd top = TRY(sys::open_directory(hierarchy));
-    // Inside a container the top of our view is a cgroup like any other; what may not move there, enforcement() tells.
+    // In a container, the visible top is an ordinary cgroup. Processes that cannot be moved there show up in enforcement().
     if (own == hierarchy) (void)clear(top, "init");
     enable_controllers(top);
   }
   TRY(sys::make_directories(out.path_).wrap("cgroup root"));
-  if (own == out.path_) {  // a delegated cgroup that we were started in
+  if (own == out.path_) {  // this process was started in the delegated cgroup
     TRY(sys::make_directories(out.path_ + "/daemon"));
     Fd leaf = TRY(sys::open_directory(out.path_ + "/daemon"));
     TRY(sys::write_control(leaf, "cgroup.procs", "0").wrap("leave the cgroup root"));
@@ -100,7 +100,7 @@ Result<Cgroups> Cgroups::open(const std::string& wanted, const std::string& dele
 std::optional<Bytes> Cgroups::memory_bound() const {
   std::optional<Bytes> least;
   for (std::string at = path_; sys::exists(at + "/cgroup.controllers"); at.resize(at.rfind('/'))) {
-    auto text = sys::read_file(at + "/memory.max");  // the machine's own root has none
+    auto text = sys::read_file(at + "/memory.max");  // the root cgroup has none
     auto limit = text ? parse_limit(trim(*text)) : std::nullopt;
     if (!limit || *limit == kUnlimited) continue;
     const Bytes here(int64_t(std::min<uint64_t>(*limit, INT64_MAX)));
@@ -117,7 +117,7 @@ Result<Fd> Cgroups::make(const std::string& path, bool has_children) const {
     auto made = sys::make_directory_at(at, name, 0755);
     if (!made && made.error().code() != Code::already_exists) return std::move(made.take_error()).wrap("cgroup " + path);
     at = TRY(sys::open_at(at, name, O_RDONLY | O_DIRECTORY));
-    // One that is there already may have been made this moment, or by a daemon that was killed before it got here.
+    // An existing cgroup may have been created a moment ago, or by a daemon that was killed before it enabled the controllers.
     bool is_leaf = i + 1 == parts.size() && !has_children;
     if (!is_leaf && !enabled_.empty() && read_words(at, "cgroup.subtree_control") != enabled_) enable_controllers(at);
   }
@@ -140,12 +140,12 @@ Result<void> Cgroups::remove(const std::string& path, std::chrono::milliseconds 
 
 Result<void> Cgroups::apply(const Fd& cgroup, const oci::Resources& resources, bool is_container) const {
   auto wanted = TRY(settings(resources));
-  // One process over the limit takes the container down as a whole: half a container helps nobody.
+  // One process over the limit ends the whole container: a partly killed container does not work.
   bool is_limited = is_container && resources.memory_limit_bytes.value_or(0) > 0;
   if (is_limited && !resources.unified.count("memory.oom.group"))
     wanted.push_back({.file = "memory.oom.group", .value = "1", .field = "linux.resources.memory.limit"});
   std::erase_if(wanted, [&](const Setting& each) { return !is_held(enforcement_, controller_of(each.file)); });
-  TRY(write_settings(cgroup, wanted, Unenforceable::warn));  // enforcement() has said what is missing
+  TRY(write_settings(cgroup, wanted, Unenforceable::warn));  // enforcement() reports what is missing
   return {};
 }
 

@@ -19,7 +19,7 @@ Error no_counterpart(const std::string& field) {
   return Error(Code::unsupported, kResources + field + ": cgroup v2 has no such setting");
 }
 
-class Writer {  // gathers settings
+class Writer {  // collects settings
  public:
   Setting& add(const std::string& field, const std::string& file, const std::string& value) {
     out.push_back({.file = file, .value = value, .field = kResources + field});
@@ -35,13 +35,13 @@ Result<void> check_amount(const char* field, const std::optional<int64_t>& value
   return {};
 }
 
-// What v1 could do and v2 cannot: harmless where it asks for nothing, or for what v2 does anyway.
+// Settings of v1 without a counterpart in v2: an error, unless they request nothing or what v2 does anyway.
 Result<void> check_lost(const oci::Resources& in) {
-  // runc drops both without a word, the kernel had done so before it; crun refuses. A limit that is not there must not
-  // be believed in; "unlimited" is what there is.
+  // runc ignores both silently, as the kernel did before; crun rejects them. A limit that is not enforced must be an error;
+  // "unlimited" is already the case.
   if (in.memory_kernel_bytes.value_or(-1) > 0) return no_counterpart("memory.kernel");
   if (in.memory_kernel_tcp_bytes.value_or(-1) > 0) return no_counterpart("memory.kernelTCP");
-  // Engines write 60, the kernel's default, or their own "not set", -1, where nobody asked.
+  // Engines write 60, the kernel's default, or -1 for "not set", if the user has set nothing.
   bool is_default = !in.memory_swappiness || *in.memory_swappiness == 60 || *in.memory_swappiness > 100;
   if (!is_default) return no_counterpart("memory.swappiness");
   if (in.memory_disable_oom_killer.value_or(false)) return no_counterpart("memory.disableOOMKiller");
@@ -57,9 +57,9 @@ Result<void> check_lost(const oci::Resources& in) {
   return {};
 }
 
-// What memory.swap leaves for swap alone. Nothing: it is not asked for.
+// The part of memory.swap for swap only. Nothing: no limit is requested.
 Result<std::optional<int64_t>> swap_alone(std::optional<int64_t> limit, std::optional<int64_t> both) {
-  // Unlimited memory with nothing said of swap means both; in v1 nobody could have swapped less.
+  // Unlimited memory without a swap setting means both: v1 could not limit swap below memory.
   if (!both) return limit == -1 ? std::optional<int64_t>(-1) : std::nullopt;
   if (*both == -1) return both;
   if (!limit) return invalid_resource("memory.swap", "is set without memory.limit");
@@ -68,7 +68,7 @@ Result<std::optional<int64_t>> swap_alone(std::optional<int64_t> limit, std::opt
   return std::optional<int64_t>(*both - *limit);
 }
 
-// 0 is "not set" for all of them, as engines write it: nothing runs in no memory.
+// 0 means "not set" for all of them, as engines write it.
 std::optional<int64_t> unless_zero(std::optional<int64_t> value) { return value == 0 ? std::nullopt : value; }
 
 Result<void> add_memory(const oci::Resources& in, Writer& to) {
@@ -92,7 +92,7 @@ Result<void> add_cpu(const oci::Resources& in, Writer& to) {
   bool is_limited = in.cpu_quota_us.value_or(0) > 0;
   if (in.cpu_burst_us && is_limited && *in.cpu_burst_us > uint64_t(*in.cpu_quota_us))
     return invalid_resource("cpu.burst", "is larger than cpu.quota");
-  // 0 of both is "not set"; so podman and docker write it.
+  // 0 for both means "not set"; podman and docker write that.
   if (in.cpu_quota_us.value_or(0) != 0 || in.cpu_period_us.value_or(0) != 0) {
     constexpr uint64_t kPeriodDefault = 100000;
     uint64_t period = in.cpu_period_us.value_or(0) ? *in.cpu_period_us : kPeriodDefault;
@@ -135,14 +135,14 @@ Result<void> add_block_io(const oci::BlockIo& in, Writer& to) {
                           "blockIO.throttleWriteIOPSDevice"};
   for (size_t kind = 0; kind < std::size(kinds); ++kind)
     for (const oci::BlockThrottle& device : *kinds[kind].second) {
-      // A rate of 0 took a limit away in v1; in v2 it is no number the kernel takes.
+      // In v1 a rate of 0 removed a limit; v2 rejects it.
       std::string rate = device.rate ? std::to_string(device.rate) : "max";
       to.add(fields[kind], "io.max", device_name(device.major, device.minor) + " " + kinds[kind].first + "=" + rate);
     }
   return {};
 }
 
-// "2MB" names a file, so it is a number and a unit, and nothing else.
+// "2MB" becomes part of a file's name, so it must be a number and a unit.
 bool is_page_size(std::string_view text) {
   size_t digits = text.find_first_not_of("0123456789");
   if (digits == 0 || digits == text.npos) return false;
@@ -155,7 +155,7 @@ Result<void> add_hugepages(const std::vector<oci::HugepageLimit>& in, Writer& to
     if (!is_page_size(each.page_size))
       return invalid_resource("hugepageLimits.pageSize", quoted(each.page_size) + " is no size like 2MB");
     std::string file = "hugetlb." + each.page_size, value = std::to_string(each.limit_bytes);
-    // Reservations first: they fail where a program can still choose something else, faults kill it.
+    // Reservations first: they fail where a program can react; a failed page fault kills it.
     to.add("hugepageLimits", file + ".rsvd.max", value).may_be_absent = true;
     to.add("hugepageLimits", file + ".max", value);
   }
@@ -174,8 +174,8 @@ Result<void> add_rdma(const std::map<std::string, oci::RdmaLimit>& in, Writer& t
   return {};
 }
 
-// A file of its controller's, by a name that leads nowhere else. The core's own files are no limits, with which a
-// configuration could freeze, kill or move.
+// A file of a controller, without path separators. The core files are rejected: with them a configuration could freeze, kill or
+// move processes.
 Result<void> check_unified(const std::string& file) {
   bool is_name = file.find('/') == file.npos && file.find('.') != file.npos && file.find('.') > 0;
   if (!is_name) return invalid_resource("unified", quoted(file) + " is not of the form CONTROLLER.PARAMETER");
@@ -185,15 +185,15 @@ Result<void> check_unified(const std::string& file) {
   return {};
 }
 
-// Where no swap is counted, none is used as well, and none is limited.
+// Without swap accounting no swap is used, so the limit 0 holds.
 bool is_no_swap(std::string_view file, std::string_view value) { return file == "memory.swap.max" && trim(value) == "0"; }
 
 Result<void> add_unified(const std::map<std::string, std::string>& in, Writer& to) {
   for (const auto& [file, value] : in) {
     TRY(check_unified(file));
     std::erase_if(to.out, [&file = file](const Setting& each) { return each.file == file || each.other_file == file; });
-    bool is_empty = trim(value).empty();              // takes back what was set, for cpuset.cpus
-    for (std::string_view line : split(value, '\n'))  // io.max and rdma.max take one device at a time
+    bool is_empty = trim(value).empty();              // resets the setting, for cpuset.cpus
+    for (std::string_view line : split(value, '\n'))  // io.max and rdma.max accept one device per write
       if (!trim(line).empty() || is_empty)
         to.add("unified." + file, file, std::string(trim(line))).may_be_absent = is_no_swap(file, line);
   }
@@ -225,8 +225,7 @@ Result<std::vector<Setting>> settings(const oci::Resources& resources) {
   TRY(add_memory(resources, to));
   TRY(add_cpu(resources, to));
   TRY(check_amount("pids.limit", resources.pids_limit));
-  // None may be made: but the first is made in the cgroup, so that one is there. systemd takes no 0 either, and runc
-  // writes 1 as well.
+  // A limit of 0 would forbid even the first process, so 1 is written. systemd rejects 0 too, and runc writes 1.
   if (resources.pids_limit) to.add("pids.limit", "pids.max", limit_text(*resources.pids_limit == 0 ? 1 : *resources.pids_limit));
   TRY(add_block_io(resources.block_io, to));
   TRY(add_hugepages(resources.hugepage_limits, to));

@@ -11,8 +11,8 @@
 namespace coracle::cgroup {
 namespace {
 
-// A file's text; empty where there is none. Other failures are the cgroup's: it is gone, and that is said once, by
-// cpu.stat.
+// The text of a file; empty if it does not exist. Other failures mean that the cgroup has been removed; reading cpu.stat reports
+// that.
 std::string text_of(const Fd& cgroup, const std::string& file) {
   auto text = sys::read_file_at(cgroup, file);
   return text ? std::move(*text) : std::string();
@@ -28,7 +28,7 @@ std::map<std::string, uint64_t> flat(std::string_view text) {  // "key value" li
   return out;
 }
 
-// "word key=value key=value" lines: each(word, key, value).
+// Lines "word key=value key=value": calls each(word, key, value).
 template <typename Each>
 void nested(std::string_view text, Each each) {
   for (std::string_view line : split(text, '\n')) {
@@ -41,7 +41,7 @@ void nested(std::string_view text, Each each) {
 
 std::optional<Pressure> read_pressure(const Fd& cgroup, const char* file) {
   std::string text = text_of(cgroup, file);
-  if (text.empty()) return std::nullopt;  // switched off, or the kernel counts none
+  if (text.empty()) return std::nullopt;  // disabled, or not supported by the kernel
   Pressure out;
   nested(text, [&](std::string_view kind, std::string_view key, std::string_view value) {
     PressureLine& line = kind == "full" ? out.full : out.some;
@@ -55,7 +55,7 @@ std::optional<Pressure> read_pressure(const Fd& cgroup, const char* file) {
 }
 
 Result<CpuStats> read_cpu(const Fd& cgroup) {
-  std::string text = TRY(sys::read_file_at(cgroup, "cpu.stat"));  // there with and without the controller
+  std::string text = TRY(sys::read_file_at(cgroup, "cpu.stat"));  // exists with and without the controller
   auto stat = flat(text);
   CpuStats out;
   out.usage_ns = stat["usage_usec"] * 1000;
@@ -107,7 +107,7 @@ IoStats read_io(const Fd& cgroup) {
   return out;
 }
 
-// By the files there are: "hugetlb.2MB.current".
+// From the existing files: "hugetlb.2MB.current".
 std::map<std::string, MemoryUse> read_hugepages(const Fd& cgroup, const std::vector<sys::DirEntry>& files) {
   std::map<std::string, MemoryUse> out;
   for (const sys::DirEntry& file : files) {
@@ -115,7 +115,7 @@ std::map<std::string, MemoryUse> read_hugepages(const Fd& cgroup, const std::vec
     if (!name.starts_with("hugetlb.") || !name.ends_with("B.current")) continue;
     std::string size(name.substr(8, name.size() - 8 - 8));
     std::string prefix = "hugetlb." + size;
-    // Where reservations are counted they are what is limited first, and what is told, as by runc.
+    // If reservations are accounted, they are limited first and reported, as by runc.
     bool is_reserved = !text_of(cgroup, prefix + ".rsvd.current").empty();
     MemoryUse use = read_use(cgroup, prefix + (is_reserved ? ".rsvd" : ""));
     use.failures = flat(text_of(cgroup, prefix + ".events"))["max"];
@@ -156,13 +156,13 @@ std::vector<uint16_t> numbers_of(std::string_view list) {  // "0-3,7"
 uint64_t read_pids(const Fd& cgroup) {
   std::string counted = text_of(cgroup, "pids.current");
   if (!counted.empty()) return amount(counted);
-  std::string listed = text_of(cgroup, "cgroup.procs");  // without the controller; those beneath are not among them
+  std::string listed = text_of(cgroup, "cgroup.procs");  // without the controller; descendants are not counted
   return uint64_t(std::count(listed.begin(), listed.end(), '\n'));
 }
 
-// ---- of cgroup v1 ----
+// ---- cgroup v1 ----
 
-// Bytes at most; the kernel writes "no limit" as the largest multiple of a page.
+// A maximum in bytes; the kernel writes "no limit" as the largest multiple of the page size.
 uint64_t v1_limit(std::string_view text) {
   constexpr uint64_t kNone = uint64_t(1) << 62;
   const uint64_t limit = amount(text);
@@ -207,7 +207,7 @@ void add_v1_time(const Fd& cgroup, CpuStats& to) {
   to.system_ns = amount(text_of(cgroup, "cpuacct.usage_sys"));
 }
 
-std::vector<IoEntry> read_v1_io(const Fd& cgroup, const char* file) {  // "8:0 Read 4096" lines, and sums
+std::vector<IoEntry> read_v1_io(const Fd& cgroup, const char* file) {  // "8:0 Read 4096" lines, and totals
   std::vector<IoEntry> out;
   const std::string text = text_of(cgroup, file);
   for (std::string_view line : split(text, '\n')) {
@@ -275,7 +275,7 @@ json::object cpu_object(const CpuStats& cpu) {
 json::object memory_object(const MemoryStats& memory) {
   json::object out, raw;
   for (const auto& [key, value] : memory.stat) raw[key] = value;
-  // In v1's terms, as its readers expect: memory and swap together. A peak of both is not known.
+  // In v1's terms, as consumers expect: memory and swap together. There is no common peak.
   MemoryUse both = memory.swap;
   both.current += memory.memory.current;
   bool is_limited = memory.swap.limit != kUnlimited && memory.memory.limit != kUnlimited;
@@ -344,7 +344,7 @@ json::object to_json(const Stats& stats) {
   out["cpuset"] = json::object{{"cpus", json::array(stats.cpus.begin(), stats.cpus.end())},
                                {"mems", json::array(stats.mems.begin(), stats.mems.end())}};
   out["memory"] = memory_object(stats.memory);
-  // runc says 0 where there is no limit.
+  // runc prints 0 for no limit.
   out["pids"] = json::object{{"current", stats.pids}, {"limit", stats.pids_limit == kUnlimited ? 0 : stats.pids_limit}};
   json::object io{{"ioServiceBytesRecursive", io_array(stats.io.bytes)}, {"ioServicedRecursive", io_array(stats.io.operations)}};
   put_pressure(io, stats.io.pressure);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cgroup has used, in whole: for `coracle-oci events --stats`, whose JSON is runc's, and whoever wants to know more
-// than usage() tells. A controller that is not there leaves its part empty. Source: cgroup-v2.rst, the *.stat, *.current,
-// *.peak, *.max, *.events and *.pressure files; runc's types/events.go for the names.
+// All statistics of a cgroup, for `coracle-oci events --stats` (whose JSON is runc's) and for callers that need more than
+// usage(). The part of a missing controller stays empty. Source: cgroup-v2.rst, the *.stat, *.current, *.peak, *.max, *.events
+// and *.pressure files; runc's types/events.go for the names.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ struct CpuStats {
   std::optional<Pressure> pressure;
 };
 struct MemoryUse {
-  uint64_t current = 0, limit = 0, peak = 0, failures = 0;  // bytes; limit: kUnlimited; failures: how often it was met
+  uint64_t current = 0, limit = 0, peak = 0, failures = 0;  // bytes; limit: or kUnlimited; failures: times at the limit
 };
 struct MemoryStats {
-  MemoryUse memory, swap;                // swap alone; zero where it is not counted
-  std::map<std::string, uint64_t> stat;  // memory.stat, line by line
+  MemoryUse memory, swap;                // swap without memory; zero if it is not accounted
+  std::map<std::string, uint64_t> stat;  // the lines of memory.stat
   uint64_t oom_kills = 0;
   std::optional<Pressure> pressure;
 };
@@ -56,7 +56,7 @@ struct RdmaUse {
 struct Stats {
   CpuStats cpu;
   MemoryStats memory;
-  uint64_t pids = 0, pids_limit = 0;  // kUnlimited = max; 0 where it is not enforced
+  uint64_t pids = 0, pids_limit = 0;  // kUnlimited = max; 0 if there is no pids controller
   IoStats io;
   std::map<std::string, MemoryUse> hugepages;  // by size: "2MB"
   RdmaUse rdma_current, rdma_limit;
@@ -64,7 +64,7 @@ struct Stats {
   std::vector<uint16_t> cpus, mems;  // the effective ones
 };
 
-// `v1`: counterparts in cgroup v1, by controller; what they count is told in the place of what is not counted in `cgroup`.
+// `v1`: the counterparts in cgroup v1, by controller; they provide the statistics that `cgroup` does not have.
 Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, Fd>& v1 = {});
 // The member "data" of runc's event of type "stats". Pure.
 json::object to_json(const Stats& stats);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSecond = 1000000;  // in microseconds
 
-// "0-2,9" as a bit each, the first byte's lowest first.
+// "0-2,9" as a bit mask; the lowest bit of the first byte is 0.
 std::optional<std::vector<uint8_t>> bits_of(std::string_view list) {
   std::vector<uint8_t> out;
   for (std::string_view part : split(list, ',')) {
@@ -34,8 +34,8 @@ void add_quota(std::string_view value, Properties& to) {  // "max 100000", "5000
   if (!quota || !period || *period == 0 || *period > kSecond || (*quota != kUnlimited && *quota > kUnlimited / kSecond)) return;
   uint64_t per_second = kUnlimited;
   if (*quota != kUnlimited) {
-    // systemd writes whole percents to its unit's file, and reads that when it is reloaded: rather a little more than
-    // less.
+    // systemd stores whole percents in its unit file, and reads them after a reload: rounded up, so that the quota is not
+    // reduced.
     constexpr uint64_t kPercent = kSecond / 100;
     per_second = (*quota * kSecond / *period + kPercent - 1) / kPercent * kPercent;
   }
@@ -55,7 +55,7 @@ void add_limit(const Setting& setting, Properties& to) {
   static const std::map<std::string, const char*> kSets = {{"cpuset.cpus", "AllowedCPUs"}, {"cpuset.mems", "AllowedMemoryNodes"}};
   if (auto known = kAmounts.find(setting.file); known != kAmounts.end()) {
     auto value = parse_limit(setting.value);
-    if (value && setting.file == "pids.max") value = std::max<uint64_t>(*value, 1);  // unified's 0 is out of its range
+    if (value && setting.file == "pids.max") value = std::max<uint64_t>(*value, 1);  // 0 from unified is out of its range
     if (value) to.push_back({known->second, *value, true});
   } else if (auto set = kSets.find(setting.file); set != kSets.end()) {
     if (auto bits = bits_of(setting.value)) to.push_back({set->second, std::move(*bits), true});
@@ -66,21 +66,21 @@ void add_limit(const Setting& setting, Properties& to) {
   } else if (setting.file == "memory.oom.group") {
     to.push_back({"OOMPolicy", std::string(setting.value == "1" ? "kill" : "continue"), true});
   }
-  // "default 50" or "50"; a weight of one device stays with the kernel.
+  // "default 50" or "50"; weights of single devices are not passed to systemd.
   std::string_view weight = setting.file == "io.weight" ? std::string_view(setting.value) : std::string_view(setting.other_value);
   if (setting.file != "io.weight" && setting.other_file != "io.weight") return;
   if (weight.starts_with("default ")) weight.remove_prefix(8);
   if (auto value = parse_number<uint64_t>(weight)) to.push_back({"IOWeight", *value, true});
 }
 
-// ---- annotations: a little of GVariant's text format ----
+// ---- annotations: a subset of GVariant's text format ----
 
 Error invalid_property(const std::string& name, const std::string& text) {
   return Error(Code::invalid, std::string("annotations.") + kPropertyPrefix + name + ": " + quoted(text) +
                                   " is no value: true, 'text', ['a', 'b'], 5, uint64 5");
 }
 
-// One quoted string at the front of `text`, which loses it.
+// Removes one quoted string from the front of `text` and returns it.
 std::optional<std::string> take_string(std::string_view& text) {
   text = trim(text);
   if (text.empty() || (text[0] != '\'' && text[0] != '"')) return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<Property::Value> number(std::string_view text, bool is_seconds) {
   auto value = parse_number<T>(trim(text));
   if (!value) return std::nullopt;
   if (!is_seconds) return Property::Value(*value);
-  // What is told in seconds goes over the bus in microseconds, which is unsigned and of 64 bits.
+  // Seconds are sent over the bus as unsigned 64-bit microseconds.
   if (*value < T(0) || uint64_t(*value) > kUnlimited / kSecond) return std::nullopt;
   return Property::Value(uint64_t(*value) * kSecond);
 }
@@ -140,7 +140,7 @@ std::vector<Property> limit_properties(const std::vector<Setting>& settings) {
 }
 
 Result<Property> parse_property(const std::string& name, const std::string& text) {
-  // "TimeoutStopSec" is what unit files call "TimeoutStopUSec".
+  // systemd's property is "TimeoutStopUSec" where unit files use "TimeoutStopSec".
   bool is_seconds = name.size() > 4 && name.ends_with("Sec") && !name.ends_with("USec");
   std::string own = is_seconds ? name.substr(0, name.size() - 3) + "USec" : name;
   bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -163,16 +163,16 @@ Result<std::vector<Property>> scope_properties(const Place& place, int pid, cons
       {"Description", description},
       {"Slice", place.slice},
       {"Delegate", true},
-      // The engine says when it ends, not the order of the machine's own services.
+      // The engine stops the container, not systemd's shutdown order.
       {"DefaultDependencies", false},
       {"PIDs", std::vector<uint32_t>{uint32_t(pid)}},
       {"MemoryAccounting", true},
       {"CPUAccounting", true},
       {"IOAccounting", true},
       {"TasksAccounting", true},
-      {"CollectMode", std::string("inactive-or-failed")},  // one that ended by a kill does not stay behind
+      {"CollectMode", std::string("inactive-or-failed")},  // a killed scope is not kept as failed
   };
-  // Whoever may set annotations may not thereby leave its slice or its limits, or take other processes in (CVE-2024-3154).
+  // Annotations may not change the slice or the limits, or add other processes (CVE-2024-3154).
   std::set<std::string> settled = {"Slice", "Delegate", "PIDs"};
   for (Property& each : limit_properties(settings)) {
     settled.insert(each.name);

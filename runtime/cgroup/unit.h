@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What systemd is told of a container's scope: its place, its process, and those of its limits for which systemd has
-// words, so that it keeps them when it writes its units' cgroups anew. Pure; bus.h carries it over.
+// The properties of a container's scope for systemd: its slice, its process, and those of its limits that systemd has properties
+// for, so that it keeps them when it rewrites its units' cgroups. Pure; bus.h sends them.
 //
 //   memory.max low min high swap.max   MemoryMax, MemoryLow, …       cpuset.cpus, mems   AllowedCPUs, AllowedMemoryNodes
 //   cpu.weight, cpu.idle               CPUWeight; 0 = idle           pids.max            TasksMax
@@ -26,11 +26,11 @@ struct Property {
                              std::vector<uint8_t>, std::vector<uint32_t>>;
   std::string name;
   Value value;
-  bool is_optional = false;  // a systemd that does not know it is not told: we write it as well
+  bool is_optional = false;  // may be left out for a systemd that does not support it: we write the limit to the cgroup as well
   bool operator==(const Property&) const = default;
 };
 
-// Of a limit that is one of the machine's own types, and well-formed; the kernel judges the others.
+// The properties for well-formed limits. Other values are left to the kernel.
 std::vector<Property> limit_properties(const std::vector<Setting>& settings);
 
 constexpr const char* kPropertyPrefix = "org.systemd.property.";
@@ -38,7 +38,7 @@ constexpr const char* kPropertyPrefix = "org.systemd.property.";
 // Errors: invalid, with the annotation.
 Result<Property> parse_property(const std::string& name, const std::string& text);
 
-// All that makes the scope. Errors: invalid, an annotation.
+// All properties of the scope. Errors: invalid for an annotation; forbidden for one that would override the configuration.
 Result<std::vector<Property>> scope_properties(const Place& place, int pid, const std::string& description,
                                                const std::vector<Setting>& settings,
                                                const std::map<std::string, std::string>& annotations);

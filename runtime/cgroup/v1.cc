@@ -23,15 +23,15 @@ Result<std::vector<V1Hierarchy>> hierarchies() {
   return v1_hierarchies_in(text);
 }
 
-// A new cpuset has no processors and no memory, and takes no process before it has both.
+// A new cpuset has no processors and no memory nodes, and accepts no process before it has both.
 Result<void> inherit_set(const Fd& parent, const Fd& cgroup) {
   for (const char* file : {"cpuset.cpus", "cpuset.mems"})
     if (read_words(cgroup, file).empty()) TRY(sys::write_control(cgroup, file, read_words(parent, file)));
   return {};
 }
 
-// Makes what is missing on the way; `made`: paths of what is new, the outermost first. Errors: not_found, another caller took
-// away what we stood on.
+// Creates the missing cgroups of the path; `made`: the new paths, the outermost first. Errors: not_found if another caller has
+// removed a parent meanwhile.
 Result<Fd> try_to_make_path(const V1Hierarchy& hierarchy, const std::string& path, std::vector<std::string>& made) {
   Fd at = TRY(sys::open_directory(hierarchy.mount_point));
   std::string so_far = hierarchy.mount_point;
@@ -77,14 +77,14 @@ class V1Writer {
   }
   template <typename T>
   void add_amount(const char* controller, const char* file, std::optional<T>& value, const char* field) {
-    if (value && *value != 0) add(controller, file, std::to_string(*value), field);  // 0 is "not set", as engines write it
+    if (value && *value != 0) add(controller, file, std::to_string(*value), field);  // engines write 0 for "not set"
     value.reset();
   }
   std::vector<V1Setting> out;
 };
 
 void take_memory(oci::Resources& in, V1Writer& to) {
-  // Without a limit of memory there is none with swap: the kernel holds the first to the second.
+  // Without a memory limit, memory and swap together have none: the kernel requires memory <= memory + swap.
   if (in.memory_limit_bytes == -1 && in.memory_swap_bytes.value_or(0) == 0) in.memory_swap_bytes = -1;
   if (in.memory_swap_bytes.value_or(0) != 0) {
     const bool is_free = *in.memory_swap_bytes == -1 || in.memory_swap_bytes == in.memory_limit_bytes;
@@ -95,13 +95,13 @@ void take_memory(oci::Resources& in, V1Writer& to) {
   to.add_amount("memory", "soft_limit_in_bytes", in.memory_reservation_bytes, "memory.reservation");
   to.add_amount("memory", "kmem.limit_in_bytes", in.memory_kernel_bytes, "memory.kernel");
   to.add_amount("memory", "kmem.tcp.limit_in_bytes", in.memory_kernel_tcp_bytes, "memory.kernelTCP");
-  // Engines write -1 of 64 bits where nobody asked.
+  // Engines write -1 as unsigned 64 bits if the user has set nothing.
   if (in.memory_swappiness && *in.memory_swappiness <= 100)
     to.add("memory", "swappiness", std::to_string(*in.memory_swappiness), "memory.swappiness");
   if (in.memory_disable_oom_killer.value_or(false)) to.add("memory", "oom_control", "1", "memory.disableOOMKiller");
   in.memory_swappiness.reset();
   in.memory_disable_oom_killer.reset();
-  in.memory_use_hierarchy.reset();  // it always is, since Linux 5.11
+  in.memory_use_hierarchy.reset();  // always enabled since Linux 5.11
 }
 
 void take_cpu(oci::Resources& in, V1Writer& to) {
@@ -124,7 +124,7 @@ void take_set(oci::Resources& in, V1Writer& to) {
 
 void take_pids(oci::Resources& in, V1Writer& to) {
   if (!in.pids_limit) return;
-  // None beside the first, which is there already, as with cgroup v2.
+  // Only the first process, which already exists, as with cgroup v2.
   const std::string most = *in.pids_limit < 0 ? "max" : std::to_string(std::max<int64_t>(*in.pids_limit, 1));
   to.add("pids", "max", most, "pids.limit");
   in.pids_limit.reset();
@@ -153,7 +153,7 @@ void take_block_io(oci::Resources& in, V1Writer& to) {
                                Throttle{in.block_io.write_iops, "throttle.write_iops_device", "blockIO.throttleWriteIOPSDevice"}})
     for (const oci::BlockThrottle& one : each.list)
       to.add("blkio", each.file, device_of(one.major, one.minor) + std::to_string(one.rate), each.field);
-  oci::BlockIo rest{.leaf_weight = in.block_io.leaf_weight};  // which no kernel has that we run on: refused where the rest goes
+  oci::BlockIo rest{.leaf_weight = in.block_io.leaf_weight};  // no supported kernel has it: settings() rejects it
   for (oci::BlockWeight one : in.block_io.weight_devices) {
     one.weight.reset();
     if (one.leaf_weight) rest.weight_devices.push_back(one);
@@ -183,7 +183,7 @@ void take_priorities(oci::Resources& in, V1Writer& to) {
 
 }  // namespace
 
-// The type comes after the dash, what the hierarchy has among the options behind it.
+// The type follows after the dash; the controllers are among the options after it.
 std::vector<V1Hierarchy> v1_hierarchies_in(std::string_view mountinfo) {
   std::vector<V1Hierarchy> out;
   for (std::string_view line : split(mountinfo, '\n')) {
@@ -202,7 +202,7 @@ std::vector<V1Hierarchy> v1_hierarchies_in(std::string_view mountinfo) {
 
 V1Limits v1_limits(const oci::Resources& resources, const std::vector<std::string>& held) {
   struct Taker {
-    const char* controller;  // as cgroup v2 names it
+    const char* controller;  // its v2 name
     void (*take)(oci::Resources&, V1Writer&);
   };
   V1Limits out{{}, resources};
@@ -232,7 +232,7 @@ Result<V1Cgroup> V1Cgroup::make(const std::string& path) {
   Scope undo([&] {
     out.directories_.clear();
     for (auto each = made.rbegin(); each != made.rend(); ++each)
-      (void)remove_directory(*each);  // another container may stand beside ours by now
+      (void)remove_directory(*each);  // another container may be in it by now
   });
   for (const V1Hierarchy& hierarchy : all) {
     Fd directory = TRY(make_path(hierarchy, path, made));
@@ -278,7 +278,7 @@ Result<void> V1Cgroup::write(const std::vector<V1Setting>& settings) const {
     if (at == directories_.end())
       return Error(Code::unsupported, setting.field + ": the container has no cgroup v1 of " + setting.controller);
     if (written.error().err() == ENOENT) return Error(Code::unsupported, setting.field + ": this kernel has no " + setting.file);
-    // Memory alone may not exceed memory with swap, and the other way round: which comes first depends on what stands there.
+    // The memory limit may not exceed memory + swap, and vice versa: the order of writes depends on the current values.
     if (written.error().err() == EINVAL && !is_last_try) {
       again.push_back(&setting);
       return {};

@@ -25,15 +25,15 @@ Result<Watch> Watch::open(const std::string& path) {
   out.inotify_ = TRY(sys::make_inotify());
   TRY(sys::watch_path(out.inotify_, path + "/cgroup.events", IN_MODIFY));
   auto memory = sys::watch_path(out.inotify_, path + "/memory.events", IN_MODIFY);
-  if (!memory && memory.error().code() != Code::not_found) return memory.take_error();  // without the controller: none
-  // That it is removed is told by the one that it stands in; the files themselves only fall silent.
+  if (!memory && memory.error().code() != Code::not_found) return memory.take_error();  // does not exist without the controller
+  // The parent's directory reports the removal; the files themselves send no event.
   TRY(sys::watch_path(out.inotify_, path + "/..", IN_DELETE | IN_ONLYDIR));
   TRY(out.now());
   return out;
 }
 
 Result<Happening> Watch::now() {
-  sys::drain_inotify(inotify_, [](int, uint32_t, std::string_view) {});  // before reading: what comes now rings again
+  sys::drain_inotify(inotify_, [](int, uint32_t, std::string_view) {});  // first: later events signal again
   auto events = sys::read_file_at(directory_, "cgroup.events");
   if (!events && events.error().code() != Code::not_found) return events.take_error();
   if (!events) {

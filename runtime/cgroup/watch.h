@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in a cgroup, told: memory ran out, the last process has gone, it is frozen, it is removed. The kernel says
-// that cgroup.events or memory.events has changed (inotify), and this reads what it says now: level, never a count of
-// notifications. For `coracle-oci events` and for whoever waits for a container's end without being its parent.
+// Events of a cgroup: out of memory, the last process has exited, frozen, removed. inotify signals that cgroup.events or
+// memory.events has changed; then the current values are read (level-triggered, notifications are not counted). For `coracle-oci
+// events` and for callers that wait for a container's end without being its parent.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@
 namespace coracle::cgroup {
 
 struct Happening {
-  uint64_t ooms = 0;       // how often memory ran out at its limit, since the cgroup was made
-  uint64_t oom_kills = 0;  // how many processes that has killed
+  uint64_t ooms = 0;       // "oom" of memory.events: allocations about to fail at the limit, since the cgroup was created
+  uint64_t oom_kills = 0;  // number of processes killed for it
   bool populated = false, frozen = false;
-  bool gone = false;  // the cgroup was removed; the rest is as it was last seen
+  bool gone = false;  // the cgroup was removed; populated is false, the rest as last read
   bool operator==(const Happening&) const = default;
 };
 
@@ -26,11 +26,11 @@ class Watch {
  public:
   // `path`: the cgroup's directory. Errors: not_found.
   static Result<Watch> open(const std::string& path);
-  // Readable when something may have changed; for a caller's own poll. Then call now().
+  // Readable if something may have changed, for a caller's own poll. Then call now().
   const Fd& fd() const { return inotify_; }
-  // How it is now; takes note of all notifications so far. Does not block.
+  // The current values; consumes all notifications so far. Does not block.
   Result<Happening> now();
-  // Sleeps until something differs from `seen`. Nothing: time is up.
+  // Blocks until the values differ from `seen`. Nothing: the timeout has passed.
   Result<std::optional<Happening>> next(const Happening& seen, std::optional<std::chrono::milliseconds> timeout);
 
  private:

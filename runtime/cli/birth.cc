@@ -35,7 +35,7 @@ std::string beneath(const std::string& directory, const std::string& path) {
   return path.starts_with("/") ? path : directory + "/" + path;
 }
 
-// `file`: in place of its config.json, unless "".
+// `file`: replaces the bundle's config.json unless "".
 Result<oci::Spec> load_bundle(const std::string& directory, const std::string& file) {
   const std::string name = file.empty() ? "config.json" : file;
   std::string text = TRY(sys::read_file(file.empty() ? directory + "/config.json" : file, kConfigBytesMax));
@@ -55,7 +55,7 @@ class Maker {
  public:
   Maker(const Options& options, bool holds) : options_(options), holds_(holds) {}
 
-  // Errors: nothing of the container is left then.
+  // After an error nothing of the container is left.
   Result<void> make() {
     containers_ = TRY(open_containers(options_));
     TRY(read_bundle());
@@ -103,7 +103,7 @@ class Maker {
     return {};
   }
 
-  // Sockets that were activated for us are the container's. Source: sd_listen_fds(3).
+  // Passes activated sockets to the container. Source: sd_listen_fds(3).
   void pass_sockets() {
     if (options_.listen_fds == 0) return;
     spec_.process.env.push_back("LISTEN_FDS=" + std::to_string(options_.listen_fds));
@@ -161,7 +161,7 @@ class Maker {
     return (manager && cgroup::Container::needs_process(*manager)) || cgroup_.has_v1() || !spec_.linux_.net_devices.empty();
   }
 
-  // The state as hooks in the container get it: all but the pid, which stands last.
+  // The state for hooks in the container, in JSON: everything except the pid, which is last.
   std::string state_before_pid(Status status) {
     json::object state = container_->state(status);
     state.erase("pid");
@@ -182,7 +182,7 @@ class Maker {
     saved.cgroup = cgroup_.record();
     saved.resources = spec_.linux_.resources;
     saved.process = spec_.process;
-    saved.process.env = given_env_;  // another user of an exec has another home
+    saved.process.env = given_env_;  // an exec as another user has another HOME
     saved.personality = spec_.linux_.personality;
     saved.memory_policy = spec_.linux_.memory_policy;
     if (seccomp_) saved.seccomp_name = seccomp_->name;
@@ -238,7 +238,7 @@ class Maker {
     return {};
   }
 
-  // What the newborn says until it is held, or runs.
+  // Processes the child's reports until it is held or running.
   Result<void> attend() {
     using Kind = Birth::News::Kind;
     while (true) {
@@ -274,7 +274,7 @@ class Maker {
     return write_pid_file(options_.pid_file, birth_->pid());
   }
 
-  // Nothing of it may stay; why it failed is told by who asked.
+  // Removes everything of the container; the caller reports the error.
   void take_back() {
     if (birth_) birth_->end();
     auto removed = cgroup_.exists() ? cgroup_.kill() : Result<void>();

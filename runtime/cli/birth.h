@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// create and run: a bundle becomes a container.
+// create and run: create a container from a bundle.
 //
 //   config.json ─▶ oci::Spec ─▶ namespaces, cgroup, seccomp program, root ─▶ Prepared ─▶ clone ─▶ hooks ─▶ held ─▶ state.json
 //
-// Whatever fails on the way is said with its field, and nothing of the container stays.
-// Source: runtime-spec runtime.md "Lifecycle".
+// An error on the way names its field, and nothing of the container is left. Source: runtime-spec runtime.md "Lifecycle".
 #pragma once
 
 #include "runtime/base/result.h"
@@ -13,7 +12,7 @@
 namespace coracle::cli {
 
 Result<int> create(const Options& options);
-// create, start, and unless detached: wait for its end, delete. Its exit code, 128 + signal.
+// create and start; unless detached, also wait for the end and delete. Returns the exit code or 128 + signal.
 Result<int> run(const Options& options);
 
 }  // namespace coracle::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of coracle-oci, and what several of them need.
+// The commands of coracle-oci, and their shared functions.
 #pragma once
 
 #include <chrono>
@@ -31,35 +31,37 @@ Result<int> ps(const Options& options);
 Result<int> events(const Options& options);
 Result<int> spec(const Options& options);
 Result<int> features(const Options& options);
-Result<int> checkpoint(const Options& options);  // refuses
+Result<int> checkpoint(const Options& options);  // always fails: not supported
 
 // common.cc
 Result<Containers> open_containers(const Options& options);
 Result<cgroup::Manager> manager_of(const Options& options);
 runtime::SandboxFacts facts_of(const oci::Spec& spec);
-// A caller without privileges becomes root of the user namespace that the container asks for, which then is no new one.
+// An unprivileged caller enters the requested user namespace as its root. The namespace is removed from the specification, so
+// that the container uses this one.
 Result<void> leave_privilege_behind(oci::Spec& spec);
-// The specification asks to warn of them and to go on. Source: runtime-spec config.md "Linux Process".
+// Removes them with a warning, as the specification requires. Source: runtime-spec config.md "Linux Process".
 void drop_unknown_capabilities(oci::Process& process);
-// The program of a profile, kept beneath the root. Errors: with the field.
+// The compiled profile, cached below the root. Errors: with the field.
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
                                          const runtime::OwnFacts& own);
 Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& name);
-// Sockets that were activated for this process. Source: sd_listen_fds(3).
+// The number of sockets that were passed to this process by socket activation. Source: sd_listen_fds(3).
 uint32_t activated_sockets();
-Result<void> check_descriptors(const Options& options);  // that 3 and on, which are handed on, are open
-// HOME by the container's own passwd, where the process has none, or an empty one. `root`: of its file system; without it "/".
+Result<void> check_descriptors(const Options& options);  // that the descriptors from 3 on that are passed on are open
+// Sets HOME from the container's passwd file if the process has none or an empty one. `root`: the container's root; without it
+// HOME is "/".
 void set_home(oci::Process& process, const Result<Fd>& root);
-// Who answers for system calls gets the descriptor, with the container's state. `pid`: the process whose they are.
-// Source: runtime-spec config-linux.md "containerProcessState".
+// Sends the descriptor and the container's state to the seccomp agent. `pid`: the process with the filter. Source: runtime-spec
+// config-linux.md "containerProcessState".
 Result<void> send_listener(const oci::SeccompListener& listener, const json::object& state, int pid, const Fd& fd);
-Result<void> send_pidfd(const std::string& path, const Fd& pidfd);  // to who listens there; "" = nobody does
+Result<void> send_pidfd(const std::string& path, const Fd& pidfd);  // to the listener at `path`; "": does nothing
 Result<void> write_pid_file(const std::string& path, int pid);
-Result<void> print(const std::string& text);  // to standard output, at once
-// Kills what is left, removes cgroup and state, runs the poststop hooks.
+Result<void> print(const std::string& text);  // to standard output, flushed
+// Kills the remaining processes, removes cgroup and state, and runs the poststop hooks.
 Result<void> destroy(const Containers& containers, Container& container);
-Result<Fd> block_signals();  // all that are handed on; before anything else is started
-// Waits for a child of ours, handing signals on and joining its terminal, if it has one, with ours. Its exit code.
+Result<Fd> block_signals();  // all that can be forwarded; call before anything else is started
+// Waits for a child of ours, forwards signals and connects its terminal, if any, to ours. Returns its exit code.
 Result<int> stay_in_front(const Fd& pidfd, const Fd& signals, Fd terminal);
 
 }  // namespace coracle::cli

@@ -128,7 +128,7 @@ Result<void> send_listener(const oci::SeccompListener& listener, const json::obj
 Result<void> send_pidfd(const std::string& path, const Fd& pidfd) {
   if (path.empty()) return {};
   Fd socket = TRY(sys::connect_stream(path).wrap("--pidfd-socket " + path));
-  const std::string_view name = "pidfd";  // the receiver may show it
+  const std::string_view name = "pidfd";  // the receiver may print it
   const int fds[] = {pidfd.get()};
   return sys::send_message(socket, std::as_bytes(std::span(name)), fds).wrap("--pidfd-socket " + path);
 }
@@ -147,7 +147,7 @@ Result<void> destroy(const Containers& containers, Container& container) {
   auto pidfd = container.pidfd();
   if (!pidfd && pidfd.error().code() != Code::not_found) return pidfd.take_error();
   if (pidfd) {
-    (void)sys::send_signal(*pidfd, SIGKILL);  // it may just have ended
+    (void)sys::send_signal(*pidfd, SIGKILL);  // it may have ended
     TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillPatience)));
     sys::reap(*pidfd);
   }
@@ -184,7 +184,7 @@ Result<int> stay_in_front(const Fd& pidfd, const Fd& signals, Fd terminal) {
     if (has_ended) return sys::wait_for_exit(pidfd);
     while (auto signal = sys::read_signal(signals)) {
       if (*signal == SIGWINCH && bridge) bridge->resize();
-      else (void)sys::send_signal(pidfd, *signal);  // it may just have ended
+      else (void)sys::send_signal(pidfd, *signal);  // it may have ended
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec: another process in a container that runs.
+// exec: another process in a running container.
 #include <sched.h>
 
 #include "runtime/base/text.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kProcessBytesMax = 4 << 20;
 
-// "uid[:gid]": numbers only, whole ones (CVE-2026-30892).
+// "uid[:gid]": only decimal integers (CVE-2026-30892).
 Result<void> set_user(const std::string& text, oci::User& user) {
   auto parts = split(text, ':');
   auto uid = parse_number<uint32_t>(parts[0]);
@@ -42,7 +42,7 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
   for (const std::string& variable : options.env) {
     if (variable.find('=') == variable.npos || variable[0] == '=')
       return Error(Code::invalid, "--env " + coracle::quoted(variable) + " is not NAME=value");
-    out.env.push_back(variable);  // of several of one name the last counts
+    out.env.push_back(variable);  // the last one of a name wins
   }
   if (!options.cwd.empty()) out.cwd = options.cwd;
   if (!options.user.empty()) {
@@ -59,14 +59,14 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
       set.insert(set.end(), options.capabilities.begin(), options.capabilities.end());
     };
     for (auto* set : {&out.capabilities->bounding, &out.capabilities->effective, &out.capabilities->permitted}) add_to(*set);
-    // Who is not root would lose them by executing.
+    // A user other than root would lose them at exec.
     if (out.user.uid != 0)
       for (auto* set : {&out.capabilities->inheritable, &out.capabilities->ambient}) add_to(*set);
   }
   return out;
 }
 
-// None, when it has none.
+// Empty if the container has none.
 Result<cgroup::Container> cgroup_of(const Container& container) {
   auto cgroup = container.find_cgroup();
   if (!cgroup && cgroup.error().code() == Code::not_found) return cgroup::Container();
@@ -82,7 +82,7 @@ Result<void> check_state(const Options& options, const Container& container) {
   return {};
 }
 
-// What the newborn says until it has become the program. Its terminal, when that is ours to join.
+// Processes the child's reports until it has executed the program. Returns its terminal, if we connect it to ours.
 Result<Fd> attend(runtime::Birth& birth, const Options& options, const oci::Spec& spec, const Container& container,
                   const runtime::SeccompPtr& seccomp) {
   using Kind = runtime::Birth::News::Kind;

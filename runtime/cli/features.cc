@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// features: what this runtime can do, as engines ask for it.
+// features: the capabilities of this runtime, for engines.
 #include "runtime/cli/commands.h"
 #include "runtime/oci/features_document.h"
 

@@ -18,7 +18,7 @@ Result<void> run_hook(const oci::Hook& hook, const std::string& what, const json
   spec.env = hook.env ? *hook.env : sys::own_environment();
   spec.input = to_text(state);
   std::string bundle(get_string(json::value(state), "bundle"));
-  if (!is_late || sys::exists(bundle)) spec.directory = bundle;  // it may have gone before its container
+  if (!is_late || sys::exists(bundle)) spec.directory = bundle;  // it may have been deleted before the container
   if (hook.timeout_seconds) spec.timeout = std::chrono::seconds(*hook.timeout_seconds);
   sys::Heard heard = TRY(sys::run_and_hear(spec).wrap(what));
   if (heard.exit_code == 0) return {};

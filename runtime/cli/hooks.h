@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks that run in the runtime's own namespaces: prestart, createRuntime, poststart, poststop. One after the other, each
-// with the container's state on its input, in the bundle. What a hook writes is part of the error when it fails. Source:
+// Hooks that run in the runtime's namespaces: prestart, createRuntime, poststart, poststop. They run one after the other in the
+// bundle, each with the container's state as standard input. The output of a failed hook becomes part of the error. Source:
 // runtime-spec config.md "POSIX-platform Hooks".
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace coracle::cli {
 
-// The first that fails is the answer, and the rest do not run. `field`: "createRuntime", for messages.
+// Stops at the first hook that fails and returns its error. `field`: "createRuntime", for messages.
 Result<void> run_hooks(const std::vector<oci::Hook>& hooks, const char* field, const json::object& state);
-// All of them; failures are only told: what they are about has happened already.
+// Runs all of them. Failures are only logged, because the hooks follow an operation that is already done.
 void run_late_hooks(const std::vector<oci::Hook>& hooks, const char* field, const json::object& state);
 
 }  // namespace coracle::cli

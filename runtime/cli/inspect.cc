@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is, and what this runtime can do: state, list, ps, events, spec, features.
+// Read-only commands: state, list, ps, events, spec, features.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -15,7 +15,7 @@
 namespace coracle::cli {
 namespace {
 
-// By this machine's passwd; "#1000" when it knows none.
+// From this machine's /etc/passwd; "#1000" for an unknown uid.
 std::string user_name(uint32_t uid) {
   auto passwd = sys::read_file("/etc/passwd");
   for (std::string_view line : split(passwd ? std::string_view(*passwd) : std::string_view(), '\n')) {
@@ -25,7 +25,7 @@ std::string user_name(uint32_t uid) {
   return "#" + std::to_string(uid);
 }
 
-// A row of `list`, as runc and crun print it.
+// A row of `list`, in the format of runc and crun.
 Result<json::object> row_of(const Container& container) {
   Status status = TRY(container.status());
   json::object out = container.state(status);
@@ -70,7 +70,7 @@ json::object event(const char* type, const std::string& id, json::value data) {
   return out;
 }
 
-// "100ms", "1s", "1m30s"; a number alone is seconds. Nothing: it is neither, or below a millisecond.
+// "100ms", "1s", "1m30s"; a bare number is seconds. Nothing: invalid, or less than a millisecond.
 std::optional<std::chrono::milliseconds> parse_interval(std::string_view text) {
   using std::chrono::milliseconds;
   if (auto seconds = parse_number<int32_t>(text))
@@ -105,7 +105,7 @@ Result<int> list(const Options& options) {
   std::vector<json::object> rows;
   for (const std::string& id : ids) {
     auto container = containers.find(id);
-    if (!container && container.error().code() == Code::not_found) continue;  // deleted this moment
+    if (!container && container.error().code() == Code::not_found) continue;  // just deleted
     if (!container) return container.take_error();
     json::object row = TRY(row_of(*container));
     rows.push_back(std::move(row));
@@ -198,7 +198,7 @@ Result<int> spec(const Options& options) {
     spec.linux_.resources = {};
     std::erase_if(spec.mounts, [](const oci::Mount& mount) { return mount.type == "cgroup"; });
     for (oci::Mount& mount : spec.mounts)
-      if (mount.type == "devpts") std::erase(mount.options, "gid=5");  // not mapped
+      if (mount.type == "devpts") std::erase(mount.options, "gid=5");  // this gid is not mapped
   }
   std::string path = options.bundle + "/config.json";
   if (sys::exists(path)) return Error(Code::already_exists, path + " exists; remove it first");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a container that is there: start, kill, delete, pause, resume, update.
+// Operations on an existing container: start, kill, delete, pause, resume, update.
 #include <signal.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::seconds kFreezePatience{10};
 constexpr size_t kResourcesBytesMax = 1 << 20;
-constexpr const char* kUsedSocket = "started.sock";  // goes with the container's directory
+constexpr const char* kUsedSocket = "started.sock";  // deleted with the container's directory
 
 Error not_in(const Container& container, Status status, const char* wanted) {
   return Error(Code::conflict,
@@ -39,7 +39,7 @@ Result<void> signal_all(const Container& container, int signal) {
   auto pids = TRY(cgroup.pids());
   for (int pid : pids) {
     auto pidfd = sys::open_pidfd(pid);
-    if (pidfd) (void)sys::send_signal(*pidfd, signal);  // it may just have ended
+    if (pidfd) (void)sys::send_signal(*pidfd, signal);  // it may have ended
   }
   return {};
 }
@@ -50,17 +50,17 @@ bool has_processes(const Container& container) {
   return pids && !pids->empty();
 }
 
-// SIGKILL for all of them.
+// SIGKILL to all processes of the container.
 Result<void> end_all(const Container& container) {
   if (!container.saved().has_pid_namespace) return signal_all(container, SIGKILL);
   auto pidfd = container.pidfd();
   if (!pidfd) return pidfd.error().code() == Code::not_found ? Result<void>() : Result<void>(pidfd.take_error());
   auto sent = sys::send_signal(*pidfd, SIGKILL);
-  if (!sent && sent.error().code() == Code::not_found) return {};  // it has ended since
+  if (!sent && sent.error().code() == Code::not_found) return {};  // ended meanwhile
   return sent;
 }
 
-// What `given` holds, over what is there: objects member by member, all else whole. RFC 7396 without its removals.
+// Merges `given` into `under`: objects member by member, other values as a whole. RFC 7396 without removals.
 void lay_over(json::value& under, const json::value& given) {
   for (const auto& [name, value] : given.get_object()) {
     json::value& place = under.get_object()[name];
@@ -69,8 +69,8 @@ void lay_over(json::value& under, const json::value& given) {
   }
 }
 
-// "64M", "1.5gib" as Docker's clients write it: a number, then b, k, m, g, t or p, "b" or "ib" behind it or not; -1: no limit.
-// Source: docker/go-units, RAMInBytes; runc.
+// "64M", "1.5gib" as Docker's clients write it: a number, then b, k, m, g, t or p, optionally followed by "b" or "ib"; -1: no
+// limit. Source: docker/go-units, RAMInBytes; runc.
 std::optional<int64_t> parse_bytes(std::string_view text) {
   if (text == "-1") return -1;
   const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
@@ -88,7 +88,7 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
   return bytes < 0x1p63 ? std::optional(int64_t(bytes)) : std::nullopt;
 }
 
-// A flag's value into the `resources` of config.json. Errors: invalid, with the flag.
+// Sets a flag's value in the `resources` of config.json. Errors: invalid, with the flag.
 Result<void> put_limit(json::value& resources, const Options::Limit& limit) {
   json::value& place = make(resources, limit.field);
   if (limit.kind == Options::LimitKind::text) {
@@ -128,7 +128,7 @@ Result<int> start(const Options& options) {
   Container container = TRY(find_to_change(options));
   Status status = TRY(container.status());
   if (status != Status::created) return not_in(container, status, "created");
-  // Created no longer, whatever comes of it; but when nobody could be reached, it can be tried again.
+  // Removes the status created, whatever the result; if nobody could be reached, start can be repeated.
   TRY(sys::rename_at(container.directory(), kStartSocket, container.directory(), kUsedSocket));
   auto reached = runtime::start_held(container.directory(), kUsedSocket);
   if (!reached && reached.error().code() == Code::conflict)
@@ -140,7 +140,7 @@ Result<int> start(const Options& options) {
     spec.hooks = container.saved().hooks;
     return runtime::explain_failure(started.failure, spec, {}, started.said);
   }
-  // The specification's words ask for an error, its validation program (validation/start) for success; crun gives that.
+  // The specification requires an error, but its validation test (validation/start) requires success, as crun does.
   if (container.saved().process.args.empty()) {
     warn("config.json has no process: there was nothing to start");
     return 0;
@@ -163,18 +163,18 @@ Result<int> kill(const Options& options) {
   }
   auto pidfd = container.pidfd();
   if (!pidfd && pidfd.error().code() == Code::not_found) {
-    // In its caller's process namespace the others outlive the first.
+    // In the caller's pid namespace the other processes survive the first one.
     const bool has_others = *number == SIGKILL && !container.saved().has_pid_namespace && has_processes(container);
     if (!has_others) return not_in(container, Status::stopped, "running");
     TRY(signal_all(container, SIGKILL));
     return 0;
   }
   Fd process = TRY(std::move(pidfd));
-  // Without a process namespace of its own, the others would live on.
+  // Without a pid namespace of its own, the other processes would survive.
   const bool kills_all = *number == SIGKILL && !container.saved().has_pid_namespace;
   if (kills_all) TRY(signal_all(container, SIGKILL));
   auto sent = sys::send_signal(process, *number);
-  if (!sent && sent.error().code() == Code::not_found) {  // it ended since: of what was sent to all, or by itself
+  if (!sent && sent.error().code() == Code::not_found) {  // ended meanwhile, by the signal to all or by itself
     if (kills_all) return 0;
     return not_in(container, Status::stopped, "running");
   }

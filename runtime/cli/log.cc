@@ -20,7 +20,7 @@ struct Log {
 };
 Log the_log;
 
-// What a path in it holds does not make it two lines.
+// A path in the text must not break the message into two lines.
 void say(const std::string& text) { std::fprintf(stderr, "coracle-oci: %s\n", one_line(text).c_str()); }
 
 void write(const char* level, const std::string& text) {
@@ -28,7 +28,7 @@ void write(const char* level, const std::string& text) {
   std::string line = one_line(text), time = format_time(system_clock().now());
   std::string out = the_log.is_json ? to_text(json::object{{"level", level}, {"msg", line}, {"time", time}})
                                     : "time=\"" + time + "\" level=" + level + " msg=" + to_text(json::value(line));
-  (void)sys::write_all(the_log.file, out + "\n");  // a log that cannot be written is no reason to fail
+  (void)sys::write_all(the_log.file, out + "\n");  // a failed log write is not an error
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's words: warnings and the one error that ends it, on standard error and in the file of --log, as text
-// or as JSON, one line each. Engines read the file to tell their user what went wrong.
+// Messages of the command line: warnings and the final error, on standard error and in the file of --log, as text or JSON, one
+// line each. Engines read the file to report errors to the user.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace coracle::cli {
 
-Result<void> open_log(const Options& options);  // before anything is said. Errors: --log, with its path
-void debug(const std::string& text);            // with --debug only
+Result<void> open_log(const Options& options);  // call before the first message. Errors: --log, with its path
+void debug(const std::string& text);            // only with --debug
 void warn(const std::string& text);
 void say_error(const std::string& text);
 

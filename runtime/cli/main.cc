@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// coracle-oci: the OCI runtime's command line over the library that the daemon uses. Nothing of it stays in the
-// background: a container's first process belongs to whoever started the command.
+// coracle-oci: the command line of an OCI runtime over the library that the daemon uses. No process of the runtime stays in the
+// background: the parent of a container's first process is the caller's process.
 //   create ─▶ start ─▶ [exec, pause, resume, update, kill] ─▶ delete
 // Source: opencontainers/runtime-spec runtime.md; the commands and flags as runc and crun spell them.
 #include <CLI/CLI.hpp>
@@ -21,10 +21,11 @@ using Command = Result<int> (*)(const Options&);
 
 class CommandLine {
  public:
-  // Of one command line only one command is built, where it names a known one: all of them would cost more than what most do.
+  // Only the named command's parser is built, if it is a known one: building all of them would take longer than most commands
+  // run.
   CommandLine(int argc, char** argv) : argc_(argc), argv_(argv) {
     app_.require_subcommand(1);
-    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as Go's flags: engines add to a wrapper's
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as with Go's flags: engines append flags
     app_.set_version_flag("-v,--version", std::string("coracle-oci version " CORACLE_VERSION "\nspec: ") + oci::kVersionMax);
     app_.add_option("--root", options_.root, "where the state of containers is kept");
     app_.add_option("--log", options_.log, "also write warnings and errors to this file");
@@ -49,7 +50,7 @@ class CommandLine {
       return error.get_exit_code() == 0 ? app_.exit(error) : refuse(error);  // 0: --help, --version
     }
     options_.listen_fds = activated_sockets();
-    auto ready = check_descriptors(options_);  // before any is opened: it could take such a place
+    auto ready = check_descriptors(options_);  // before opening files, which could get these numbers
     if (ready) ready = open_log(options_);
     options_.command = rest_ ? rest_->remaining() : std::vector<std::string>();
     if (!options_.command.empty() && options_.command[0] == "--") options_.command.erase(options_.command.begin());
@@ -60,7 +61,7 @@ class CommandLine {
   }
 
  private:
-  // The first word that is no option of ours, nor an option's value. "" when there is none.
+  // The first word that is neither an option nor an option's value; "" if there is none.
   std::string named_command() const {
     for (int i = 1; i < argc_; ++i) {
       const std::string word = argv_[i];
@@ -209,7 +210,7 @@ class CommandLine {
 
   void add_features() { add("features", "print what this runtime can do", features, false); }
 
-  // What follows the container's name is another program's, whatever it looks like.
+  // Words after the container's name belong to another program, even if they look like options.
   void take_rest(CLI::App* command) {
     command->prefix_command();
     command->callback([this, command, action = command->get_name() == "exec" ? &exec : &ps] {

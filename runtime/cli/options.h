@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line said. One struct for all commands: each looks at its own.
+// The parsed command line. All commands share this struct; each uses its own members.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace coracle::cli {
 
 struct Options {
-  // of every command
-  std::string root;  // where containers' state is kept; "" = found
+  // of all commands
+  std::string root;  // directory of the containers' state; "": the default
   std::string log, log_format = "text";
-  std::string cgroup_manager;  // "cgroupfs", "systemd", "disabled"; "" = cgroupfs
+  std::string cgroup_manager;  // "cgroupfs", "systemd", "disabled"; "": cgroupfs
   bool systemd_cgroup = false, debug = false;
 
-  std::string id, bundle = ".", config, pid_file, console_socket, pidfd_socket;  // config: "" = the bundle's config.json
+  std::string id, bundle = ".", config, pid_file, console_socket, pidfd_socket;  // config "": the bundle's config.json
   bool no_pivot = false, no_new_keyring = false, detach = false, keep = false;
-  uint32_t preserve_fds = 0, listen_fds = 0;  // listen_fds: of LISTEN_FDS, when LISTEN_PID is this process
+  uint32_t preserve_fds = 0, listen_fds = 0;  // listen_fds: LISTEN_FDS, if LISTEN_PID is this process
 
   std::string signal = "SIGTERM";
   bool all = false, force = false, quiet = false, rootless = false;
@@ -32,8 +32,8 @@ struct Options {
   std::vector<uint32_t> additional_gids;
   bool terminal = false, no_new_privileges = false, ignore_paused = false;
 
-  // update: as in config.json
-  std::string resources;  // a file, "-" = standard input
+  // update: the fields of config.json
+  std::string resources;  // a file; "-": standard input
   enum class LimitKind : uint8_t { number, bytes, text };
   struct Limit {
     std::string field, value;  // "memory.limit", "64M"

@@ -39,7 +39,7 @@ Result<cgroup::Record> read_cgroup(const json::value& in) {
   return out;
 }
 
-// The rest is kept as a config.json, which parse.h reads and writes.
+// The rest is stored as a config.json, which parse.h reads and writes.
 oci::Spec spec_of(const Saved& saved) {
   oci::Spec out;
   out.process = saved.process;
@@ -101,7 +101,7 @@ bool is_valid_id(const std::string& id) {
 
 Result<ProcessFacts> facts_of_process(int pid) {
   std::string stat = TRY(sys::read_file("/proc/" + std::to_string(pid) + "/stat"));
-  size_t name_end = stat.rfind(") ");  // the name may hold anything
+  size_t name_end = stat.rfind(") ");  // the name may contain any character
   auto words = split(std::string_view(stat).substr(name_end == stat.npos ? stat.size() : name_end + 2), ' ');
   constexpr size_t kState = 0, kStartTime = 19;
   if (words.size() <= kStartTime) return Error(Code::not_found, "process " + std::to_string(pid));
@@ -129,14 +129,14 @@ Result<Fd> Container::pidfd() const {
   auto found = sys::open_pidfd(saved_.pid);
   if (!found && found.error().code() == Code::not_found) return ended;
   Fd fd = TRY(std::move(found));
-  auto facts = facts_of_process(saved_.pid);  // of the process that the descriptor is of, if it is still there afterwards
+  auto facts = facts_of_process(saved_.pid);  // valid if the pidfd's process still exists afterwards
   if (!facts && facts.error().code() == Code::not_found) return ended;
   ProcessFacts now = TRY(std::move(facts));
   if (now.has_ended || now.started != saved_.pid_started) return ended;
   return fd;
 }
 
-// What cannot be found out is an error: who is told "stopped" takes away what runs.
+// If the status cannot be determined it is an error: a caller that reads "stopped" would delete a running container.
 Result<Status> Container::status() const {
   if (saved_.pid == 0) return Status::creating;
   auto process = pidfd();
@@ -149,7 +149,7 @@ Result<Status> Container::status() const {
   cgroup::Container cgroup = TRY(find_cgroup());
   if (!cgroup.exists()) return Status::running;
   auto frozen = cgroup.is_frozen();
-  if (!frozen && frozen.error().code() == Code::not_found) return Status::running;  // removed this moment
+  if (!frozen && frozen.error().code() == Code::not_found) return Status::running;  // just removed
   bool is_frozen = TRY(std::move(frozen));
   return is_frozen ? Status::paused : Status::running;
 }
@@ -184,7 +184,7 @@ Result<Container> Containers::create(const std::string& id) const {
   if (!made && made.error().code() == Code::already_exists)
     return Error(Code::already_exists, "container " + coracle::quoted(id) + " exists already");
   TRY(std::move(made));
-  Scope undo([&] { (void)sys::remove_tree(root_, id); });  // why it failed is what counts
+  Scope undo([&] { (void)sys::remove_tree(root_, id); });  // the original error is reported
   Container out;
   out.directory_ = TRY(sys::open_at(root_, id, O_RDONLY | O_DIRECTORY));
   out.lock_ = TRY(sys::open_at(out.directory_, kLockFile, O_RDWR | O_CREAT, 0600));
@@ -203,8 +203,8 @@ Result<Container> Containers::find(const std::string& id) const {
   out.directory_ = TRY(std::move(directory));
   auto content = sys::read_file_at(out.directory_, kStateFile);
   if (!content && content.error().code() == Code::not_found) {
-    if (!sys::stat_at(root_, id)) return none();  // deleted this moment
-    out.saved_.id = id;                           // create is not so far yet, or was killed
+    if (!sys::stat_at(root_, id)) return none();  // just deleted
+    out.saved_.id = id;                           // create has not finished, or was killed
     return out;
   }
   std::string state = TRY(std::move(content));
@@ -216,7 +216,7 @@ Result<Container> Containers::find_to_change(const std::string& id) const {
   Container seen = TRY(find(id));
   Fd lock = TRY(sys::open_at(seen.directory_, kLockFile, O_RDWR | O_CREAT, 0600));
   TRY(sys::lock(lock, sys::Lock::exclusive));
-  Container out = TRY(find(id));  // as it is now
+  Container out = TRY(find(id));  // read under the lock
   out.lock_ = std::move(lock);
   return out;
 }

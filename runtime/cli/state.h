@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of each container between two commands: a directory of its own beneath the root, made by create, gone
-// with delete. It holds what cannot be found again in the kernel; whether the container runs is asked there.
+// The state of each container between two commands: a directory below the root, created by create and removed by delete. It
+// contains what cannot be read from the kernel; whether the container runs is read from the kernel.
 //
-//   <root>/<id>/state.json   written once, when there is a process; replaced by update
-//              /start.sock   as long as the container waits to be started
-//              /lock         held by who changes something
+//   <root>/<id>/state.json   written once the process exists; replaced by update
+//              /start.sock   while the container waits for start
+//              /lock         locked by a command that changes the container
 // Source: runtime-spec runtime.md "State", "Lifecycle".
 #pragma once
 
@@ -27,23 +27,24 @@ const char* name_of(Status status);
 struct Saved {
   std::string id, bundle, rootfs, version;
   int pid = 0;
-  uint64_t pid_started = 0;  // in clock ticks since boot, /proc/PID/stat: another process of this number has another
+  uint64_t pid_started = 0;  // in clock ticks since boot, from /proc/PID/stat: detects a reused pid
   std::string boot_id;
   WallTime created;
   uint32_t owner = 0;  // uid
   std::map<std::string, std::string> annotations;
   cgroup::Record cgroup;
-  oci::Resources resources;  // as they are in force
-  oci::Process process;      // what an exec inherits
-  std::string seccomp_name;  // "" = unconfined
+  oci::Resources resources;  // in force
+  oci::Process process;      // defaults for exec
+  std::string seccomp_name;  // "": unconfined
   std::optional<oci::Personality> personality;
   std::optional<oci::MemoryPolicy> memory_policy;
   oci::Hooks hooks;                                                                       // poststart, poststop
-  bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // of its own
+  bool has_user_namespace = false, has_pid_namespace = true, has_mount_namespace = true;  // the container's own
 };
 
 constexpr const char* kStartSocket = "start.sock";
-// Annotation: processes keep the supplementary groups of who starts them. crun's name; podman's --group-add keep-groups sets it.
+// Annotation: processes keep the supplementary groups of the caller. The name is crun's; podman sets it for --group-add
+// keep-groups.
 constexpr const char* kKeepGroups = "run.oci.keep_original_groups";
 bool is_valid_id(const std::string& id);  // [a-zA-Z0-9_+.-]{1,255}, neither "." nor ".."
 
@@ -53,13 +54,13 @@ class Container {
   Saved& saved() { return saved_; }
   const Fd& directory() const { return directory_; }
   Result<void> save() const;
-  // Its first process, when that is still there.
-  Result<Fd> pidfd() const;  // Errors: not_found, when it has ended
+  // The first process, if it is still running.
+  Result<Fd> pidfd() const;  // Errors: not_found if it has ended
   Result<Status> status() const;
-  // The state as the specification has it. Status as given: hooks are told what will be.
+  // The state in the specification's format. `status` is given by the caller, because hooks receive the status to come.
   json::object state(Status status) const;
   Result<cgroup::Container> find_cgroup() const;
-  void unlock() { lock_.reset(); }  // others may change it: a container that runs in the foreground does so for long
+  void unlock() { lock_.reset(); }  // releases the lock, so that others can change a container that runs in the foreground
 
  private:
   friend class Containers;
@@ -69,14 +70,15 @@ class Container {
 
 class Containers {
  public:
-  // `root`: "" = /run/coracle-oci for the machine's root, else coracle-oci in XDG_RUNTIME_DIR. Errors: with the path.
+  // `root` "": /run/coracle-oci for root in the initial user namespace, otherwise coracle-oci in XDG_RUNTIME_DIR. Errors: with
+  // the path.
   static Result<Containers> open(const std::string& root);
   const std::string& path() const { return path_; }
-  // Makes the directory; empty but for that. Errors: already_exists, invalid (id).
+  // Creates the container's directory, empty except for the lock. Errors: already_exists, invalid (id).
   Result<Container> create(const std::string& id) const;
-  // To look at. Errors: not_found.
+  // For reading. Errors: not_found.
   Result<Container> find(const std::string& id) const;
-  // To change: waits while another command does.
+  // For changing: waits while another command holds the lock.
   Result<Container> find_to_change(const std::string& id) const;
   Result<std::vector<std::string>> list() const;
   Result<void> remove(const std::string& id) const;
@@ -86,9 +88,9 @@ class Containers {
   Fd root_;
 };
 
-struct ProcessFacts {      // by /proc/PID/stat
+struct ProcessFacts {      // from /proc/PID/stat
   uint64_t started = 0;    // clock ticks since boot
-  bool has_ended = false;  // and was not reaped yet
+  bool has_ended = false;  // a zombie
 };
 Result<ProcessFacts> facts_of_process(int pid);  // Errors: not_found
 

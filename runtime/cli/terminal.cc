@@ -10,7 +10,7 @@ namespace coracle::cli {
 
 Result<void> send_terminal(const std::string& path, const Fd& terminal) {
   Fd socket = TRY(sys::connect_stream(path).wrap("--console-socket " + path));
-  const std::string_view name = "/dev/ptmx";  // the receiver may show it
+  const std::string_view name = "/dev/ptmx";  // the receiver may print it
   const int fds[] = {terminal.get()};
   return sys::send_message(socket, std::as_bytes(std::span(name)), fds).wrap("--console-socket " + path);
 }
@@ -40,7 +40,7 @@ Result<bool> TerminalBridge::copy(const Fd& ended, const Fd& signals) {
     if (ready[3]) return true;
     if (is_closed) return false;
     if (!ready[2] || ready[1]) continue;
-    return false;  // it has ended, and all it wrote was read
+    return false;  // it has ended, and all its output was read
   }
 }
 

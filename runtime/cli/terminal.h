@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's terminal: handed to an engine over its console socket, or joined with our own while we stay in front.
-// Source: runc docs/terminals.md for what goes over the socket; tty_ioctl(4), termios(3).
+// The terminal of a container process: sent to an engine over its console socket, or connected to ours in the foreground. Source:
+// runc docs/terminals.md for the message on the socket; tty_ioctl(4), termios(3).
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 
 namespace coracle::cli {
 
-// Sends the near end of a terminal to who listens at `path`.
+// Sends the master of a terminal to the listener at `path`.
 Result<void> send_terminal(const std::string& path, const Fd& terminal);
 
-// Our standard input and output joined with the near end of a terminal: raw while it lasts, as it was before afterwards,
-// also on the way out by an error.
+// Connects our standard input and output to the master of a terminal. Our terminal is in raw mode meanwhile, and is restored at
+// the end, also after an error.
 class TerminalBridge {
  public:
   static Result<TerminalBridge> join(Fd terminal);
   TerminalBridge(TerminalBridge&&) noexcept;
   TerminalBridge& operator=(TerminalBridge&&) = delete;
   ~TerminalBridge();
-  void resize() const;  // to the size of ours
-  // Copies both ways until `signals` is readable (true), or `ended` is, and all that was written was read, or the terminal is
-  // closed (false: there is nothing to copy any more).
+  void resize() const;  // sets the size of our terminal
+  // Copies in both directions. Returns true if `signals` is readable or `ended` is readable and all output has been copied, and
+  // false if the terminal is closed and there is nothing left to copy.
   Result<bool> copy(const Fd& ended, const Fd& signals);
 
  private:
   TerminalBridge() = default;
   Fd terminal_;
-  std::string saved_mode_;  // a termios; "" = our input is no terminal
+  std::string saved_mode_;  // a termios; "": our input is not a terminal
   bool input_open_ = true;
 };
 

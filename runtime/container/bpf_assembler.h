@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of a classic BPF program over seccomp_data, from the last one to the first: what comes next is there when an
-// instruction is made. So a test holds both its ways in itself, which lead 255 instructions far, and all ways that return the
-// same share one instruction. Loading a program takes the kernel time for each of them. Source: seccomp(2); bpf(4),
+// Assembles a classic BPF program over seccomp_data from the last instruction to the first, so that the target of an instruction
+// exists when it is emitted. A test therefore contains both of its jumps, which reach 255 instructions, and equal return
+// instructions are shared. (The kernel's time to load a program grows with its instructions.) Source: seccomp(2); bpf(4),
 // linux/filter.h; kernel Documentation/networking/filter.rst.
 #pragma once
 
@@ -16,16 +16,16 @@ namespace coracle::runtime {
 
 class BpfAssembler {
  public:
-  // Where to go on.
+  // The target of a jump.
   struct Place {
-    size_t to_end = 0;    // how many instructions from there to the end of the program; 0: any that returns `action`
+    size_t to_end = 0;    // number of instructions from the target to the end of the program; 0: any return of `action`
     uint32_t action = 0;  // SECCOMP_RET_*
   };
 
   static Place ret(uint32_t action) { return {.action = action}; }
   Place load(uint32_t offset, Place next) { return step(BPF_LD | BPF_W | BPF_ABS, offset, next); }
   Place mask(uint32_t bits, Place next) { return step(BPF_ALU | BPF_AND | BPF_K, bits, next); }
-  // `test`: BPF_JEQ, BPF_JGT, BPF_JGE of what was loaded with `value`.
+  // `test`: BPF_JEQ, BPF_JGT or BPF_JGE; compares the loaded value with `value`.
   Place test(uint16_t test, uint32_t value, Place yes, Place no) {
     yes = within_reach(yes);
     no = within_reach(no);
@@ -39,7 +39,7 @@ class BpfAssembler {
   }
 
  private:
-  static constexpr size_t kReach = UINT8_MAX - 1;  // of one of a test's ways: a jump for the other may come in between
+  static constexpr size_t kReach = UINT8_MAX - 1;  // of a branch: a jump for the other branch may be inserted
 
   size_t distance(Place place) const { return backward_.size() - place.to_end; }
   Place put(const sock_filter& instruction) {
@@ -50,7 +50,7 @@ class BpfAssembler {
     directly_before(next);
     return put({code, 0, 0, value});
   }
-  // What is put next goes on at `next`.
+  // Emits a jump or return, if needed, so that the next emitted instruction continues at `next`.
   void directly_before(Place next) {
     if (next.to_end == 0) put_return(next.action);
     else if (distance(next) > 0) put({BPF_JMP | BPF_JA, 0, 0, uint32_t(distance(next))});
@@ -65,7 +65,7 @@ class BpfAssembler {
   }
 
   std::vector<sock_filter> backward_;
-  std::map<uint32_t, Place> returns_;  // the nearest, by action
+  std::map<uint32_t, Place> returns_;  // the nearest return instruction by action
 };
 
 }  // namespace coracle::runtime

@@ -17,13 +17,13 @@
 namespace coracle::runtime {
 namespace {
 
-// The child's program, as it was built. Source: launch/launcher.cc.
+// The child's program, as built. Source: launch/launcher.cc.
 constexpr unsigned char kLauncher[] = {
 #include "runtime/launch/launcher_bytes.inc"
 };
 std::string_view launcher() { return {reinterpret_cast<const char*>(kLauncher), sizeof kLauncher}; }
 
-// One Report off a report socket, with the descriptor beside it. Nothing at its end.
+// Reads one Report from a report socket, with its descriptor. Nothing at end of file.
 Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socket) {
   launch::Report report{};
   auto message = TRY(sys::receive_message(socket, std::as_writable_bytes(std::span(&report, 1))));
@@ -32,11 +32,11 @@ Result<std::optional<std::pair<launch::Report, Fd>>> read_report(const Fd& socke
   return std::optional<std::pair<launch::Report, Fd>>(std::in_place, report, std::move(fd));
 }
 
-// What a hook wrote, by the file that it wrote it to.
+// The output of a hook, from the file that it was written to.
 std::string read_said(const Fd& file) {
   constexpr size_t kSaidMax = 64 << 10;
   auto text = sys::read_from_start(file, kSaidMax);
-  return text ? std::string(trim(*text)) : "";  // that it failed is known without it
+  return text ? std::string(trim(*text)) : "";  // the failure is reported without it
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ Result<void> Birth::say_go() {
 Result<Birth::News> Birth::next() {
   News out;
   auto report = TRY(read_report(report_));
-  if (!report) {  // exec has closed it, or the process is gone
+  if (!report) {  // exec has closed it, or the process has ended
     if (is_executing_) return out;
     out.kind = News::Kind::failure;
     out.failure = {ECHILD, launch::Stage::died, -1};
@@ -117,7 +117,7 @@ Result<Birth::News> Birth::next() {
 
 void Birth::end() {
   auto killed = sys::send_signal(pidfd_, 9);
-  if (!killed && killed.error().code() != Code::not_found) return;  // to wait for it could take for ever
+  if (!killed && killed.error().code() != Code::not_found) return;  // waiting could block for ever
   (void)sys::wait_readable(pidfd_, std::nullopt);
   sys::reap(pidfd_);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching without coracle-pause: a small program that we carry along walks the plan and becomes the container's program, so
-// that whoever started us (an engine's monitor) is its parent when we are gone. What coracle-pause does for pods, for one
-// process.
+// Launching a process without coracle-pause: an embedded small program executes the plan and then the container's program, so
+// that the caller's parent (an engine's monitor) becomes its parent when the runtime exits. It does for one process what
+// coracle-pause does for pods.
 //
 //   begin ─▶ Birth ──say_go──▶ waits ─▶ next(): gate · terminal · listener · held · failure · executed
 //
-// Source: clone3(2), pid_namespaces(7); launch/launcher.h and launch/child.h for the other side.
+// Source: clone3(2), pid_namespaces(7); launch/launcher.h and launch/child.h for the child's side.
 #pragma once
 
 #include <chrono>
@@ -17,17 +17,17 @@ namespace coracle::runtime {
 
 struct BirthSpec {
   const Prepared* prepared = nullptr;
-  const Fd* cgroup = nullptr;          // born in it; null = ours
-  const Fd* start = nullptr;           // a listening socket: held until somebody connects to it
+  const Fd* cgroup = nullptr;          // started in it; null: our own
+  const Fd* start = nullptr;           // a listening socket: the process is held until somebody connects
   const Fd* target = nullptr;          // exec: pidfd of the container's first process
-  const Fd* time_namespace = nullptr;  // to be in; null = ours
-  bool has_terminal = false;           // else it inherits our 0, 1 and 2
+  const Fd* time_namespace = nullptr;  // the time namespace to join; null: our own
+  bool has_terminal = false;           // otherwise it inherits our 0, 1 and 2
 };
 
 class Birth {
  public:
-  // Errors: what clone3 and setns said, and nothing of it is left; forbidden, vm.memfd_noexec. A process namespace that was
-  // joined stays joined for children of ours. Blocks until the program has begun.
+  // Starts the child and blocks until its program has started. Errors: those of clone3 and setns, and nothing of the child is
+  // left; forbidden for vm.memfd_noexec. A pid namespace that was joined stays joined for our later children.
   static Result<Birth> begin(const BirthSpec& spec);
 
   int pid() const { return pid_; }
@@ -37,12 +37,12 @@ class Birth {
   struct News {
     enum class Kind { failure, held, terminal, gate, listener, executed } kind = Kind::executed;
     launch::Failure failure{};
-    std::string said;  // failure of a hook: what it wrote, its end left out beyond 64 KiB
+    std::string said;  // of a failed hook: its output, truncated after 64 KiB
     Fd fd;             // terminal, listener
   };
-  // Blocks until the child says something. executed: it has become the program. Its death before that is a failure.
+  // Blocks until the child sends a report. executed: it has become the program. If it dies before that, that is a failure.
   Result<News> next();
-  // SIGKILL, and waits until it is gone: nothing of it is left, also when it was the first of a process namespace.
+  // SIGKILL; waits until it has ended. Also the first process of a pid namespace leaves nothing behind.
   void end();
 
  private:
@@ -53,7 +53,7 @@ class Birth {
   Fd pidfd_, report_;
 };
 
-// The other end of Birth's `start`: lets a held process go. Blocks until it has executed. Errors: conflict, nobody waits.
+// Counterpart of `start`: releases a held process. Blocks until it has executed its program. Errors: conflict if none is held.
 struct Started {
   bool has_executed = false;
   launch::Failure failure{};

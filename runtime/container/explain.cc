@@ -13,8 +13,8 @@ namespace {
 using launch::Stage;
 
 struct Meaning {
-  const char* field;  // of config.json; "" = none
-  const char* calls;  // what the kernel was asked
+  const char* field;  // of config.json; "": none
+  const char* calls;  // the system calls
 };
 
 Meaning meaning_of(Stage stage) {
@@ -58,7 +58,7 @@ Meaning meaning_of(Stage stage) {
   }
 }
 
-// Which of several: the mount's destination, the sysctl's name.
+// The name of the failed object: the mount's destination, the sysctl's name.
 std::string which(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts) {
   auto at = [&](const std::vector<std::string>& list) {
     return failure.index >= 0 && size_t(failure.index) < list.size() ? list[size_t(failure.index)] : std::string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a failed step of a launch means to the one who asked: the field of config.json, the system call, the kernel's word.
+// The error message for a failed step of a launch: the field of config.json, the system call, the kernel's error.
 //   "exec: \"nginx\": executable file not found in $PATH"
 //   "mounts: /data: fsmount, move_mount: no such device"
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace coracle::runtime {
 
-// `spec` and `mounts` (destinations) are those of the plan. `said`: what the hook wrote, when it is one that failed.
+// `spec` and `mounts` (destinations) are those of the plan. `said`: the output of the hook that failed.
 Error explain_failure(const launch::Failure& failure, const oci::Spec& spec, const std::vector<std::string>& mounts,
                       const std::string& said = "");
 Error explain_failure(const pause::Reply& reply, const oci::Spec& spec, const std::vector<std::string>& mounts);

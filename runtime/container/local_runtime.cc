@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kStopKey = 0;
 
-// A sealed copy: a container that gets hold of a process between clone and exec cannot write to the program it runs
-// (CVE-2019-5736), and an upgrade does not pull it from under living pods.
+// A sealed copy: a container that gets access to a process between clone and exec cannot modify the program (CVE-2019-5736), and
+// an upgrade does not affect running pods.
 Result<Fd> load_pause_program(const std::string& path) {
   std::string program = TRY(sys::read_file(path));
   return sys::make_program("coracle-pause", program);
@@ -71,7 +71,7 @@ LocalRuntime::~LocalRuntime() {
 Result<void> LocalRuntime::find_sandboxes() {
   auto ids = TRY(house_.records.list());
   for (const std::string& id : ids) {
-    if (!is_sandbox_id(id)) continue;  // not ours
+    if (!is_sandbox_id(id)) continue;  // not a sandbox
     auto sandbox = Sandbox::find(house_, id);
     if (!sandbox) {
       log_warning("runtime", "sandbox cannot be read", {{"sandbox", id}, {"error", sandbox.error().text()}});

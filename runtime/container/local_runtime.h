@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Runtime on this machine: the sandboxes by id, and one thread that listens to all of them.
-//   pause ── state ──▶ event thread ─▶ Sandbox (what is known) ─▶ on_change(sandbox id)
+// The Runtime of this machine: the sandboxes by id, and one thread that receives events of all of them.
+//   pause ── state ──▶ event thread ─▶ Sandbox (its known state) ─▶ on_change(sandbox id)
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ namespace coracle::runtime {
 
 class LocalRuntime : public Runtime {
  public:
-  // `images` and `snapshots` may be null: then only containers with a root path run. So may `trees`, when nobody asks for them.
-  // Errors: conflict when another process has the same state open; else with the step named.
+  // Without `images` and `snapshots` (null) only containers with a root path can run. `trees` may be null if trees() is not
+  // called. Errors: conflict if another process uses the same state directory; otherwise with the step.
   static Result<std::unique_ptr<LocalRuntime>> open(const Config& config, std::unique_ptr<ImageStore> images,
                                                     image::Snapshots* snapshots, std::unique_ptr<Trees> trees);
   ~LocalRuntime() override;
@@ -44,12 +44,13 @@ class LocalRuntime : public Runtime {
   Result<Fd> writable_layer(const std::string& sandbox_id, const std::string& id) override;
   Result<Fd> container_root(const std::string& sandbox_id, const std::string& id) override;
 
-  // Writable layers that no container knows: the daemon was killed between making one and writing it down, or reverse.
+  // Removes writable layers without a container record. They remain if the daemon is killed after creating the layer and before
+  // writing the record, or between the reverse steps.
   void drop_stray_snapshots();
 
  private:
   struct Entry {
-    std::shared_ptr<Sandbox> sandbox;  // null while it is being made
+    std::shared_ptr<Sandbox> sandbox;  // null while it is being created
     uint64_t key = 0;                  // in the epoll set
   };
   struct All {

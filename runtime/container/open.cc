@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime::open: the machine's runtime put together. The only file that names both the image store and the containers.
+// runtime::open: assembles the runtime. The only file that uses both the image store and the containers.
 #include <set>
 
 #include "runtime/base/log.h"

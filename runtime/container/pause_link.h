@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a pod's coracle-pause: requests and their replies one at a time, or, once subscribed, states as they
-// come. See pause/protocol.h for the conversation.
+// A connection to a pod's coracle-pause: one request and reply at a time or, after subscribe(), a stream of states. See
+// pause/protocol.h for the protocol.
 #pragma once
 
 #include <chrono>
@@ -23,19 +23,19 @@ struct Answer {
 };
 struct StateMessage {
   pause::State state{};
-  Fd pidfd;  // of a process that runs
+  Fd pidfd;  // of a running process
 };
 
 class PauseLink {
  public:
-  // Errors: not_found or unavailable when no pause serves that socket.
+  // Errors: not_found or unavailable if no coracle-pause listens on that socket.
   static Result<PauseLink> connect(const Fd& directory, const std::string& name);
   static pause::Request request(pause::Kind kind, const std::string& id);
 
-  // Sends and waits for the reply, whatever it says. Errors: unavailable when pause is gone, timeout.
+  // Sends a request and returns the reply, which may be a failure. Errors: unavailable if pause has exited; timeout.
   Result<Answer> ask(const pause::Request& request, std::span<const int> fds);
   Result<void> subscribe();
-  // The next state of a subscription; nothing when there is none now. Errors: unavailable when pause is gone.
+  // The next state of the subscription; nothing if none arrives in time. Errors: unavailable if pause has exited.
   Result<std::optional<StateMessage>> next(std::optional<std::chrono::milliseconds> patience);
   const Fd& fd() const { return socket_; }
   int peer_pid() const { return peer_pid_; }

@@ -20,13 +20,13 @@
 namespace coracle::runtime {
 namespace {
 
-// As in linux/ioprio.h, which not every version of it lets C++ read: an argument there is named "class".
+// As in linux/ioprio.h; some versions of that header do not compile as C++, because a parameter is called "class".
 enum { kRealTime = 1, kBestEffort = 2, kIdle = 3 };
 constexpr int kIoClassShift = 13;
 
 bool stands_beneath(const std::string& path, const std::string& dir) { return path == dir || path.starts_with(dir + "/"); }
 
-// The last one counts.
+// The last option wins.
 void take_attribute(const oci::MountOption& option, uint64_t& set, uint64_t& clear) {
   set = (set & ~option.clear) | option.set;
   clear = (clear & ~option.set) | option.clear;
@@ -50,7 +50,7 @@ Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
     auto option = oci::mount_option(name);
     if (!option) {
       size_t equals = name.find('=');
-      // A file system's own settings say nothing at a bind, and the kernel does not look at them there; engines send them.
+      // Options of a file system have no effect on a bind mount, and the kernel ignores them; engines pass them anyway.
       if (out.is_bind && equals != name.npos) continue;
       if (out.is_bind) return Error(Code::unsupported, "mounts: option " + quoted(name) + " of " + mount.destination);
       out.data.push_back({name.substr(0, equals), equals == name.npos ? "" : name.substr(equals + 1), equals != name.npos});
@@ -79,13 +79,13 @@ Result<MountOptions> parse_mount_options(const oci::Mount& mount) {
         break;
     }
   }
-  if (out.is_bind) out.data.clear();  // they belong to a file system that is mounted already
+  if (out.is_bind) out.data.clear();  // they are options of an already mounted file system
   return out;
 }
 
 namespace {
 
-// uid= and gid= of a new file system are the container's; who mounts it is the host's root.
+// uid= and gid= of a new file system are the container's ids, but host root mounts it.
 void translate_owner(MountOptions& options, const IdMaps& ids) {
   for (sys::FsOption& option : options.data) {
     auto id = parse_number<uint32_t>(option.value);
@@ -98,8 +98,8 @@ bool has_mode(const MountOptions& options) {
   return std::any_of(options.data.begin(), options.data.end(), [](const sys::FsOption& option) { return option.key == "mode"; });
 }
 
-// A source in the bundle's root where an earlier mount stands: as a path in the container. The machine sees what lies beneath the
-// mount; what is meant is what the container sees.
+// Converts a source in the bundle's root that an earlier mount covers to a path in the container. On the host that path shows the
+// covered directory, but the container's view is meant.
 std::optional<std::string> covered_source(const oci::Spec& spec, const std::string& source,
                                           const std::vector<MountDraft>& earlier) {
   const std::string root = oci::plain_path(spec.root.path), path = oci::plain_path(source);
@@ -111,7 +111,7 @@ std::optional<std::string> covered_source(const oci::Spec& spec, const std::stri
   return is_covered ? std::optional(inside) : std::nullopt;
 }
 
-// An absolute path without repetition; the specification asks for absolute ones, and engines have come to rely on less.
+// An absolute path without duplicate slashes. The specification requires an absolute path, but engines also pass relative ones.
 std::string destination_of(const oci::Mount& mount) {
   return mount.destination.starts_with("/") ? mount.destination : "/" + mount.destination;
 }
@@ -128,7 +128,7 @@ Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts&
   static const std::map<std::string, uint64_t> flags = {
       {"network", CLONE_NEWNET}, {"ipc", CLONE_NEWIPC}, {"uts", CLONE_NEWUTS}, {"pid", CLONE_NEWPID}, {"mount", CLONE_NEWNS}};
   NamespacePlan out;
-  if (sandbox.is_pod) {  // coracle-pause stands in the pod's own, and makes the rest
+  if (sandbox.is_pod) {  // coracle-pause is in the pod's namespaces and creates the others
     out.new_cgroup = true;
     if (!sandbox.shared_pid && !sandbox.host_pid) out.fresh |= CLONE_NEWPID;
   }
@@ -173,7 +173,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     const bool has_mappings = !mount.uid_mappings.empty() || !mount.gid_mappings.empty();
     if (has_mappings && !draft.options.is_bind)
       return Error(Code::unsupported, "mounts: uidMappings and gidMappings of " + mount.destination + " are for binds");
-    draft.options.is_idmapped |= has_mappings;  // options name it to say whether also what is mounted beneath
+    draft.options.is_idmapped |= has_mappings;  // the options only say whether it is recursive
     if (draft.options.is_idmapped) {
       draft.uid_mappings = mount.uid_mappings.empty() ? ids.uids : mount.uid_mappings;
       draft.gid_mappings = mount.gid_mappings.empty() ? ids.gids : mount.gid_mappings;
@@ -182,7 +182,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
     }
     draft.source = mount.source;
     draft.source_fd = mount.source_fd;
-    // Where the kernel's own file systems stand, nothing may lead astray. CVE-2019-19921, CVE-2026-41579.
+    // No link may occur in paths beneath the kernel's file systems. CVE-2019-19921, CVE-2026-41579.
     for (const char* place : {"/proc", "/sys", "/dev"})
       if (stands_beneath(draft.destination, place)) draft.flags |= launch::kMountNoLinks;
     if (draft.options.is_bind) {
@@ -195,14 +195,14 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
         if (draft.options.is_recursive) draft.flags |= launch::kMountBeneath;
       }
     } else if (sandbox.is_pod && mount.destination == "/dev/shm" && mount.type == "tmpfs" && mount.source == "shm") {
-      // One for all containers of the pod, as they share System V and POSIX IPC; the host's where they share that.
+      // One for all containers of the pod, because they share System V and POSIX IPC; the host's if they share that.
       draft.kind = sandbox.has_ipc ? launch::MountKind::pod_shm : launch::MountKind::attach;
       draft.source = "/dev/shm";
     } else {
       if (mount.type.empty()) return Error(Code::invalid, "mounts: " + mount.destination + " has no type");
       if (mount.type == "cgroup") draft.type = "cgroup2";
       if (!mount.source.empty()) draft.options.data.insert(draft.options.data.begin(), {"source", mount.source, true});
-      // Steps after the mounts write to it, which a read-only one forbids: then they take one of their own.
+      // Later steps write to it. If it is read-only, they use a separate procfs.
       if (mount.type == "proc" && !(draft.options.set & MOUNT_ATTR_RDONLY)) draft.flags |= launch::kMountProc;
       if (mount.type == "tmpfs" && !draft.options.copies_up && !has_mode(draft.options)) draft.flags |= launch::kMountKeepMode;
       if (mount.type == "sysfs" && sandbox.is_pod && !sandbox.has_network) draft.options.set |= MOUNT_ATTR_RDONLY;
@@ -214,7 +214,7 @@ Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const Sandbox
 
 namespace {
 
-// The harmless ones, that every container has.
+// One of the default devices, which every container has.
 bool is_everybody_s(const oci::Device& device) {
   const auto& defaults = oci::default_devices();
   return std::any_of(defaults.begin(), defaults.end(), [&](const oci::Device& each) {
@@ -224,8 +224,9 @@ bool is_everybody_s(const oci::Device& device) {
 
 }  // namespace
 
-// A container whose root is not the host's is not the owner of the host's disks either: a device that was asked for keeps
-// its owner, as if the host's own node were bound, which is what others do, who cannot make one in a user namespace.
+// A container whose root is not the host's root does not own the host's disks: a requested device keeps its owner. That is
+// equivalent to a bind mount of the host's node, which other runtimes use because they cannot create device nodes in a user
+// namespace.
 std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids) {
   std::vector<oci::Device> out = spec.linux_.devices;
   for (oci::Device& device : out) device.path = oci::plain_path(device.path);
@@ -235,7 +236,7 @@ std::vector<oci::Device> plan_devices(const oci::Spec& spec, const IdMaps& ids) 
     for (const oci::Mount& mount : spec.mounts)
       if (mount.destination == path ||
           (mount.destination == "/dev" && (mount.type == "bind" || mount.type == "devtmpfs" || mount.source_fd)))
-        return true;  // it comes with a mount: the host's own /dev, say
+        return true;  // it is part of a mount, for example the host's /dev
     return false;
   };
   for (const oci::Device& device : oci::default_devices())
@@ -261,8 +262,8 @@ std::vector<sys::DeviceMatch> plan_device_rules(const oci::Spec& spec) {
     match.make = rule.access.find('m') != rule.access.npos;
     out.push_back(match);
   };
-  // The defaults come before the caller's, so that the caller has the last word; without any rule of the caller's, only
-  // they are allowed (GHSA-g54h-m393-cpwq: a list that denies by default).
+  // The defaults come before the caller's rules, so that the caller's override them. Without any rule of the caller, only the
+  // defaults are allowed (GHSA-g54h-m393-cpwq: a list that denies by default).
   for (const oci::DeviceRule& rule : spec.linux_.resources.devices)
     if (!rule.allow && rule.type == "a" && !rule.major && !rule.minor) add(rule);
   for (const oci::DeviceRule& rule : oci::default_device_rules()) add(rule);
@@ -304,7 +305,7 @@ std::vector<std::string> plan_programs(const std::string& program, const std::ve
   (void)env_value(env, "PATH", path);
   std::vector<std::string> out;
   for (std::string_view dir : split(path, ':')) {
-    if (dir.empty()) continue;  // "the current directory" would be whatever the image made it
+    if (dir.empty()) continue;  // it would mean the working directory, which the image sets
     out.push_back(std::string(dir) + "/" + program);
   }
   return out;
@@ -325,7 +326,7 @@ int plan_oom_score(int wanted, const OwnFacts& own) {
   return may_lower ? wanted : std::max(wanted, own.oom_score_adj);
 }
 
-// ---- words to numbers ----
+// ---- names to numbers ----
 
 namespace {
 

@@ -23,7 +23,7 @@ namespace {
 constexpr uint64_t kRec = 16384, kUnbindable = 1 << 17;  // MS_*
 constexpr size_t kPlanBytesMax = 16 << 20;
 
-// The flat plan while it grows: everything is appended, aligned, and named by its offset.
+// Builds the flat plan: everything is appended, aligned, and referenced by its offset.
 class PlanWriter {
  public:
   PlanWriter() : bytes_(sizeof(launch::Plan), '\0') {}
@@ -52,7 +52,7 @@ class PlanWriter {
     slots.push_back(0);
     return items(slots);
   }
-  // Finishes the plan as a descriptor that nobody can change any more.
+  // Returns the plan as a sealed memfd.
   Result<Fd> finish(launch::Plan& plan) {
     if (bytes_.size() > kPlanBytesMax) return Error(Code::too_large, "launch plan");
     plan.magic = launch::kPlanMagic;
@@ -77,7 +77,7 @@ Result<bool> is_directory(const Fd& fd) {
   return bool(S_ISDIR(about.st_mode));
 }
 
-// The container's own maps, which most mounts take, are those of the user namespace that is there.
+// Most mounts use the container's maps, for which the existing user namespace serves.
 Result<void> map_ids(const Fd& mount, const MountDraft& draft, const UserNamespace* user) {
   sys::OwnedNamespaces made;
   const bool is_own = user && draft.uid_mappings == user->ids.uids && draft.gid_mappings == user->ids.gids;
@@ -88,19 +88,19 @@ Result<void> map_ids(const Fd& mount, const MountDraft& draft, const UserNamespa
   return std::move(mapped).wrap("idmap");
 }
 
-// A copy of the host's mount at the source, shaped, in nobody's tree.
+// A detached, configured copy of the host's mount at the source.
 Result<Fd> make_bind(const MountDraft& draft, const UserNamespace* user) {
   Fd opened;
   if (!draft.source_fd) opened = TRY(sys::open(draft.source, O_PATH));
   const Fd& source = draft.source_fd ? *draft.source_fd : opened;
   auto cloned = sys::clone_mount(source, draft.options.is_recursive);
-  // A source that is a detached mount itself cannot be copied by older kernels; it is ours to hand on.
+  // Older kernels cannot copy a detached mount; it is passed on instead.
   if (!cloned && draft.source_fd && cloned.error().err() == EINVAL) cloned = sys::duplicate(source);
   Fd mount = TRY(std::move(cloned));
-  // Private unless propagation was asked for: what the container mounts stays in it.
+  // Private unless propagation is requested: the container's mounts do not leave it.
   uint64_t propagation = draft.options.propagation ? draft.options.propagation : uint64_t((1 << 18) | kRec);
   if (propagation & kUnbindable)
-    propagation = (1 << 18) | (propagation & kRec);  // the child's last touch: none could bind it then
+    propagation = (1 << 18) | (propagation & kRec);  // the child sets it last: an unbindable mount cannot be bound
   TRY(sys::change_mount(mount, {.propagation = propagation & ~kRec, .recursive = (propagation & kRec) != 0}));
   if (draft.options.is_idmapped) TRY(map_ids(mount, draft, user));
   if (draft.options.set || draft.options.clear)
@@ -167,8 +167,8 @@ void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids,
   plan.links = writer.items(links);
 }
 
-// What is joined by a path may be the host's own: its settings are then no more the container's than where it names
-// none.
+// A namespace that is joined by path may be the host's. Then its settings may be changed no more than for a container without
+// that namespace.
 Result<void> note_host_s(const Fd& joined, const std::string& type, SandboxFacts& facts) {
   bool* has = type == "network" ? &facts.has_network : type == "ipc" ? &facts.has_ipc : &facts.has_uts;
   if (type != "network" && type != "ipc" && type != "uts") return {};
@@ -185,7 +185,7 @@ int32_t keep(Prepared& out, Fd fd) {
 Result<void> join_by_path(const NamespacePlan& namespaces, std::vector<launch::JoinStep>& joins, Prepared& out,
                           SandboxFacts& facts) {
   for (const auto& [type, path] : namespaces.joined) {
-    if (type == "mount") continue;  // last: the others' paths are the host's
+    if (type == "mount") continue;  // joined last: the other paths are on the host
     Fd fd = TRY(sys::open(path, O_RDONLY).wrap("linux.namespaces: " + type));
     TRY(note_host_s(fd, type, facts));
     if (type == "pid") out.pid_namespace = std::move(fd);
@@ -198,8 +198,8 @@ Result<void> join_by_path(const NamespacePlan& namespaces, std::vector<launch::J
   return {};
 }
 
-// A cgroup2 that is mounted shows the container's own cgroup and nothing above it (CVE-2023-25809), also where the container is
-// to stand in the host's cgroup namespace: then the mount alone is made in another.
+// A mounted cgroup2 shows the container's cgroup as its root (CVE-2023-25809). If the container uses the host's cgroup namespace,
+// the mount is made in a temporary one.
 void write_cgroup_namespace(const NamespacePlan& namespaces, launch::Plan& plan) {
   if (namespaces.joined.count("cgroup")) return;
   if (namespaces.new_cgroup) plan.unshare |= CLONE_NEWCGROUP;
@@ -243,7 +243,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
 }
 
 Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const SandboxFacts& facts, launch::Plan& plan) {
-  // The container shares the sandbox's namespaces, so only those that are not the host's may be changed.
+  // The container shares the sandbox's namespaces, so only sysctls of namespaces that are not the host's are allowed.
   TRY(oci::check_sysctls(input.spec->linux_.sysctl, facts.has_network, facts.has_ipc, facts.has_uts));
   std::vector<launch::SysctlStep> steps;
   for (const auto& [name, value] : input.spec->linux_.sysctl)
@@ -279,7 +279,7 @@ Result<void> write_scheduling(PlanWriter& writer, const oci::Process& process, l
   return {};
 }
 
-// Only of an exec; what a container's own process may run on is its cgroup's affair.
+// Only for exec; the cgroup limits the processors of the container's own process.
 Result<void> write_affinity(PlanWriter& writer, const oci::Process& process, launch::Plan& plan) {
   if (!process.exec_cpu_affinity || process.exec_cpu_affinity->final_cpus.empty()) return {};
   auto bits = TRY(plan_bits(process.exec_cpu_affinity->final_cpus, "process.execCPUAffinity.final"));
@@ -287,7 +287,7 @@ Result<void> write_affinity(PlanWriter& writer, const oci::Process& process, lau
   return {};
 }
 
-// A label that nothing enforces would be a promise that is not kept.
+// A label that is not enforced must be an error.
 Result<void> check_labels(const oci::Process& process) {
   if (!process.apparmor_profile.empty() && !sys::is_apparmor_enabled())
     return Error(Code::unsupported, "process.apparmorProfile: this kernel has no AppArmor switched on");
@@ -296,12 +296,12 @@ Result<void> check_labels(const oci::Process& process) {
   return {};
 }
 
-// What a container's first process and an exec have in common.
+// What the container's first process and an exec have in common.
 Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process, launch::Plan& plan,
                            Prepared& out) {
   TRY(check_labels(process));
   plan.cwd = writer.text(process.cwd);
-  // What the kernel reads is a command. Source: AppArmor's attr/exec, as aa_change_onexec(2) writes it.
+  // The kernel expects a command. Source: AppArmor's attr/exec, as written by aa_change_onexec(2).
   plan.apparmor = writer.text_or_none(process.apparmor_profile.empty() ? "" : "exec " + process.apparmor_profile);
   plan.selinux = writer.text_or_none(process.selinux_label);
   plan.programs = writer.texts(process.args.empty() ? std::vector<std::string>() : plan_programs(process.args[0], process.env));
@@ -314,7 +314,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
     plan.flags |= launch::kPlanSetUmask;
     plan.umask = *process.user.umask;
   }
-  plan.flags |= launch::kPlanSetOomScore;  // never the launcher's own
+  plan.flags |= launch::kPlanSetOomScore;  // never inherit the launcher's
   plan.oom_score_adj = plan_oom_score(process.oom_score_adj.value_or(0), input.own);
   if (process.no_new_privileges) plan.flags |= launch::kPlanNoNewPrivileges;
   if (process.terminal) {
@@ -325,7 +325,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   }
   plan.flags |= launch::kPlanCapabilities;
   OwnFacts own = input.own;
-  if (input.user) own.capabilities = ~uint64_t(0);  // in a user namespace of its own there is none that it has not
+  if (input.user) own.capabilities = ~uint64_t(0);  // root of its own user namespace has all capabilities
   CapabilitySets sets = TRY(plan_capabilities(process.capabilities.value_or(oci::Capabilities{}), own));
   plan.bounding = sets.bounding;
   plan.effective = sets.effective;
@@ -341,7 +341,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
   plan.keyring = writer.text_or_none(input.keyring);
   plan.kept_fds = input.kept_fds;
   if (input.seccomp) {
-    if (input.seccomp->listener && input.sandbox.is_pod)  // nobody of a pod's would get the descriptor
+    if (input.seccomp->listener && input.sandbox.is_pod)  // in a pod nobody would receive the descriptor
       return Error(Code::unsupported, "linux.seccomp: SCMP_ACT_NOTIFY");
     plan.seccomp_flags = input.seccomp->flags;
     plan.seccomp = writer.items(input.seccomp->instructions);
@@ -358,7 +358,7 @@ uint64_t propagation_of(const std::string& name) {
   return flags;
 }
 
-// `env`: of hooks that name none.
+// `env`: for hooks without an environment.
 launch::Range write_hooks(PlanWriter& writer, const std::vector<oci::Hook>& hooks, const std::vector<std::string>& env) {
   std::vector<launch::HookStep> steps;
   for (const oci::Hook& hook : hooks) {
@@ -391,7 +391,7 @@ std::vector<sys::IdRange> id_ranges(const std::vector<oci::IdMapping>& maps) {
   return out;
 }
 
-// All of it decides how a container is confined: none may be guessed.
+// These values decide how a container is confined, so errors are not ignored.
 Result<OwnFacts> own_facts() {
   OwnFacts out;
   out.capabilities = TRY(sys::own_capabilities());
@@ -402,7 +402,7 @@ Result<OwnFacts> own_facts() {
 }
 
 std::vector<int> Prepared::in_order(const Fd* cgroup, const Fd* const streams[3], const Fd* log_directory) const {
-  // A place that is not needed holds the plan.
+  // An unused descriptor is replaced by the plan's.
   std::vector<int> out(launch::kFdMore, plan.get());
   if (cgroup && *cgroup) out[launch::kFdCgroup] = cgroup->get();
   for (int i = 0; i < 3; ++i)
@@ -446,7 +446,7 @@ Result<Fd> open_root(const std::string& path, bool in_host_tree) {
 
 namespace {
 
-// Descriptors that one message has no room for go into a socket, and that goes with the others.
+// Sends the descriptors that do not fit into one message into a socket, and passes that socket with the others.
 Result<void> carry_rest(const SandboxFacts& sandbox, launch::Plan& plan, Prepared& out) {
   constexpr size_t kOwn = launch::kFdsMax - launch::kFdMore;
   if (out.fds.size() <= kOwn) return {};
@@ -490,7 +490,7 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   plan.root_propagation = propagation_of(spec.linux_.rootfs_propagation);
   if (spec.root.readonly) plan.flags |= launch::kPlanReadonlyRoot;
   plan.flags |= launch::kPlanMakeDirectory;
-  if (!input.sandbox.is_pod) {  // a pod's names are coracle-pause's to give
+  if (!input.sandbox.is_pod) {  // coracle-pause sets a pod's names
     plan.hostname = writer.text_or_none(spec.hostname);
     plan.domainname = writer.text_or_none(spec.domainname);
   }
@@ -517,12 +517,12 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
 
 namespace {
 
-// Which namespaces of the target's an exec joins. What it shares with us it may share with the whole machine, and then only the
-// machine's root may join that (the time namespace of a container that has none): for us there is nothing to join.
+// The target's namespaces that an exec joins. Namespaces that the target shares with us are omitted: they may be the host's,
+// which only host root may join (for example the time namespace).
 Result<void> join_target(const Fd& target, launch::Plan& plan, Prepared& out) {
   uint64_t foreign = TRY(sys::foreign_namespaces(target).wrap("linux.namespaces"));
   if (foreign & CLONE_NEWPID) out.pid_namespace = TRY(sys::namespace_of(target, "pid").wrap("linux.namespaces: pid"));
-  plan.target_namespaces = CLONE_NEWNS | uint32_t(foreign & ~uint64_t(CLONE_NEWPID));  // the root of the file system always
+  plan.target_namespaces = CLONE_NEWNS | uint32_t(foreign & ~uint64_t(CLONE_NEWPID));  // always the mount namespace
   return {};
 }
 

@@ -25,7 +25,7 @@ json::array write_mappings(const std::vector<oci::IdMapping>& mappings) {
   return out;
 }
 
-// Strict: what is executed in a pod that has a user namespace of its own must not end up in the host's.
+// Strict: a process in a pod with a user namespace must never run in the host's.
 Result<std::vector<oci::IdMapping>> parse_mappings(const json::value& in, std::string_view name) {
   std::vector<oci::IdMapping> out;
   const json::value* list = find(in, name);

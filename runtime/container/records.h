@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime writes down about sandboxes and containers, so that a new daemon finds them: small files, written
-// once, never forced to the disk (they are worth nothing after the machine has stopped) and never changed. Exit codes
-// are not among them: coracle-pause keeps those.
+// Records of sandboxes and containers, by which a new daemon finds them: small files that are written once and never changed.
+// They are not synced to the disk, because they are useless after the machine has stopped. They do not contain exit codes:
+// coracle-pause keeps those.
 //   <state>/sandboxes/<sandbox>/sandbox.json
 //                              /c-<container>.json
 #pragma once
@@ -25,9 +25,9 @@ struct SandboxRecord {
 
 struct ContainerRecord {
   std::string id, metadata;
-  std::string snapshot;      // "" = none
-  std::string seccomp_name;  // "" = unconfined
-  oci::Process process;      // what an exec inherits
+  std::string snapshot;      // "": none
+  std::string seccomp_name;  // "": unconfined
+  oci::Process process;      // defaults for exec
 };
 
 class Records {
@@ -35,10 +35,10 @@ class Records {
   static Result<Records> open(const std::string& state_dir);
   Result<std::vector<std::string>> list() const;  // sandbox ids
   Result<void> write(const SandboxRecord& record) const;
-  Result<SandboxRecord> read(const std::string& id) const;  // Errors: not_found, invalid when damaged
+  Result<SandboxRecord> read(const std::string& id) const;  // Errors: not_found; invalid if damaged
   Result<void> remove(const std::string& id) const;         // with its containers
   Result<void> write(const std::string& sandbox_id, const ContainerRecord& record) const;
-  Result<std::vector<ContainerRecord>> containers(const std::string& sandbox_id) const;  // leaves out damaged ones
+  Result<std::vector<ContainerRecord>> containers(const std::string& sandbox_id) const;  // skips damaged records
   Result<void> remove(const std::string& sandbox_id, const std::string& container_id) const;
 
  private:

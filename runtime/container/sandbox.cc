@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See sandbox.h: its life, and what is known of its containers. What happens in containers is in sandbox_containers.cc.
+// See sandbox.h: the sandbox's life cycle and the known state of its containers. Operations on containers are in
+// sandbox_containers.cc.
 #include "runtime/container/sandbox.h"
 
 #include <linux/mount.h>
@@ -38,9 +39,9 @@ bool has_begun(const pause::State& state) {
   return state.status == pause::Status::running || state.status == pause::Status::ended;
 }
 
-// coracle-pause crosses no mount when it writes a setting. Where the machine is itself a container (systemd-nspawn, LXC, Docker),
-// there are mounts on /proc/sys; a copy of /proc has none of them. A kernel that gives no copy says why when the setting is
-// written.
+// coracle-pause does not cross mounts when it writes a sysctl. On a machine that is itself a container (systemd-nspawn, LXC,
+// Docker) there are mounts on /proc/sys; a copy of /proc has none of them. If the kernel does not allow the copy, writing the
+// sysctl reports the error.
 Result<Fd> open_proc_sys(const SandboxSpec& spec) {
   Fd proc = TRY(sys::open("/proc", O_PATH | O_DIRECTORY));
   for (const auto& [name, value] : spec.sysctl) {
@@ -51,7 +52,7 @@ Result<Fd> open_proc_sys(const SandboxSpec& spec) {
   return sys::open_at(proc, "sys", O_PATH | O_DIRECTORY);
 }
 
-// The tree that pause and its children start from: see pause/setup.cc.
+// The file system tree in which pause and its children start: see pause/setup.cc.
 Result<Fd> make_pause_root() {
   Fd root = TRY(sys::new_file_system("tmpfs", {{"size", "64k", true}, {"nr_inodes", "16", true}, {"mode", "755", true}},
                                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
@@ -73,15 +74,15 @@ Result<std::string> sysctl_list(const SandboxSpec& spec) {
   return out;
 }
 
-// Those that belong to the pod's user namespace, where it has one.
+// The namespaces that the pod's user namespace owns, if it has one.
 constexpr uint64_t kOwnedNamespaces = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
 uint64_t namespaces_of(const SandboxSpec& spec) {
   uint64_t out = CLONE_NEWNS;
-  if (!spec.host_network) out |= CLONE_NEWNET | CLONE_NEWUTS;  // a pod on the host's network bears the host's name
+  if (!spec.host_network) out |= CLONE_NEWNET | CLONE_NEWUTS;  // a hostNetwork pod has the host's name
   if (!spec.host_ipc) out |= CLONE_NEWIPC;
   if (!spec.uid_mappings.empty()) out &= ~kOwnedNamespaces;  // pause joins them
-  if (!spec.host_pid) out |= CLONE_NEWPID;                   // pause is its first process: when it goes, everything goes
+  if (!spec.host_pid) out |= CLONE_NEWPID;                   // pause is its first process: if it ends, all end
   return out;
 }
 
@@ -89,7 +90,7 @@ Result<void> check_user_namespace(const SandboxSpec& spec) {
   if (spec.uid_mappings.empty() != spec.gid_mappings.empty())
     return Error(Code::invalid, "a user namespace needs uidMappings and gidMappings");
   if (spec.uid_mappings.empty()) return {};
-  // What of the pod's is the host's would belong to nobody in it, and its root has power over none of that.
+  // The pod's root would have no privileges over namespaces that it shares with the host.
   if (spec.host_network || spec.host_ipc || spec.host_pid)
     return Error(Code::invalid, "a pod with a user namespace of its own cannot have the host's network, ipc or processes");
   oci::Spec mapped;
@@ -127,7 +128,7 @@ bool is_container_id(const std::string& id) {
 
 int exit_code_of(int wait_status) { return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status); }
 
-// ---- life ----
+// ---- life cycle ----
 
 Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec& spec) {
   TRY(check(spec));
@@ -145,8 +146,8 @@ Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec
   record.shared_pid = spec.share_process_namespace;
   record.uid_mappings = spec.uid_mappings;
   record.gid_mappings = spec.gid_mappings;
-  Scope undo([&] { (void)out->remove(); });  // what of it there is
-  // The record comes first: whatever is made after it can be found again and cleared away.
+  Scope undo([&] { (void)out->remove(); });  // removes what was created
+  // The record comes first, so that everything created later can be found and removed.
   TRY(house.records.write(record).wrap("write sandbox record"));
   out->cgroup_ = TRY(house.cgroups.make(record.cgroup, true));
   TRY(house.cgroups.apply(out->cgroup_, spec.resources, false));
@@ -163,7 +164,7 @@ Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec
 
 Result<void> Sandbox::start_pause(const SandboxSpec& spec) {
   Fd leaf = TRY(house_.cgroups.make(record_.cgroup + "/pause", false));
-  (void)sys::unlink_at(house_.run_dir, socket_name());  // a dead namesake's
+  (void)sys::unlink_at(house_.run_dir, socket_name());  // left by a dead sandbox with this id
   Fd socket = TRY(sys::bind_unix(house_.run_dir, socket_name(), 0600));
   sys::SpawnSpec start;
   start.program = &house_.pause_program;
@@ -178,7 +179,7 @@ Result<void> Sandbox::start_pause(const SandboxSpec& spec) {
 }
 
 Result<void> Sandbox::connect() {
-  // Pause listens as its first act; until then the kernel refuses.
+  // pause calls listen(2) first; until then connecting fails.
   for (int i = 0;; ++i) {
     auto link = PauseLink::connect(house_.run_dir, socket_name());
     if (link) {
@@ -251,13 +252,13 @@ Result<std::shared_ptr<Sandbox>> Sandbox::find(House& house, const std::string& 
   return out;
 }
 
-// Finds pause by its socket and learns what happened meanwhile. False: there is none.
+// Connects to a running pause and reads the state of its containers. False: it is not running.
 bool Sandbox::adopt() {
   auto link = PauseLink::connect(house_.run_dir, socket_name());
   if (!link) return false;
   auto pidfd = sys::open_pidfd(link->peer_pid());
   auto events = PauseLink::connect(house_.run_dir, socket_name());
-  // Still the same process: had it ended, the second connection would have failed.
+  // Still the same process: if it had ended, the second connection would have failed.
   if (!pidfd || !events || events->peer_pid() != link->peer_pid() || !events->subscribe()) return false;
   link_ = std::move(*link);
   events_ = std::move(*events);
@@ -266,7 +267,7 @@ bool Sandbox::adopt() {
   std::set<std::string> seen, starting;
   for (bool is_synced = false; !is_synced || !starting.empty();) {
     auto message = events_.next(kStatePatience);
-    // A start that hangs is ended below, and not the whole sandbox.
+    // A start that hangs is ended below, without the whole sandbox.
     if (!message && is_synced && message.error().code() == Code::timeout) break;
     if (!message) return false;
     if (!*message) continue;
@@ -275,14 +276,14 @@ bool Sandbox::adopt() {
       is_synced = true;
       continue;
     }
-    // The daemon was killed within a start: what comes of it is known in a moment.
+    // The daemon was killed during a start: the result arrives soon.
     const std::string id = told.state.id;
     if (told.state.status == pause::Status::starting) starting.insert(id);
     else starting.erase(id);
     if (has_begun(told.state)) seen.insert(id);
     apply(told.state, std::move(told.pidfd));
   }
-  // A record without a process: the daemon was killed before the start, or it failed; the container never was.
+  // A record without a process: the daemon was killed before the start, or the start failed; the container never ran.
   std::vector<ContainerRecord> never_started;
   known_.with([&](Known& known) {
     known.is_alive = true;
@@ -304,10 +305,10 @@ Result<void> Sandbox::remove() {
   mark_dead();
   TRY(house_.cgroups.remove(record_.cgroup, kKillPatience));
   if (pause_) {
-    (void)sys::wait_readable(pause_, kKillPatience);  // it left its cgroup a moment before it can be buried
+    (void)sys::wait_readable(pause_, kKillPatience);  // it has left its cgroup but may not have ended yet
     sys::reap(pause_);
   }
-  (void)sys::unlink_at(house_.run_dir, socket_name());  // was not there, then
+  (void)sys::unlink_at(house_.run_dir, socket_name());  // it may not exist
   std::vector<ContainerRecord> containers = known_.with([](Known& known) {
     std::vector<ContainerRecord> out;
     for (auto& [id, container] : known.containers) out.push_back(container.record);
@@ -320,7 +321,7 @@ Result<void> Sandbox::remove() {
 }
 
 void Sandbox::mark_dead() {
-  if (cgroup_) (void)cgroup::kill(cgroup_);  // pause's own process namespace has done it, unless it was the host's
+  if (cgroup_) (void)cgroup::kill(cgroup_);  // the kernel did it with pause's pid namespace, if it had one
   std::vector<std::shared_ptr<ExecState>> execs;
   known_.with([&](Known& known) {
     known.is_alive = false;
@@ -334,13 +335,13 @@ void Sandbox::mark_dead() {
   });
   for (auto& exec : execs) {
     exec->inside.with([](ExecState::Inside& inside) {
-      if (!inside.wait_status) inside.wait_status = 9;  // as SIGKILL leaves it
+      if (!inside.wait_status) inside.wait_status = 9;  // the status of SIGKILL
     });
     exec->inside.notify();
   }
 }
 
-// ---- what is known ----
+// ---- known state ----
 
 SandboxState Sandbox::state() const {
   SandboxState out;
@@ -390,8 +391,8 @@ SandboxFacts Sandbox::facts() const {
           .launcher = record_.launcher};
 }
 
-// Its network namespace belongs to it, and pause keeps that: nothing else has to be kept, and a daemon that comes later
-// finds it the same way.
+// The pod's network namespace belongs to the user namespace, and pause keeps it open. So nothing else must be stored, and a later
+// daemon finds it the same way.
 Result<std::optional<UserNamespace>> Sandbox::user_namespace() const {
   std::optional<UserNamespace> out;
   if (!has_user_namespace()) return out;
@@ -423,7 +424,7 @@ bool Sandbox::was_oom_killed(const std::string& id) const {
 
 void Sandbox::drop_cgroup(const std::string& id) {
   auto removed = house_.cgroups.remove(container_cgroup(id), std::chrono::milliseconds(0));
-  if (!removed && removed.error().code() != Code::timeout)  // what was killed this moment may take longer to end
+  if (!removed && removed.error().code() != Code::timeout)  // killed processes may take longer to end
     log_debug("runtime", "the cgroup of an ended container stays",
               {{"sandbox", record_.id}, {"container", id}, {"error", removed.error().text()}});
 }
@@ -441,7 +442,7 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
     exec->inside.notify();
     return;
   }
-  if (!has_begun(state)) return;  // who asked for the start has its outcome from the reply
+  if (!has_begun(state)) return;  // the reply contains the result of the start
   const bool oom_killed = has_ended && was_oom_killed(id);
   if (has_ended && !oom_killed) drop_cgroup(id);
   const int pid = pidfd ? sys::pid_of(pidfd).value_or(0) : 0;

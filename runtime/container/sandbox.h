@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sandbox: its record, its cgroup, its connection to coracle-pause, and what is known of its containers. Operations
-// are serialised by a lock that may be held while pause works; what is known has a lock of its own that is never held
-// long, so that looking at a sandbox does not wait for a launch in it.
+// One sandbox: its record, its cgroup, its connections to coracle-pause, and the known state of its containers. A lock serialises
+// the operations and may be held while pause works. The known state has a second lock that is only held briefly, so that reading
+// it does not wait for a launch.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,15 @@ namespace coracle::runtime {
 
 constexpr std::chrono::milliseconds kKillPatience{15000};
 
-using DevicePrograms = Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded ones, by their text
+using DevicePrograms = Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded, by instructions
 
 // What all sandboxes of a runtime share.
 struct House {
   cgroup::Cgroups cgroups;
   Records records;
   std::unique_ptr<SeccompCache> seccomp;
-  image::Snapshots* snapshots = nullptr;  // null: only spec.root.path
-  Fd run_dir;                             // where the sockets are
+  image::Snapshots* snapshots = nullptr;  // null: containers need spec.root.path
+  Fd run_dir;                             // directory of the sockets
   Fd pause_program;                       // sealed
   std::string boot_id;
   OwnFacts own;
@@ -49,9 +49,9 @@ struct ExecState {
 
 class Sandbox : public std::enable_shared_from_this<Sandbox> {
  public:
-  // Both leave nothing behind when they fail.
+  // On failure, nothing is left behind.
   static Result<std::shared_ptr<Sandbox>> create(House& house, const SandboxSpec& spec);
-  // Finds a sandbox by its record; one that cannot be reached is dead. Errors: when the record is damaged.
+  // Restores a sandbox from its record; if its pause cannot be reached it is dead. Errors: a damaged record.
   static Result<std::shared_ptr<Sandbox>> find(House& house, const std::string& id);
 
   const std::string& id() const { return record_.id; }
@@ -69,27 +69,27 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Result<Usage> usage(const std::string& container_id);
   Result<Fd> writable_layer(const std::string& id);
   Result<Fd> container_root(const std::string& id);
-  // Kills and removes everything; the object is of no use afterwards.
+  // Kills and removes everything; the object must not be used afterwards.
   Result<void> remove();
 
-  // The subscription, for the event loop. read_events takes what is there; false: pause is gone, and so are the
-  // containers.
+  // The event subscription, for the event loop. read_events() processes all pending states. False: pause has exited, and so have
+  // the containers.
   const Fd& events() const { return events_.fd(); }
   bool read_events();
 
-  // For what exec hands out.
+  // Called by the Exec that exec() returned.
   void forget(const std::string& process_id);
 
  private:
   struct Container {
     ContainerRecord record;
-    bool is_started = false;  // else a launch is under way, and nobody sees it
+    bool is_started = false;  // false: a launch is in progress, and the container is not visible yet
     bool is_running = false;
     Fd pidfd;
     int pid = 0;
     WallTime started;
     std::optional<ExitStatus> exit;
-    // Its exit code once it has one, for attachments: they may outlive this record and the whole sandbox.
+    // The exit code, or -1. Shared with attachments, which may outlive this record and the sandbox.
     std::shared_ptr<std::atomic<int>> ended = std::make_shared<std::atomic<int>>(-1);
   };
   struct Known {
@@ -110,9 +110,9 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void clean_container(const ContainerRecord& record);
   void apply(const pause::State& state, Fd pidfd);
   bool was_oom_killed(const std::string& id) const;
-  // Ends what a container that has ended left behind in a shared process namespace, and removes its cgroup: the kernel
-  // keeps memory for each. That of one that was killed for memory stays until the container is removed, for it tells a
-  // daemon that comes later what happened. Does not wait: where processes are still ending, remove_container has the rest.
+  // Kills what an exited container has left behind in a shared pid namespace and removes its cgroup, because each cgroup takes
+  // kernel memory. After an OOM kill the cgroup stays until the container is removed, so that a restarted daemon can still find
+  // the reason. Does not wait: if processes are still ending, remove_container does the rest.
   void drop_cgroup(const std::string& id);
   void mark_dead();
   Result<Answer> ask(const pause::Request& request, std::span<const int> fds);
@@ -121,14 +121,14 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   std::string socket_name() const { return record_.id + ".sock"; }
   SandboxFacts facts() const;
   bool has_user_namespace() const { return !record_.uid_mappings.empty(); }
-  // The pod's own, where it has one.
+  // The pod's user namespace, if it has one of its own.
   Result<std::optional<UserNamespace>> user_namespace() const;
 
   House& house_;
   SandboxRecord record_;
   Fd cgroup_, pause_;  // pause_: a pidfd
   int pause_pid_ = 0;
-  mutable std::mutex operations_;  // one at a time; held while pause works, so not a Guarded
+  mutable std::mutex operations_;  // serialises operations; held while pause works, so not a Guarded
   PauseLink link_;
   PauseLink events_;
   uint64_t execs_made_ = 0;

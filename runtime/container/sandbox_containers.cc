@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See sandbox.h: containers and what is executed in them.
+// See sandbox.h: operations on containers and execs.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -36,14 +36,14 @@ Result<LogPlace> open_log_place(const LogPolicy& policy) {
   return out;
 }
 
-// What an exec hands out. Its end is told by the sandbox's subscription.
+// The Exec of a started process. The sandbox's subscription reports its end.
 class RunningExec : public Exec {
  public:
   RunningExec(std::shared_ptr<Sandbox> sandbox, std::string id, std::shared_ptr<ExecState> state, Fd pidfd)
       : sandbox_(std::move(sandbox)), id_(std::move(id)), state_(std::move(state)), pidfd_(std::move(pidfd)) {}
   ~RunningExec() override {
     bool has_ended = state_->inside.with([](ExecState::Inside& inside) { return inside.wait_status.has_value(); });
-    if (!has_ended) (void)sys::send_signal(pidfd_, SIGKILL);  // it may just have ended
+    if (!has_ended) (void)sys::send_signal(pidfd_, SIGKILL);  // it may have ended
     sandbox_->forget(id_);
   }
   void give(Fd in, Fd out, Fd err, Fd terminal) {
@@ -74,7 +74,7 @@ class RunningExec : public Exec {
   Fd pidfd_, stdin_, stdout_, stderr_, terminal_;
 };
 
-// Somebody who follows a container's own streams. Lets go when destroyed, and touches nothing.
+// An attachment to a container's streams. The destructor detaches and does not affect the container.
 class Attached : public Exec {
  public:
   Attached(std::shared_ptr<Sandbox> sandbox, std::shared_ptr<std::atomic<int>> exit_code, Fd in, Fd out, Fd err, Fd terminal,
@@ -101,13 +101,13 @@ class Attached : public Exec {
     TRY(sys::epoll_add(epoll, pidfd_, 1, 1));
     while (true) {
       if (stop.stop_requested()) return Error(Code::cancelled, "wait was cancelled");
-      bool alive = sandbox_->is_alive();  // asked first: who removes a sandbox has seen its exits
+      bool alive = sandbox_->is_alive();  // read first: a removed sandbox has reported its exits
       if (int code = exit_code_->load(); code >= 0) return code;
       if (!alive) return Error(Code::unavailable, "the sandbox is dead");
       auto ready = TRY(sys::epoll_wait(epoll, std::nullopt));
       bool has_ended = false;
       for (const sys::Ready& each : ready) has_ended |= each.key == 1;
-      // The process is gone; pause's word on how comes within moments.
+      // The process has ended; pause reports its exit status within moments.
       constexpr std::chrono::milliseconds kMoment{2};
       if (has_ended) (void)sys::wait_readable(wake, kMoment);
     }
@@ -123,7 +123,7 @@ class Attached : public Exec {
 
 Result<Answer> Sandbox::ask(const pause::Request& request, std::span<const int> fds) {
   auto answer = link_.ask(request, fds);
-  // A reply that comes late would be taken for the next one's: this connection is of no use any more.
+  // A late reply would be taken for the next request's, so the connection is replaced.
   if (!answer && answer.error().code() == Code::timeout) {
     auto again = PauseLink::connect(house_.run_dir, socket_name());
     if (again) link_ = std::move(*again);
@@ -147,7 +147,7 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec) {
     uint64_t holds = 0;
     if (spec.spec.process.capabilities) {
       OwnFacts own = house_.own;
-      if (user) own.capabilities = ~uint64_t(0);  // its own root has them all
+      if (user) own.capabilities = ~uint64_t(0);  // its root has all capabilities
       CapabilitySets sets = TRY(plan_capabilities(*spec.spec.process.capabilities, own));
       holds = sets.bounding;
     }
@@ -211,7 +211,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   known_.with([&](Known& known) {
     Container& container = known.containers[spec.id];
     container.is_started = true;
-    if (container.exit) return;  // it has ended meanwhile
+    if (container.exit) return;  // ended meanwhile
     container.is_running = true;
     container.started =
         WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(answer.reply.started_ns)));
@@ -241,7 +241,7 @@ Result<void> Sandbox::filter_devices(const Fd& cgroup, const oci::Spec& spec) {
     loaded = std::make_shared<const Fd>(std::move(program));
     constexpr size_t kProgramsMax = 64;
     house_.device_programs->with([&](auto& programs) {
-      if (programs.size() >= kProgramsMax) programs.clear();  // those in use stay loaded by their cgroups
+      if (programs.size() >= kProgramsMax) programs.clear();  // attached programs stay loaded
       programs[text] = loaded;
     });
   }
@@ -260,7 +260,7 @@ Result<Fd> Sandbox::make_root(const ContainerSpec& spec, const ContainerRecord& 
   return house_.snapshots->mount(record.snapshot, id_map);
 }
 
-// Takes away what a container that does not run leaves: cgroup, writable layer, record.
+// Removes what an exited container leaves: cgroup, writable layer, record.
 void Sandbox::clean_container(const ContainerRecord& record) {
   auto cleaned = house_.cgroups.remove(container_cgroup(record.id), kKillPatience);
   if (cleaned && !record.snapshot.empty() && house_.snapshots) cleaned = house_.snapshots->remove(record.snapshot);
@@ -270,7 +270,7 @@ void Sandbox::clean_container(const ContainerRecord& record) {
                 {{"sandbox", record_.id}, {"container", record.id}, {"error", cleaned.error().text()}});
 }
 
-// ---- afterwards ----
+// ---- operations on a container ----
 
 Result<void> Sandbox::signal_container(const std::string& id, int signal) {
   return known_.with([&](Known& known) -> Result<void> {
@@ -427,7 +427,7 @@ void Sandbox::forget(const std::string& process_id) {
   std::lock_guard lock(operations_);
   known_.with([&](Known& known) { known.execs.erase(process_id); });
   if (!is_alive()) return;
-  // One that was just killed may still be there: pause drops it by itself then.
+  // A process that was just killed may not have ended yet: then pause drops it by itself.
   (void)ask(PauseLink::request(pause::Kind::forget, process_id), {});
 }
 

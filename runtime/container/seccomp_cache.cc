@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled seccomp programs, in memory and on the disk. A file is a line that says what belongs to the program beside
-// its instructions, then what it was made from, then these. See seccomp_program.h.
+// Compiled seccomp programs, in memory and on disk. A file consists of a line with the program's metadata, the input that it was
+// compiled from, and the instructions. See seccomp_program.h.
 #include <seccomp.h>
 
 #include <cstdio>
@@ -15,9 +15,9 @@
 namespace coracle::runtime {
 namespace {
 
-constexpr int kFormat = 6;  // part of the key: programs of another making are not found
+constexpr int kFormat = 6;  // part of the key: programs of other formats are not found
 
-// All that a program is made from.
+// The complete input of a program.
 std::string key_of(const json::value& profile, uint64_t capabilities) {
   const scmp_version* version = ::seccomp_version();
   return std::to_string(kFormat) + " " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
@@ -25,7 +25,7 @@ std::string key_of(const json::value& profile, uint64_t capabilities) {
          "\n" + to_text(profile);
 }
 
-// FNV-1a. Somebody can write profiles that share it: what is found by it is compared, whole.
+// FNV-1a. Profiles with equal hashes can be constructed, so the complete input is compared.
 std::string hash_of(std::string_view key) {
   uint64_t hash = 0xcbf29ce484222325;
   for (unsigned char c : key) hash = (hash ^ c) * 0x100000001b3;
@@ -34,7 +34,7 @@ std::string hash_of(std::string_view key) {
   return text;
 }
 
-// Only the capabilities that the profile speaks of matter: containers with different ones share a program.
+// Only the capabilities that the profile mentions: containers with different others share a program.
 uint64_t relevant(const json::value& profile, uint64_t capabilities) {
   uint64_t mentioned = 0;
   for (const auto& [name, calls] : get_object(profile, "capabilities"))
@@ -51,7 +51,7 @@ std::string write_head(const SeccompProgram& program) {
   return to_text(out) + "\n";
 }
 
-// Reads the line and the key, and takes them off `file`.
+// Reads the metadata line and the input, and removes them from `file`.
 bool read_head(std::string_view& file, SeccompProgram& out) {
   const size_t line = file.find('\n');
   if (line == file.npos) return false;
@@ -83,7 +83,7 @@ Result<SeccompPtr> SeccompCache::get(const json::value& profile, uint64_t capabi
   *made = TRY(compile_seccomp(profile, capabilities));
   made->key = key;
   TRY(sys::make_directories(directory_, 0700));
-  // One writer: what stands under a name that somebody remembers is never another program.
+  // One writer at a time: a name that is stored somewhere never refers to another program.
   Fd directory = TRY(sys::open_directory(directory_));
   TRY(sys::lock(directory, sys::Lock::exclusive));
   Place place = look_up(key);
@@ -121,7 +121,7 @@ Result<SeccompPtr> SeccompCache::load(const std::string& name) {
   const std::string file = TRY(sys::read_file(directory_ + "/" + name));
   std::string_view rest = file;
   auto program = std::make_shared<SeccompProgram>();
-  // A power cut may have left it short: then it is made again.
+  // A power failure may have truncated the file: then the program is compiled again.
   if (!read_head(rest, *program) || rest.empty() || rest.size() % sizeof(uint64_t) != 0 ||
       rest.size() / sizeof(uint64_t) > kSeccompInstructionsMax)
     return Error(Code::not_found, "seccomp program on the disk is damaged");

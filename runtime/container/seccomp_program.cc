@@ -41,7 +41,7 @@ bool is_permissive(const oci::SeccompVerdict& verdict) {
   return verdict.action == SeccompAction::allow || verdict.action == SeccompAction::log || verdict.action == SeccompAction::trace;
 }
 
-// libseccomp takes one comparison per argument: more mean "or", as runtimes that use it read them.
+// libseccomp accepts one comparison per argument; runtimes that use it treat several as alternatives ("or").
 bool repeats_argument(const Conditions& conditions) {
   unsigned seen = 0;
   for (const oci::SeccompCondition& condition : conditions) {
@@ -51,12 +51,12 @@ bool repeats_argument(const Conditions& conditions) {
   return false;
 }
 
-// The rules, call by call. A rule for all of a call's arguments leaves no room for others.
+// The rules by system call. A rule for all arguments of a call excludes others.
 class RuleBook {
  public:
   explicit RuleBook(uint32_t otherwise) : otherwise_(otherwise) {}
 
-  // `where`: of the rule, for errors.
+  // `where`: the rule's path, for errors.
   Result<void> add(const oci::SeccompRule& rule, const std::string& where) {
     uint32_t action = action_of(rule.verdict);
     if (action == otherwise_) return {};
@@ -105,11 +105,11 @@ class RuleBook {
   std::map<std::pair<std::string, Key>, uint32_t> said_;
 };
 
-uint32_t architecture_of(const std::string& name) {  // 0: of no processor that this libseccomp knows
+uint32_t architecture_of(const std::string& name) {  // 0: unknown to this libseccomp
   return ::seccomp_arch_resolve_name(to_lower(std::string_view(name).substr(std::strlen("SCMP_ARCH_"))).c_str());
 }
 
-// Those whose programs this kernel may run, its own first.
+// The architectures whose programs this kernel may run, the native one first.
 std::vector<uint32_t> family() {
 #if defined(__x86_64__)
   return {SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_X32};
@@ -120,8 +120,8 @@ std::vector<uint32_t> family() {
 #endif
 }
 
-// The machine's own, and what the profile names; where it names nothing, its relatives: else they would be a way around it, or no
-// way at all. What is of the other byte order cannot run here.
+// The native architecture and those of the profile. If the profile names none, also the compatible ones: their calls would
+// otherwise bypass the filter, or always fail. Architectures of the other byte order cannot run here.
 std::vector<uint32_t> architectures_of(const oci::SeccompProfile& profile) {
   std::vector<uint32_t> out = family();
   if (profile.architectures.empty()) return out;
@@ -132,7 +132,7 @@ std::vector<uint32_t> architectures_of(const oci::SeccompProfile& profile) {
     const bool can_run = token != 0 && (token & __AUDIT_ARCH_LE) == (out[0] & __AUDIT_ARCH_LE);
     if (can_run && !has(token)) out.push_back(token);
   }
-  if (!has(SCMP_ARCH_X86_64)) std::erase(out, uint32_t(SCMP_ARCH_X32));  // a part of that one
+  if (!has(SCMP_ARCH_X86_64)) std::erase(out, uint32_t(SCMP_ARCH_X32));  // x32 is part of x86-64
   return out;
 }
 
@@ -141,7 +141,7 @@ uint32_t flags_of(const oci::SeccompProfile& profile) {
   for (oci::SeccompFlag flag : profile.flags) {
     if (flag == oci::SeccompFlag::log) flags |= SECCOMP_FILTER_FLAG_LOG;
     if (flag == oci::SeccompFlag::spec_allow) flags |= SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-    // The kernel takes it only together with a listener. Synchronising threads is nothing to do for one thread.
+    // The kernel accepts it only together with a listener. TSYNC is not needed for a single thread.
     if (flag == oci::SeccompFlag::wait_killable_recv && profile.listener) flags |= SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
   }
   return flags;
@@ -154,7 +154,7 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
   const uint32_t otherwise = action_of(profile.otherwise);
   SeccompTable table(architectures_of(profile), otherwise, is_permissive(profile.otherwise));
   RuleBook rules(otherwise);
-  // What a capability allows comes first: of two that decide otherwise on a whole call, the first counts.
+  // Calls of capabilities come first: of two rules for a whole call, the first wins.
   for (const auto& [name, calls] : profile.by_capability) {
     auto bit = oci::capability_number(name);
     if (!bit || !(capabilities >> *bit & 1)) continue;

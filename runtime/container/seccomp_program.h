@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seccomp profiles as programs: compiled once, then kept in memory and on the disk, with what they were made from.
+// Compiled seccomp profiles, cached in memory and on disk together with their input.
 //   profile (the specification's object) + capabilities ─▶ key ─▶ memory ─▶ disk ─▶ seccomp_table.h
 // Source: runtime-spec config-linux.md "Seccomp"; seccomp(2).
 #pragma once
@@ -21,24 +21,24 @@ namespace coracle::runtime {
 constexpr size_t kSeccompInstructionsMax = 4096;  // BPF_MAXINSNS
 
 struct SeccompProgram {
-  std::string name;                              // finds it again
-  std::string key;                               // all that it was made from
-  uint32_t flags = 0;                            // SECCOMP_FILTER_FLAG_*; NEW_LISTENER where there is a listener
+  std::string name;                              // the name for find()
+  std::string key;                               // the complete input
+  uint32_t flags = 0;                            // SECCOMP_FILTER_FLAG_*; with NEW_LISTENER if there is a listener
   std::vector<uint64_t> instructions;            // sock_filter
-  std::optional<oci::SeccompListener> listener;  // gets the descriptor that loading the program returns
+  std::optional<oci::SeccompListener> listener;  // receives the descriptor that loading the program returns
 };
 using SeccompPtr = std::shared_ptr<const SeccompProgram>;
 
 class SeccompCache {
  public:
   explicit SeccompCache(std::string directory) : directory_(std::move(directory)) {}
-  // `capabilities`: bits of the bounding set, for the profile's "capabilities" member. Errors: invalid, with the field.
+  // `capabilities`: the bounding set as bits, for the profile's "capabilities" member. Errors: invalid, with the field.
   Result<SeccompPtr> get(const json::value& profile, uint64_t capabilities);
-  // A program that get() made, by its name, also before a restart. Errors: not_found.
+  // A program that get() has compiled, by its name, also before a restart. Errors: not_found.
   Result<SeccompPtr> find(const std::string& name);
 
  private:
-  struct Place {  // where the program of a key is, or may be put
+  struct Place {  // the location of a key's program, or a free name for it
     std::string name;
     SeccompPtr found;
   };
@@ -48,14 +48,14 @@ class SeccompCache {
   Guarded<std::map<std::string, SeccompPtr>> programs_;
 };
 
-// Without any cache. Errors: invalid, with the field.
+// Compiles without the cache. Errors: invalid, with the field.
 Result<SeccompProgram> compile_seccomp(const json::value& profile, uint64_t capabilities);
 
-// What libseccomp and the running kernel say of themselves, for `features`.
+// Properties of libseccomp and the running kernel, for `features`.
 struct SeccompFacts {
   std::string version;                     // libseccomp's, "2.5.4"
-  std::vector<std::string> architectures;  // that it knows, as SCMP_ARCH_X86_64
-  std::vector<std::string> flags;          // that the kernel takes, as SECCOMP_FILTER_FLAG_LOG
+  std::vector<std::string> architectures;  // supported by it, as SCMP_ARCH_X86_64
+  std::vector<std::string> flags;          // supported by the kernel, as SECCOMP_FILTER_FLAG_LOG
 };
 SeccompFacts seccomp_facts();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See seccomp_table.h. The instructions:
-//   load the architecture; for each: not it → the next; load the number; search: from the middle on → the upper half, …
-//     a range: return what is said of it; or for each clause: a condition fails → the next; return what it says
-//   return what is said of foreign architectures
+// See seccomp_table.h. The generated program:
+//   load the architecture; for each one: no match → the next; load the number; binary search for the range
+//     a range: return its action; or for each clause: a condition fails → the next; all match → return its action
+//   return the action for unknown architectures
 #include "runtime/container/seccomp_table.h"
 
 #include <endian.h>
@@ -19,11 +19,11 @@ namespace {
 using oci::SeccompCondition;
 using oci::SeccompOperator;
 
-// Numbers in two places: x32 is x86-64 for the kernel and counts from 1 << 30; Arm has a few of its own from 0xf0000 on.
+// Two ranges of numbers: the kernel treats x32 as x86-64 with numbers from 1 << 30; Arm has private calls from 0xf0000.
 constexpr uint32_t kX32First = 0x40000000, kArmOwnFirst = 0xf0000;
 
-// i386 has these calls twice: behind socketcall and ipc, where nobody can see their arguments, and by numbers of their
-// own, which libseccomp does not tell.
+// i386 has these calls twice: through socketcall and ipc, where a filter cannot see the arguments, and as direct calls, whose
+// numbers libseccomp does not return.
 const std::map<std::string, uint32_t> kDirectNumbersOfI386 = {
     {"recvmmsg", 337}, {"sendmmsg", 345}, {"socket", 359},     {"socketpair", 360}, {"bind", 361},        {"connect", 362},
     {"listen", 363},   {"accept4", 364},  {"getsockopt", 365}, {"setsockopt", 366}, {"getsockname", 367}, {"getpeername", 368},
@@ -31,7 +31,7 @@ const std::map<std::string, uint32_t> kDirectNumbersOfI386 = {
     {"semctl", 394},   {"shmget", 395},   {"shmctl", 396},     {"shmat", 397},      {"shmdt", 398},       {"msgget", 399},
     {"msgsnd", 400},   {"msgrcv", 401},   {"msgctl", 402}};
 constexpr uint32_t kSocketcallOfI386 = 102, kIpcOfI386 = 117;
-constexpr uint64_t kIpcCallMask = 0xffff;  // above stands a version
+constexpr uint64_t kIpcCallMask = 0xffff;  // the upper bits are a version
 
 bool is_multiplexed(int number) { return number <= -100 && number > -300; }  // __PNR_socket, ..., __PNR_shmctl
 bool is_of_socketcall(int number) { return number > -200; }
@@ -54,7 +54,7 @@ constexpr uint32_t high(uint64_t value) { return uint32_t(value >> 32); }
 
 using Place = BpfAssembler::Place;
 
-// The high word decides, unless it is equal.
+// Compares the high word first; the low word only if it is equal.
 Place test(BpfAssembler& to, const SeccompCondition& condition, Place yes, Place no) {
   const uint64_t value = condition.value;
   auto test_low = [&](uint16_t test, Place yes, Place no) {
@@ -83,12 +83,12 @@ Place test(BpfAssembler& to, const SeccompCondition& condition, Place yes, Place
   return no;
 }
 
-// One comparison for equality of a small value.
+// A single test for equality with a value below 2^32.
 bool is_plain(const SeccompClause& clause) {
   return clause.conditions.size() == 1 && clause.conditions[0].op == SeccompOperator::eq && high(clause.conditions[0].value) == 0;
 }
 
-// The first clause that holds decides.
+// The first matching clause decides.
 Place test_clauses(BpfAssembler& to, const std::vector<SeccompClause>& clauses, uint32_t otherwise) {
   Place next = BpfAssembler::ret(otherwise);
   for (size_t end = clauses.size(); end > 0;) {
@@ -101,7 +101,7 @@ Place test_clauses(BpfAssembler& to, const std::vector<SeccompClause>& clauses, 
       --end;
       continue;
     }
-    // Those before it that compare the same argument with small values, too: the words are loaded once.
+    // Preceding clauses that compare the same argument with small values share the loads of its words.
     const uint32_t index = last.conditions[0].index;
     Place equal = next;
     for (; end > 0 && is_plain(clauses[end - 1]) && clauses[end - 1].conditions[0].index == index; --end) {
@@ -113,7 +113,7 @@ Place test_clauses(BpfAssembler& to, const std::vector<SeccompClause>& clauses, 
   return next;
 }
 
-// Of the ranges from `first` to before `last`, the one that the loaded number is in.
+// Emits a binary search for the range from `first` to before `last` that contains the loaded number.
 template <typename Range>
 Place search(BpfAssembler& to, const Range* first, const Range* last) {
   if (last - first == 1)
@@ -130,7 +130,7 @@ SeccompTable::SeccompTable(std::vector<uint32_t> architectures, uint32_t otherwi
     : wanted_(std::move(architectures)), otherwise_(otherwise), allows_unnamed_(allows_unnamed) {
   const bool has_x32 = std::count(wanted_.begin(), wanted_.end(), uint32_t(SCMP_ARCH_X32));
   for (uint32_t architecture : wanted_) {
-    if (architecture == SCMP_ARCH_X32) continue;  // in x86-64's
+    if (architecture == SCMP_ARCH_X32) continue;  // part of x86-64
     Architecture& added = architectures_.emplace_back();
     added.audit = architecture;
     added.regions.push_back({});
@@ -173,7 +173,7 @@ void SeccompTable::add(const std::string& call, const Clauses& clauses, bool is_
   }
 }
 
-// What its arguments are cannot be seen: what is refused for some of them is refused for all, and nothing is allowed.
+// The arguments cannot be seen, so a call that is refused for some of them is refused for all. A clause cannot allow the call.
 void SeccompTable::add_multiplexed(Architecture& i386, int number, const Clauses& clauses) {
   const bool is_decided = is_whole(clauses);
   auto decides = std::find_if(clauses.begin(), clauses.end(),
@@ -207,9 +207,9 @@ std::vector<SeccompTable::Range> SeccompTable::ranges_of(const Architecture& arc
       const bool is_decided = is_whole(clauses);
       points[number] = {
           .from = number, .action = is_decided ? clauses[0].action : otherwise_, .clauses = is_decided ? nullptr : &clauses};
-      point(number + 1);  // the next call takes its place, if it follows at once
+      point(number + 1);  // replaced if the next number is a call too
     }
-    // A tracer has a call skipped by this number: libseccomp does not take it for one of x32.
+    // A tracer sets the number -1 to skip a call: like libseccomp, this does not treat it as an x32 call.
     if (!region.is_known && is_last) points[UINT32_MAX] = {.from = UINT32_MAX, .action = otherwise_};
   }
   std::vector<Range> out;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of each system call, by architecture and number, and the program that looks it up: a binary search over ranges of
-// numbers that are answered alike. Names become numbers by libseccomp. Its own compiler is not used: it takes ten times as long,
-// and (2.5.4, seen) of several rules on one call's arguments it makes one tree that lets through what none of them allows.
+// The actions of system calls by architecture and number, and the program that looks them up: a binary search over ranges of
+// numbers with the same action. libseccomp resolves names to numbers. Its compiler is not used: it takes ten times as long. Also,
+// for several rules on the arguments of one call, libseccomp 2.5.4 generates a tree that allows calls that no rule allows
+// (observed).
 //
-// Numbers beyond all that a profile names, of calls that are newer than it, fail with ENOSYS unless it allows what it does not
-// name: programs ask for new calls first and fall back only when there is no such call.
+// Calls that are newer than all calls in a profile, by their number, fail with ENOSYS, unless the profile allows unnamed calls.
+// Programs try new calls first and only fall back if they fail with ENOSYS.
 // Source: seccomp(2); runtime-spec config-linux.md "Seccomp"; arch/x86/entry/syscalls/syscall_32.tbl.
 #pragma once
 
@@ -20,18 +21,18 @@ namespace coracle::runtime {
 
 struct SeccompClause {
   uint32_t action = 0;                            // SECCOMP_RET_*
-  std::vector<oci::SeccompCondition> conditions;  // all must hold; none: always
+  std::vector<oci::SeccompCondition> conditions;  // all must match; empty: always matches
 };
 
 class SeccompTable {
  public:
-  // `architectures`: SCMP_ARCH_*, of this machine. `otherwise`: for calls that are not named. `allows_unnamed`: that one lets
-  // them happen; then what no architecture knows is killed, since it would be a way around the rules.
+  // `architectures`: SCMP_ARCH_* of this machine. `otherwise`: the action for calls that are not named. `allows_unnamed`: that
+  // action permits them; then a call of an unknown architecture kills the process, because it could bypass the rules.
   SeccompTable(std::vector<uint32_t> architectures, uint32_t otherwise, bool allows_unnamed);
 
-  void name(const std::string& call);  // the profile names this call: raises the newest number that it knows
-  // The first clause that holds decides; where none does, `otherwise`. `is_seen_through`: the profile has a rule for socketcall
-  // or ipc itself, behind which i386 has this call.
+  void name(const std::string& call);  // the profile names this call: raises the highest number that counts as known
+  // The first matching clause decides; if none matches, `otherwise`. `is_seen_through`: the profile has a rule for socketcall or
+  // ipc itself, which multiplex this call on i386.
   void add(const std::string& call, const std::vector<SeccompClause>& clauses, bool is_seen_through);
   std::vector<uint64_t> program() const;  // sock_filter
 
@@ -39,26 +40,26 @@ class SeccompTable {
 
  private:
   using Clauses = std::vector<SeccompClause>;
-  struct Region {  // numbers of one architecture, up to the next region's first
+  struct Region {  // a range of numbers of one architecture, up to the next region's first
     uint32_t first = 0;
-    int64_t newest = -1;  // named; -1: none
+    int64_t newest = -1;  // the highest named number; -1: none
     bool is_known = true;
   };
   struct Architecture {
-    uint32_t audit = 0;  // AUDIT_ARCH_*, as the kernel tells it
+    uint32_t audit = 0;  // AUDIT_ARCH_*, as in seccomp_data
     std::vector<Region> regions;
     std::map<uint32_t, Clauses> calls;
   };
   struct Range {
     uint32_t from = 0;
     uint32_t action = 0;
-    const Clauses* clauses = nullptr;  // before the action; null: none
+    const Clauses* clauses = nullptr;  // checked before the action; null: none
   };
 
   Architecture& of(uint32_t architecture);
   void add_multiplexed(Architecture& i386, int number, const Clauses& clauses);
   std::vector<Range> ranges_of(const Architecture& architecture) const;
-  uint32_t unknown() const;  // of a call that no architecture in the filter has
+  uint32_t unknown() const;  // the action for a call of an architecture that is not in the filter
 
   const std::vector<uint32_t> wanted_;
   const uint32_t otherwise_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libarchive's handles, freed with their owner, and its errors in words: what packing and exporting images and copying files
-// share.
-// Source: libarchive(3).
+// Owners of libarchive's handles, and its errors as Error: shared by packing and exporting images and by copying files. Source:
+// libarchive(3).
 #pragma once
 
 #include <archive.h>
@@ -27,7 +26,7 @@ using ArchiveWriter = std::unique_ptr<archive, WriteEnd>;
 using ArchiveReader = std::unique_ptr<archive, ReadEnd>;
 using ArchiveEntry = std::unique_ptr<archive_entry, EntryEnd>;
 
-// Why the last call on the handle failed. `doing` says what we were doing: "write the layer".
+// The error of the last call on the handle. `doing` names the failed operation: "write the layer".
 inline Error archive_failed(archive* from, const std::string& doing) {
   const char* text = archive_error_string(from);
   return Error(Code::internal, doing + ": " + (text ? text : "unknown error"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims: names that one pull at a time may have: those from one registry take turns (as the kubelet's do by default).
+// Claims: exclusive use of a name by one pull at a time. Pulls from one registry run one after the other (the kubelet's default).
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace coracle::image {
 
 class Claims {
  public:
-  // Blocks until nobody else has `name`; the Scope gives it back. Errors: cancelled.
+  // Blocks until `name` is free and claims it; the Scope releases it. Errors: cancelled.
   Result<Scope> take(const std::string& name, std::stop_token stop) {
     bool got = held_.wait(
         stop, [&](const auto& held) { return !held.contains(name); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See content.h. A file comes into being by rename; a layer too, after everything in it is on the disk.
+// See content.h. Files are created by rename; so is a layer, after everything in it has been synced.
 #include "runtime/image/content.h"
 
 #include "runtime/base/json.h"
@@ -47,7 +47,7 @@ Result<Content> Content::open(const std::string& path) {
   content.root_ = TRY(sys::open_directory(path));
   TRY(sys::unless_read_only(sys::change_mode(content.root_, 0700)).wrap(path));
   content.lock_ = TRY(sys::lock_file(path + "/lock"));
-  // The workers of one that was killed die with it, but not in the same instant: each holds this for as long as it lives.
+  // The workers of a killed process die with it, but not at the same instant: each holds this lock as long as it lives.
   TRY(sys::lock(content.root_, sys::Lock::exclusive).wrap(path));
   TRY(sys::lock(content.root_, sys::Lock::none).wrap(path));
   TRY(sys::unless_read_only(sys::remove_tree(content.root_, "staging")));
@@ -146,7 +146,7 @@ Result<Staging> Content::stage() {
   std::string name = std::to_string(__atomic_add_fetch(&staged_, 1, __ATOMIC_RELAXED));
   Fd dir = TRY(ensure_dir(staging_, name, 0700));
   Fd diff = TRY(ensure_dir(dir, "diff", 0755));
-  TRY(sys::change_mode(diff, 0755));  // what a root looks like unless described
+  TRY(sys::change_mode(diff, 0755));  // the mode of a root without an entry
   return Staging(staging_, std::move(name), std::move(diff));
 }
 
@@ -168,7 +168,7 @@ Result<Fd> Content::open_partial(const Digest& blob) const {
     Fd partial = TRY(sys::open_at(partial_, blob.hex(), O_RDWR | O_CREAT | O_APPEND, 0600));
     TRY(sys::lock(partial, sys::Lock::exclusive));
     struct stat info = TRY(sys::stat(partial));
-    if (info.st_nlink > 0) return partial;  // else whoever had it was done with it
+    if (info.st_nlink > 0) return partial;  // otherwise the previous holder has deleted it
   }
 }
 
@@ -184,7 +184,7 @@ Result<void> Content::collect(const std::set<Digest>& configs, const std::set<Di
       auto info = sys::stat_at(dir, name);
       bool goes = info && (is_old(*info, age) || (digest && doomed.contains(*digest)));
       if (!goes) continue;
-      // Moved away first: what is half deleted when the power goes must not look like a layer.
+      // Moved first: a half-deleted directory after a power failure must not look like a layer.
       std::string trash = "trash-" + name;
       TRY(sys::rename_at(dir, name, staging_, trash));
       TRY(sys::remove_tree(staging_, trash));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content: the directory of the image store and what a crash must not half-write in it. Layout: store.h.
+// Content: the directory of the image store, and the operations on it that must survive a crash. Layout: store.h.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@
 
 namespace coracle::image {
 
-// What images.json says of one image. The order of names is that in which they came.
+// The entry of an image in images.json. Names are in the order in which they were added.
 struct Record {
   Digest id;
   std::vector<std::string> references, digests;
-  bool untagged = false;  // it had tags, and other images have them now
+  bool untagged = false;  // it had tags that other images have taken
   bool operator==(const Record&) const = default;
 };
 
 json::object to_json(const Record& record);
 Result<Record> record_from(const json::value& from);
 
-// A layer on its way: a directory under staging/ that vanishes with this unless it was kept.
+// A layer in progress: a directory below staging/ that the destructor removes unless kept() was called.
 class Staging {
  public:
   Staging(const Fd& parent, std::string name, Fd diff) : parent_(&parent), name_(std::move(name)), diff_(std::move(diff)) {}
@@ -35,7 +35,7 @@ class Staging {
       : parent_(std::exchange(other.parent_, nullptr)), name_(std::move(other.name_)), diff_(std::move(other.diff_)) {}
   Staging& operator=(Staging&&) = delete;
   ~Staging() {
-    if (parent_) (void)sys::remove_tree(*parent_, name_);  // what stays behind goes when the store is opened again
+    if (parent_) (void)sys::remove_tree(*parent_, name_);  // remains are removed when the store is opened again
   }
   const Fd& diff() const { return diff_; }
   const std::string& name() const { return name_; }
@@ -49,14 +49,15 @@ class Staging {
 
 class Content {
  public:
-  // Errors: conflict when another process has the directory.
+  // Errors: conflict if another process uses the directory.
   static Result<Content> open(const std::string& path);
-  // As a worker that the one who has it has started: `staging` is the worker's own, below staging/; "" for one that only reads.
+  // For a worker of the process that has opened the store. `staging` is the worker's own directory below staging/; "" for a
+  // worker that only reads.
   static Result<Content> join(const std::string& path, const std::string& staging);
-  // As a worker that only downloads: configurations and partial downloads are all that it has of the store.
+  // For a worker that only downloads: it can only access configurations and partial downloads.
   static Result<Content> join_for_download(const std::string& path);
 
-  Result<std::vector<Record>> read_index() const;  // empty when there is none yet
+  Result<std::vector<Record>> read_index() const;  // empty if there is none yet
   Result<void> write_index(const std::vector<Record>& records) const;
 
   Result<std::string> read_config(const Digest& id) const;  // verified
@@ -67,18 +68,18 @@ class Content {
 
   bool has_layer(const Digest& chain) const;
   Result<Bytes> layer_size(const Digest& chain) const;
-  std::string layer_path(const Digest& chain) const;  // its diff directory
-  Result<Fd> open_layer(const Digest& chain) const;   // the same
+  std::string layer_path(const Digest& chain) const;  // the path of its diff directory
+  Result<Fd> open_layer(const Digest& chain) const;   // the same directory, opened
   Result<Staging> stage();
-  // Puts a staged layer in its place, on the disk. Somebody may have been faster: that is as good.
+  // Moves a staged layer to its place and syncs it. It is no error if the layer already exists.
   Result<void> keep_layer(Staging staging, const Digest& chain, Bytes size) const;
 
-  // Read and append, from its start. Waits while another job has it.
+  // Opens the partial download of a blob for reading and appending, at offset 0. Waits while another job uses it.
   Result<Fd> open_partial(const Digest& blob) const;
   Result<void> drop_partial(const Digest& blob) const;
 
-  // Deletes configurations, records of pulls and layers that are not to be kept and are either doomed or nobody touched for
-  // `age`; partial downloads by age alone.
+  // Deletes configurations, pull records and layers that are not in `configs` and `chains`, if they are doomed or were not
+  // changed for `age`. Deletes partial downloads by age only.
   Result<void> collect(const std::set<Digest>& configs, const std::set<Digest>& chains, const std::set<Digest>& doomed,
                        std::chrono::seconds age) const;
 

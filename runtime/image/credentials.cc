@@ -9,7 +9,7 @@
 namespace coracle::image {
 namespace {
 
-// A registry as configuration files spell it: "https://index.docker.io/v1/" is docker.io.
+// A registry as written in configuration files: "https://index.docker.io/v1/" is docker.io.
 std::string normal_registry(std::string_view registry) {
   for (std::string_view scheme : {"https://", "http://"})
     if (registry.starts_with(scheme)) registry.remove_prefix(scheme.size());
@@ -23,7 +23,7 @@ std::string normal_registry(std::string_view registry) {
   return host + path;
 }
 
-// "*.example.com" fits one label more, as in Kubernetes.
+// "*.example.com" matches exactly one more label, as in Kubernetes.
 bool host_fits(std::string_view pattern, std::string_view host) {
   auto left = split(pattern, '.'), right = split(host, '.');
   if (left.size() != right.size()) return false;
@@ -37,7 +37,7 @@ bool host_fits(std::string_view pattern, std::string_view host) {
 std::vector<size_t> matching_credentials(const std::vector<runtime::Credentials>& all, std::string_view host,
                                          std::string_view repository) {
   std::string wanted_host = normal_registry(host);
-  std::vector<std::pair<size_t, size_t>> fitting;  // length of the path, place in `all`
+  std::vector<std::pair<size_t, size_t>> fitting;  // length of the path, index in `all`
   for (size_t i = 0; i < all.size(); ++i) {
     std::string registry = normal_registry(all[i].registry);
     size_t slash = registry.find('/');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 by OpenSSL. See digest.h.
+// SHA-256 with OpenSSL. See digest.h.
 #include "runtime/image/digest.h"
 
 #include <openssl/evp.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digest: the name of some bytes, "sha256:" and 64 lower-case hexadecimal digits, checked where it is made, so that the
-// text of one can be a file name. Sha256 computes them.
-// Source: opencontainers/image-spec descriptor.md, "Digests".
+// Digest: identifies content by "sha256:" and 64 lower-case hexadecimal digits. The format is checked on creation, so that its
+// text can be used as a file name. Sha256 computes digests. Source: opencontainers/image-spec descriptor.md, "Digests".
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace coracle::image {
 
 class Digest {
  public:
-  // Errors: invalid for anything but sha256 in its canonical form.
+  // Errors: invalid for anything but sha256 in canonical form.
   static Result<Digest> parse(std::string_view text);
 
   const std::string& hex() const { return hex_; }
@@ -35,7 +34,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void update(std::string_view bytes);
-  // Of what was given so far:
+  // Of all bytes so far:
   Digest digest() const;
   int64_t size() const { return size_; }  // in bytes
 

@@ -47,7 +47,7 @@ Result<void> outcome_of(const json::value& message) {
   int64_t code = get_int(message, "code", -1);
   bool known = code >= 0 && code <= int64_t(Code::cancelled);
   return Error(known ? Code(code) : Code::internal,
-               shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax + 3));  // with its "..."
+               shortened_text(std::string(get_string(message, "text")), kOutcomeTextMax + 3));  // with the "..."
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Result<std::optional<json::value>> Wire::receive() {
     if (arrived_.size() > kMessageMax) return Error(Code::too_large, "a message of more than 16 MiB");
     std::byte piece[kPiece];
     auto got = sys::receive_message(socket_, piece);
-    if (!got && got.error().err() != ECONNRESET) return got.take_error();  // it may be gone with words of ours unread
+    if (!got && got.error().err() != ECONNRESET) return got.take_error();  // the peer may have closed with unread data
     if (!got || got->size == 0) return std::optional<json::value>();
     arrived_.append(reinterpret_cast<const char*>(piece), got->size);
   }
@@ -156,7 +156,7 @@ bool wants_leave(const json::value& message) { return find(message, "pin") || fi
 
 json::object outcome_message(const Result<void>& outcome) {
   if (outcome) return {{"outcome", {{"ok", true}}}};
-  const std::string text = shortened_text(as_utf8(outcome.error().text()), kOutcomeTextMax);  // an archive's names are any bytes
+  const std::string text = shortened_text(as_utf8(outcome.error().text()), kOutcomeTextMax);  // archives' names may be any bytes
   return {{"outcome", {{"code", int64_t(outcome.error().code())}, {"text", text}}}};
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job: what the store orders from coracle-image, and what it hears while that works. Bringing an image means speaking
-// to strangers' servers and reading strangers' archives, with the libraries that takes: a process of its own does it,
-// confined, for as long as it takes, and then its memory is the machine's again. A pull has two: one speaks to registries, the
+// Job: the protocol between the store and coracle-image. Fetching an image means talking to untrusted servers and parsing
+// untrusted archives with several libraries. A confined process does that and exits, and then its memory is free again. A pull
+// has two processes: one talks to registries, and the other has no network and unpacks what the first one sends
+// (fetch/remote_unpacker.h).
 // other one has no network and unpacks what the first one hands it (fetch/remote_unpacker.h).
-//
 //   store                                    coracle-image (two processes for a pull, one for any other job)
-//     job, archive ──────────────────────────▶ confine itself ▸ manifest ▸ configuration
-//     nothing of this is collected ◀── pin ─── which image, which layers
+//     job, archive ──────────────────────────▶ confines itself ▸ manifest ▸ configuration
+//     none of this is collected ◀──── pin ──── image, layers
 //              └──────────────────────── go ─▶ download ▸ verify ▸ unpack ▸ keep
 //     progress ◀──────────────────────────────
 //     the image is listed ◀─────────── add ─── all of it is on the disk         (an archive: once per image)
 //     done, or an error ◀─────────────────────
 //
-// One JSON document per line, over a stream socket. Whoever finds the other one gone ends the job: the store's process
-// that is killed takes its workers along, and a job is cancelled by killing its worker.
+// One JSON document per line, over a stream socket. Each side ends the job if the other is gone: workers end with the store's
+// process, and the store cancels a job by killing its worker.
 #pragma once
 
 #include <chrono>
@@ -45,10 +45,10 @@ enum class JobKind : uint8_t {
 
 struct Job {
   JobKind kind = JobKind::pull;
-  std::string store;    // the image store's directory
-  std::string staging;  // this job's own below its staging/; "" when it stores nothing
+  std::string store;    // the directory of the image store
+  std::string staging;  // the job's directory below staging/; "" for a job that stores nothing
   Platform platform;
-  std::string name;  // what to pull; of an import: what to call its image, or ""
+  std::string name;  // the reference to pull; for an import: a name for its image, or ""
   std::vector<Record> images;
   std::vector<runtime::Credentials> credentials;
   std::vector<std::string> insecure_registries;
@@ -59,23 +59,23 @@ struct Job {
   static Result<Job> from_json(const json::value& from);  // Errors: invalid
 };
 
-struct JobEvents {  // what is null is not said in jobs of this kind
-  // Before it is looked what is there: nothing of this may be collected until the job is over.
+struct JobEvents {  // a function that is null is not used by jobs of this kind
+  // Called before the store is examined: nothing of this image may be collected until the job ends.
   std::function<Result<void>(const Digest& id, const std::vector<Digest>& chain)> pin;
-  // This image is complete and on the disk, its configuration too. Its names are those it came with or was asked for
-  // by. `used`: which of the job's credentials the registry took, if it asked for any.
+  // The image is complete and synced, with its configuration. Its names are from the archive or the request. `used`: the index of
+  // the credentials that the registry accepted, if it required any.
   std::function<Result<void>(const Record& image, std::optional<size_t> used)> add;
   std::function<void(const runtime::PullProgress& progress)> progress;  // may be null
   runtime::TreeProgress counted;                                        // may be null
 };
 
-class Wire {  // one end
+class Wire {  // one end of the connection
  public:
   explicit Wire(Fd socket) : socket_(std::move(socket)) {}
   Result<void> send(const json::object& message);
-  // Blocks. Nothing: the other end is gone. Errors: too_large, bad_request.
+  // Blocks. Nothing: the other end is closed. Errors: too_large, bad_request.
   Result<std::optional<json::value>> receive();
-  // Descriptors, or none, ahead of everything else.
+  // The job's descriptors, or none; sent before everything else.
   Result<void> send_files(const std::vector<const Fd*>& files);
   Result<std::vector<Fd>> receive_files();
 
@@ -84,17 +84,17 @@ class Wire {  // one end
   std::string arrived_;
 };
 
-// What goes over the wire beside the job itself.
+// The messages besides the job itself.
 json::object pin_message(const Digest& id, const std::vector<Digest>& chain);
 json::object add_message(const Record& image, std::optional<size_t> used);
 json::object progress_message(const runtime::PullProgress& progress);
 json::object counted_message(const runtime::TreeCount& count);
-bool wants_leave(const json::value& message);  // who said it waits for {"go":true}
-// Of an error's text it has as much as fits into a message, in UTF-8, whatever an archive made us say.
+bool wants_leave(const json::value& message);  // true if the sender waits for {"go":true}
+// The text of an error is shortened to fit into a message, and converted to UTF-8, because it may contain names from an archive.
 json::object outcome_message(const Result<void>& outcome);
 
-// Tells `events` what a message from the worker says. The outcome, once there is one, with no longer text than that. Errors: what
-// `events` answered; internal for what is no message.
+// Passes a message from the worker to `events`. Returns the outcome if the message contains it. Errors: those that `events`
+// returns; internal for a malformed message.
 Result<std::optional<Result<void>>> hear(const json::value& message, const JobEvents& events);
 
 }  // namespace coracle::image

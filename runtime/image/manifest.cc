@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See manifest.h. A document is taken for what its fields say, and must not say two things.
+// See manifest.h. The type of a document follows from its fields, which must not be ambiguous.
 #include "runtime/image/manifest.h"
 
 #include <sys/utsname.h>
@@ -40,10 +40,10 @@ bool is_layer(std::string_view type) {
 
 bool is_config(std::string_view type) {
   return type == "application/vnd.oci.image.config.v1+json" || type == "application/vnd.docker.container.image.v1+json" ||
-         type == "application/octet-stream";  // old registries
+         type == "application/octet-stream";  // sent by old registries
 }
 
-// A member that must be a string where it is there at all.
+// An optional member that must be a string.
 Result<std::string> text_of(const json::value& from, std::string_view key) {
   const json::value* found = find_keys(from, {key});
   if (!found || found->is_null()) return std::string();
@@ -51,7 +51,7 @@ Result<std::string> text_of(const json::value& from, std::string_view key) {
   return std::string(found->get_string());
 }
 
-// Names that tools outside Go write. Source: containerd's platforms.Normalize.
+// Architecture names that tools outside the Go world write. Source: containerd's platforms.Normalize.
 Platform normal(Platform platform) {
   static const std::pair<std::string_view, Platform> others[] = {
       {"x86_64", {"amd64", "", ""}},  {"x86-64", {"amd64", "", ""}}, {"i386", {"386", "", ""}},
@@ -93,7 +93,7 @@ Result<Descriptor> parse_descriptor(const json::value& from, int64_t size_max) {
   return out;
 }
 
-// The array under `key`, each element a descriptor.
+// The array under `key`, each element parsed as a descriptor.
 Result<std::vector<Descriptor>> parse_descriptors(const json::value& from, std::string_view key, size_t count_max,
                                                   int64_t size_max) {
   const json::value* list = find_keys(from, {key});
@@ -125,7 +125,7 @@ Result<Manifest> parse_image_manifest(const json::value& document) {
 
 Platform this_machine() {
   struct utsname name {};
-  (void)::uname(&name);  // cannot fail with a good buffer
+  (void)::uname(&name);  // cannot fail with a valid buffer
   std::string machine = name.machine;
   static const std::pair<std::string_view, Platform> known[] = {
       {"x86_64", {"amd64", "linux", ""}},    {"aarch64", {"arm64", "linux", "v8"}}, {"armv7l", {"arm", "linux", "v7"}},
@@ -146,9 +146,9 @@ bool runs_on(const Platform& made_for, const Platform& machine) {
   if (!made_for.os.empty() && made_for.os != machine.os) return false;
   if (made_for.architecture.empty()) return true;
   if (made_for.architecture == "386" && machine.architecture == "amd64") return true;
-  if (made_for.architecture == "arm" && machine.architecture == "arm64") return true;  // most boards' processors have both
+  if (made_for.architecture == "arm" && machine.architecture == "arm64") return true;  // most such processors support both
   if (made_for.architecture != machine.architecture) return false;
-  // "v6" runs on a v7 machine, not the other way.
+  // "v6" runs on a v7 machine, but not vice versa.
   bool both_say = made_for.variant.size() == 2 && machine.variant.size() == 2;
   return machine.architecture != "arm" || !both_say || made_for.variant <= machine.variant;
 }
@@ -192,7 +192,7 @@ Result<Descriptor> choose(const Index& index, const Platform& platform) {
     there += (there.empty() ? "" : ", ") + its.text();
     bool unnamed = its.architecture.empty() && its.os.empty();
     if (!unnamed && (its.os != platform.os || its.architecture != platform.architecture)) continue;
-    // "v6" runs on a v7 machine, not the other way; no variant said is worth less than any that fits.
+    // "v6" runs on a v7 machine, but not vice versa; an unspecified variant ranks below any that fits.
     int rank = unnamed ? 0 : its.variant == platform.variant ? 100 : its.variant.empty() ? 1 : -1;
     if (rank < 0 && its.variant < platform.variant && its.variant.size() == 2) rank = its.variant[1] - '0';
     if (rank > best_rank) best = &entry, best_rank = rank;

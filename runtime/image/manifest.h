@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests, indexes and image configurations: their JSON read into structs, hostile until checked. Pure.
-// Source: opencontainers/image-spec manifest.md, image-index.md, config.md; distribution/distribution
-// docs "Image Manifest Version 2, Schema 2" for docker's names of the same.
+// Manifests, indexes and image configurations: untrusted JSON, parsed and checked. Pure. Source: opencontainers/image-spec
+// manifest.md, image-index.md, config.md; distribution/distribution docs "Image Manifest Version 2, Schema 2" for docker's media
+// types.
 #pragma once
 
 #include <string>
@@ -13,29 +13,30 @@
 
 namespace coracle::image {
 
-// Manifests, indexes and configurations, in bytes: what a registry takes of the first two (distribution, 4 MiB).
+// The maximum size in bytes of manifests, indexes and configurations: the limit of registries for manifests (distribution, 4
+// MiB).
 constexpr size_t kManifestMax = 4 << 20;
-constexpr size_t kLayersMax = 128;                    // of one image; docker makes 125 and no more
-constexpr size_t kIndexEntriesMax = 1000;             // containerd has no limit; there are not a hundred platforms
-constexpr int kIndexDepthMax = 2;                     // an index, and one that it names
+constexpr size_t kLayersMax = 128;                    // of one image; docker creates at most 125
+constexpr size_t kIndexEntriesMax = 1000;             // containerd has no limit; there are fewer than a hundred platforms
+constexpr int kIndexDepthMax = 2;                     // an index that refers to an index
 constexpr int64_t kLayerSizeMax = int64_t(32) << 30;  // of one layer as transferred
 
-struct Platform {  // "" = not said
+struct Platform {  // "": unspecified
   std::string architecture, os, variant;
   std::string text() const;  // "linux/arm/v7"
 };
 
 Platform this_machine();
-// Whether what is made for a platform can run on a machine, as far as both say. Source: containerd, platforms.OnlyStrict and
-// Only.
+// True if an image for `made_for` can run on `machine`, as far as both are specified. Source: containerd, platforms.OnlyStrict
+// and Only.
 bool runs_on(const Platform& made_for, const Platform& machine);
 
 struct Descriptor {
   std::string media_type;
   Digest digest;
   int64_t size = 0;
-  Platform platform;  // of an index's entries
-  std::string name;   // annotations: containerd's image name, or OCI's ref.name
+  Platform platform;  // of an entry of an index
+  std::string name;   // annotation: containerd's image name, or OCI's ref.name
 };
 
 struct Manifest {
@@ -47,19 +48,18 @@ struct Index {
   std::vector<Descriptor> manifests;
 };
 
-// What one has after reading a manifest's text: exactly one of them.
+// The result of parsing a manifest: exactly one of them is set.
 struct ManifestOrIndex {
   std::optional<Manifest> manifest;
   std::optional<Index> index;
 };
 
-// `content_type` is what the server called it, "" when nobody did. Errors: invalid for what is ambiguous, too big or
-// malformed; unsupported for docker's schema 1 and for artifacts that are no image.
+// `content_type` is from the server; "" if unknown. Errors: invalid for ambiguous, oversized or malformed text; unsupported for
+// docker's schema 1 and for artifacts that are not images.
 Result<ManifestOrIndex> parse_manifest(std::string_view text, std::string_view content_type);
 
-// The entry for a platform: same operating system and architecture, the variant as near as possible; else one that says nothing,
-// of which its configuration tells what it is for.
-// Errors: not_found, naming what there is.
+// The entry for a platform: same operating system and architecture, and the best variant. Otherwise an entry without a platform,
+// for which the configuration decides. Errors: not_found, with the platforms of the index.
 Result<Descriptor> choose(const Index& index, const Platform& platform);
 
 struct Configuration {
@@ -71,7 +71,7 @@ struct Configuration {
 
 Result<Configuration> parse_configuration(std::string_view text);
 
-// Chain ids name a layer together with all below it. Source: image-spec config.md, "Layer ChainID".
+// A chain id identifies a layer together with all layers below it. Source: image-spec config.md, "Layer ChainID".
 std::vector<Digest> chain_ids(const std::vector<Digest>& diff_ids);
 
 }  // namespace coracle::image

@@ -28,7 +28,7 @@ std::string manifest_of(const ArchiveImage& image, const std::vector<ArchiveLaye
                               {"layers", std::move(list)}});
 }
 
-// One entry for each name, as containerd and docker write them.
+// One entry per name, as containerd and docker write them.
 void add_to_index(json::array& index, const ArchiveImage& image, std::string_view manifest) {
   json::object entry = descriptor(kManifestType, digest_of(manifest), int64_t(manifest.size()));
   json::object platform{{"architecture", image.platform.architecture}, {"os", image.platform.os}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An OCI archive, written as a stream. Others read it too: beside the index stands docker's manifest.json.
+// Writes an OCI archive as a stream. It also contains docker's manifest.json, for other tools.
 //   oci-layout ▸ index.json ▸ manifest.json ▸ manifests, configurations ▸ layers, each once
 // Source: opencontainers/image-spec image-layout.md, image-index.md, annotations.md; docker image save.
 #pragma once
@@ -15,20 +15,20 @@
 
 namespace coracle::image {
 
-struct ArchiveLayer {  // a tar stream, uncompressed
+struct ArchiveLayer {  // an uncompressed tar stream
   Digest digest;
   int64_t size = 0;  // in bytes
   std::function<Result<void>(const Sink& to)> write;
 };
 
 struct ArchiveImage {
-  std::string configuration;  // its text, whose diff_ids are the layers' digests
+  std::string configuration;  // its text; its diff_ids are the digests of the layers
   Platform platform;
-  std::vector<size_t> layers;      // indexes into the archive's, from the bottom up
-  std::vector<std::string> names;  // "docker.io/library/nginx:1.27"; empty: it has none
+  std::vector<size_t> layers;      // indexes into the archive's layers, bottom first
+  std::vector<std::string> names;  // "docker.io/library/nginx:1.27"; may be empty
 };
 
-// Errors: the sink's and the layers'; conflict when a layer writes something else than its digest and size say.
+// Errors: the sink's and the layers'; conflict if a layer's output does not match its digest and size.
 Result<void> write_oci_archive(const std::vector<ArchiveImage>& images, const std::vector<ArchiveLayer>& layers, const Sink& to);
 
 }  // namespace coracle::image

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kPulledVersion = 1;
 
-// Makes room for one more repository: one that was pulled, so that what the administrator imported stays.
+// Makes room for one more repository by dropping a pulled one; the administrator's imports stay.
 void make_room(std::map<std::string, PulledFrom>& repositories) {
   auto is_pulled = [](const auto& each) { return !each.second.imported; };
   if (size_t(std::count_if(repositories.begin(), repositories.end(), is_pulled)) < kPulledRepositoriesMax) return;
@@ -25,7 +25,7 @@ PulledFrom& entry_of(PulledRecord& record, const std::string& repository) {
   return record.repositories[repository];
 }
 
-// How the credentials are known. Nothing: not at all. `learned`: as find_access.
+// True if the credentials match an earlier pull completely or in part. `learned`: as for find_access.
 bool is_known(const PulledFrom& from, const runtime::Credentials& credentials, std::optional<PulledWith>& learned) {
   const PulledWith wanted = pulled_with(credentials);
   bool in_part = false;
@@ -77,7 +77,7 @@ Result<PulledRecord> PulledRecord::from_json(const json::value& from) {
 PulledWith pulled_with(const runtime::Credentials& credentials) {
   std::string text;
   for (const std::string* part : {&credentials.username, &credentials.password, &credentials.identity_token})
-    text += std::to_string(part->size()) + ":" + *part;  // no two make the same text
+    text += std::to_string(part->size()) + ":" + *part;  // unambiguous
   return {credentials.source, credentials.registry, digest_of(text).hex()};
 }
 
@@ -108,10 +108,10 @@ void note_pull(PulledRecord& record, const std::string& repository, const Pulled
   PulledFrom& from = entry_of(record, repository);
   if (!with) {
     from.anonymous = true;
-    from.credentials.clear();  // nobody needs them
+    from.credentials.clear();  // not needed any more
     return;
   }
-  // One entry for each source: a secret's new password takes the place of the old one.
+  // One entry per source: the new password of a secret replaces the old one.
   std::erase_if(from.credentials,
                 [&](const PulledWith& each) { return each.source == with->source && each.registry == with->registry; });
   if (from.credentials.size() >= kPulledCredentialsMax) from.credentials.erase(from.credentials.begin());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PulledRecord: by which right an image came to this machine, so that nobody uses it by its mere presence whom its registry
-// would not give it. One record for each image id, one entry in it for each repository that it came from, bounded. Of
-// credentials it has a hash and the caller's word for where they are from. Pure.
-// Source: KEP-2535; kubelet's ImagePulledRecord.
+// PulledRecord: the credentials with which an image was pulled, so that an image on the disk cannot be used by somebody to whom
+// the registry would not give it. There is one record per image id, with one entry per repository, and its size is limited. It
+// stores a hash of the credentials and the caller's name for their origin. Pure. Source: KEP-2535; kubelet's ImagePulledRecord.
 #pragma once
 
 #include <map>
@@ -17,8 +16,8 @@
 
 namespace coracle::image {
 
-constexpr size_t kPulledRepositoriesMax = 32;  // of one image, beside those that it was imported under
-constexpr size_t kPulledCredentialsMax = 64;   // of one repository; the oldest goes
+constexpr size_t kPulledRepositoriesMax = 32;  // of one image, not counting those of imports
+constexpr size_t kPulledCredentialsMax = 64;   // of one repository; the oldest is dropped
 constexpr size_t kPulledRecordMax = 4 << 20;   // bytes of the file
 
 struct PulledWith {
@@ -28,16 +27,16 @@ struct PulledWith {
 };
 
 struct PulledFrom {
-  bool imported = false;                // the machine's administrator brought it: for everybody
-  bool anonymous = false;               // the registry gave it without credentials: for everybody
-  std::vector<PulledWith> credentials;  // that the registry took, the newest last
+  bool imported = false;                // imported by the machine's administrator: everybody may use it
+  bool anonymous = false;               // the registry gave it without credentials: everybody may use it
+  std::vector<PulledWith> credentials;  // those that the registry accepted, the newest last
   bool operator==(const PulledFrom&) const = default;
 };
 
 struct PulledRecord {
   std::map<std::string, PulledFrom> repositories;  // "docker.io/library/nginx"
-  // Something was noted once: a name without an entry is not a preloaded image's. Where nothing can be read any more, only
-  // registries can tell.
+  // A pull or import was recorded: then a name without an entry is not preloaded. Also true if the record cannot be read: then
+  // only the registry can decide.
   bool noted = false;
 
   json::object to_json() const;
@@ -47,13 +46,13 @@ struct PulledRecord {
 
 PulledWith pulled_with(const runtime::Credentials& credentials);
 
-// What the record says of somebody with these credentials. `repository` "": of the image under any name. `learned`, where
-// set on return, is to be noted for the repository: credentials that are an earlier pull's only in part.
+// The access of somebody with these credentials. `repository` "": to the image under any name. If `learned` is set on return, the
+// caller records it for the repository: credentials that match an earlier pull in part.
 runtime::ImageAccess find_access(const PulledRecord& record, const std::string& repository,
                                  const std::vector<runtime::Credentials>& credentials, std::optional<PulledWith>& learned);
 
 void note_import(PulledRecord& record, const std::string& repository);
-// A pull from the repository. Null: the registry asked for no credentials.
+// Records a pull from the repository. Null: the registry required no credentials.
 void note_pull(PulledRecord& record, const std::string& repository, const PulledWith* with);
 
 }  // namespace coracle::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grammar, part by part, from the right: digest, tag, registry, repository. See reference.h.
+// Parses the grammar from the right: digest, tag, registry, repository. See reference.h.
 #include "runtime/image/reference.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool is_tag(std::string_view tag) {
          std::all_of(tag.begin(), tag.end(), [&](char c) { return word(c) || c == '.' || c == '-'; });
 }
 
-// Letters and digits, joined by single dots or underscores, double underscores, or any number of dashes.
+// Letters and digits, separated by single dots or underscores, double underscores, or any number of dashes.
 bool is_path_component(std::string_view part) {
   if (part.empty() || !lower(part.front()) || !lower(part.back())) return false;
   for (size_t i = 0; i < part.size();) {
@@ -29,7 +29,7 @@ bool is_path_component(std::string_view part) {
       continue;
     }
     size_t end = i;
-    while (!lower(part[end])) ++end;  // ends: the last one is a letter or digit
+    while (!lower(part[end])) ++end;  // terminates: the last one is a letter or digit
     std::string_view separator = part.substr(i, end - i);
     bool dashes = separator.find_first_not_of('-') == separator.npos;
     if (!dashes && separator != "." && separator != "_" && separator != "__") return false;
@@ -38,7 +38,7 @@ bool is_path_component(std::string_view part) {
   return true;
 }
 
-bool is_ipv6(std::string_view text) {  // what stands in brackets; the network judges the rest
+bool is_ipv6(std::string_view text) {  // only checks the characters; connecting checks the rest
   return text.size() >= 2 && text.find(':') != text.npos &&
          all(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':'; });
 }
@@ -69,7 +69,7 @@ bool is_registry(std::string_view registry) {
   return good && number && *number != 0;
 }
 
-// The first part names a registry when it could not be a repository's: docker's rule.
+// Docker's rule: the first component is a registry if it could not be part of a repository's name.
 bool looks_like_registry(std::string_view part) {
   return part.find_first_of(".:[") != part.npos || part == "localhost" || to_lower(part) != part;
 }

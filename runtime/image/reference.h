@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image references as people write them, and as they are stored: docker's grammar and docker's normalisation. Pure.
+// Image references as users write them and in normalised form, by docker's grammar. Pure.
 //   nginx            → docker.io/library/nginx:latest
 //   localhost/x@sha256:…
 // Source: distribution/reference (grammar in its regexp.go), which Kubernetes uses.
@@ -20,16 +20,15 @@ constexpr size_t kTagMax = 128;
 struct Reference {
   std::string registry;    // "docker.io", "localhost:5000", "[::1]:5000"
   std::string repository;  // "library/nginx"
-  std::string tag;         // "" only where there is a digest
+  std::string tag;         // "" only with a digest
   std::optional<Digest> digest;
 
   std::string name() const { return registry + "/" + repository; }
   std::string tagged() const { return name() + ":" + tag; }
-  std::string text() const;  // all of it, normalised
+  std::string text() const;  // the complete reference, normalised
 };
 
-// Fills in what docker fills in: docker.io, library/, and :latest where there is neither tag nor digest.
-// Errors: invalid, saying what is wrong with which part.
+// Adds docker's defaults: docker.io, library/, and :latest without tag and digest. Errors: invalid, with the invalid part.
 Result<Reference> parse_reference(std::string_view text);
 
 }  // namespace coracle::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See snapshot_dir.h. The link comes last, so a directory without one was never finished.
+// See snapshot_dir.h. The link is created last: a directory without one is incomplete.
 #include "runtime/image/snapshot_dir.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Result<SnapshotDir::Found> SnapshotDir::load() {
 Result<void> SnapshotDir::create(const std::string& name, const std::string& image_id, const std::string& root_like,
                                  const Fd* id_map) {
   TRY(sys::make_directory_at(dir_, name, 0700).wrap("make snapshot"));
-  Scope undo([&] { (void)sys::remove_tree(dir_, name); });  // the error that led here is the one to report
+  Scope undo([&] { (void)sys::remove_tree(dir_, name); });  // the original error is reported
   Fd snapshot = TRY(sys::open_at(dir_, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   TRY(sys::make_directory_at(snapshot, "upper", 0755));
   TRY(sys::make_directory_at(snapshot, "work", 0700));
@@ -77,7 +77,7 @@ Result<void> SnapshotDir::hold(const std::string& holder, const std::string& ima
   const std::string made = "hold-" + std::to_string(++made_);
   TRY(sys::symlink_at(image_id, trash_, made).wrap("hold image"));
   auto renamed = sys::rename_at(trash_, made, dir_, holder);
-  if (!renamed) (void)sys::unlink_at(trash_, made);  // else the next start deletes it
+  if (!renamed) (void)sys::unlink_at(trash_, made);  // otherwise the next start deletes it
   return std::move(renamed).wrap("hold image");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See store.h. Two locks: `state_`, short, for what is known in memory; `disk_`, taken first and held while the index is
-// written or garbage is collected (nobody waits for it but pulls and removals), so that nothing is collected that a pull
-// has just found to be there.
+// See store.h. There are two locks. `state_` is held briefly, for the state in memory. `disk_` is taken first, and is held while
+// the index is written or garbage is collected; only pulls and removals wait for it. So nothing is collected that a pull has just
+// found.
 #include "runtime/image/store.h"
 
 #include <linux/mount.h>
@@ -28,14 +28,14 @@
 namespace coracle::image {
 namespace {
 
-constexpr std::chrono::seconds kOrphanAge = std::chrono::hours(24);  // what an unfinished pull left may be used again
+constexpr std::chrono::seconds kOrphanAge = std::chrono::hours(24);  // leftovers of an unfinished pull may be reused
 constexpr size_t kUsersCached = 512;
 
 struct Known {  // one image in memory
   Record record;
   runtime::Image image;
   std::vector<Digest> chain;
-  std::vector<std::string> lower;  // layer directories as the overlay wants them, topmost first
+  std::vector<std::string> lower;  // layer directories for the overlay, topmost first
   PulledRecord pulled;
 };
 
@@ -43,13 +43,13 @@ struct State {
   std::vector<Known> images;
   std::map<std::string, std::string> snapshots;  // name → image id
   std::map<std::string, std::string> holds;      // holder → image id
-  std::multiset<Digest> pinned;                  // layers and configurations of pulls on their way
+  std::multiset<Digest> pinned;                  // layers and configurations of running pulls
   std::map<std::pair<std::string, std::string>, oci::User> users;
 };
 
-using Written = std::vector<Record>;  // what images.json holds
+using Written = std::vector<Record>;  // the contents of images.json
 
-// Who uses an image: names of snapshots, and holders.
+// The users of an image: names of snapshots and of holders.
 std::vector<std::string> users_in(const State& state, std::string_view image_id) {
   std::vector<std::string> users;
   for (const auto* all : {&state.snapshots, &state.holds})
@@ -66,8 +66,8 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// Others have its names now: nobody can ask for it any more, unless a registry's digest names it. That of an imported image is
-// one that only this machine gave it. One that came without a name is asked for by its id.
+// Its names now belong to other images: it can no longer be requested, unless by a registry's digest. The digest of an imported
+// image is only known on this machine. An image that never had a name is requested by its id.
 bool has_lost_its_names(const Known& known) {
   if (!known.record.references.empty()) return false;
   const auto& all = known.pulled.repositories;
@@ -82,7 +82,7 @@ void take_tags(Known& known, const std::vector<std::string>& tags) {
   known.image.references = its;
 }
 
-// Of a name as records have it: with a tag or a digest at its end.
+// The repository of a name in a record, which ends with a tag or a digest.
 std::string repository_of(const std::string& name) {
   size_t at = name.find('@');
   return name.substr(0, at == name.npos ? name.rfind(':') : at);
@@ -95,19 +95,20 @@ std::set<std::string> repositories_of(const Record& record) {
   return out;
 }
 
-// Before the first note in a record: an image that was here before such records stays everybody's under its other names.
+// Called before the first note in a record: an image that is older than these records stays available to everybody under its
+// other names.
 void note_names_before(PulledRecord& pulled, const Record& image, const std::set<std::string>& noted_next) {
   if (pulled.noted) return;
   for (const std::string& name : repositories_of(image))
     if (!noted_next.contains(name)) note_import(pulled, name);
 }
 
-// A reference or an id, as people may give it.
+// A reference or an id, as entered by a user.
 struct Wanted {
   std::string id;                   // "sha256:…"
   std::string reference;            // "docker.io/library/nginx:1.27"
   std::string digest;               // "docker.io/library/nginx@sha256:…"
-  std::string repository() const {  // "docker.io/library/nginx"; "" of an id
+  std::string repository() const {  // "docker.io/library/nginx"; "" for an id
     return id.empty() ? repository_of(digest.empty() ? reference : digest) : "";
   }
   bool fits(const Record& record) const {
@@ -117,14 +118,14 @@ struct Wanted {
   }
 };
 
-// The beginning of an id, as lists of images show it.
+// The beginning of an id, as printed in lists of images.
 bool is_id_beginning(std::string_view text) {
   constexpr size_t kLeast = 6, kWhole = 64;
   if (text.starts_with("sha256:")) text.remove_prefix(7);
   return text.size() >= kLeast && text.size() < kWhole && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-// By name or id, else by the beginning of an id. Errors: not_found; invalid when several begin so.
+// Finds an image by name or id, otherwise by the beginning of an id. Errors: not_found; invalid if several match.
 Result<std::vector<Known>::iterator> find_known(std::vector<Known>& images, const Wanted& wanted, std::string_view text) {
   auto found = std::find_if(images.begin(), images.end(), [&](const Known& known) { return wanted.fits(known.record); });
   if (found != images.end()) return found;
@@ -177,7 +178,7 @@ class DirStore final : public Store {
   Snapshots& snapshots() override { return held_; }
 
  private:
-  struct Held final : Snapshots {  // the other interface of the same store
+  struct Held final : Snapshots {  // the second interface of the store
     DirStore& store;
     explicit Held(DirStore& store) : store(store) {}
     Result<void> create(const std::string& name, const std::string& image_id, const Fd* id_map) override;
@@ -192,7 +193,7 @@ class DirStore final : public Store {
   PulledRecord pulled_of(const Digest& id) const;
   Result<std::vector<std::string>> lower_of(const std::string& image_id);
   Scope pin(const Digest& id, const std::vector<Digest>& chain);
-  // Notes in a record of pulls how the image came.
+  // Adds the origin of an image to its record of pulls.
   using Note = std::function<void(PulledRecord& record, const std::string& repository)>;
   Result<runtime::Image> add(const Record& image, const Note& note);
   Result<void> note(const std::string& image_id, const Note& note, const std::string& repository);
@@ -202,11 +203,11 @@ class DirStore final : public Store {
   Result<void> commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed);
   Result<runtime::Removal> drop(Written& written, const Wanted& wanted, std::string_view text);
   std::vector<std::string> users_of(const std::string& image_id) const;
-  Result<bool> hold(const std::string& image_id, const std::string& holder);  // false: it held this image already
+  Result<bool> hold(const std::string& image_id, const std::string& holder);  // false: it already held this image
   void sweep_unnamed(const std::string& image_id);
-  // Takes out of the state and of `images` those that `is_unwanted` and that no container uses. Returns them.
+  // Removes from the state and from `images` those that `is_unwanted` matches and no container uses. Returns them.
   std::vector<Known> take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted);
-  // Commits `images` without those.
+  // Commits `images` without them.
   Result<std::vector<runtime::Image>> sweep(Written& written, std::vector<Known> images,
                                             const std::function<bool(const Known&)>& is_unwanted);
   std::vector<Known> known() const {
@@ -223,7 +224,7 @@ class DirStore final : public Store {
   Held held_{*this};
 };
 
-// ---- what there is ----
+// ---- state ----
 
 Result<Known> DirStore::know(const Record& record, std::string_view text) const {
   Configuration configuration = TRY(parse_configuration(text));
@@ -236,7 +237,7 @@ Result<Known> DirStore::know(const Record& record, std::string_view text) const 
   known.image.platform = configuration.platform.text();
   if (!runs_on(configuration.platform, platform_)) known.image.other_machine = platform_.text();
   known.chain = chain_ids(configuration.diff_ids);
-  bool hidden = false;  // below a layer whose root is opaque
+  bool hidden = false;  // the layers below an opaque root are hidden
   for (size_t i = known.chain.size(); i-- > 0;) {
     Bytes size = TRY(content_.layer_size(known.chain[i]).wrap("layer " + known.chain[i].text()));
     known.image.size += size;
@@ -251,7 +252,7 @@ Result<Known> DirStore::know(const Record& record, std::string_view text) const 
   return known;
 }
 
-// What cannot be read is as good as unproven: registries are asked again.
+// An unreadable record counts as unproven: registries are asked again.
 PulledRecord DirStore::pulled_of(const Digest& id) const {
   PulledRecord nothing, lost;
   lost.noted = true;
@@ -322,14 +323,14 @@ runtime::ImageAccess DirStore::access(const runtime::Image& image, std::string_v
   if (!learned) return found;
   auto noted = note(
       image.id, [&](PulledRecord& record, const std::string& from) { note_pull(record, from, &*learned); }, repository);
-  if (!noted)  // the answer is as good without it
+  if (!noted)  // the result does not depend on it
     log_warning("image", "cannot note who may use an image", {{"image", image.id}, {"error", noted.error().text()}});
   return found;
 }
 
-// ---- changing it ----
+// ---- changes ----
 
-// Writes the index, then forgets and deletes what is no longer needed: `doomed` at once, other orphans when they are old.
+// Writes the index, then drops and deletes what is no longer needed: `doomed` at once, other orphans when they are old.
 Result<void> DirStore::commit(Written& written, std::vector<Known> images, const std::set<Digest>& doomed) {
   std::vector<Record> records;
   std::set<Digest> configs, chains;
@@ -347,7 +348,7 @@ Result<void> DirStore::commit(Written& written, std::vector<Known> images, const
   return content_.collect(configs, chains, doomed, kOrphanAge).wrap("delete what no image needs");
 }
 
-// While the Scope lives nothing named here is collected. Waits for a collection under way.
+// Nothing in the arguments is collected while the Scope lives. Waits for a running collection.
 Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
   std::vector<Digest> all = chain;
   all.push_back(id);
@@ -359,7 +360,7 @@ Scope DirStore::pin(const Digest& id, const std::vector<Digest>& chain) {
   });
 }
 
-// The last step of a pull or an import: the image is there, under these names, which other images lose.
+// The last step of a pull or import: adds the image with these names, which are taken from other images.
 Result<runtime::Image> DirStore::add(const Record& added, const Note& note) {
   return disk_.with([&](Written& written) -> Result<runtime::Image> {
     std::string configuration = TRY(content_.read_config(added.id));
@@ -387,7 +388,7 @@ std::vector<std::string> DirStore::users_of(const std::string& image_id) const {
   return state_.with([&](const State& state) { return users_in(state, image_id); });
 }
 
-// create() and hold() look for the image under the lock that erases it.
+// create() and hold() look for the image under the same lock.
 std::vector<Known> DirStore::take_unused(std::vector<Known>& images, const std::function<bool(const Known&)>& is_unwanted) {
   std::vector<Known> taken;
   state_.with([&](State& state) {
@@ -414,7 +415,7 @@ Result<std::vector<runtime::Image>> DirStore::sweep(Written& written, std::vecto
   return gone;
 }
 
-// Adds to the record of an image that is here.
+// Adds to the record of a local image.
 Result<void> DirStore::note(const std::string& image_id, const Note& note, const std::string& repository) {
   return disk_.with([&](Written&) -> Result<void> {
     std::optional<PulledRecord> record = state_.with([&](const State& state) -> std::optional<PulledRecord> {
@@ -422,7 +423,7 @@ Result<void> DirStore::note(const std::string& image_id, const Note& note, const
         if (known.image.id == image_id) return known.pulled;
       return std::nullopt;
     });
-    if (!record) return {};  // gone meanwhile, and its record with it
+    if (!record) return {};  // removed meanwhile, with its record
     note(*record, repository);
     Digest id = TRY(Digest::parse(image_id));
     TRY(content_.write_pulled(id, to_text(record->to_json())));
@@ -434,12 +435,12 @@ Result<void> DirStore::note(const std::string& image_id, const Note& note, const
   });
 }
 
-// Has a worker do the job. Returns the images that it brought.
+// Runs the job in a worker. Returns the images that it has added.
 Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
                                                   const std::function<void(const runtime::PullProgress&)>& progress,
                                                   std::stop_token stop) {
-  std::optional<Staging> staging;      // goes, with all the worker may have left in it, after the worker
-  if (job.kind != JobKind::export_) {  // what only reads works on a disk that is full or read-only
+  std::optional<Staging> staging;      // removed after the worker, with its leftovers
+  if (job.kind != JobKind::export_) {  // a read-only job must work on a full or read-only disk
     Staging own = TRY(content_.stage());
     job.staging = staging.emplace(std::move(own)).name();
   }
@@ -506,7 +507,7 @@ Result<void> DirStore::write_archive(const std::vector<std::string>& references,
     };
     const Known found = TRY(find_it());
     pinned.push_back(pin(found.record.id, found.chain));
-    TRY(find_it());  // it may have been removed before it was held
+    TRY(find_it());  // it may have been removed before hold()
     auto there = std::find_if(job.images.begin(), job.images.end(), [&](const Record& r) { return r.id == found.record.id; });
     if (there == job.images.end()) there = job.images.insert(there, Record{found.record.id, {}, {}, false});
     const bool is_tag = wanted.fits(found.record) && !wanted.reference.empty();
@@ -559,7 +560,7 @@ Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, 
     record.references.clear();
   } else if (!wanted.reference.empty()) {
     std::erase(record.references, wanted.reference);
-  } else {  // by digest: this repository's tags go with it
+  } else {  // by digest: also removes the tags of this repository
     std::string name = wanted.digest.substr(0, wanted.digest.find('@'));
     std::erase(record.digests, wanted.digest);
     std::erase_if(record.references, [&](const std::string& tagged) { return tagged.substr(0, tagged.rfind(':')) == name; });
@@ -567,7 +568,7 @@ Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, 
   found->image.references = record.references;
   found->image.digests = record.digests;
   if (!record.references.empty() || (!wanted.digest.empty() && !record.digests.empty())) {
-    // Whoever brings it under that name again shall not find the right that somebody had before.
+    // If the image is added under that name again, earlier rights must not apply.
     auto names = repositories_of(record);
     auto gone = std::erase_if(found->pulled.repositories, [&](const auto& from) { return !names.contains(from.first); });
     if (gone > 0) TRY(content_.write_pulled(record.id, to_text(found->pulled.to_json())));
@@ -576,7 +577,7 @@ Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, 
     return left;
   }
 
-  // The last name: from here on nobody new may use it. create() looks for the image under the lock that erases it.
+  // The last name: from now on nobody can start to use the image. create() looks for it under the same lock.
   std::string user = state_.with([&](State& state) {
     if (auto users = users_in(state, before.image.id); !users.empty()) return users.front();
     std::erase_if(state.images, [&](const Known& known) { return known.record.id == before.record.id; });
@@ -593,7 +594,7 @@ Result<runtime::Removal> DirStore::drop(Written& written, const Wanted& wanted, 
   return runtime::Removal{before.image, true, {}};
 }
 
-// ---- looking into it ----
+// ---- reading images ----
 
 Result<oci::User> DirStore::resolve_user(const runtime::Image& image, std::string_view user) {
   std::pair<std::string, std::string> key(image.id, user);
@@ -613,7 +614,7 @@ Result<oci::User> DirStore::resolve_user(const runtime::Image& image, std::strin
   return resolved;
 }
 
-// ---- holding it ----
+// ---- holders ----
 
 Result<void> DirStore::mount(const std::string& image_id, const std::string& holder, const std::string& directory,
                              const std::vector<oci::IdMapping>& ids) {
@@ -621,7 +622,7 @@ Result<void> DirStore::mount(const std::string& image_id, const std::string& hol
   Fd place = TRY(sys::open_directory(directory));
   const bool is_new = TRY(hold(image_id, holder));
   Scope undo([&] {
-    if (is_new) (void)release(holder);  // the error that led here is the one to report
+    if (is_new) (void)release(holder);  // the original error is reported
   });
   std::vector<std::string> lower = TRY(lower_of(image_id));
   std::optional<sys::OwnedNamespaces> users;
@@ -670,7 +671,7 @@ Result<void> DirStore::release(const std::string& holder) {
   return {};
 }
 
-// Removes the image when its name went to a newer one while it was used, and nobody uses it any more.
+// Removes the image if its name was taken by a newer one while it was in use, and nobody uses it any more.
 void DirStore::sweep_unnamed(const std::string& image_id) {
   bool may_go = state_.with([&](const State& state) {
     auto is_it = [&](const Known& known) { return known.image.id == image_id && has_lost_its_names(known); };

@@ -12,7 +12,7 @@ TarWriter::TarWriter(const Sink& to, Keep keep) : to_(to), writer_(archive_write
     return;
   }
   archive_write_set_format_pax(writer_.get());
-  (void)archive_write_set_format_option(writer_.get(), "pax", "xattrheader", "SCHILY");  // as GNU tar knows them
+  (void)archive_write_set_format_option(writer_.get(), "pax", "xattrheader", "SCHILY");  // in GNU tar's format
 }
 
 la_ssize_t TarWriter::write(archive* writer, void* self, const void* bytes, size_t size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tar stream written entry by entry to a Sink, with the sink's own errors kept whole on their way through libarchive. Pax
-// headers stand only where a plain one does not do, unless all is to be kept: then all times are there, to the nanosecond, and
-// attributes. The same entries give the same bytes, whenever they are written.
+// Writes a tar stream entry by entry to a Sink, and preserves the sink's errors through libarchive. Pax headers are only written
+// if a plain header is not sufficient. With Keep::all they are always written, with all times in nanoseconds and attributes. The
+// same entries always yield the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ class TarWriter {
   explicit TarWriter(const Sink& to, Keep keep = Keep::usual);  // `to` must outlive it
   TarWriter(const TarWriter&) = delete;
 
-  // An entry; then as many bytes of data as its header says. Errors: the sink's; invalid for what a tar stream cannot hold.
+  // Writes an entry; then write as many bytes of data as its header has. Errors: the sink's; invalid for what a tar stream cannot
+  // contain.
   Result<void> add(archive_entry* entry);
   Result<void> data(std::string_view bytes);
-  // A file of text, with a time that does not change.
+  // Adds a text file with a fixed time.
   Result<void> add_text(const std::string& name, std::string_view text);
   Result<void> end();
 
@@ -39,12 +40,12 @@ class TarWriter {
   Utf8Locale utf8_;
   ArchiveWriter writer_;
   bool open_ = false;
-  std::string name_;               // of the entry
-  std::unique_ptr<Error> failed_;  // of to_, while the library only knows "an error"
+  std::string name_;               // of the current entry
+  std::unique_ptr<Error> failed_;  // the error of to_, because libarchive only reports a failure
 };
 
-constexpr time_t kArchiveTime = 1'577'836'800;  // 2020-01-01: of what has no time of its own
-// What is the same of every file that we make up ourselves: its type, mode, time and size.
+constexpr time_t kArchiveTime = 1'577'836'800;  // 2020-01-01: for entries without a time of their own
+// An entry for a generated file, with type, mode, time and size.
 ArchiveEntry plain_file(const std::string& name, int64_t size);
 
 }  // namespace coracle::image

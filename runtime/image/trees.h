@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime::Trees by coracle-image: one process for each call (job.h).
+// runtime::Trees with coracle-image: one process per call (job.h).
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace coracle::image {
 
-// `program`: coracle-image. `store`: a directory that is there, which its processes cover with their empty root.
+// `program`: coracle-image. `store`: an existing directory; the processes mount their empty root over it.
 std::unique_ptr<runtime::Trees> make_trees(std::string program, std::string store);
 
 }  // namespace coracle::image

@@ -11,7 +11,7 @@
 namespace coracle::image {
 namespace {
 
-// Calls f with the fields of every line until it returns true.
+// Calls `f` with the fields of each line until it returns true.
 template <typename F>
 void each_line(std::string_view text, size_t fields_min, F f) {
   while (!text.empty()) {
@@ -41,7 +41,7 @@ Result<oci::User> find_user(std::string_view user, std::string_view passwd, std:
   if (who.empty() || (colon != user.npos && which.empty())) return Error(Code::invalid, "no user[:group]: " + quoted(user));
 
   oci::User out;
-  std::string name;  // as the group file lists it
+  std::string name;  // as in the group file
   bool found = false, numeric = is_number(who);
   auto wanted = id_of(who);
   if (numeric && !wanted) return Error(Code::invalid, "the user id " + quoted(who) + " is out of range");
@@ -70,7 +70,7 @@ Result<oci::User> find_user(std::string_view user, std::string_view passwd, std:
         return known = true;
       });
     if (!known) return Error(Code::invalid, "no group " + quoted(which) + " in the image's /etc/group");
-    return out;  // who names a group wants no others
+    return out;  // with an explicit group there are no others
   }
   each_line(group, 4, [&](const auto& fields) {
     auto id = id_of(fields[2]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "user[:group]" to numbers, by the /etc/passwd and /etc/group of an image, both read as hostile. Pure but for the files'
-// texts, which the caller brings.
-// Source: opencontainers/image-spec config.md "User"; passwd(5), group(5).
+// Resolves "user[:group]" to numbers with an image's /etc/passwd and /etc/group, which are untrusted. Pure, except
+// read_account_file. Source: opencontainers/image-spec config.md "User"; passwd(5), group(5).
 #pragma once
 
 #include <string_view>
@@ -12,15 +11,15 @@
 
 namespace coracle::image {
 
-constexpr size_t kPasswdMax = 1 << 20;  // bytes; larger files are refused
-constexpr size_t kGroupsMax = 1024;     // supplementary groups of one user; the kernel takes 65536
+constexpr size_t kPasswdMax = 1 << 20;  // bytes; larger files are an error
+constexpr size_t kGroupsMax = 1024;     // supplementary groups of one user; the kernel's limit is 65536
 constexpr uint32_t kIdMax = INT32_MAX;  // as the kubelet and runc
 
 // "" is root. A number needs no entry; a name does. Errors: invalid.
 Result<oci::User> find_user(std::string_view user, std::string_view passwd, std::string_view group);
 
-// The text of one of the two files in a root file system that the container's image shaped: a regular file, no link, not
-// larger than kPasswdMax; "" when absent. Errors: invalid, too_large.
+// Reads one of the two files in a container's root file system, which is untrusted: it must be a regular file, not a link, and at
+// most kPasswdMax bytes; "" if absent. Errors: invalid, too_large.
 Result<std::string> read_account_file(const Fd& root, const std::string& path);
 
 }  // namespace coracle::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libarchive turns names into the locale's encoding: UTF-8 for as long as this lives, on this thread alone.
+// Sets the locale of this thread to UTF-8 while it lives, because libarchive converts names to the locale's encoding.
 // Source: uselocale(3), libarchive's archive_entry_paths(3).
 #pragma once
 

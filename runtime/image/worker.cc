@@ -28,16 +28,16 @@ Result<void> converse(Wire& wire, const JobEvents& events) {
   }
 }
 
-class Worker {  // a process that is gone with this
+class Worker {  // a process; the destructor kills it
  public:
-  // Errors: what keeps it from starting. `environment`: where a proxy is asked for; null = none.
+  // Errors: those of starting the process. `environment`: with proxy settings; null: none.
   static Result<std::unique_ptr<Worker>> start(const Fd& program, uint64_t namespaces, const char* const* environment) {
     auto [ours, theirs] = TRY(sys::make_socketpair(SOCK_STREAM));
     sys::SpawnSpec start{.program = &program, .name = "coracle-image", .namespaces = namespaces, .fd3 = &theirs};
     start.environment = environment;
     sys::Spawned process = TRY(sys::spawn(start).wrap("start coracle-image"));
     return std::unique_ptr<Worker>(
-        new Worker(std::move(process), std::move(ours)));  // theirs is closed, so that its end is noticed
+        new Worker(std::move(process), std::move(ours)));  // the child's end is closed, so that its exit is noticed
   }
   ~Worker() {
     kill();
@@ -45,7 +45,7 @@ class Worker {  // a process that is gone with this
     sys::reap(process_.pidfd);
   }
   Wire& wire() { return wire_; }
-  void kill() { (void)sys::send_signal(process_.pidfd, SIGKILL); }  // it may have ended
+  void kill() { (void)sys::send_signal(process_.pidfd, SIGKILL); }  // no error if it has ended
   Result<void> order(const Job& job, const std::vector<const Fd*>& files) {
     TRY(wire_.send_files(files));
     return wire_.send(job.to_json());
@@ -57,7 +57,7 @@ class Worker {  // a process that is gone with this
   Wire wire_;
 };
 
-// What has nothing to do with a network.
+// Jobs that need no network.
 Result<void> run_local(const Fd& program, const Job& job, const std::vector<const Fd*>& files, const JobEvents& events,
                        std::stop_token stop) {
   std::unique_ptr<Worker> worker = TRY(Worker::start(program, kApart | CLONE_NEWNET, nullptr));
@@ -81,8 +81,8 @@ Result<void> run_pull(const Fd& program, const Job& job, const JobEvents& events
     layers.staging = job.staging;
     TRY(unpacks->order(layers, {&to_unpack}));
     TRY(downloads->order(job, {&to_download}));
-  }                                    // each has its own end now, and notices when the other one is gone
-  TRY(converse(unpacks->wire(), {}));  // it is ready, or says why not
+  }                                    // each process has its own end now and notices the other's exit
+  TRY(converse(unpacks->wire(), {}));  // waits until it is ready
   return converse(downloads->wire(), events);
 }
 

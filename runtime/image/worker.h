@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's end of a job: starts coracle-image in namespaces of its own (an import without network, a pull as two processes,
-// of which only the one that downloads has it), hands it the job, and hears it to its end.
+// The store's side of a job: starts coracle-image in new namespaces, sends it the job, and processes its messages. Only a
+// download has the network; a pull is two processes, of which one downloads.
 #pragma once
 
 #include <stop_token>
@@ -11,8 +11,8 @@
 
 namespace coracle::image {
 
-// Blocks until the worker or workers are gone. `files`: see JobKind; of a pull none. Errors: the job's own; internal when the
-// worker died, or cannot be started; cancelled.
+// Blocks until the worker processes have exited. `files`: see JobKind; none for a pull. Errors: the job's; internal if a worker
+// dies or cannot be started; cancelled.
 Result<void> run_job(const std::string& program, const Job& job, const std::vector<const Fd*>& files, const JobEvents& events,
                      std::stop_token stop);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child's table of contents. See child.h.
+// The steps of the child. See child.h.
 #include "runtime/launch/child.h"
 
 #include "runtime/launch/kernel.h"
@@ -22,7 +22,7 @@ void map_plan(Child& child) noexcept {
   if (plan.magic != kPlanMagic || plan.version != kPlanVersion || plan.size != about.stx_size) fail(child, Stage::plan, kEproto);
 }
 
-// The launcher is gone when it closes its end: then there is nobody to go on for.
+// If the launcher closes its end it has exited, and the child exits too.
 void wait_for_go(Child& child) noexcept {
   Go go{};
   if (k_read(child.report, &go, sizeof go) != long(sizeof go)) k_exit(1);
@@ -60,18 +60,18 @@ void write_sysctls(const Child& child) noexcept {
 [[noreturn]] void end_by_signal(int signal) { k_exit(128 + signal); }
 void never() {}
 
-// The first process of a pid namespace gets only the signals it has asked for. A container that waits to be started must
-// end like any other when it is told to, so it asks for all that would end it. exec sets them back.
+// The first process of a pid namespace receives only signals for which it has a handler. A container that waits to be started
+// must end on a signal like any other process, so it installs handlers for all signals that would end it. exec resets them.
 void end_like_others() noexcept {
   constexpr uint64_t kHarmless = 1ull << (17 - 1) | 1ull << (18 - 1) | 1ull << (20 - 1) | 1ull << (21 - 1) | 1ull << (22 - 1) |
                                  1ull << (23 - 1) | 1ull << (28 - 1);  // SIGCHLD … SIGWINCH
   constexpr unsigned long kSaRestorer = 0x04000000;
   SignalAction action{end_by_signal, kSaRestorer, never, 0};
   for (int signal = 1; signal <= 31; ++signal)
-    if (!(kHarmless >> (signal - 1) & 1)) (void)k_sigaction(signal, &action);  // SIGKILL and SIGSTOP refuse
+    if (!(kHarmless >> (signal - 1) & 1)) (void)k_sigaction(signal, &action);  // fails for SIGKILL and SIGSTOP
 }
 
-// Whoever comes to the start socket decides when to go on.
+// The client of the start socket decides when to continue.
 void wait_if_held(Child& child) noexcept {
   if (!child.has(kPlanHold)) return;
   check_program(child);
@@ -86,7 +86,7 @@ void enter_container(Child& child) noexcept {
   const uint32_t wanted = child.header().target_namespaces;
   const int kinds = wanted ? int(wanted) : kAll;
   int rc = k_setns(child.launch->target, kinds);
-  if (rc == -kEinval) rc = k_setns(child.launch->target, kinds & ~CLONE_NEWTIME);  // a kernel without time namespaces
+  if (rc == -kEinval) rc = k_setns(child.launch->target, kinds & ~CLONE_NEWTIME);  // for a kernel without time namespaces
   must(child, Stage::join, rc);
   child.root = must(child, Stage::root, k_openat(-100 /* AT_FDCWD */, "/", O_PATH | O_DIRECTORY));
 }
@@ -113,7 +113,7 @@ void finish_root(Child& child) noexcept {
   enter_root(child);
 }
 
-// Descriptors that the request had no room for. Each child is a process of its own, and has these for itself.
+// Descriptors that did not fit into the request. Each child is a separate process with its own copy.
 int carried[kCarriedMax];
 int carried_count = 0;
 Rights<int(kFdsMax)> carried_rights;
@@ -122,7 +122,7 @@ void take_carried(const Child& child, int carrier, Stage stage, int at) noexcept
   char nothing;
   while (true) {
     Received received = receive_message(carrier, &nothing, sizeof nothing, carried_rights, kMsgDontwait);
-    if (received.size <= 0) return;  // all were in it before we came
+    if (received.size <= 0) return;  // all messages were sent before the launch
     if (received.is_cut || carried_count + received.count > int(kCarriedMax)) fail(child, stage, kEproto, at);
     for (int i = 0; i < received.count; ++i) carried[carried_count++] = carried_rights.fds[i];
   }
@@ -132,12 +132,12 @@ void take_carried(const Child& child, int carrier, Stage stage, int at) noexcept
 
 void forget_signal_actions() noexcept {
   const SignalAction standard{};
-  for (int signal = 1; signal <= kSignals; ++signal) (void)k_sigaction(signal, &standard);  // SIGKILL and SIGSTOP refuse
+  for (int signal = 1; signal <= kSignals; ++signal) (void)k_sigaction(signal, &standard);  // fails for SIGKILL and SIGSTOP
 }
 
 void fail(const Child& child, Stage stage, int err, int index) noexcept {
   Report report{Note::failure, {err, stage, index}};
-  (void)k_write(child.report, &report, sizeof report);  // the launcher also sees us exit 127
+  (void)k_write(child.report, &report, sizeof report);  // the launcher also sees exit code 127
   k_exit(127);
 }
 
@@ -162,12 +162,12 @@ void tell(const Child& child, Note note, int fd, Stage stage) noexcept {
 
 void run_child(const Launch& launch) noexcept {
   Child child{&launch, nullptr, launch.report, 0, -1, -1, -1};
-  k_sigprocmask_set(0);  // what our launcher blocks is its own affair
+  k_sigprocmask_set(0);  // do not inherit the launcher's mask
   map_plan(child);
   if (child.has(kPlanWait)) wait_for_go(child);
   must(child, Stage::session, k_setsid());
   if (child.has(kPlanExec)) {
-    have_proc(child);  // before the container's namespaces: there it may be masked
+    have_proc(child);  // before joining the container's namespaces, where it may be masked
     enter_container(child);
   } else {
     make_container(child);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child gives up what it is not meant to have, then becomes the container's program. Every step is fatal.
-// Source: OCI runtime-spec config.md (process); capabilities(7), seccomp(2), credentials(7), user_namespaces(7).
+// The child drops what the container must not have, then becomes the container's program. Every failure is fatal. Source: OCI
+// runtime-spec config.md (process); capabilities(7), seccomp(2), credentials(7), user_namespaces(7).
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -26,7 +26,7 @@ void set_oom_score(const Child& child) noexcept {
   write_proc(child, "self/oom_score_adj", text, Stage::oom, -1);
 }
 
-// Applies to the coming exec, and must be written before capabilities and seccomp forbid it.
+// Takes effect at the next exec; must be written before capabilities and seccomp forbid it.
 void set_labels(const Child& child) noexcept {
   if (const char* profile = child.text(child.header().apparmor))
     write_proc(child, "self/attr/apparmor/exec", profile, Stage::lsm, 0);
@@ -53,12 +53,12 @@ void set_scheduling(const Child& child) noexcept {
          k_set_mempolicy(plan.memory_mode, child.items<uint64_t>(plan.memory_nodes), plan.memory_nodes.count * 64 + 1));
 }
 
-// Keys of the launcher's session are not the container's.
+// The container must not have access to the keys of the launcher's session.
 void leave_keyring(const Child& child) noexcept {
   const char* name = child.text(child.header().keyring);
   if (!name) return;
   int rc = k_join_keyring(name);
-  if (rc != -kEnosys) must(child, Stage::keyring, rc);  // a kernel without keys has none to hide
+  if (rc != -kEnosys) must(child, Stage::keyring, rc);  // ENOSYS: a kernel without keyrings
 }
 
 bool has_listener(const Plan& plan) noexcept { return plan.seccomp_flags & SECCOMP_FILTER_FLAG_NEW_LISTENER; }
@@ -77,7 +77,7 @@ void drop_bounding_set(const Child& child) noexcept {
   for (unsigned cap = 0; cap < 64; ++cap) {
     if (child.header().bounding >> cap & 1) continue;
     int rc = k_prctl(PR_CAPBSET_DROP, cap);
-    if (rc == -kEinval) break;  // beyond the last one that this kernel knows
+    if (rc == -kEinval) break;  // beyond the kernel's last capability
     must(child, Stage::capabilities, rc, int(cap));
   }
 }
@@ -104,22 +104,22 @@ void set_capabilities(const Child& child) noexcept {
     if (plan.ambient >> cap & 1) must(child, Stage::capabilities, k_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap), int(cap));
 }
 
-// After this the working directory is inside the root for certain: a path that leads out of it (through a descriptor
-// that was left open, say) has no name here. Source: CVE-2024-21626.
+// Afterwards the working directory is guaranteed to be inside the root: a directory outside (reached through an open descriptor)
+// has no path here. Source: CVE-2024-21626.
 void change_directory(const Child& child) noexcept {
   must(child, Stage::working_directory, k_chdir(child.text(child.header().cwd)));
   char where[4096];
   long n = k_getcwd(where, sizeof where);
-  if (n == -kErange) return;  // long, but it has a name
+  if (n == -kErange) return;  // too long, but it has a path
   must(child, Stage::working_directory, int(n));
   if (where[0] != '/') fail(child, Stage::working_directory, kEnoent);
 }
 
-// What was needed until here is closed, not only marked: a directory of the host's that is open while a path is looked
-// up leads out through /proc/self/fd/N/.., for the working directory as for the program. Source: CVE-2024-21626. Nor are
-// the launcher's locks held while we wait to be started.
+// Closes what was needed so far instead of marking it close-on-exec. An open directory of the host is reachable as
+// /proc/self/fd/N/.. when a path is resolved, both for the working directory and for the program. Source: CVE-2024-21626. It also
+// releases the launcher's locks before waiting for start.
 void close_descriptors(const Child& child) noexcept {
-  const int start = child.launch->start < 0 ? child.report : child.launch->start;  // sockets both, and close-on-exec
+  const int start = child.launch->start < 0 ? child.report : child.launch->start;  // both are close-on-exec sockets
   const unsigned first = 3 + child.header().kept_fds;
   const unsigned low = unsigned(start < child.report ? start : child.report);
   const unsigned high = unsigned(start < child.report ? child.report : start);
@@ -172,7 +172,7 @@ void confine(const Child& child) noexcept {
   must(child, Stage::capabilities, k_prctl(PR_SET_KEEPCAPS, has_privileges_to_drop));
   become_user(child);
   change_directory(child);
-  // The filter needs either no_new_privs or CAP_SYS_ADMIN, which is about to go.
+  // Loading the filter needs no_new_privs or CAP_SYS_ADMIN, which is dropped next.
   if (plan.seccomp.count && !child.has(kPlanNoNewPrivileges)) {
     raise_effective(child);
     load_seccomp(child);
@@ -182,7 +182,7 @@ void confine(const Child& child) noexcept {
   if (plan.flags & kPlanDieWithPause) must(child, Stage::session, k_prctl(PR_SET_PDEATHSIG, kSigkill));
   if (!child.has(kPlanNoNewPrivileges)) return;
   must(child, Stage::no_new_privileges, k_prctl(PR_SET_NO_NEW_PRIVS, 1));
-  // Whoever answers for a filter's calls is waited for by our launcher; else it comes last: see load_last_seccomp().
+  // The launcher waits for the listener, so that filter is loaded now; others are loaded last: see load_last_seccomp().
   if (has_listener(plan)) load_seccomp(child);
 }
 
@@ -199,7 +199,7 @@ void check_program(const Child& child) noexcept {
     int rc = k_faccessat(child.text(programs[i]), kMayExecute);
     if (rc == 0) return;
     if (rc == -kEaccess) err = kEaccess;
-    if (rc != -kEnoent && rc != -kEnotdir && rc != -kEaccess) return;  // exec will tell
+    if (rc != -kEnoent && rc != -kEnotdir && rc != -kEaccess) return;  // exec reports the error
   }
   fail(child, Stage::exec, err);
 }
@@ -214,7 +214,7 @@ void execute(const Child& child) noexcept {
   int err = kEnoent;
   for (uint32_t i = 0; i < plan.programs.count; ++i) {
     int rc = k_execve(child.text(programs[i]), argv, env);
-    if (rc == -kEaccess) err = kEaccess;  // as execvp: remember it, a later directory may have a better one
+    if (rc == -kEaccess) err = kEaccess;  // as execvp: remember it, but try later directories
     if (rc != -kEnoent && rc != -kEnotdir && rc != -kEaccess) fail(child, Stage::exec, -rc);
   }
   fail(child, Stage::exec, err);

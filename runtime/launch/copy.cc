@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that lies in one directory, into another: what an image has where a tmpfs with "tmpcopyup" will cover it. Both are
-// walked by descriptors and no link is followed, so neither leads anywhere else. Directories, files, links and fifos with
-// owner, mode and times; devices and sockets are left out: they are none of an image's.
+// Copies the contents of a directory to another: an image's files that a tmpfs with "tmpcopyup" will cover. Both trees are walked
+// by descriptors and no link is followed, so neither leads elsewhere. Copies directories, files, links and FIFOs with owner, mode
+// and times; skips devices and sockets, which images do not contain.
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flat plan: everything that a process of a container is made of, as the child between clone3 and exec walks it. It
-// lies in a memfd: one Plan at its start, everything else found by offset from there; only the child maps it. Written by
-// container/prepare.cc, carried out by child.cc. Plain structs and fixed arrays, because the child has no C library.
-// coracle-pause, and the child in it, live on while the daemon is upgraded: layouts only grow at their ends.
+// The flat plan: all properties of a container's process, as the child between clone3 and exec reads them. It is in a memfd that
+// only the child maps: one Plan at its start, and everything else by offsets from there. container/prepare.cc writes it, child.cc
+// executes it. It uses plain structs and fixed arrays, because the child has no C library. coracle-pause and its child keep
+// running while the daemon is upgraded, so layouts may only grow at their ends.
 #pragma once
 
 #include <stddef.h>
@@ -10,15 +10,15 @@
 
 namespace coracle::launch {
 
-constexpr uint32_t kPlanVersion = 2;         // another one when what follows changes otherwise than by growing at its ends
+constexpr uint32_t kPlanVersion = 2;         // incremented for any change of the layout other than growth at an end
 constexpr uint32_t kPlanMagic = 0x434f5231;  // "COR1"
-constexpr uint32_t kNoString = 0;            // offset 0 is the Plan itself, so no string is there
+constexpr uint32_t kNoString = 0;            // offset 0 is the Plan, so no string is there
 
-// Where the descriptors of a launch stand; those that the plan names count on from kFdMore.
+// The order of a launch's descriptors; those that the plan refers to are numbered from kFdMore.
 enum LaunchFds { kFdPlan, kFdCgroup, kFdStdin, kFdStdout, kFdStderr, kFdLogDirectory, kFdMore };
-// A descriptor that a launch does not need stands as the plan's, so that the places stay the same.
-constexpr size_t kFdsMax = 250;       // one message carries 253
-constexpr size_t kCarriedMax = 1000;  // beyond them: see kPlanCarries
+// A descriptor that a launch does not need is replaced by the plan's, so that the order stays the same.
+constexpr size_t kFdsMax = 250;       // one message can carry 253
+constexpr size_t kCarriedMax = 1000;  // the maximum beyond those: see kPlanCarries
 
 struct Range {  // `count` elements from `offset`
   uint32_t offset, count;
@@ -28,21 +28,21 @@ enum class MountKind : uint32_t {
   attach,
   file_system,
   pod_shm,
-  own_directory,  // the root's own, on itself: it stays writable when the root becomes read-only
-  inner,          // what stands in the container's own tree by then, once more: its source is a path in it
+  own_directory,  // the root's own directory mounted on itself: it stays writable when the root becomes read-only
+  inner,          // binds a path of the container's own tree as it is at that step; the source is a path in the container
 };
-// What a coracle-pause can do, for daemons that meet one of an earlier version: its pod goes on without the rest.
+// The version of a coracle-pause. For a pod with an older one, the daemon omits the features that it lacks.
 constexpr int kLauncherVersion = 3;
-constexpr int kLauncherKeepsDirectories = 2;  // since then it knows MountKind::own_directory
-constexpr int kLauncherTargets = 2;           // since then a container may live in another's process namespace
-constexpr int kLauncherCarries = 3;           // since then kPlanCarries
+constexpr int kLauncherKeepsDirectories = 2;  // from this version: MountKind::own_directory
+constexpr int kLauncherTargets = 2;           // from this version: a container can use another's pid namespace
+constexpr int kLauncherCarries = 3;           // from this version: kPlanCarries
 enum MountFlags : uint32_t {
-  kMountOnFile = 1 << 0,    // what is mounted is no directory: make a file where there is nothing
-  kMountNoLinks = 1 << 1,   // no link may lie on the way to the destination
-  kMountProc = 1 << 2,      // this is the container's own procfs: later steps work through it
-  kMountCopyUp = 1 << 3,    // begins with a copy of what the image has at the destination
-  kMountKeepMode = 1 << 4,  // the mode of its root is that of the directory it covers, where there is one
-  kMountBeneath = 1 << 5,   // inner: with what is mounted beneath the source
+  kMountOnFile = 1 << 0,    // the mounted object is not a directory: create a file if the destination is missing
+  kMountNoLinks = 1 << 1,   // the path to the destination may not contain a symbolic link
+  kMountProc = 1 << 2,      // this is the container's procfs; later steps use it
+  kMountCopyUp = 1 << 3,    // starts with a copy of the image's files at the destination
+  kMountKeepMode = 1 << 4,  // the root of the mount gets the mode of the directory that it covers, if there is one
+  kMountBeneath = 1 << 5,   // inner: includes the mounts beneath the source
 };
 
 struct MountStep {
@@ -51,10 +51,10 @@ struct MountStep {
   uint32_t destination;  // string
   int32_t fd;            // attach: index into the request's descriptors
   uint32_t type;         // file_system: string; inner: the source
-  Range options;         // pairs of strings (uint32_t offsets): key, value (kNoString = a flag)
+  Range options;         // pairs of strings (uint32_t offsets): key, value (kNoString: a flag)
   uint32_t unused;
   uint64_t attributes;   // MOUNT_ATTR_* of a new mount
-  uint64_t propagation;  // MS_SLAVE, ...; 0 = private
+  uint64_t propagation;  // MS_SLAVE, ...; 0: private
 };
 
 struct DeviceStep {
@@ -71,10 +71,10 @@ struct SysctlStep {
   uint32_t path, value;  // "net/ipv4/ip_forward"
 };
 
-struct HookStep {  // a program run on the way, with the container's state on its input
+struct HookStep {  // a program to run at that point, with the container's state as standard input
   uint32_t path;
-  uint32_t timeout_seconds;  // 0 = none
-  Range argv, env;           // as the Plan's own
+  uint32_t timeout_seconds;  // 0: none
+  Range argv, env;           // in the format of the Plan's
 };
 
 struct RlimitStep {
@@ -91,33 +91,33 @@ enum PlanFlags : uint32_t {
   kPlanTerminal = 1 << 0,
   kPlanNoNewPrivileges = 1 << 1,
   kPlanReadonlyRoot = 1 << 2,
-  kPlanHold = 1 << 3,           // wait at the start socket before exec
-  kPlanMakeDirectory = 1 << 4,  // make the working directory where there is none
+  kPlanHold = 1 << 3,           // waits at the start socket before exec
+  kPlanMakeDirectory = 1 << 4,  // creates the working directory if it is missing
   kPlanSetUmask = 1 << 5,
   kPlanSetOomScore = 1 << 6,
-  kPlanExec = 1 << 7,             // enter a container instead of making one
-  kPlanConsole = 1 << 8,          // bind the terminal to /dev/console
-  kPlanCapabilities = 1 << 9,     // absent: capabilities stay as they are
-  kPlanDieWithPause = 1 << 10,    // its pid namespace does not do it
-  kPlanWait = 1 << 11,            // do nothing before Go
-  kPlanGate = 1 << 12,            // say when the file system stands, and go on with Go
-  kPlanHostTree = 1 << 13,        // the tree it is born in is the host's: what is mounted there stays unknown to the host
-  kPlanJoinedMounts = 1 << 14,    // the file system is that of a mount namespace that was joined: there is nothing to make
-  kPlanJoinTargetUser = 1 << 15,  // exec: the container's user namespace too
-  kPlanKeepGroups = 1 << 16,      // setgroups is forbidden in this user namespace
-  kPlanNoPivot = 1 << 17,         // the root lies on a file system that cannot be pivoted from (initramfs)
-  kPlanUnshareMounts = 1 << 18,   // with user_fd: all that was mounted is locked together, and the user's
-  kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory, and stays where it is
-  kPlanHostCgroups = 1 << 20,     // it stands in the host's cgroup namespace: a cgroup2 is mounted from one of its own
-  kPlanCarries = 1 << 21,         // the last descriptor is a socket that has further ones, in messages of up to kFdsMax
-  kPlanLoopback = 1 << 22,        // its network namespace is new, and nobody else brings loopback up
+  kPlanExec = 1 << 7,             // enters a container instead of creating one
+  kPlanConsole = 1 << 8,          // binds the terminal to /dev/console
+  kPlanCapabilities = 1 << 9,     // if unset, capabilities are not changed
+  kPlanDieWithPause = 1 << 10,    // for a container without a pid namespace that ends with pause: sets PR_SET_PDEATHSIG
+  kPlanWait = 1 << 11,            // waits for Go before anything else
+  kPlanGate = 1 << 12,            // reports when the file system is complete, and continues after Go
+  kPlanHostTree = 1 << 13,        // the child starts in a copy of the host's mount tree: makes it MS_SLAVE against propagation
+  kPlanJoinedMounts = 1 << 14,    // the file system is that of a joined mount namespace: nothing is created
+  kPlanJoinTargetUser = 1 << 15,  // exec: joins the container's user namespace too
+  kPlanKeepGroups = 1 << 16,      // setgroups is forbidden in this user namespace, or the groups are to be kept
+  kPlanNoPivot = 1 << 17,         // the root is on a file system that does not support pivot_root (initramfs)
+  kPlanUnshareMounts = 1 << 18,   // with user_fd: new mount namespace owned by the user namespace; locks the mounts together
+  kPlanInHostTree = 1 << 19,      // there is no mount namespace: the root is a directory and stays where it is
+  kPlanHostCgroups = 1 << 20,     // the container is in the host's cgroup namespace: mounts cgroup2 from a temporary one
+  kPlanCarries = 1 << 21,         // the last descriptor is a socket with more descriptors, in messages of up to kFdsMax
+  kPlanLoopback = 1 << 22,        // the network namespace is new, and the child brings loopback up
 };
 
 struct Plan {
   uint32_t magic, version, size, flags;
   int32_t root_fd;
   uint32_t unshare;                    // CLONE_NEW*
-  uint64_t root_propagation;           // MS_*, 0 = private
+  uint64_t root_propagation;           // MS_*; 0: private
   Range joins;                         // JoinStep
   Range mounts;                        // MountStep
   Range devices;                       // DeviceStep
@@ -129,8 +129,8 @@ struct Plan {
   uint32_t cwd;
   uint32_t apparmor, selinux;
   Range programs;   // strings: tried in this order
-  Range argv, env;  // uint64_t slots holding offsets, the last one 0; the child turns them into pointers. argv of the 0
-                    // alone: there is nothing to execute, and the child ends well
+  Range argv, env;  // uint64_t slots with offsets, the last one 0; the child converts them to pointers. argv with only the 0: no
+                    // program to execute, and the child exits with 0
   uint32_t uid, gid;
   Range groups;  // uint32_t
   uint32_t umask;
@@ -139,48 +139,48 @@ struct Plan {
   uint32_t seccomp_flags;
   Range seccomp;  // sock_filter, 8 bytes each
   uint64_t bounding, effective, permitted, inheritable, ambient;
-  // What follows was added later: a coracle-pause from before does not look at it, so it is never used for pods of before.
-  int32_t user_fd;                  // user namespace to join when the file system stands; -1 = none
-  uint32_t fs_uid, fs_gid;          // the container's root as the host sees it: owner of what is made in its tree
+  // Later additions: an older coracle-pause does not read them, so the daemon does not use them for its pods.
+  int32_t user_fd;                  // user namespace to join after the file system is complete; -1: none
+  uint32_t fs_uid, fs_gid;          // the host ids of the container's root: owner of what is created in its tree
   uint32_t terminal_uid;            // the same for the process's user
-  uint32_t null_path, empty_path;   // what masks are made of, in the tree it is born in; no empty_path: a new tmpfs
+  uint32_t null_path, empty_path;   // sources for masks, in the tree that the child starts in; no empty_path: a new tmpfs
   Range create_hooks, start_hooks;  // HookStep
-  uint32_t create_state, start_state, state_tail;  // the container's state for hooks; the pid that Go told stands between
+  uint32_t create_state, start_state, state_tail;  // the container's state for hooks; the pid from Go is inserted between
   Range scheduler;                                 // one sched_attr, as bytes
-  Range affinity;                                  // uint64_t: a bit for each processor
-  Range memory_nodes;                              // uint64_t: a bit for each node
-  int32_t memory_mode;                             // with its flags; -1 = leave
-  int32_t io_priority;                             // -1 = leave
-  int64_t personality;                             // -1 = leave
+  Range affinity;                                  // uint64_t: a bit per processor
+  Range memory_nodes;                              // uint64_t: a bit per node
+  int32_t memory_mode;                             // with its flags; -1: unchanged
+  int32_t io_priority;                             // -1: unchanged
+  int64_t personality;                             // -1: unchanged
   uint32_t keyring;                                // string: the name of a new session keyring
-  uint32_t kept_fds;                               // so many from 3 on stay open
-  uint32_t target_namespaces;                      // exec: CLONE_NEW* of the target's that are joined; 0 = all
-  uint32_t root_path;                              // where the root stands until it is entered; kNoString = over "/"
-  uint32_t bundle;                                 // string: createContainer hooks begin there; kNoString = where we are
+  uint32_t kept_fds;                               // number of descriptors from 3 on that stay open
+  uint32_t target_namespaces;                      // exec: CLONE_NEW* of the target's namespaces to join; 0: all
+  uint32_t root_path;                              // mount point of the root until it is entered; kNoString: over "/"
+  uint32_t bundle;                                 // string: working directory of createContainer hooks; kNoString: unchanged
 };
 
-// What the child says on its report socket, and what it is told there.
+// The messages on the report socket: Reports from the child, Go to the child.
 enum class Note : uint32_t {
   failure = 1,
-  held,       // complete but for exec
-  terminal,   // with the near end of a terminal
-  gate,       // waits for Go: its file system stands and was not entered
+  held,       // everything but exec is done
+  terminal,   // with the terminal's master
+  gate,       // waits for Go: the file system is complete but not entered yet
   listener,   // with the descriptor of a seccomp listener
-  executing,  // all is done but the exec itself; only with kPlanHostTree
-  said,       // with a file of what the hook said that the failure which follows is about
+  executing,  // only exec is left; only with kPlanHostTree
+  said,       // with a file that contains the output of a hook; the failure follows
 };
 struct Go {
-  int32_t pid;  // as who launched it sees it
+  int32_t pid;  // in the launcher's pid namespace
 };
 
 // ---- failures ----
 
-// Where a launch can fail, in the order of the work. `kStageNames` says it to people.
+// The stages at which a launch can fail, in the order of the work. `kStageNames` has their names for messages.
 enum class Stage : uint32_t {
   none,
   request,  // the message itself
-  slot,     // no room, or the id is in use
-  target,   // exec: the container is not there
+  slot,     // no free slot, or the id is in use
+  target,   // exec: the container does not exist
   stdio,
   log,
   clone,
@@ -274,11 +274,11 @@ constexpr const char* kStageNames[] = {
 };
 static_assert(sizeof kStageNames / sizeof *kStageNames == size_t(Stage::count));
 
-// What of Stage::mount the kernel has no word for: an err of Failure.
+// Values of Failure::err for failures of Stage::mount that the kernel does not distinguish.
 enum MountMismatch : int32_t { kDirectoryOverFile = -1, kFileOverDirectory = -2 };
 
-struct Failure {  // what a failing child leaves behind, on a socket that closes when exec succeeds
-  int32_t err;    // of a hook: its exit code, negated; -128 - signal; of a mount also a MountMismatch
+struct Failure {  // the report of a failing child, on a socket that closes when exec succeeds
+  int32_t err;    // of a hook: its negated exit code, or -128 - signal; of a mount also a MountMismatch
   Stage stage;
   int32_t index;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks that run in the container's namespaces: createContainer before the root is entered, so that their paths are the
-// host's, and in the bundle; startContainer last of all, as confined as the container's process. One after the other, each with
-// the container's state on its input; the first that fails ends the container, and what it said is part of the error.
-// Source: runtime-spec config.md "POSIX-platform Hooks".
+// Hooks that run in the container's namespaces. createContainer hooks run before the root is entered, in the bundle, so their
+// paths are the host's. startContainer hooks run last, as confined as the container's process. They run one after the other, each
+// with the container's state as standard input. The first failure ends the container, and the hook's output becomes part of the
+// error. Source: runtime-spec config.md "POSIX-platform Hooks".
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -19,7 +19,7 @@ size_t write_number(char* to, unsigned value) noexcept {
   return used;
 }
 
-// The state in a file without a name: a hook that does not read it blocks nobody.
+// The state in a memfd: a hook that does not read it blocks nothing.
 int state_file(const Child& child, Stage stage, int at) noexcept {
   const Plan& plan = child.header();
   const char* head = child.text(stage == Stage::create_hook ? plan.create_state : plan.start_state);
@@ -38,7 +38,7 @@ int state_file(const Child& child, Stage stage, int at) noexcept {
   must(child, stage, k_dup3(state, 0, 0), at);
   for (int fd = 1; fd <= 2; ++fd) must(child, stage, k_dup3(said, fd, 0), at);
   if (const char* bundle = child.text(child.header().bundle); bundle && stage == Stage::create_hook)
-    (void)k_chdir(bundle);  // it may be closed to a container's root
+    (void)k_chdir(bundle);  // the container's root may lack access
   must(child, stage, k_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), at);
   if (stage == Stage::start_hook) load_last_seccomp(child);
   must(child, stage, k_execve(child.text(step.path), point_at_text(child, step.argv), point_at_text(child, step.env)), at);
@@ -54,7 +54,7 @@ int clone_for_hook(int* pidfd) noexcept {
   return pid == -kEnosys || pid == -kEperm ? k_clone_old(CLONE_PIDFD | unsigned(kSigchld), pidfd) : pid;
 }
 
-// Waits for the end of a process; kills it when its time is over. False: it was.
+// Waits for a process to end; kills it after the timeout. False: it was killed.
 bool wait_within(int pidfd, uint32_t seconds) noexcept {
   timespec left{long(seconds), 0};
   PollFd watched{pidfd, kPollIn, 0};
@@ -63,7 +63,7 @@ bool wait_within(int pidfd, uint32_t seconds) noexcept {
     ready = k_poll(&watched, 1, seconds ? &left : nullptr);
   } while (ready == -kEintr);
   if (ready != 0) return true;
-  (void)k_pidfd_send_signal(pidfd, kSigkill);  // it may just have ended
+  (void)k_pidfd_send_signal(pidfd, kSigkill);  // it may have ended
   return false;
 }
 

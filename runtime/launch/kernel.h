@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel without a C library: system calls as inline functions that return a negative errno, and the few types that
-// the kernel's own headers leave out. For coracle-pause, the child and its launcher alone.
-// Source: the kernel's calling conventions, syscall(2); include/uapi.
+// System calls without a C library: inline functions that return a negative errno, and the few types that the kernel's headers
+// omit. Only for coracle-pause, the child and its launcher. Source: the kernel's calling conventions, syscall(2); include/uapi.
 #pragma once
 
 #include <asm/ioctls.h>
@@ -27,7 +26,7 @@ namespace coracle::launch {
 
 // ---- calling convention ----
 
-// What a register happens to hold: for the arguments that a call does not have, so that no instruction sets them.
+// An unspecified register value for unused arguments, so that no instruction sets them.
 inline long any() {
   long value;
   asm volatile("" : "=r"(value));
@@ -68,7 +67,7 @@ inline long word(T* pointer) {
 }
 inline long word(long value) { return value; }
 
-// ---- numbers the kernel's headers keep to themselves ----
+// ---- numbers that the kernel's headers do not export ----
 
 constexpr int kEintr = 4, kEagain = 11, kEnoent = 2, kEsrch = 3, kEbadf = 9, kEexist = 17, kEnotdir = 20, kEinval = 22;
 constexpr int kEnfile = 23, kEaccess = 13, kEbusy = 16, kEperm = 1, kEloop = 40, kE2big = 7, kEnospc = 28, kEproto = 71;
@@ -99,7 +98,7 @@ struct MessageHeader {  // msghdr
   size_t control_length;
   unsigned flags;
 };
-struct ControlHeader {  // cmsghdr; its data follows
+struct ControlHeader {  // cmsghdr; followed by its data
   size_t length;
   int level, type;
 };
@@ -133,7 +132,7 @@ inline int k_openat2(int dir, const char* path, uint64_t flags, uint64_t mode, u
   how.mode = mode;
   how.resolve = resolve;
   int fd = -kEagain;
-  // EAGAIN: a rename or mount somewhere raced with a ".." on the way. Trying again is the kernel's own advice.
+  // EAGAIN: a concurrent rename or mount raced with a ".." in the path. The kernel's documentation recommends trying again.
   for (int i = 0; i < 64 && (fd == -kEagain || fd == -kEintr); ++i)
     fd = int(syscall(__NR_openat2, dir, word(path), word(&how), sizeof how));
   return fd;
@@ -173,7 +172,7 @@ inline int k_poll_now(PollFd* fds, unsigned count) {
   timespec none{};
   return int(syscall(__NR_ppoll, word(fds), count, word(&none), 0, 8));
 }
-inline int k_poll(PollFd* fds, unsigned count, timespec* left) {  // null: for ever; `left` is counted down
+inline int k_poll(PollFd* fds, unsigned count, timespec* left) {  // null: no limit; `left` is updated to the remaining time
   return int(syscall(__NR_ppoll, word(fds), count, word(left), 0, 8));
 }
 inline int k_signalfd(uint64_t mask) {
@@ -191,12 +190,12 @@ struct SignalAction {
 inline int k_sigaction(int signal, const SignalAction* action) {
   return int(syscall(__NR_rt_sigaction, signal, word(action), 0, sizeof action->mask));
 }
-inline void wait_for_signal(int signal) {  // which is blocked
+inline void wait_for_signal(int signal) {  // the signal must be blocked
   uint64_t mask = 1ull << (signal - 1);
   syscall(__NR_rt_sigtimedwait, word(&mask), 0, 0, sizeof mask);
 }
 inline int k_clone3(clone_args* arguments) { return int(syscall(__NR_clone3, word(arguments), sizeof *arguments)); }
-// For who is under a filter that knows no clone3. Its arguments differ by architecture after the third.
+// For a process under a seccomp filter without clone3. The arguments after the third differ by architecture.
 inline int k_clone_old(unsigned long flags, int* pidfd) { return int(syscall(__NR_clone, long(flags), 0, word(pidfd), 0, 0)); }
 inline int k_wait4(int pid, int* status, int options) { return int(syscall(__NR_wait4, pid, word(status), options, 0)); }
 inline int k_waitpid_of(int pidfd) {  // waits for a child's end and leaves it to wait4
@@ -215,7 +214,7 @@ inline int k_setns(int fd, int type) { return int(syscall(__NR_setns, fd, type))
 inline int k_unshare(int flags) { return int(syscall(__NR_unshare, flags)); }
 inline int k_sethostname(const char* name, size_t size) { return int(syscall(__NR_sethostname, word(name), long(size))); }
 inline int k_setdomainname(const char* name, size_t size) { return int(syscall(__NR_setdomainname, word(name), long(size))); }
-inline int k_faccessat(const char* path, int mode) {  // as who we have become
+inline int k_faccessat(const char* path, int mode) {  // with the effective ids
   return int(syscall(__NR_faccessat2, -100 /* AT_FDCWD */, word(path), mode, 0x200 /* AT_EACCESS */));
 }
 inline int k_chdir(const char* path) { return int(syscall(__NR_chdir, word(path))); }
@@ -287,7 +286,7 @@ inline int k_set_mempolicy(int mode, const void* nodes, size_t bits) {
   return int(syscall(__NR_set_mempolicy, mode, word(nodes), long(bits)));
 }
 inline int k_join_keyring(const char* name) { return int(syscall(__NR_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, word(name))); }
-// The file system's view of who we are; what it was is answered, so there is nothing to fail.
+// Sets the file system ids. The call returns the previous id and reports no errors.
 inline void k_setfsuid(unsigned uid) { syscall(__NR_setfsuid, long(uid)); }
 inline void k_setfsgid(unsigned gid) { syscall(__NR_setfsgid, long(gid)); }
 inline int k_chroot(const char* path) { return int(syscall(__NR_chroot, word(path))); }
@@ -335,7 +334,7 @@ inline bool same(const char* a, const char* b) {
   while (*a && *a == *b) ++a, ++b;
   return *a == *b;
 }
-inline void copy_text(char* to, const char* from, size_t room) {  // always ends with NUL
+inline void copy_text(char* to, const char* from, size_t room) {  // always terminated by NUL
   size_t n = 0;
   for (; n + 1 < room && from[n]; ++n) to[n] = from[n];
   to[n] = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loopback of the network namespace that the caller is in: a new one has it, and it is down. Source: netdevice(7).
+// Loopback of the caller's network namespace: in a new namespace it is down. Source: netdevice(7).
 #pragma once
 
 #include "runtime/launch/kernel.h"
 
 namespace coracle::launch {
 
-// The kernel's answer; below 0 it is still down.
+// Returns the kernel's result; if it is negative, loopback is still down.
 inline int bring_loopback_up() noexcept {
   struct InterfaceRequest {  // ifreq
     char name[16];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One struct, and descriptors beside it, over a Unix socket: between the child, coracle-pause, and who launches.
-// Source: unix(7) SCM_RIGHTS, cmsg(3).
+// Messages of one struct and descriptors over a Unix socket: between the child, coracle-pause and the launcher. Source: unix(7)
+// SCM_RIGHTS, cmsg(3).
 #pragma once
 
 #include "runtime/launch/kernel.h"
@@ -8,15 +8,15 @@
 namespace coracle::launch {
 
 template <int N>
-struct Rights {  // room for N descriptors
+struct Rights {  // a buffer for N descriptors
   ControlHeader head;
   int fds[N];
 };
 
 struct Received {
-  long size;    // of the struct; 0 = the other side is gone; a negative errno
-  int count;    // of descriptors, which are close-on-exec
-  bool is_cut;  // there was no room for all of it
+  long size;    // bytes of the struct; 0: the peer has closed the socket; or a negative errno
+  int count;    // number of descriptors, which are close-on-exec
+  bool is_cut;  // the message was truncated
 };
 
 template <int N>
@@ -36,7 +36,7 @@ inline Received receive_message(int socket, void* to, size_t size, Rights<N>& ri
   return out;
 }
 
-// The kernel's answer.
+// Returns the kernel's result.
 inline long send_message(int socket, const void* bytes, size_t size, const int* fds, int count, int flags) noexcept {
   Rights<4> rights{};
   iovec part{const_cast<void*>(bytes), size};

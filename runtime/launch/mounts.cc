@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child's file system: the root and every mount of the plan, devices, masks, pivot. What comes from the host
-// arrives as a descriptor; what lies in the container is found by openat2 inside its root. No path is ever joined.
-// Source: OCI runtime-spec config.md (mounts), config-linux.md (devices, masked and read-only paths); mount_setattr(2).
+// The child's file system: the root and every mount of the plan, devices, masks, pivot. Sources on the host are passed as
+// descriptors; destinations in the container are resolved by openat2 inside its root. Paths are never concatenated. Source: OCI
+// runtime-spec config.md (mounts), config-linux.md (devices, masked and read-only paths); mount_setattr(2).
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -16,8 +16,7 @@ constexpr int kLinksMax = 8;
 
 int make_directories(int root, const char* path, uint64_t resolve, int links_left = kLinksMax) noexcept;
 
-// `name` in `parent` is a link whose target does not exist: makes the target, wherever it lies inside the root.
-// `walked` is the way to the link, its own name included.
+// `name` in `parent` is a dangling link: creates its target inside the root. `walked` is the path of the link with its name.
 int make_link_target(int root, int parent, const char* walked, const char* name, uint64_t resolve, int links_left) noexcept {
   if (links_left == 0 || resolve & RESOLVE_NO_SYMLINKS) return -kEloop;
   char target[kPathMax];
@@ -39,8 +38,8 @@ int open_inside(int root, const char* path, uint64_t resolve) noexcept {
   return k_openat2(root, *path ? path : "/", O_PATH | O_DIRECTORY, 0, resolve);
 }
 
-// mkdir -p inside the root, of a path that was not there. Each step is resolved anew from the root, so that what a link says
-// counts as it would inside. Mostly the last part alone is missing: where the others are there, they are not walked.
+// mkdir -p inside the root for a path that does not exist. Each prefix is resolved from the root, so that links have the meaning
+// that they have inside. Usually only the last component is missing: then the others are not walked.
 int make_missing(int root, const char* path, uint64_t resolve, int links_left = kLinksMax) noexcept {
   char walked[kPathMax];
   size_t used = 0;
@@ -52,7 +51,7 @@ int make_missing(int root, const char* path, uint64_t resolve, int links_left = 
   const bool has_parent = at >= 0;
   if (has_parent) path += used;
   else used = 0, at = open_inside(root, "", resolve);
-  bool is_missing = has_parent;  // so is all beneath
+  bool is_missing = has_parent;  // then everything beneath is missing too
   while (at >= 0 && *path) {
     while (*path == '/') ++path;
     size_t part = 0;
@@ -105,7 +104,7 @@ bool split(const char* path, Split& out) noexcept {
   return true;
 }
 
-// An empty file. Where a link to nothing stands in its place, that is made which the link leads to, inside the root.
+// Creates an empty file. For a dangling link its target is created, inside the root.
 int make_file(int root, const char* path, uint64_t resolve) noexcept {
   char place[kPathMax], link[kPathMax];
   Split parts;
@@ -119,7 +118,7 @@ int make_file(int root, const char* path, uint64_t resolve) noexcept {
     long n = made == -kEexist ? k_readlinkat(parent, parts.name, link, sizeof link - 1) : 0;
     k_close(parent);
     if (made >= 0) k_close(made);
-    if (made >= 0 || (made == -kEexist && n < 0)) return 0;  // or there is something by now that is no link
+    if (made >= 0 || (made == -kEexist && n < 0)) return 0;  // EEXIST without a link: something else exists by now
     if (made != -kEexist) return made;
     if (links_left == 0 || resolve & RESOLVE_NO_SYMLINKS) return -kEloop;
     link[n] = 0;
@@ -131,7 +130,7 @@ int make_file(int root, const char* path, uint64_t resolve) noexcept {
   }
 }
 
-// The mount point, made where there is none.
+// Opens the mount point and creates it if it is missing.
 int open_destination(int root, const char* path, bool on_file, uint64_t resolve) noexcept {
   int fd = k_openat2(root, path, O_PATH, 0, resolve);
   if (fd != -kEnoent) return fd;
@@ -144,7 +143,7 @@ int move_to(int tree, int destination) noexcept {
   return k_move_mount(tree, "", destination, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-// A directory and a file do not cover each other, for which the kernel has no word of its own.
+// A directory cannot be mounted on a file or vice versa; the kernel has no specific error for that.
 void attach(const Child& child, int tree, int destination, bool is_file, int at) noexcept {
   int rc = move_to(tree, destination);
   struct statx about;
@@ -156,8 +155,8 @@ void attach(const Child& child, int tree, int destination, bool is_file, int at)
   must(child, Stage::mount, rc, at);
 }
 
-// A tmpfs that is to be read-only can be written to until all that stands on it is made: mount points, devices, links.
-// An engine that gives a container nothing to write to mounts /dev that way.
+// A read-only tmpfs stays writable until everything on it is created: mount points, devices, links. Engines mount /dev like that
+// for a container without writable files.
 bool becomes_readonly(const Child& child, const MountStep& step) noexcept {
   return step.kind == MountKind::file_system && step.attributes & MOUNT_ATTR_RDONLY && same(child.text(step.type), "tmpfs");
 }
@@ -184,7 +183,7 @@ bool has_option(const Child& child, const MountStep& step, const char* name) noe
   return false;
 }
 
-// A tmpfs that begins with what it will cover. The owner and mode of its root are those of the directory, unless given.
+// Fills a tmpfs with the contents that it covers. Its root gets the owner and mode of the directory, unless they are given.
 void copy_up(const Child& child, const MountStep& step, int tree, int destination, int at) noexcept {
   int from = must(child, Stage::mount, k_openat2(destination, ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH), at);
   int to = must(child, Stage::mount, k_openat2(tree, ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH), at);
@@ -203,8 +202,8 @@ int clone_tree(const Child& child, const char* path, Stage stage, int at) noexce
   return must(child, stage, k_open_tree(kCwd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), at);
 }
 
-// By a process that goes to a cgroup namespace of its own for it: who went there itself and came back would need power over the
-// host's, which the root of a user namespace has not. They share their descriptors, and agree on one beforehand.
+// A child process in a new cgroup namespace creates the mount. Entering it and returning would need privileges over the host's,
+// which the root of a user namespace lacks. Both share their descriptor table and agree on a number in advance.
 int new_cgroup_tree(const Child& child, const MountStep& step, int at) noexcept {
   int tree = must(child, Stage::mount, k_openat(kCwd, "/", O_PATH | O_CLOEXEC), at);
   clone_args arguments{};
@@ -219,7 +218,7 @@ int new_cgroup_tree(const Child& child, const MountStep& step, int at) noexcept 
   }
   int status = 0;
   must(child, Stage::mount, k_wait4(pid, &status, 0), at);
-  if (status != 0) fail(child, Stage::mount, kEintr, at);  // where it could, it has said why: the first word counts
+  if (status != 0) fail(child, Stage::mount, kEintr, at);  // the child has reported its error; the first report counts
   return tree;
 }
 
@@ -250,15 +249,15 @@ int make_tree(Child& child, const MountStep& step, int at) noexcept {
   if (step.kind == MountKind::inner) return inner_tree(child, step, at);
   if (step.kind == MountKind::file_system)
     return is_foreign ? new_cgroup_tree(child, step, at) : new_file_system(child, step, at);
-  int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's own, shared by the pod's containers
+  int tree = clone_tree(child, "/shm", Stage::mount, at);  // pause's tmpfs, shared by the pod's containers
   mount_attr attributes{};
   attributes.attr_set = step.attributes;
   must(child, Stage::mount, k_mount_setattr(tree, "", kAtEmptyPath, &attributes), at);
   return tree;
 }
 
-// Where a path is looked up: from the root, or from the procfs or sysfs that stands above it. Whoever shares the root
-// can move its name away meanwhile, and masks would land elsewhere; its descriptor stays what it is.
+// Where to resolve a path: from the root, or from the procfs or sysfs mounted above it. Another user of the root could rename its
+// mount point meanwhile, and masks would be misplaced; the descriptor always refers to the same mount.
 struct Place {
   int dir;
   const char* path;
@@ -270,7 +269,7 @@ bool is_the_kernel_s(const Child& child, const MountStep& step) noexcept {
   return same(type, "proc") || same(type, "sysfs");
 }
 
-// What is left of the path beneath the directory, or nullptr.
+// The rest of the path beneath the directory, or nullptr.
 const char* beneath(const char* path, const char* dir) noexcept {
   while (*dir && *path == *dir) ++path, ++dir;
   if (*dir || (*path && *path != '/')) return nullptr;
@@ -280,7 +279,7 @@ const char* beneath(const char* path, const char* dir) noexcept {
 Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexcept {
   Place out{child.root, path};
   const MountStep* mounts = child.items<MountStep>(child.header().mounts);
-  for (uint32_t i = 0; i < mounts_done; ++i) {  // the last one covers the others
+  for (uint32_t i = 0; i < mounts_done; ++i) {  // later mounts cover earlier ones
     const char* rest = beneath(path, child.text(mounts[i].destination));
     if (!rest) continue;
     out = is_the_kernel_s(child, mounts[i]) ? Place{mounts[i].fd, rest} : Place{child.root, path};
@@ -288,8 +287,8 @@ Place place_of(const Child& child, const char* path, uint32_t mounts_done) noexc
   return out;
 }
 
-// Since Linux 6.8 mounts are listed in the order in which they were made. A tree that came with the plan was made before all
-// others; it is made once more, in its turn, so that the list says in which order they were mounted.
+// Since Linux 6.8 mounts are listed in the order of creation. A tree of the plan was created before all others, so it is cloned
+// again at its turn. Then the list has the order of the mounts.
 int make_anew(const Child& child, int tree, int destination, int at) noexcept {
   int copy =
       must(child, Stage::mount, k_open_tree(tree, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | kAtEmptyPath | kAtRecursive), at);
@@ -309,10 +308,10 @@ void keep_writable(const Child& child, const MountStep& step, int at) noexcept {
   k_close(place);
 }
 
-// A tmpfs whose mode nobody said is as open as what it covers. Source: runc and crun, which engines rely on.
+// A tmpfs without a mode option gets the mode of the directory that it covers. Source: runc and crun, which engines rely on.
 void keep_mode(const Child& child, int tree, const Place& place, uint64_t resolve, int at) noexcept {
   int there = k_openat2(place.dir, place.path, O_PATH, 0, resolve);
-  if (there < 0) return;  // it is made; or the next step says what is wrong
+  if (there < 0) return;  // it will be created, or the next step reports the error
   struct statx about;
   must(child, Stage::mount, k_statx(there, "", kAtEmptyPath, &about), at);
   must(child, Stage::mount, k_fchmodat(tree, ".", about.stx_mode & 07777), at);
@@ -328,7 +327,7 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   const bool on_file = is_file(child, step, tree, at);
   int destination = must(child, Stage::mount, open_destination(place.dir, place.path, on_file, resolve), at);
   if (step.flags & kMountCopyUp) {
-    act_as_host(child);  // what it copies may belong to anybody
+    act_as_host(child);  // the copied files may have any owner
     copy_up(child, step, tree, destination, at);
     act_as_container(child);
   }
@@ -344,14 +343,14 @@ void mount_one(Child& child, MountStep& step, int at) noexcept {
   }
   if (step.flags & kMountProc) child.proc = tree;
   if (is_the_kernel_s(child, step) || becomes_readonly(child, step)) {
-    step.fd = tree;  // in our own copy of the plan, for place_of and make_file_systems_readonly
+    step.fd = tree;  // in our private copy of the plan, for place_of and make_file_systems_readonly
   } else if (step.kind != MountKind::attach) {
     k_close(tree);
   }
 }
 
-// Where the bundle has it, for hooks that look for the container's mounts there; else over the root of the tree we were born in:
-// absolute paths still lead to that one, since a process's own root is not looked up.
+// Mounts the root at its path in the bundle, for hooks that look for the container's mounts there; otherwise over "/" of the
+// starting tree. Absolute paths still resolve in that tree, because a mount on a process's own root is not followed.
 void attach_root(Child& child) noexcept {
   child.root = request_fd(child, child.header().root_fd, Stage::root, 0);
   if (child.has(kPlanInHostTree)) return;
@@ -370,7 +369,7 @@ bool is_device(const struct statx& there, const DeviceStep& step) noexcept {
          there.stx_rdev_minor == step.minor;
 }
 
-// In a user namespace nobody may make devices: the host's own is bound, when it is the same.
+// Device nodes cannot be created in a user namespace: binds the host's node if it is the same device.
 void bind_device(const Child& child, const DeviceStep& step, int parent, const char* name, int at) noexcept {
   int tree = clone_tree(child, child.text(step.path), Stage::device, at);
   struct statx there;
@@ -385,7 +384,7 @@ void bind_device(const Child& child, const DeviceStep& step, int parent, const c
   k_close(tree);
 }
 
-// Where the last device or link was made. Most stand in one directory, which is looked up and opened once.
+// The parent directory of the last device or link. Most are in the same directory, which is opened only once.
 struct LastParent {
   char path[kPathMax];
   int fd = -1;
@@ -408,14 +407,14 @@ void make_device(const Child& child, const DeviceStep& step, LastParent& last, i
   if (rc == -kEperm && child.has(kPlanHostTree)) {
     bind_device(child, step, parent, parts.name, at);
   } else {
-    if (rc == -kEexist) {  // the image's own is as good when it is the same
+    if (rc == -kEexist) {  // the image's node is accepted if it is the same device
       struct statx there;
       must(child, Stage::device, k_statx(parent, parts.name, kAtSymlinkNofollow, &there), at);
       if (!is_device(there, step)) fail(child, Stage::device, kEexist, at);
       rc = 0;
     }
     must(child, Stage::device, rc, at);
-    // Owner first: a change of owner may take mode bits away.
+    // Owner before mode: changing the owner may clear mode bits.
     must(child, Stage::device, k_fchownat(parent, parts.name, step.uid, step.gid, kAtSymlinkNofollow), at);
     must(child, Stage::device, k_fchmodat(parent, parts.name, step.mode & 07777), at);
   }
@@ -429,9 +428,9 @@ void make_link(const Child& child, const LinkStep& step, LastParent& last, int a
   if (rc != -kEexist) must(child, Stage::link, rc, at);
 }
 
-// What masks are made of, opened once: never from the image, where anything may be called /dev/null (CVE-2025-31133).
+// The sources of masks. Never from the image, where any file may be called /dev/null (CVE-2025-31133).
 struct Masks {
-  int empty = -1;  // a tmpfs without anything, once there was a directory to cover
+  int empty = -1;  // an empty tmpfs, created for the first directory
 };
 
 int null_mask(const Child& child, int at) noexcept {
@@ -443,7 +442,7 @@ int null_mask(const Child& child, int at) noexcept {
   return tree;
 }
 
-// One tmpfs for all of a container's masked directories: the first takes it, the others get copies of that mount.
+// One tmpfs for all masked directories of a container: the first mount is the tmpfs itself, the others are clones.
 int empty_mask(const Child& child, Masks& masks, int at) noexcept {
   if (const char* path = child.text(child.header().empty_path)) return clone_tree(child, path, Stage::mask, at);
   if (masks.empty >= 0)
@@ -458,11 +457,11 @@ int empty_mask(const Child& child, Masks& masks, int at) noexcept {
   return masks.empty;
 }
 
-// Covers a file with /dev/null and a directory with an empty one.
+// Covers a file with /dev/null and a directory with an empty directory.
 void mask(const Child& child, Masks& masks, const char* path, int at) noexcept {
   const Place found = place_of(child, path, child.header().mounts.count);
   int destination = k_openat2(found.dir, found.path, O_PATH, 0, kInRoot);
-  if (destination == -kEnoent || destination == -kEnotdir) return;  // nothing there to hide
+  if (destination == -kEnoent || destination == -kEnotdir) return;  // nothing to hide
   must(child, Stage::mask, destination, at);
   struct statx about;
   must(child, Stage::mask, k_statx(destination, "", kAtEmptyPath, &about), at);
@@ -513,7 +512,7 @@ void act_as_container(const Child& child) noexcept {
   if (plan.fs_uid == 0 && plan.fs_gid == 0) return;
   k_setfsgid(plan.fs_gid);
   k_setfsuid(plan.fs_uid);
-  raise_effective(child);  // images have roots that their owner may not write to
+  raise_effective(child);  // an image's root may not be writable for its owner
 }
 
 void act_as_host(const Child& child) noexcept {
@@ -523,8 +522,8 @@ void act_as_host(const Child& child) noexcept {
   k_setfsgid(0);
 }
 
-// In a user namespace a procfs of our own may be refused (the host's is partly hidden, or its processes are not ours):
-// then that of the tree we were born in has to do.
+// In a user namespace mounting procfs may be refused (the host's is partly masked, or the pid namespace is not ours): then the
+// procfs of the starting tree is used.
 int host_proc(const Child& child) noexcept {
   int proc = must(child, Stage::mount, k_openat(kCwd, "/proc", O_PATH | O_DIRECTORY));
   FileSystemInfo about;
@@ -560,11 +559,11 @@ void make_working_directory(const Child& child) noexcept {
   act_as_container(child);
   int fd = make_directories(child.root, child.text(plan.cwd), kInRoot);
   act_as_host(child);
-  if (fd >= 0) k_close(fd);  // what cannot be made is told by the chdir that follows, as the container's user sees it
+  if (fd >= 0) k_close(fd);  // errors are reported by the later chdir
 }
 
 void make_file_systems_readonly(const Child& child) noexcept {
-  if (child.has(kPlanJoinedMounts)) return;  // none was made
+  if (child.has(kPlanJoinedMounts)) return;  // no file system was created
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
   const MountStep* mounts = child.items<MountStep>(child.header().mounts);
@@ -575,9 +574,9 @@ void make_file_systems_readonly(const Child& child) noexcept {
 
 namespace {
 
-constexpr size_t kMountLineMax = 2 * kPathMax;  // of one line of mountinfo: two paths, in which a character may be four
+constexpr size_t kMountLineMax = 2 * kPathMax;  // a line of mountinfo has two paths, with escapes of four characters
 
-// The next word of a line, of which it is taken off. Ends with NUL in place.
+// Removes the next word from the line and returns it, terminated by NUL in place.
 char* take_word(char*& line) noexcept {
   char* word = line;
   while (*line && *line != ' ') ++line;
@@ -596,7 +595,7 @@ void unescape(char* text) noexcept {
   *to = 0;
 }
 
-// Where a whole procfs or sysfs is mounted, by a line of mountinfo; null: something else is.
+// The mount point in a line of mountinfo if it is a complete procfs or sysfs; otherwise null.
 const char* kernel_file_system_place(char* line) noexcept {
   for (int i = 0; i < 3; ++i) take_word(line);
   const char* root = take_word(line);
@@ -611,8 +610,8 @@ const char* kernel_file_system_place(char* line) noexcept {
 
 void hide(const Child& child, const char* place) noexcept {
   int rc = k_umount2(place, kMntDetach);
-  if (rc == -kEnoent) return;             // it went with what it stood in
-  if (rc != -kEinval && rc != -kEperm) {  // these: locked by a user namespace further out, or gone as above
+  if (rc == -kEnoent) return;             // it was unmounted with its parent
+  if (rc != -kEinval && rc != -kEperm) {  // these: locked by an outer user namespace, or unmounted already
     must(child, Stage::pivot, rc);
     return;
   }
@@ -625,14 +624,14 @@ void hide(const Child& child, const char* place) noexcept {
   k_close(context);
 }
 
-// Without a pivot the tree we were born in stays. A whole procfs or sysfs in it would let a user namespace inside the container
-// mount one without masks: the kernel asks whether its mounts show such a one already. Source: fs/namespace.c,
+// Without pivot_root the starting tree stays reachable. A complete procfs or sysfs in it would allow a nested user namespace to
+// mount one without masks, because the kernel checks whether a fully visible one exists. Source: fs/namespace.c,
 // mnt_already_visible.
 void hide_kernel_file_systems(const Child& child) noexcept {
   const char* root = child.text(child.header().root_path);
-  if (!root) return;  // the machine's own root, with all that is mounted in it
+  if (!root) return;  // the host's root, with all its mounts
   int list = must(child, Stage::pivot, k_openat(kCwd, "/proc/self/mountinfo", O_RDONLY));
-  int copy = must(child, Stage::pivot, k_memfd("mountinfo"));  // as it is before any goes
+  int copy = must(child, Stage::pivot, k_memfd("mountinfo"));  // a copy from before the first unmount
   char line[kMountLineMax];
   long n;
   while ((n = k_read(list, line, sizeof line)) > 0) must(child, Stage::pivot, int(k_write(copy, line, size_t(n))));
@@ -672,7 +671,7 @@ void enter_root(Child& child) noexcept {
     must(child, Stage::pivot, k_chroot("."));
   } else if (child.has(kPlanNoPivot)) {
     hide_kernel_file_systems(child);
-    // Over "/", so that no ".." leads beside it.
+    // Mounted over "/", so that ".." cannot lead out.
     if (child.text(plan.root_path)) must(child, Stage::pivot, k_move_mount(child.root, "", kCwd, "/", MOVE_MOUNT_F_EMPTY_PATH));
     must(child, Stage::pivot, k_chroot("."));
   } else {
@@ -687,7 +686,7 @@ void write_proc(const Child& child, const char* path, const char* value, Stage s
   FileSystemInfo about;
   must(child, stage, k_fstatfs(child.proc, &about), index);
   if (about.type != kProcSuperMagic) fail(child, stage, kExdev, index);
-  // "self" is a magic link's cousin, but a plain link: everything stays on this procfs.
+  // "self" is an ordinary symbolic link, not a magic link: the path stays on this procfs.
   int fd = must(child, stage, k_openat2(child.proc, path, O_WRONLY, 0, RESOLVE_BENEATH | RESOLVE_NO_XDEV), index);
   must(child, stage, int(k_write(fd, value, length(value))), index);
   k_close(fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a program without a C library begins (coracle-pause, launcher): the entry point, and the four functions that a
-// compiler may call for plain assignments. `stack`: how many arguments, and where they stand.
+// The start of a program without a C library (coracle-pause, launcher): the entry point, and four functions that the compiler may
+// call for assignments. `stack`: the number of arguments, followed by their addresses.
 #include <stddef.h>
 
 extern "C" {

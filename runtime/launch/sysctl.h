@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing one setting of a namespace, wherever it is done: by coracle-pause for a pod, by the child for a container.
+// Writing a sysctl of a namespace; used by coracle-pause for a pod and by the child for a container.
 //
-// Some are for the root of the user namespace alone that theirs belongs to, and the kernel asks for nothing else: no
-// capability stands in for it. Who owns that user namespace from outside has to be its root for a moment.
-// Source: Linux ipc/ipc_sysctl.c, ipc/mq_sysctl.c; net/sysctl_net.c asks for a capability.
+// Some sysctls may only be written by root of the user namespace that owns their namespace. The kernel compares ids there, and no
+// capability replaces that. A caller that is the owner from outside must become that root for a moment. Source: Linux
+// ipc/ipc_sysctl.c, ipc/mq_sysctl.c; net/sysctl_net.c checks for a capability.
 #pragma once
 
 #include "runtime/launch/kernel.h"
@@ -18,13 +18,13 @@ inline int write_sysctl_as_we_are(int sys, const char* path, const char* value) 
   return rc < 0 ? int(rc) : 0;
 }
 
-// `sys`: /proc/sys. `owner`: who the root of the pod or container is for us; 0 = the same.
+// `sys`: /proc/sys. `owner`: our id for the root of the pod or container; 0: the same user.
 inline int write_sysctl(int sys, const char* path, const char* value, unsigned owner) noexcept {
   int rc = write_sysctl_as_we_are(sys, path, value);
   if (owner == 0 || (rc != -kEaccess && rc != -kEperm)) return rc;
   if (int moved = k_seteuid(owner); moved < 0) return moved;
   rc = write_sysctl_as_we_are(sys, path, value);
-  if (k_seteuid(0) < 0) k_exit(127);  // nothing that follows would be done as who it should
+  if (k_seteuid(0) < 0) k_exit(127);  // otherwise later steps would run as the wrong user
   return rc;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child's standard streams: a terminal of the container's own devpts, or the pipes it was given. The terminal's
-// near end goes to pause over the report socket; nothing is looked up by a name twice. Source: pts(4), ioctl_tty(2)
-// TIOCGPTPEER.
+// The child's standard streams: a terminal of the container's devpts, or the given pipes. The terminal's master is sent over the
+// report socket; no name is resolved twice. Source: pts(4), ioctl_tty(2) TIOCGPTPEER.
 #include "runtime/launch/child.h"
 #include "runtime/launch/kernel.h"
 
@@ -44,13 +43,13 @@ void open_terminal(Child& child) noexcept {
 
 namespace {
 
-// A process may open its own output once more, by /dev/stdout say, as programs do that only know log files: then it is
-// asked whose the pipe is. Not of files and devices: those are somebody's already.
+// Makes the process's user the owner of its pipe. A program may reopen its output, for example as /dev/stdout, if it only writes
+// to log files; the kernel then checks the owner. Not for files and devices: they have their own owners.
 void own_pipe(const Child& child, int fd) noexcept {
   struct statx about;
   must(child, Stage::stdio, k_statx(fd, "", kAtEmptyPath, &about), fd);
   if ((about.stx_mode & kModeTypeMask) != kModeFifo || about.stx_uid == child.header().terminal_uid) return;
-  (void)k_fchown(fd, child.header().terminal_uid, unsigned(-1));  // without it the process still has the descriptor
+  (void)k_fchown(fd, child.header().terminal_uid, unsigned(-1));  // on failure the process still has the descriptor
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ void own_pipe(const Child& child, int fd) noexcept {
 void take_streams(const Child& child) noexcept {
   for (int i = 0; i < 3; ++i) {
     int from = child.terminal >= 0 ? child.terminal : child.launch->stdio[i];
-    if (from == i) {  // dup3 refuses to do nothing, and the close-on-exec flag has to go
+    if (from == i) {  // dup3 rejects equal numbers; only clear close-on-exec
       must(child, Stage::stdio, k_fcntl(i, 2 /* F_SETFD */, 0), i);
     } else {
       must(child, Stage::stdio, k_dup3(from, i, 0), i);

@@ -10,7 +10,7 @@ namespace coracle::oci {
 
 std::optional<int> capability_number(const std::string& name) {
   cap_value_t number;
-  // libcap also takes plain numbers, which are no names.
+  // libcap also accepts plain numbers, which are not names.
   if (!name.starts_with("CAP_") || ::cap_from_name(name.c_str(), &number) < 0 || number < 0 || number > 63) return std::nullopt;
   return number;
 }
@@ -32,7 +32,7 @@ std::vector<std::string> all_capabilities() {
     if (!name) break;
     std::string text = name;
     ::cap_free(name);
-    if (!text.starts_with("cap_")) break;  // a bare number: beyond what has a name
+    if (!text.starts_with("cap_")) break;  // a bare number: no further names
     for (char& c : text)
       if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
     out.push_back(std::move(text));

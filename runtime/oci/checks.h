@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of validate.h by subject, and what they share. Each looks at one subject of a specification and names the
-// field of config.json that is wrong. None touches the machine: what only the kernel knows, it says at the launch.
+// The checks of validate.h by subject, and their shared helpers. Each check examines one subject of a specification and names the
+// invalid field of config.json. None accesses the machine: what only the kernel can decide fails at the launch.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@
 
 namespace coracle::oci {
 
-constexpr uint32_t kIdMax = 0x7fffffff;  // CVE-2024-40635: larger ones wrapped around to root elsewhere
+constexpr uint32_t kIdMax = 0x7fffffff;  // CVE-2024-40635: larger ids wrapped around to root elsewhere
 
 inline Error bad(const std::string& text) { return Error(Code::invalid, text); }
 inline Error unsupported(const std::string& text) { return Error(Code::unsupported, text); }
 inline std::string at(const char* list, size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; }
 
 bool has_nul(const std::string& text);
-bool is_absolute(const std::string& path);            // and without NUL
-bool is_one_line(const std::string& text);            // no control characters: it goes into a file of the kernel's
-bool is_number_list(std::string_view text);           // "0-3,7" as cpuset(7) has it; "" is one of none
-bool climbs(std::string_view path);                   // holds ".."
-bool is_device_number(int64_t major, int64_t minor);  // in the kernel's 12 and 20 bits
-bool is_bind(const Mount& mount);                     // by its options, whatever its type says
+bool is_absolute(const std::string& path);            // also: without NUL
+bool is_one_line(const std::string& text);            // without control characters: it is written to a kernel file
+bool is_number_list(std::string_view text);           // "0-3,7" as in cpuset(7); "" is valid
+bool climbs(std::string_view path);                   // contains ".."
+bool is_device_number(int64_t major, int64_t minor);  // within the kernel's 12 and 20 bits
+bool is_bind(const Mount& mount);                     // by its options; the type does not matter
 
-// What the checks know by name, for `features`.
+// The names that the checks accept, for `features`.
 const std::vector<std::string>& namespace_names();
 std::vector<std::string> memory_policy_modes();
 const std::vector<std::string>& memory_policy_flags();
@@ -70,7 +70,7 @@ Result<void> check_hugepages(const Spec& spec);
 Result<void> check_rdma(const Spec& spec);
 Result<void> check_network_class(const Spec& spec);
 Result<void> check_unified(const Spec& spec);
-// validate_alone.cc: what a config.json must satisfy that names every namespace of its container
+// validate_alone.cc: for a config.json that defines all namespaces of its container
 Result<void> check_root(const Spec& spec);
 Result<void> check_own_namespaces(const Spec& spec);
 Result<void> check_own_user_namespace(const Spec& spec);

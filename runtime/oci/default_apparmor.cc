@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RuntimeDefault profile of AppArmor, in its language: a program may do what its capabilities and namespaces let it, but not
-// mount, not write the kernel's settings in /proc and /sys beyond its own, and trace and signal nothing but its like.
-// Source: apparmor.d(5); the set that containers have come to expect of Docker and containerd.
+// The RuntimeDefault profile in AppArmor's language: a program may use its capabilities and namespaces, but may not mount or
+// write kernel settings in /proc and /sys outside its own. It may trace and signal only processes with the same profile. Source:
+// apparmor.d(5); the profile that containers expect from Docker and containerd.
 #include "runtime/oci/defaults.h"
 
 namespace coracle::oci {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RuntimeDefault profile as a table: calls that every program may make, calls that come with a capability, and the
-// few that depend on an argument. What is not here fails with EPERM; what is newer than this table fails with ENOSYS,
-// so that C libraries fall back (container/seccomp_program.cc). One table for all machines: names that a machine lacks
-// are left out there. Source: the set that containers have come to expect of Docker; runtime-spec config-linux.md
-// "Seccomp"; syscalls(2).
+// The RuntimeDefault profile as a table: calls for every program, calls that need a capability, and a few with conditions on an
+// argument. Other calls fail with EPERM. Calls that are newer than this table fail with ENOSYS, so that C libraries fall back
+// (container/seccomp_program.cc). The table is the same for all architectures; names that an architecture lacks are skipped.
+// Source: the profile that containers expect from Docker; runtime-spec config-linux.md "Seccomp"; syscalls(2).
 #include <iterator>
 #include <sstream>
 
@@ -63,7 +62,7 @@ constexpr const char* kEveryone =
     "recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto shutdown socketcall socketpair ipc mq_getsetattr mq_notify "
     "mq_open mq_timedreceive mq_timedreceive_time64 mq_timedsend mq_timedsend_time64 mq_unlink msgctl msgget msgrcv "
     "msgsnd semctl semget semop semtimedop semtimedop_time64 shmat shmctl shmdt shmget "
-    // peculiar to one machine
+    // only on some architectures
     "arm_fadvise64_64 breakpoint cacheflush set_tls riscv_flush_icache riscv_hwprobe sync_file_range2 swapcontext "
     "s390_pci_mmio_read s390_pci_mmio_write s390_runtime_instr";
 
@@ -112,10 +111,10 @@ json::object allow(json::array calls, json::array conditions = {}) {
 
 json::value make_default_seccomp() {
   constexpr uint64_t kNamespaceFlags = 0x7E020000;  // CLONE_NEW* of clone's flags: new namespaces need CAP_SYS_ADMIN
-  // Not AF_ALG (38), the kernel's ciphers, which need no privilege and had one hole too many; not AF_VSOCK (40), which
-  // reaches the host beside the network namespace. The newer families one by one: a filter sees 64 bits where the
-  // kernel takes 32, so "greater than 40" would let 38 through with a bit above them. A 32-bit x86 program's socketcall
-  // hides its arguments in memory; refusing it would cost such programs all sockets.
+  // Excludes AF_ALG (38), the kernel's crypto API: it needs no privilege and had several vulnerabilities. Excludes AF_VSOCK (40),
+  // which reaches the host despite the network namespace. The newer families are listed one by one: a filter sees 64 bits where
+  // the kernel uses 32, so "greater than 40" would allow 38 with a higher bit set. socketcall of 32-bit x86 programs has its
+  // arguments in memory; rejecting it would deny them all sockets.
   constexpr uint64_t kAfAlg = 38, kAfOthers[] = {39, 41, 42, 43, 44, 45};
   json::array rules;
   rules.push_back(allow(names(kEveryone)));
@@ -123,9 +122,9 @@ json::value make_default_seccomp() {
     rules.push_back(allow({"personality"}, {condition(0, persona, "SCMP_CMP_EQ")}));
   rules.push_back(allow({"socket"}, {condition(0, kAfAlg, "SCMP_CMP_LT")}));
   for (uint64_t family : kAfOthers) rules.push_back(allow({"socket"}, {condition(0, family, "SCMP_CMP_EQ")}));
-  // The mask, then what must be left of it: nothing.
+  // The mask, then the expected result: no namespace flag.
   rules.push_back(allow({"clone"}, {condition(0, kNamespaceFlags, "SCMP_CMP_MASKED_EQ")}));
-  // Its flags lie in memory, out of a filter's sight: C libraries take clone when it does not exist.
+  // Its flags are in memory, where a filter cannot see them: C libraries fall back to clone if it does not exist.
   constexpr int kEnosys = 38;
   rules.push_back(json::object{{"names", json::array{"clone3"}}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", kEnosys}});
   json::object privileged;

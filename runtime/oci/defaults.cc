@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See defaults.h.
-// Source: runtime-spec config-linux.md "Default Devices", "Default Filesystems"; the capability set and the masked
-// paths are those that containers have come to expect of Docker.
+// Source: runtime-spec config-linux.md "Default Devices", "Default Filesystems"; the capabilities and the masked paths are those
+// that containers expect from Docker.
 #include "runtime/oci/defaults.h"
 
 #include "runtime/sys/file.h"
@@ -9,11 +9,11 @@
 namespace coracle::oci {
 namespace {
 
-// Where a processor counts how often it was too hot, which tells what its other users do: one directory for each.
+// Thermal throttle counters, which reveal the activity of other users: one directory per processor.
 const std::vector<std::string>& heat_counters() {
   static const std::vector<std::string> found = [] {
     const std::string processors = "/sys/devices/system/cpu/";
-    constexpr size_t kCountersMax = 200;  // a specification holds 256 masked paths
+    constexpr size_t kCountersMax = 200;  // the limit for masked paths is 256
     std::vector<std::string> out;
     auto entries = sys::list(processors);
     if (!entries) return out;
@@ -108,7 +108,7 @@ const std::vector<DeviceRule>& default_device_rules() {
       rule.access = access;
       out.push_back(rule);
     };
-    allow("c", {}, {}, "m");  // making a node is harmless: using it is what the rules are about
+    allow("c", {}, {}, "m");  // creating a node is harmless: the rules control its use
     allow("b", {}, {}, "m");
     for (const Device& device : default_devices()) allow("c", device.major, device.minor, "rwm");
     allow("c", 5, 2, "rwm");     // /dev/ptmx

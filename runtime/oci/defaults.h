@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container gets when nobody says otherwise. Declared for others in runtime/runtime.h (default_spec,
-// default_seccomp); here is what the runtime itself needs of it.
+// Defaults of a container. runtime/runtime.h declares default_spec and default_seccomp for others; these are for the runtime.
 #pragma once
 
 #include "runtime/oci/spec.h"
@@ -8,14 +7,14 @@
 namespace coracle::oci {
 
 Spec default_spec();
-// Devices that the specification promises to every container, and the rules that let it use them.
+// The devices that the specification guarantees to every container, and the rules that allow their use.
 const std::vector<Device>& default_devices();
 const std::vector<DeviceRule>& default_device_rules();
 
-// The RuntimeDefault profile: what a container may call, everything else fails with EPERM. One member is ours:
-// "capabilities" maps a capability to more calls that are allowed to those who hold it.
+// The RuntimeDefault profile: the allowed system calls; all others fail with EPERM. It has one extension: the member
+// "capabilities" maps a capability to further calls that are allowed to its holders.
 const json::value& default_seccomp();
-// The RuntimeDefault profile for AppArmor's compiler, under this name.
+// The RuntimeDefault profile in the language of apparmor_parser, under this name.
 std::string default_apparmor_profile(const std::string& name);
 
 }  // namespace coracle::oci

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See features_document.h. Lists come from the tables that reading and carrying out use; where there is none, from the checks.
+// See features_document.h. The lists come from the tables that parsing and execution use; without a table, from the checks.
 #include "runtime/oci/features_document.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ json::value features(const FeatureFacts& facts) {
                    {"mountOptions", list(mount_option_names())},
                    {"linux", linux_features(facts)},
                    {"annotations", std::move(annotations)}};
-  // systemd's properties go to systemd as they are.
+  // systemd properties are passed to systemd unchanged.
   out["potentiallyUnsafeConfigAnnotations"] = json::array{};
   if (facts.has_systemd) out["potentiallyUnsafeConfigAnnotations"] = json::array{"org.systemd.property."};
   return out;

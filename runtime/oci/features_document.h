@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `features` says: which of the specification this runtime carries out, whatever the machine at hand allows.
-// Engines choose by it what they put into config.json. Pure: what only the libraries and the caller know is handed in.
+// The output of `features`: which parts of the specification this runtime implements, independent of the machine. Engines use it
+// to decide what to put into config.json. Pure: the caller passes what only the libraries can tell.
 // Source: opencontainers/runtime-spec v1.3, features.md, features-linux.md.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace coracle::oci {
 
-constexpr const char* kVersionMin = "1.0.0";  // of the specification: what ociVersion may say
+constexpr const char* kVersionMin = "1.0.0";  // the supported range of ociVersion
 constexpr const char* kVersionMax = "1.3.0";
 
 struct FeatureFacts {
   std::string runtime_version;                     // ours
-  std::string seccomp_version;                     // libseccomp's, "2.5.4"; "": the runtime was built without it
-  std::vector<std::string> seccomp_architectures;  // that libseccomp knows, as SCMP_ARCH_X86_64
-  std::vector<std::string> seccomp_flags;          // that the running kernel takes, as SECCOMP_FILTER_FLAG_LOG
-  bool has_systemd = false;                        // the runtime can ask systemd for its cgroups,
-  bool has_systemd_user = false;                   // and a user's own one
+  std::string seccomp_version;                     // libseccomp's, "2.5.4"; "": built without it
+  std::vector<std::string> seccomp_architectures;  // supported by libseccomp, as SCMP_ARCH_X86_64
+  std::vector<std::string> seccomp_flags;          // supported by the kernel, as SECCOMP_FILTER_FLAG_LOG
+  bool has_systemd = false;                        // the runtime can use systemd for cgroups,
+  bool has_systemd_user = false;                   // and the user's own instance
 };
 
 json::value features(const FeatureFacts& facts);

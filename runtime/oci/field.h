@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value of config.json and where it stands ("linux.resources.memory.limit"). Reading never fails on the spot: the
-// first complaint of a document is kept by its root, and looked at once at the end, so that what reads a struct is a
-// plain list of its fields. What is absent, or null, reads as nothing; what is of the wrong type is a complaint.
+// One value of config.json and its path ("linux.resources.memory.limit"). Reading does not fail immediately: the first error of a
+// document is stored, and the caller checks it once at the end. So the code that reads a struct is a plain list of its fields. An
+// absent or null value leaves the output unchanged; a value of the wrong type is an error.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@ namespace coracle::oci {
 
 class Field {
  public:
-  // `error`: of the whole document, and outlives the field.
+  // `error` belongs to the whole document and must outlive the field.
   Field(const json::value* value, std::string path, std::optional<Error>* error)
       : value_(value), path_(std::move(path)), error_(error) {}
 
@@ -31,7 +31,7 @@ class Field {
     if (found && found->is_null()) found = nullptr;
     return Field(found, below(name), error_);
   }
-  Field need(std::string_view name) const {  // of an object that is there
+  Field need(std::string_view name) const {  // a required member, if the object is present
     Field out = at(name);
     if (is_there() && !out.is_there()) out.complain("missing");
     return out;
@@ -42,21 +42,21 @@ class Field {
     return out;
   }
   template <typename F>
-  void each(F&& f) const {  // of a list
+  void each(F&& f) const {  // calls `f` for each item of a list
     if (!value_) return;
     if (!value_->is_array()) return complain("not a list");
     size_t i = 0;
     for (const json::value& item : value_->get_array()) f(Field(&item, path_ + "[" + std::to_string(i++) + "]", error_));
   }
   template <typename F>
-  void each_object(F&& f) const {  // of a list
+  void each_object(F&& f) const {  // the same; the items must be objects
     each([&](const Field& item) {
       item.must_be_object();
       f(item);
     });
   }
   template <typename F>
-  void each_entry(F&& f) const {  // of an object
+  void each_entry(F&& f) const {  // calls `f` for each member of an object
     if (!value_) return;
     if (!value_->is_object()) return complain("not an object");
     for (const auto& [key, item] : value_->get_object()) {
@@ -118,7 +118,7 @@ class Field {
     if (!std::in_range<T>(number)) return complain("out of range");
     out = T(number);
   }
-  // A name that would make the path more than one line, or unclear, is quoted.
+  // Quotes a name that would break the path into lines or make it ambiguous.
   std::string below(std::string_view name) const {
     constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
     if (name.empty() || name.find_first_not_of(kPlain) != name.npos) return path_ + "[" + quoted(name) + "]";

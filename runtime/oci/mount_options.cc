@@ -17,7 +17,7 @@ constexpr uint64_t kUnbindable = 1 << 17, kPrivate = 1 << 18, kSlave = 1 << 19, 
 std::map<std::string, MountOption> attributes() {
   auto set = [](uint64_t flag) { return MountOption{Kind::attribute, flag, 0, false}; };
   auto clear = [](uint64_t flag) { return MountOption{Kind::attribute, 0, flag, false}; };
-  // Times of access are one of several, not a flag each.
+  // The atime modes are alternatives, not separate flags.
   auto atime = [](uint64_t one) { return MountOption{Kind::attribute, one, MOUNT_ATTR__ATIME, false}; };
   return {{"ro", set(MOUNT_ATTR_RDONLY)},
           {"rw", clear(MOUNT_ATTR_RDONLY)},

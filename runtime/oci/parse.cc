@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json → structs. See parse.h; write.cc is the way back.
+// config.json → structs. See parse.h; write.cc does the reverse.
 #include "runtime/oci/parse.h"
 
 #include "runtime/oci/field.h"
@@ -98,7 +98,7 @@ DeviceRule read_device_rule(const Field& in) {
   in.at("minor").read(out.minor);
   in.at("access").read(out.access);
   if (out.access.empty()) out.access = "rwm";
-  if (out.major && *out.major < 0) out.major.reset();  // -1 is how others write "all"
+  if (out.major && *out.major < 0) out.major.reset();  // others write -1 for "all"
   if (out.minor && *out.minor < 0) out.minor.reset();
   return out;
 }
@@ -272,7 +272,7 @@ Linux read_linux(const Field& in) {
 Mount read_mount(const Field& in) {
   Mount out;
   in.need("destination").read(out.destination);
-  // A relative one is meant from "/". Written in one way, it can be compared.
+  // A relative destination is relative to "/". Normalised, it can be compared.
   if (!out.destination.empty()) out.destination = plain_path(out.destination);
   in.at("type").read(out.type);
   in.at("source").read(out.source);
@@ -314,7 +314,7 @@ Spec read_spec(const Field& in) {
   return out;
 }
 
-// Reads a whole document, or says what was wrong first.
+// Reads a whole document. Errors: the first invalid field.
 template <typename T>
 Result<T> read_document(const json::value& document, const char* path, T (*read)(const Field&)) {
   std::optional<Error> error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json ↔ structs. Reading is strict about types and about what the specification requires, and names the field
-// that is wrong ("process.user.uid: not a whole number"); fields it does not know are ignored, as the specification
-// asks. Writing gives the specification's form back: what was read is written again, field by field.
+// Conversion between config.json and structs. Reading is strict about types and required members and names the invalid field
+// ("process.user.uid: not a whole number"). Unknown fields are ignored, as the specification requires. Writing produces the
+// specification's form: all fields that were read are written again.
 // Source: opencontainers/runtime-spec v1.2 and v1.3, config.md, config-linux.md.
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace coracle::oci {
 
 Result<Spec> parse_spec(const json::value& config);               // Errors: invalid, with the field
-Result<Process> parse_process(const json::value& process);        // the `process` object alone
-Result<Resources> parse_resources(const json::value& resources);  // the `linux.resources` object alone
+Result<Process> parse_process(const json::value& process);        // only the `process` object
+Result<Resources> parse_resources(const json::value& resources);  // only the `linux.resources` object
 
 json::value to_json(const Spec& spec);
 json::value to_json(const Process& process);

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kSyscallRulesMax = 10000;
 constexpr size_t kNamesMax = 20000;     // of all rules together
 constexpr uint32_t kArgumentsMax = 6;   // of a system call
-constexpr uint32_t kErrnoMax = 4094;    // libseccomp takes no more
+constexpr uint32_t kErrnoMax = 4094;    // libseccomp's limit
 constexpr uint32_t kTraceMax = 0xffff;  // SECCOMP_RET_DATA
 constexpr size_t kSocketPathMax = 107;  // sockaddr_un
 
@@ -86,7 +86,7 @@ SeccompRule read_rule(const Field& in) {
   out.verdict = read_verdict(in.need("action"), in.at("errnoRet"));
   in.at("args").each_object([&](const Field& item) { out.conditions.push_back(read_condition(item)); });
   if (out.verdict.action != SeccompAction::notify) return out;
-  // The listener is handed on after the filter is in place: by these.
+  // The listener is sent after the filter is loaded, with these calls.
   for (const std::string& name : out.names)
     if (name == "sendmsg" || name == "write") in.at("action").complain("SCMP_ACT_NOTIFY cannot be used for " + name);
   return out;
@@ -100,7 +100,7 @@ void read_listener(const Field& in, SeccompProfile& out) {
   if (listener.path.empty() && !listener.metadata.empty()) metadata.complain("listenerPath is missing");
   bool notifies = std::any_of(out.rules.begin(), out.rules.end(),
                               [](const SeccompRule& rule) { return rule.verdict.action == SeccompAction::notify; });
-  if (!notifies) return;  // the specification: then it is ignored
+  if (!notifies) return;  // ignored without notify rules, as specified
   if (listener.path.empty()) return path.complain("SCMP_ACT_NOTIFY needs one");
   if (listener.path[0] != '/') path.complain("not absolute");
   if (listener.path.size() > kSocketPathMax) path.complain("too long for a socket");

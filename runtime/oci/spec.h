@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json as structs: what a container is, in the OCI runtime specification's own terms. Filled by the node agent
-// in process, or read from a bundle by coracle-oci; one code path carries both out. Source: opencontainers/runtime-spec
-// v1.2 and v1.3, config.md and config-linux.md.
+// config.json as structs: a container in the terms of the OCI runtime specification. The node agent fills them, or coracle-oci
+// reads them from a bundle; the same code runs both. Source: opencontainers/runtime-spec v1.2 and v1.3, config.md and
+// config-linux.md.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct IdMapping {
 struct Mount {
   std::string destination;           // absolute, inside the container
   std::string type;                  // "bind", "tmpfs", "proc", ...; empty with source_fd
-  std::string source;                // host path, or the file system's source; with source_fd what messages call it
+  std::string source;                // host path, or the file system's source; with source_fd only for messages
   std::vector<std::string> options;  // "ro", "rbind", "nosuid", "mode=755", "rslave", ...
-  // What to bind, already resolved by the caller beyond any race (subPath, volumes); wins over `source`.
+  // The object to bind, already opened by the caller without races (subPath, volumes); overrides `source`.
   std::shared_ptr<const Fd> source_fd;
-  bool of_root = false;  // the root's own directory there, made when absent, writable though the root is not; nothing else counts
-  // With "idmap" or "ridmap"; empty then: those of the container. container_id is the owner on the disk, host_id who that is
-  // for the host.
+  bool of_root = false;  // mounts the root's own directory on itself (made if absent): stays writable; nothing else counts
+  // For "idmap" or "ridmap"; if empty, the container's maps. container_id is the owner on the disk, host_id the owner on the
+  // host.
   std::vector<IdMapping> uid_mappings, gid_mappings;
 };
 
@@ -38,7 +38,7 @@ struct User {
   uint32_t uid = 0, gid = 0;
   std::optional<uint32_t> umask;
   std::vector<uint32_t> additional_gids;
-  std::string home;  // by the image's passwd; "": unknown. Not of config.json, where HOME is one of the variables
+  std::string home;  // from the image's /etc/passwd; "": unknown. Not in config.json, where HOME is in env
 };
 
 struct Capabilities {  // names as CAP_NET_RAW
@@ -62,14 +62,14 @@ struct IoPriority {      // Source: ioprio_set(2)
   int32_t priority = 0;  // 0 to 7
 };
 
-struct CpuAffinity {       // for exec: lists of processors as cpuset(7) writes them
-  std::string initial;     // until the process stands in its cgroup
-  std::string final_cpus;  // "final": afterwards
+struct CpuAffinity {       // for exec: lists of processors in the format of cpuset(7)
+  std::string initial;     // until the process is in its cgroup
+  std::string final_cpus;  // "final": after that
 };
 
 struct Process {
   bool terminal = false;
-  uint16_t console_width = 0, console_height = 0;  // cells; 0 = default
+  uint16_t console_width = 0, console_height = 0;  // characters; 0: default
   User user;
   std::vector<std::string> args;
   std::vector<std::string> env;  // NAME=value
@@ -85,13 +85,13 @@ struct Process {
 };
 
 struct Root {
-  std::string path;  // unused where an image gives the rootfs
+  std::string path;  // unused if an image provides the root file system
   bool readonly = false;
 };
 
 struct Namespace {
   std::string type;  // "pid", "network", "mount", "ipc", "uts", "user", "cgroup", "time"
-  std::string path;  // "" = a new one
+  std::string path;  // "": a new one
 };
 
 struct Device {
@@ -103,7 +103,7 @@ struct Device {
 struct DeviceRule {
   bool allow = false;
   std::string type = "a";               // "a", "c", "b"
-  std::optional<int64_t> major, minor;  // absent = all
+  std::optional<int64_t> major, minor;  // absent: all
   std::string access = "rwm";
 };
 
@@ -128,9 +128,9 @@ struct RdmaLimit {
   std::optional<uint32_t> hca_handles, hca_objects;
 };
 
-struct Resources {  // in the terms of cgroup v1, as the specification has them; cgroup/ converts
+struct Resources {  // in the terms of cgroup v1, as in the specification; cgroup/ converts them
   std::vector<DeviceRule> devices;
-  std::optional<int64_t> memory_limit_bytes, memory_reservation_bytes, memory_swap_bytes;  // -1 = unlimited
+  std::optional<int64_t> memory_limit_bytes, memory_reservation_bytes, memory_swap_bytes;  // -1: unlimited
   std::optional<int64_t> memory_kernel_bytes, memory_kernel_tcp_bytes;
   std::optional<uint64_t> memory_swappiness;
   std::optional<bool> memory_disable_oom_killer, memory_use_hierarchy, memory_check_before_update;
@@ -150,7 +150,7 @@ struct Resources {  // in the terms of cgroup v1, as the specification has them;
 struct Hook {
   std::string path;
   std::vector<std::string> args;
-  std::optional<std::vector<std::string>> env;  // absent: the runtime's own; of startContainer the process's
+  std::optional<std::vector<std::string>> env;  // absent: the runtime's environment; for startContainer the process's
   std::optional<int> timeout_seconds;
 };
 
@@ -161,7 +161,7 @@ struct HookKind {
   const char* name;  // in config.json
   std::vector<Hook> Hooks::*list;
 };
-inline constexpr HookKind kHookKinds[] = {  // in the order in which they run
+inline constexpr HookKind kHookKinds[] = {  // in the order of execution
     {"prestart", &Hooks::prestart},
     {"createRuntime", &Hooks::create_runtime},
     {"createContainer", &Hooks::create_container},
@@ -195,11 +195,11 @@ struct Linux {
   std::string cgroups_path;
   Resources resources;
   std::string rootfs_propagation;
-  std::optional<json::value> seccomp;  // the specification's object; absent = unconfined
+  std::optional<json::value> seccomp;  // the specification's object; absent: unconfined
   std::map<std::string, std::string> sysctl;
   std::vector<std::string> masked_paths, readonly_paths;
   std::string mount_label;
-  std::map<std::string, std::string> net_devices;  // the host's name → its name inside
+  std::map<std::string, std::string> net_devices;  // name on the host → name in the container
   std::map<std::string, TimeOffset> time_offsets;  // "monotonic", "boottime"
   std::optional<Personality> personality;
   std::optional<IntelRdt> intel_rdt;
@@ -208,7 +208,7 @@ struct Linux {
 
 struct Spec {
   std::string version = "1.2.0";
-  bool has_process = true;  // else nothing can be started in it: config.json needs one only when start is called
+  bool has_process = true;  // false: cannot be started; config.json needs a process only for start
   Process process;
   Root root;
   std::string hostname, domainname;

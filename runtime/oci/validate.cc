@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See validate.h: the lists, and the checks that belong to no other file.
+// See validate.h: the lists of checks, and checks without a file of their own.
 #include "runtime/oci/validate.h"
 
 #include "runtime/oci/checks.h"
@@ -73,7 +73,7 @@ std::string plain_path(std::string_view path) {
   return out.empty() ? "/" : out;
 }
 
-// Semantic versioning: three numbers, and what may follow them.
+// Semantic versioning: three numbers and optional suffixes.
 Result<void> check_version(const Spec& spec) {
   std::string_view text = spec.version;
   std::vector<std::string_view> parts = split(text.substr(0, text.find_first_of("-+")), '.');

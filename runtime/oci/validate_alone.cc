@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config.json must satisfy beyond checks.h when it stands alone: a namespace that it does not name is the
-// host's, and what would change that is refused.
-// Source: runtime-spec config-linux.md "Namespaces"; sysctl(8).
+// Additional checks for a config.json outside of a sandbox: a namespace that is not listed is the host's, and changes to it are
+// rejected. Source: runtime-spec config-linux.md "Namespaces"; sysctl(8).
 #include <algorithm>
 #include <set>
 
@@ -21,7 +20,7 @@ Error needs(const char* field, const char* type) {
   return bad(std::string(field) + " needs a " + type + " namespace in linux.namespaces: it would change the host");
 }
 
-// One separator throughout, whichever the name was written with: a file's name may hold the other one.
+// The name with "." as the only separator: a component may contain the other character.
 std::string dotted(const std::string& name) {
   std::string out = sysctl_path(name);
   for (char& c : out) c = c == '/' ? '.' : c == '.' ? '/' : c;
@@ -54,7 +53,7 @@ Result<void> check_own_user_namespace(const Spec& spec) {
   bool has_uids = !spec.linux_.uid_mappings.empty(), has_gids = !spec.linux_.gid_mappings.empty();
   if (!user && has_uids) return bad("linux.uidMappings without a user namespace in linux.namespaces");
   if (!user && has_gids) return bad("linux.gidMappings without a user namespace in linux.namespaces");
-  // One that is joined has its mappings; engines repeat them.
+  // A namespace that is joined has its maps already; engines repeat them.
   if (user && user->path.empty() && !has_uids) return bad("linux.uidMappings: a new user namespace needs one");
   if (user && user->path.empty() && !has_gids) return bad("linux.gidMappings: a new user namespace needs one");
   for (const Mount& mount : spec.mounts) {
@@ -86,7 +85,7 @@ Result<void> check_sysctls(const std::map<std::string, std::string>& sysctls, co
                                             "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced"};
   for (const auto& [given, value] : sysctls) {
     std::string name = dotted(given), path = sysctl_path(given);
-    // CVE-2022-0811: one name, one value, nothing that could be read as more.
+    // CVE-2022-0811: exactly one name and one value, without characters of other syntaxes.
     if (name.empty() || climbs(path) || path.find("//") != path.npos || path.starts_with("/") || path.ends_with("/") ||
         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-") != name.npos)
       return bad("linux.sysctl: " + quoted(given) + " is malformed");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `mounts` and `linux` may ask, resources apart. See checks.h.
-// Source: runtime-spec config.md "mounts", config-linux.md; user_namespaces(7), time_namespaces(7), set_mempolicy(2).
+// Checks of `mounts` and `linux`, without resources. See checks.h. Source: runtime-spec config.md "mounts", config-linux.md;
+// user_namespaces(7), time_namespaces(7), set_mempolicy(2).
 #include <algorithm>
 #include <set>
 
@@ -10,13 +10,13 @@
 namespace coracle::oci {
 namespace {
 
-// runc and crun have no limits; these bound the plan, which the kernel's own would not.
+// runc and crun have no limits; these bound the plan's size, which the kernel's limits do not.
 constexpr size_t kMountsMax = 1000;  // each may need a descriptor of its own
 constexpr size_t kMaskedPathsMax = 256;
 constexpr size_t kDevicesMax = 4096;
 constexpr size_t kMappingsMax = 340;  // UID_GID_MAP_MAX_EXTENTS
 constexpr size_t kInterfaceNameMax = 15;
-constexpr uint32_t kFileType = 0170000;  // others hand the type of the file with its mode
+constexpr uint32_t kFileType = 0170000;  // others include the file type in the mode
 constexpr uint32_t kNanosecondsPerSecond = 1000000000;
 
 enum class PolicyNodes : uint8_t { none, any, some };
@@ -34,7 +34,7 @@ bool stands_beneath(const std::string& path, std::string_view dir) {
   return path == dir || (path.starts_with(dir) && path[dir.size()] == '/');
 }
 
-// Whoever compares a destination with these compares text: there is one way to write it.
+// Later comparisons of destinations are textual, so there must be only one notation.
 Result<void> check_is_plain(const Mount& mount) {
   std::string plain = plain_path(mount.destination);
   for (std::string_view place : {"/proc", "/sys", "/dev"})
@@ -129,9 +129,8 @@ Result<void> check_mounts(const Spec& spec) {
   return {};
 }
 
-// What may be mounted over /proc: itself, and files whose content only informs. CVE-2019-16884, CVE-2025-52881: a
-// procfs that somebody else shaped would receive what we write to it. A bind is told by its options: then its type says
-// nothing.
+// Allowed mounts at and beneath /proc: procfs itself, and files that only contain information. CVE-2019-16884, CVE-2025-52881: a
+// manipulated procfs would receive our writes. A bind mount is recognised by its options; its type is ignored.
 Result<void> check_procfs(const Spec& spec) {
   static const std::set<std::string> harmless = {"/proc/cpuinfo",
                                                  "/proc/diskstats",
@@ -254,7 +253,7 @@ Result<void> check_memory_policy(const Spec& spec) {
   return {};
 }
 
-// Cache and bandwidth classes of Intel's servers: not for machines that this house is built for.
+// Intel's cache and bandwidth allocation for servers: not supported on the target machines.
 Result<void> check_intel_rdt(const Spec& spec) {
   if (spec.linux_.intel_rdt) return unsupported("linux.intelRdt: resctrl is not supported");
   return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `process` may ask. See checks.h.
-// Source: runtime-spec config.md "process"; execve(2), sched_setattr(2), ioprio_set(2), capabilities(7).
+// Checks of `process`. See checks.h. Source: runtime-spec config.md "process"; execve(2), sched_setattr(2), ioprio_set(2),
+// capabilities(7).
 #include <algorithm>
 #include <set>
 
@@ -11,10 +11,10 @@
 namespace coracle::oci {
 namespace {
 
-constexpr size_t kArgumentBytesMax = 6 << 20;  // execve's own limit depends on the stack's; this bounds our plan
+constexpr size_t kArgumentBytesMax = 6 << 20;  // execve's limit depends on the stack's; this one bounds the plan
 constexpr size_t kGroupsMax = 65536;           // NGROUPS_MAX
 constexpr int kNiceMin = -20, kNiceMax = 19, kRealtimeMin = 1, kRealtimeMax = 99;
-constexpr uint64_t kDeadlineRuntimeMin = 1024;  // below, the kernel's arithmetic loses it
+constexpr uint64_t kDeadlineRuntimeMin = 1024;  // the kernel rounds smaller values to 0
 
 Result<void> check_deadline(const Scheduler& scheduler) {
   uint64_t runtime = scheduler.runtime_ns.value_or(0), deadline = scheduler.deadline_ns.value_or(0),
@@ -72,7 +72,7 @@ Result<void> check_capabilities(const Spec& spec) {
                            std::pair("inheritable", &caps.inheritable), std::pair("permitted", &caps.permitted),
                            std::pair("ambient", &caps.ambient)})
     TRY(capability_set(*list).wrap(std::string("process.capabilities.") + set));
-  // The kernel refuses it; an ambient one that is not permitted and inheritable is only without effect.
+  // The kernel rejects it; an ambient capability that is not permitted and inheritable just has no effect.
   for (const std::string& name : caps.effective)
     if (std::find(caps.permitted.begin(), caps.permitted.end(), name) == caps.permitted.end())
       return bad("process.capabilities.effective: " + name + " is not among the permitted");
@@ -85,7 +85,7 @@ Result<void> check_labels(const Spec& spec) {
     return bad("process.apparmorProfile " + quoted(process.apparmor_profile) + " holds a control character");
   if (!is_one_line(process.selinux_label))
     return bad("process.selinuxLabel " + quoted(process.selinux_label) + " holds a control character");
-  // It becomes a mount option: context="label".
+  // It becomes the mount option context="label".
   if (!is_one_line(spec.linux_.mount_label) || spec.linux_.mount_label.find_first_of("\"\\") != std::string::npos)
     return bad("linux.mountLabel " + quoted(spec.linux_.mount_label) + " is malformed");
   return {};

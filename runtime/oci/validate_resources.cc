@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `linux.cgroupsPath` and `linux.resources` may ask: forms, ranges, contradictions. What this machine's
-// controllers can do of it is the cgroup's business. See checks.h. Source: runtime-spec config-linux.md "Control
-// groups"; kernel Documentation/admin-guide/cgroup-v1, cgroup-v2.rst.
+// Checks of `linux.cgroupsPath` and `linux.resources`: formats, ranges, contradictions. Whether this machine's controllers can
+// enforce them is checked by cgroup/. See checks.h. Source: runtime-spec config-linux.md "Control groups"; kernel
+// Documentation/admin-guide/cgroup-v1, cgroup-v2.rst.
 #include <set>
 
 #include "runtime/oci/checks.h"
@@ -16,14 +16,14 @@ constexpr uint64_t kPeriodMin = 1000, kPeriodMax = 1000000;  // microseconds
 constexpr int64_t kQuotaMin = 1000;
 constexpr uint16_t kWeightMin = 10, kWeightMax = 1000;
 
-// -1 is "unlimited" throughout.
+// -1 means "unlimited" everywhere.
 Result<void> check_limit(const std::optional<int64_t>& limit, const char* field) {
   if (limit && *limit < -1) return bad(std::string(field) + ": " + std::to_string(*limit) + " is below -1");
   return {};
 }
 
 Result<void> check_weight(const std::optional<uint16_t>& weight, const std::string& field) {
-  if (!weight || *weight == 0 || (*weight >= kWeightMin && *weight <= kWeightMax)) return {};  // 0: others' "not given"
+  if (!weight || *weight == 0 || (*weight >= kWeightMin && *weight <= kWeightMax)) return {};  // others write 0 for "not set"
   return bad(field + ": " + std::to_string(*weight) + " is not between 10 and 1000");
 }
 
@@ -33,7 +33,7 @@ Result<void> check_block_device(int64_t major, int64_t minor, const std::string&
   return {};
 }
 
-// As hugetlb's files are named: "64KB", "2MB", "1GB".
+// In the notation of hugetlb's file names: "64KB", "2MB", "1GB".
 bool is_page_size(const std::string& text) {
   if (text.size() < 3 || !text.ends_with("B") || std::string_view("KMG").find(text[text.size() - 2]) == std::string::npos)
     return false;
@@ -134,7 +134,7 @@ Result<void> check_hugepages(const Spec& spec) {
   return {};
 }
 
-// CVE-2023-6476, CVE-2024-3154: one line of the cgroup's file, nothing else.
+// CVE-2023-6476, CVE-2024-3154: exactly one line of the cgroup file.
 Result<void> check_rdma(const Spec& spec) {
   for (const auto& [device, limit] : spec.linux_.resources.rdma) {
     if (device.empty() || !is_one_line(device) || device.find_first_of(" /") != device.npos)
@@ -152,8 +152,8 @@ Result<void> check_network_class(const Spec& spec) {
   return {};
 }
 
-// CVE-2023-6476, CVE-2024-3154: what is written to the cgroup is one file of it, a controller's, nothing else. Of the
-// cgroup's own files those that only bound what is beneath it.
+// CVE-2023-6476, CVE-2024-3154: exactly one file of a controller in the cgroup. Of the core files, only those that limit
+// descendants.
 Result<void> check_unified(const Spec& spec) {
   constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
   for (const auto& [file, value] : spec.linux_.resources.unified) {

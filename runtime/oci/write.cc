@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs → config.json. See parse.h. What was not given is not written, so that reading it again gives the same.
+// Structs → config.json. See parse.h. Unset values are not written, so that reading the result yields the same structs.
 #include "runtime/oci/parse.h"
 
 namespace coracle::oci {
@@ -27,7 +27,7 @@ void put(json::object& out, std::string_view name, const std::map<std::string, s
   for (const auto& [key, value] : map) object[key] = value;
   put(out, name, std::move(object));
 }
-// A list of structs, each by `write`.
+// A list of structs; `write` converts each.
 template <typename T>
 void put(json::object& out, std::string_view name, const std::vector<T>& items, json::object (*write)(const T&)) {
   json::array list;

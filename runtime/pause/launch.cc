@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request becomes a process: a slot, its streams, a clone in its cgroup and namespaces. The answer is sent when the
-// child reports: a failure with its stage, or the end of its report socket, which exec closes.
+// Turns a request into a process: a slot, its streams, a clone in its cgroup and namespaces. The reply is sent after the child's
+// report: a failure with its stage, or end of file on the report socket, which exec closes.
 #include "runtime/launch/message.h"
 #include "runtime/pause/pod.h"
 
@@ -33,7 +33,7 @@ int new_slot(const Request& request) {
   return -1;
 }
 
-// The near ends stay in the slot, the far ends go to `far`. With a terminal there are none: it comes with the report.
+// Our ends are stored in the slot, the child's ends in `far`. With a terminal there are none: its master arrives with the report.
 int make_streams(Slot& slot, int far[3]) {
   far[0] = far[1] = far[2] = -1;
   if (slot.flags & kTerminal) return 0;
@@ -49,15 +49,15 @@ int make_streams(Slot& slot, int far[3]) {
     if (int rc = k_pipe2(ends, O_CLOEXEC); rc < 0) return rc;
     slot.streams[i].fd = ends[0];
     far[i + 1] = ends[1];
-    (void)k_fcntl(ends[0], 4 /* F_SETFL */, kNonblock);  // cannot fail on a pipe of ours
+    (void)k_fcntl(ends[0], 4 /* F_SETFL */, kNonblock);  // cannot fail for a pipe
   }
   return 0;
 }
 
-// setns for a process namespace counts for children to come: entered around the clone, and left again.
+// setns to a pid namespace applies to later children: it is entered before clone and left afterwards.
 int enter_pid_namespace(int pidfd) { return k_setns(pidfd, CLONE_NEWPID); }
 
-// When it fails: at `stage`.
+// On failure, `stage` is set to the failed stage.
 int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_namespace, Stage& stage) {
   int report[2];
   stage = Stage::clone;
@@ -80,7 +80,7 @@ int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_na
   arguments.cgroup = uint64_t(cgroup);
   int pid = k_clone3(&arguments);
   if (pid == 0) run_child(plan);
-  if (pid_namespace >= 0 && enter_pid_namespace(pod.self_pidfd) < 0) k_exit(9);  // children to come would land astray
+  if (pid_namespace >= 0 && enter_pid_namespace(pod.self_pidfd) < 0) k_exit(9);  // later children would be in the wrong namespace
   k_close(report[1]);
   if (pid < 0) {
     k_close(report[0]);
@@ -92,7 +92,7 @@ int clone_child(Slot& slot, Launch& plan, uint64_t flags, int cgroup, int pid_na
   return 0;
 }
 
-// A stream that nobody reads would stop the container when its pipe is full.
+// A stream that nobody reads would block the container when the pipe is full.
 int watch_streams(int index) {
   Slot& slot = pod.slots[index];
   for (int i = 0; i < 2; ++i) {
@@ -145,7 +145,7 @@ Failure check(const Incoming& incoming) {
   return kNoFailure;
 }
 
-// The outcome of a launch is known: it runs, or it failed.
+// Sends the result of a launch: running or failed.
 void answer(int index) {
   Slot& slot = pod.slots[index];
   if (slot.has_failure) {
@@ -158,7 +158,7 @@ void answer(int index) {
   int fds[2] = {slot.pidfd, slot.terminal};
   reply(slot.requester, Reply{Kind::reply, 0, 0, -1, slot.started_ns}, fds, slot.is_exec && slot.terminal >= 0 ? 2 : 1);
   slot.requester = -1;
-  if (slot.is_exec) close_if_open(slot.terminal);  // the daemon's now
+  if (slot.is_exec) close_if_open(slot.terminal);  // the daemon has it now
   tell_subscribers(index);
 }
 
@@ -235,9 +235,9 @@ void read_report(int index) {
     if (report.note == Note::terminal && received.count > 0) take_terminal(index, rights.fds[0]);
     if (report.note == Note::failure) slot.has_failure = true, slot.failure = report.failure;
   }
-  // End of file: exec has closed the far end, or the child is gone.
+  // End of file: exec has closed the child's end, or the child has exited.
   unwatch(slot.report);
-  if (slot.has_failure) return;  // answered when it is reaped, so that nothing of it is left by then
+  if (slot.has_failure) return;  // answered after reaping, so that nothing is left by then
   answer(index);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container writes becomes log lines: "<time> <stdout|stderr> <F|P> <content>". A line ends at its newline (F);
-// one that is longer than kLineMax is written in parts (P, the last one F); what stands without a newline when the
-// stream ends is a part (P): readers show it without one. A full file is renamed to .1, that one to .2, and so on. Whoever is
-// attached gets the same bytes unformatted; the container waits for somebody attached that reads slowly, and never for one that
-// is gone.
+// Writes a container's output as log lines: "<time> <stdout|stderr> <F|P> <content>". A line ends at its newline (F). A line
+// longer than kLineMax is written in parts (P, the last one F). Text without a newline at the end of the stream is a part (P),
+// which readers print without a newline. A full file is renamed to .1, .1 to .2, and so on. Attached clients receive the same
+// bytes unformatted. The container waits for an attached client that reads slowly, but not for one that has disconnected.
 //   pipe ─▶ read buffer ─▶ lines ─▶ writev ─▶ file
-//                  └─ an unfinished line waits in the stream's own buffer
+//                  └─ an unfinished line is kept in the stream's own buffer
 // Source: KEP-1819's format as kubelet and CRI runtimes use it.
 #include "runtime/pause/pod.h"
 
@@ -17,12 +16,12 @@ namespace {
 
 constexpr size_t kHeadMax = 64;
 constexpr int kPartsMax = 192;
-constexpr int kReadsPerTurn = 8;            // then the other descriptors get their turn
-constexpr size_t kDrainBytesMax = 2 << 20;  // two full pipes, each as large as it can be made without a privilege
-constexpr size_t kAttachedReadMax = 4096;   // PIPE_BUF: a pipe that is writable takes that much at once
+constexpr int kReadsPerTurn = 8;            // then other descriptors are handled
+constexpr size_t kDrainBytesMax = 2 << 20;  // two full pipes of the maximum unprivileged size
+constexpr size_t kAttachedReadMax = 4096;   // PIPE_BUF: a writable pipe accepts that much at once
 
 char read_buffer[kReadMax];
-char line_buffers[kSlotsMax][2][kLineMax];  // untouched pages cost nothing
+char line_buffers[kSlotsMax][2][kLineMax];  // unused pages cost nothing
 iovec parts[kPartsMax];
 int parts_count;
 uint64_t parts_bytes;
@@ -33,7 +32,7 @@ char* two_digits(char* to, unsigned value) {
   return to;
 }
 
-// Source: days-to-civil after the proleptic Gregorian calendar, 400-year eras that begin on 1 March.
+// Source: days-to-civil of the proleptic Gregorian calendar, with 400-year eras that begin on 1 March.
 char* write_time(char* to, uint64_t now_ns) {
   const uint64_t seconds = now_ns / 1000000000u;
   unsigned long days = seconds / 86400 + 719468;
@@ -64,7 +63,7 @@ char* write_time(char* to, uint64_t now_ns) {
   return to;
 }
 
-struct Heads {  // what stands before a whole line and before a part of one
+struct Heads {  // the prefixes of a whole line and of a part
   char whole[kHeadMax], part[kHeadMax];
   size_t size;
 };
@@ -100,7 +99,7 @@ bool write_parts(Slot& slot) {
   return true;
 }
 
-// name → name.1 → … ; the oldest is overwritten by the rename.
+// name → name.1 → …; rename overwrites the oldest.
 void rotate(Slot& slot) {
   char from[kLogNameMax + 8], to[kLogNameMax + 8];
   auto numbered = [&](char* out, unsigned number) {
@@ -116,11 +115,11 @@ void rotate(Slot& slot) {
   for (unsigned i = slot.log_files > 1 ? slot.log_files - 1 : 0; i > 0; --i) {
     numbered(from, i - 1);
     numbered(to, i);
-    (void)k_renameat(slot.log_directory, from, slot.log_directory, to);  // not there yet is no matter
+    (void)k_renameat(slot.log_directory, from, slot.log_directory, to);  // it may not exist yet
   }
   if (slot.log_files <= 1) (void)k_unlinkat(slot.log_directory, slot.log_name);
   int fresh = k_openat(slot.log_directory, slot.log_name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0640);
-  if (fresh < 0) return;  // the old file goes on, under its new name
+  if (fresh < 0) return;  // continue with the old file under its new name
   k_close(slot.log);
   slot.log = fresh;
   slot.log_bytes = 0;
@@ -168,7 +167,7 @@ void log_bytes(int index, int which, const char* at, size_t size) {
     if (piece > room || (piece == room && room == 0 && !has_newline)) {  // too long for one line
       add_line(slot, heads, false, held, stream.held, at, room);
       at += room;
-      flush(slot);  // the held bytes are about to change
+      flush(slot);  // the held bytes are about to be overwritten
       stream.held = 0;
     } else if (has_newline) {
       add_line(slot, heads, true, held, stream.held, at, piece);
@@ -202,7 +201,7 @@ int poll_end(int fd, short events) {
 
 enum class Audience { none, ready, slow };
 
-// Lets go of who is attached and gone; says whether the rest can take kAttachedReadMax bytes.
+// Detaches clients that have disconnected. Returns whether the others can take kAttachedReadMax bytes.
 Audience look_at_audience(Slot& slot, int which) {
   Audience audience = Audience::none;
   for (Attach& attach : slot.attaches) {
@@ -227,18 +226,18 @@ void show_audience(Slot& slot, int which, const char* at, size_t size) {
   }
 }
 
-// Stops reading until somebody attached has read, or is gone.
+// Stops reading until an attached client has read or disconnected.
 void wait_for_audience(int index, int which) {
   Slot& slot = pod.slots[index];
   slot.streams[which].is_waiting = true;
-  // Out of the set, not only without events: epoll tells of an end that is closed in any case, again and again.
+  // Removed from the epoll set, not only its events: epoll always reports a closed peer, which would loop.
   (void)k_epoll_ctl(pod.epoll, EPOLL_CTL_DEL, slot.streams[which].fd, nullptr);
   for (Attach& attach : slot.attaches)
     if (attach.ends[which] >= 0) rewatch(attach.ends[which], EPOLLOUT | EPOLLONESHOT, key_of(Source::attach, index));
 }
 
-// Reads once, and never blocks: clients that can take no more are waited for in wait_for_audience(). How many bytes; 0: nothing
-// there now, at the end, or waiting.
+// Reads once and never blocks: wait_for_audience() handles slow clients. Returns the number of bytes; 0: no data, end of file, or
+// waiting.
 size_t read_once(int index, int which) {
   Slot& slot = pod.slots[index];
   Stream& stream = slot.streams[which];
@@ -251,7 +250,7 @@ size_t read_once(int index, int which) {
   size_t room = audience == Audience::ready ? kAttachedReadMax : sizeof read_buffer;
   long n = k_read(stream.fd, read_buffer, room);
   if (n == -kEagain || n == -kEintr) return 0;
-  if (n <= 0) {  // a terminal whose far end is closed says EIO
+  if (n <= 0) {  // a terminal whose slave is closed returns EIO
     close_stream(index, which);
     return 0;
   }
@@ -278,7 +277,7 @@ void read_stream(int index, int which) {
     if (read_once(index, which) == 0) return;
 }
 
-// What other processes of the container go on writing has no end.
+// Bounded, because other processes of the container may keep writing.
 void drain_streams(int index) {
   for (int which = 0; which < 2; ++which) {
     size_t drained = 0, once = 0;
@@ -292,7 +291,7 @@ void drain_streams(int index) {
 
 void abandon_slow_clients(int index) {
   Slot& slot = pod.slots[index];
-  drain_streams(index);  // who can take it still gets it
+  drain_streams(index);  // clients that can take it still get it
   for (int which = 0; which < 2; ++which) {
     if (!slot.streams[which].is_waiting) continue;
     slot.streams[which].is_waiting = false;
@@ -311,7 +310,7 @@ void close_stream(int index, int which) {
     stream.fd = -1;
   }
   unwatch(stream.fd);
-  (void)k_madvise_dontneed(line_buffers[index][which], kLineMax);  // the memory goes back to the machine
+  (void)k_madvise_dontneed(line_buffers[index][which], kLineMax);  // returns the memory to the kernel
   for (Attach& attach : slot.attaches) unwatch(attach.ends[which]);
 }
 
@@ -319,7 +318,7 @@ void resume_streams(int index) {
   Slot& slot = pod.slots[index];
   if (slot.status == Status::free) return;
   for (int which = 0; which < 2; ++which) {
-    (void)look_at_audience(slot, which);  // epoll tells of a client that is gone until its end is closed
+    (void)look_at_audience(slot, which);  // epoll reports a closed client until its descriptor is closed
     Stream& stream = slot.streams[which];
     if (stream.fd < 0 || !stream.is_waiting) continue;
     stream.is_waiting = false;
@@ -337,10 +336,10 @@ Failure attach(int connection, Incoming& incoming) {
   for (Attach& attach : slot.attaches) {
     if (attach.ends[0] >= 0 || attach.ends[1] >= 0) continue;
     for (int i = 0; i < 2; ++i) {
-      if (slot.streams[i].fd < 0) continue;  // ended, or one terminal for both: its end is closed and reads as the end
+      if (slot.streams[i].fd < 0) continue;  // ended, or a terminal for both: the client reads end of file
       attach.ends[i] = incoming.fds[i];
       incoming.fds[i] = -1;
-      (void)watch(attach.ends[i], 0, key_of(Source::attach, index));  // armed when we wait for it
+      (void)watch(attach.ends[i], 0, key_of(Source::attach, index));  // armed by wait_for_audience()
     }
     int input = slot.terminal >= 0 ? slot.terminal : request.flags & kWantStdin ? slot.stdin_end : -1;
     reply(connection, Reply{Kind::reply, 0, 0, -1, 0}, &input, input >= 0 ? 1 : 0);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// coracle-pause: parent of every process of one pod. It launches what the daemon has planned, reaps it, keeps exit
-// codes and times until somebody forgets them, and writes the log files. It needs no daemon to live: whoever connects
-// to its socket finds everything again. It ends when it is asked to (SIGTERM, `end`), and takes every process of the
-// pod with it.
+// coracle-pause: the parent of every process of a pod. It launches what the daemon has planned, reaps exited processes, keeps
+// their exit codes and times until they are forgotten, and writes the log files. It runs without a daemon: a client of its socket
+// can read the complete state. It exits on request (SIGTERM, `end`) and kills every process of the pod.
 //
-// Started with: 0, 1, 2 = /dev/null, 3 = its socket, bound and not listening yet.
+// Started with: 0, 1, 2 = /dev/null, 3 = its socket, bound but not listening.
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
@@ -22,11 +21,11 @@ constexpr uint64_t signal_bit(int signal) { return 1ull << (signal - 1); }
 [[noreturn]] void give_up(int code) { k_exit(code); }
 
 void prepare() {
-  // Nobody of the pod may look into us or steer us, whatever privileges its user has.
+  // Processes of the pod must not trace pause, whatever privileges their user has.
   if (k_prctl(PR_SET_DUMPABLE, 0) < 0) give_up(2);
   k_prctl(PR_SET_NAME, reinterpret_cast<unsigned long>("coracle-pause"));
   if (k_sigprocmask_set(kAllSignals) < 0) give_up(3);
-  forget_signal_actions();  // all are blocked: what is not ignored any more does not reach us either
+  forget_signal_actions();  // all signals are blocked here, so none arrives
   k_umask(022);
   for (Connection& connection : pod.connections) connection.fd = -1;
   pod.shared_init = -1;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one coracle-pause: the processes it launched, the connections it serves. All of it is static; what is
-// not used is never touched and costs no memory. One thread, one epoll loop (main.cc), one handler per kind of
-// descriptor:
+// The state of one coracle-pause: its processes and connections. All of it is static; pages that are never used cost no memory.
+// It has one thread, one epoll loop (main.cc) and one handler per kind of descriptor:
 //   socket.cc   connections: requests in, replies and states out
-//   launch.cc   a request becomes a clone, its report becomes the reply
-//   log.cc      what a container writes becomes CRI log lines
-//   setup.cc    the pod's own namespaces, once
-//   reap.cc     exits
+//   launch.cc   turns a request into a clone and its report into the reply
+//   log.cc      writes a container's output as CRI log lines
+//   setup.cc    sets up the pod's namespaces, once
+//   reap.cc     handles exits
 #pragma once
 
 #include "runtime/launch/child.h"
@@ -16,29 +15,29 @@
 namespace coracle::pause {
 
 constexpr int kConnectionsMax = 16;
-constexpr int kAttachesMax = 32;    // per process; containerd and CRI-O have no such limit
-constexpr size_t kLineMax = 16384;  // a longer line is written in parts; containerd's and CRI-O's own
+constexpr int kAttachesMax = 32;    // per process; containerd and CRI-O have no limit
+constexpr size_t kLineMax = 16384;  // longer lines are split; the same limit as containerd's and CRI-O's
 constexpr size_t kReadMax = 32768;
 
 enum class Source : uint32_t { listener, signals, connection, report, out, err, attach };
 
 struct Stream {
-  int fd;           // the near end of what the process writes; -1 = ended
-  uint32_t held;    // bytes of an unfinished line, in its line buffer
-  bool is_waiting;  // for somebody attached to read
+  int fd;           // our end of the process's output; -1: closed
+  uint32_t held;    // bytes of an unfinished line in its line buffer
+  bool is_waiting;  // until an attached client reads
 };
 
 struct Attach {
-  int ends[2];  // stdout, stderr; -1 = none
+  int ends[2];  // stdout, stderr; -1: none
 };
 
 struct Slot {
   Status status;
-  bool is_exec, is_orphan;  // orphan: the daemon that asked is gone, nobody will forget it
+  bool is_exec, is_orphan;  // orphan: the daemon that started it has disconnected, and nobody will send forget
   bool has_failure, has_ended;
   int pid, pidfd, report, log, log_directory, stdin_end, terminal;
-  int requester;  // connection that waits for the reply; -1 = none
-  int owner;      // connection an exec belongs to
+  int requester;  // the connection that waits for the reply; -1: none
+  int owner;      // the connection of an exec
   int wait_status;
   uint32_t flags, log_files;
   uint64_t log_rotate_bytes, log_bytes, log_bytes_lost;
@@ -46,7 +45,7 @@ struct Slot {
   launch::Failure failure;
   Stream streams[2];
   Attach attaches[kAttachesMax];
-  bool is_log_torn;  // the last write stopped in the middle of a line
+  bool is_log_torn;  // the last write ended in the middle of a line
   char id[kIdMax];
   char log_name[kLogNameMax];
 };
@@ -54,15 +53,15 @@ struct Slot {
 struct Connection {
   int fd;
   bool is_subscribed, owes_synced, is_blocked;
-  uint64_t unsent[kSlotsMax / 64];  // slots whose state this subscriber has not seen
+  uint64_t unsent[kSlotsMax / 64];  // slots whose state the subscriber has not received
 };
 
 struct Pod {
   int epoll, listener, signals, self_pidfd, null;
-  int shared_init;  // pidfd of the shared process namespace's first process; -1 = none
+  int shared_init;  // pidfd of the first process of the shared pid namespace; -1: none
   int shared_init_pid;
   bool is_set_up, is_ending;
-  int slots_used;  // so many of the first ones have ever been in use: beyond, nobody looks
+  int slots_used;  // slots beyond this number have never been used, and loops end there
   Slot slots[kSlotsMax];
   Connection connections[kConnectionsMax];
 };
@@ -96,12 +95,12 @@ void end_everything();
 
 // log.cc
 int open_log(Slot& slot, int directory);
-void read_stream(int slot, int which);  // what is there now
-void drain_streams(int slot);           // to the end, until nothing is there, or until an attached client can take no more
-void abandon_slow_clients(int slot);    // closes those, and drains what they kept back into the log
+void read_stream(int slot, int which);  // available output
+void drain_streams(int slot);           // until end of file, until nothing is available, or until an attached client is too slow
+void abandon_slow_clients(int slot);    // disconnects them and writes the output that waited for them to the log
 void close_stream(int slot, int which);
 launch::Failure attach(int connection, Incoming& incoming);
-void resume_streams(int slot);  // somebody attached can read again, or is gone
+void resume_streams(int slot);  // an attached client can read again, or has closed
 
 // setup.cc
 launch::Failure set_up(Incoming& incoming);
@@ -127,7 +126,7 @@ inline void close_if_open(int& fd) {
   if (fd >= 0) launch::k_close(fd);
   fd = -1;
 }
-// The same for one that is watched. Closing alone does not end that: a child on its way to exec holds a copy of ours.
+// The same for a watched descriptor. Closing alone does not remove it from the epoll set while a child before exec holds a copy.
 inline void unwatch(int& fd) {
   if (fd >= 0) (void)launch::k_epoll_ctl(pod.epoll, EPOLL_CTL_DEL, fd, nullptr);  // not in the set is as good
   close_if_open(fd);

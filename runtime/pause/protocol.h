@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon and a pod's coracle-pause say to each other. Both include this; pause has no C library, so it is
-// plain structs and fixed arrays. One machine, one build on either end at first, but pause lives on while the daemon is
-// upgraded: the version is checked, and layouts only grow at their ends.
+// The protocol between the daemon and a pod's coracle-pause. Both include this header. pause has no C library, so it uses plain
+// structs and fixed arrays. Both ends are on one machine and come from one build at first, but pause keeps running while the
+// daemon is upgraded: the version is checked, and layouts only grow at their ends.
 //
-// The socket is a path-named SEQPACKET socket; one message is one struct, with its descriptors beside it (SCM_RIGHTS).
-// Pause listens itself, so that the daemon learns its pid from SO_PEERCRED; it serves whoever runs under its own uid,
-// again by SO_PEERCRED. Any number of daemons may come and go: pause never waits for one.
+// The socket is a SEQPACKET socket with a path; one message is one struct with its descriptors (SCM_RIGHTS). pause listens, so
+// that the daemon can read its pid from SO_PEERCRED. pause accepts clients with its own uid, also by SO_PEERCRED. Any number of
+// daemons may connect and disconnect: pause never blocks on one.
 //
 //      daemon                                   pause                                 child (a clone of pause)
 //        │ clone3(NEWNET NEWIPC NEWUTS NEWPID NEWNS, into cgroup) + execveat ─▶│
@@ -24,8 +24,8 @@
 //        │── subscribe ─────────────────────────────────────▶│
 //        │◀──────────── state [pidfd], one per process ──────│  then `synced`, then one whenever something changed
 //
-// A daemon that subscribes while a launch of the one before it is under way is told `starting`, and after that `running`,
-// or `free` when the launch failed.
+// A daemon that subscribes during a launch by the previous daemon receives `starting`, and later `running`, or `free` if the
+// launch has failed.
 //
 // The plan: launch/flat_plan.h.
 #pragma once
@@ -35,10 +35,10 @@
 namespace coracle::pause {
 
 constexpr uint32_t kProtocolVersion = 1;
-// Containers and execs of one pod, ended ones that nobody forgot included. containerd and CRI-O have no such limit; a slot that
-// nobody uses takes address space only, half a page of it and two line buffers.
+// Containers and execs of one pod, including ended ones that have not been forgotten. containerd and CRI-O have no limit; an
+// unused slot only takes address space, half a page and two line buffers.
 constexpr int kSlotsMax = 512;
-constexpr size_t kIdMax = 132;  // a container's id, NUL included
+constexpr size_t kIdMax = 132;  // a container's id with NUL
 constexpr size_t kLogNameMax = 256;
 constexpr size_t kHostnameMax = 65;
 
@@ -51,7 +51,7 @@ enum class Kind : uint32_t {
   subscribe = 5,
   forget,
   attach,
-  end,  // kill and reap everything, then exit
+  end,  // kills and reaps everything, then exits
   reply = 100,
   state,
   synced,
@@ -60,16 +60,16 @@ enum class Kind : uint32_t {
 enum RequestFlags : uint32_t {
   kHasLog = 1 << 0,
   kOpenStdin = 1 << 1,
-  kStdinOnce = 1 << 2,  // launch: the container's input ends with its first client's
+  kStdinOnce = 1 << 2,  // launch: the container's stdin is closed when its first client disconnects
   kTerminal = 1 << 3,
   kNewPidNamespace = 1 << 5,
-  kSharedPidNamespace = 1 << 6,  // setup: make one; launch: live in it
+  kSharedPidNamespace = 1 << 6,  // setup: creates one; launch: uses it
   kWantStdin = 1 << 7,
-  kHostNetwork = 1 << 8,  // setup: leave the network and its sysctls alone
+  kHostNetwork = 1 << 8,  // setup: does not change the network or its sysctls
   kHostUts = 1 << 9,
-  kInheritStdio = 1 << 10,        // launch: the three descriptors after the cgroup are the process's own
-  kJoinNamespaces = 1 << 11,      // setup: live in the namespaces that come with it
-  kTargetPidNamespace = 1 << 12,  // launch: live in that of the container `target`. Since kLauncherTargets
+  kInheritStdio = 1 << 10,        // launch: the three descriptors after the cgroup become the process's 0, 1 and 2
+  kJoinNamespaces = 1 << 11,      // setup: uses the namespaces that are passed with the request
+  kTargetPidNamespace = 1 << 12,  // launch: uses the pid namespace of the container `target`. Since kLauncherTargets
 };
 
 struct Request {
@@ -83,16 +83,16 @@ struct Request {
   char log_name[kLogNameMax];  // in the log directory; setup: the hostname
 };
 
-// Where the descriptors of a request for a setup stand; those of launch and exec: LaunchFds.
+// The order of the descriptors of a setup request; for launch and exec see LaunchFds.
 enum SetupFds { kSetupRoot, kSetupShm, kSetupNull, kSetupProcSys, kSetupSysctls, kSetupFds };
-// With kJoinNamespaces these follow.
+// These follow with kJoinNamespaces.
 enum SetupJoins { kSetupNetwork = kSetupFds, kSetupIpc, kSetupUts, kSetupFdsWithJoins };
 
 struct Reply {
   Kind kind;
-  int32_t err;     // positive errno, 0 = done
+  int32_t err;     // positive errno; 0: success
   uint32_t stage;  // Stage
-  int32_t index;   // which mount, device, ... of the stage; -1 = none
+  int32_t index;   // index of the mount, device, ... in the stage; -1: none
   uint64_t started_ns;
 };
 
@@ -102,9 +102,9 @@ struct State {
   Kind kind;
   Status status;
   uint32_t is_exec;
-  int32_t wait_status;               // as wait4 gives it
+  int32_t wait_status;               // as from wait4
   uint64_t started_ns, finished_ns;  // since the epoch
-  uint64_t log_bytes_lost;           // could not be written (disk full)
+  uint64_t log_bytes_lost;           // bytes that could not be written (disk full)
   char id[kIdMax];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exits: the process's last words go to its log first, then its status is kept and told.
+// Handles exits: first the remaining output is written to the log, then the status is stored and published.
 #include "runtime/pause/pod.h"
 
 namespace coracle::pause {
@@ -18,11 +18,11 @@ int slot_of(int pid) {
 
 void finish(int index, int wait_status) {
   Slot& slot = pod.slots[index];
-  if (slot.status == Status::starting) read_report(index);  // its report may still be unread
+  if (slot.status == Status::starting) read_report(index);  // its report may be unread
   if (slot.has_failure) {
     reply(slot.requester, Reply{Kind::reply, slot.failure.err, uint32_t(slot.failure.stage), slot.failure.index, 0}, nullptr, 0);
     free_slot(index);
-    tell_subscribers(index);  // a daemon that came within the start has no reply to wait for
+    tell_subscribers(index);  // a daemon that connected during the start has no reply
     return;
   }
   slot.finished_ns = k_now();
@@ -51,7 +51,7 @@ void reap() {
   while ((pid = k_wait4(-1, &status, kWnohang)) > 0) {
     if (pid == pod.shared_init_pid) close_if_open(pod.shared_init);
     int index = slot_of(pid);
-    if (index >= 0) finish(index, status);  // else: an orphan of some process that it is ours to bury
+    if (index >= 0) finish(index, status);  // otherwise an orphan that was reparented to pause
   }
   if (pod.is_ending && !is_anything_left()) k_exit(0);
 }

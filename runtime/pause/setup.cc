@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod's own namespaces, made ready once: pause was cloned into new ones, or joins those that belong to the pod's user
-// namespace; here it leaves the host's file system behind for an empty one, brings loopback up, takes the pod's name and
-// writes its sysctls.
+// Sets up the pod's namespaces, once. pause was cloned into new ones, or joins those that the pod's user namespace owns. Here it
+// replaces the host's file system by an empty one, brings loopback up, sets the hostname and writes the sysctls.
 //
-//   /       an empty tmpfs of the pod's, small
+//   /       an empty, small tmpfs of the pod
 //   /r      where a child attaches its container's root, in its own copy of this tree
 //   /shm    the tmpfs that the pod's containers share as /dev/shm
 //   /null   the host's /dev/null, and
-//   /empty  an empty directory: what masked paths are covered with
+//   /empty  an empty directory: sources of masks
 #include "runtime/launch/loopback.h"
 #include "runtime/launch/sysctl.h"
 #include "runtime/pause/pod.h"
@@ -36,8 +35,8 @@ int leave_host_files(const int* fds) {
   return rc;
 }
 
-// They belong to a user namespace whose root is nobody here. Pause stays outside: whatever a container's root may do in
-// its user namespace, he has no power over us.
+// The pod's user namespace owns them. pause stays outside of it: a container's root has no privileges over pause, whatever it has
+// in its user namespace.
 Failure join_namespaces(const int* fds) {
   constexpr struct {
     int place, type;
@@ -47,9 +46,9 @@ Failure join_namespaces(const int* fds) {
   return kNoFailure;
 }
 
-// The descriptor holds "net/ipv4/ip_forward\0001\0" pairs. What procfs shows beneath sys/net and sys/kernel is that of
-// the namespaces of whoever opens it: ours.
-// `owner`: the host's id of the pod's root.
+// The descriptor contains "net/ipv4/ip_forward\0001\0" pairs. procfs shows beneath sys/net and sys/kernel the settings of the
+// opener's namespaces: ours.
+// `owner`: the host id of the pod's root.
 Failure write_sysctls(int proc_sys, int list, unsigned owner) {
   char text[kSysctlsMax];
   long size = k_read(list, text, sizeof text);
@@ -66,8 +65,8 @@ Failure write_sysctls(int proc_sys, int list, unsigned owner) {
   return kNoFailure;
 }
 
-// The first process of a process namespace that the pod's containers share: it reaps what they leave, and has no
-// privilege that a container could take from it.
+// The first process of a pid namespace that the pod's containers share: it reaps their orphans, and has no privileges that a
+// container could take over.
 [[noreturn]] void run_shared_init() {
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2]{};
@@ -112,7 +111,7 @@ Failure set_up(Incoming& incoming) {
     if (int rc = bring_loopback_up(); rc < 0) return failure(Stage::network, rc);
   if (!(request.flags & kHostUts) && request.log_name[0])
     if (int rc = k_sethostname(request.log_name, length(request.log_name)); rc < 0) return failure(Stage::hostname, rc);
-  struct statx shm;  // whose this is, the pod is
+  struct statx shm;  // its owner is the pod's root
   if (int rc = k_statx(incoming.fds[kSetupShm], "", kAtEmptyPath, &shm); rc < 0) return failure(Stage::root, rc);
   if (Failure failed = write_sysctls(incoming.fds[kSetupProcSys], incoming.fds[kSetupSysctls], shm.stx_uid); failed.err)
     return failed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections of daemons: one request is answered before the next is read; a subscriber is told the state of every
-// process, then of each that changed. Nothing waits for a daemon that does not read: its unsent states are marked and
-// sent when it does, so it sees the latest state of each process and not every step on the way.
+// Connections of daemons: one request is answered before the next is read. A subscriber receives the state of every process, then
+// each change. pause never waits for a daemon that does not read: unsent states are marked and sent later, so the daemon receives
+// the latest state of each process but not every intermediate one.
 #include "runtime/launch/message.h"
 #include "runtime/pause/pod.h"
 
@@ -20,7 +20,7 @@ bool is_ours(int fd) {
   return k_getsockopt(fd, kSolSocket, kSoPeercred, &peer, &size) == 0 && peer.uid == k_geteuid();
 }
 
-// False: nothing more to read now, or the other side is gone (`is_gone`).
+// False: no message at the moment, or the peer has disconnected (`is_gone`).
 bool receive(int fd, bool& is_gone) {
   Received received = receive_message(fd, &incoming.request, sizeof incoming.request, rights, kMsgDontwait);
   const long n = received.size;
@@ -31,16 +31,16 @@ bool receive(int fd, bool& is_gone) {
   bool is_whole = n == sizeof incoming.request && !received.is_cut && incoming.request.version == kProtocolVersion;
   incoming.request.id[kIdMax - 1] = incoming.request.target[kIdMax - 1] = 0;
   incoming.request.log_name[kLogNameMax - 1] = 0;
-  if (!is_whole) incoming.request.kind = Kind::reply;  // no request: answered with EPROTO
+  if (!is_whole) incoming.request.kind = Kind::reply;  // not a valid request: answered with EPROTO
   return true;
 }
 
 Failure forget(const char* id) {
   int slot = find_slot(id);
-  if (slot < 0) return kNoFailure;  // as good as done
+  if (slot < 0) return kNoFailure;  // no error if it is unknown
   if (pod.slots[slot].status != Status::ended) {
     if (!pod.slots[slot].is_exec) return {kEbusy, Stage::slot, -1};
-    pod.slots[slot].is_orphan = true;  // dropped when it ends
+    pod.slots[slot].is_orphan = true;  // freed when it ends
     return kNoFailure;
   }
   free_slot(slot);
@@ -55,7 +55,7 @@ void subscribe(int connection) {
   flush_states(connection);
 }
 
-// True: the request was answered here; launches are answered when their outcome is known.
+// Handles a request. `is_answered_later`: the reply to a launch is sent when its result is known.
 Failure dispatch(int connection, bool& is_answered_later) {
   const Request& request = incoming.request;
   is_answered_later = false;
@@ -105,7 +105,7 @@ void serve(int index) {
   }
   bool is_answered_later;
   Failure failure = dispatch(index, is_answered_later);
-  // What a handler keeps it has taken out of the list.
+  // Handlers have removed the descriptors that they keep.
   for (int i = 0; i < incoming.fds_count; ++i) close_if_open(incoming.fds[i]);
   if (failure.err != 0 || !is_answered_later)
     reply(index, Reply{Kind::reply, failure.err, uint32_t(failure.stage), failure.index, 0}, nullptr, 0);
@@ -126,7 +126,7 @@ void close_connection(int index) {
 
 void reply(int index, const Reply& answer, const int* fds, int count) {
   if (index < 0 || pod.connections[index].fd < 0) return;
-  // A daemon that does not read its replies has broken the protocol: it is as good as gone.
+  // A daemon that does not read its replies violates the protocol and is disconnected.
   if (send_message(pod.connections[index].fd, &answer, sizeof answer, fds, count, kMsgDontwait) < 0) close_connection(index);
 }
 

@@ -31,7 +31,7 @@ Result<bool> is_apparmor_profile_loaded(const std::string& profile) {
 Result<void> load_apparmor_profile(const std::string& text) {
   for (const char* path : {"/sbin/apparmor_parser", "/usr/sbin/apparmor_parser"}) {
     if (!exists(path)) continue;
-    // Replaces, and keeps no cache: what is loaded is what was given.
+    // Replaces the profile and ignores the cache, so that exactly this text is loaded.
     int code = TRY(run({.path = path, .argv = {"apparmor_parser", "-Kr"}, .env = {}, .input = text, .timeout = kParserTimeout}));
     if (code == 0) return {};
     return Error(Code::invalid, "apparmor_parser refuses the profile with exit code " + std::to_string(code));

@@ -25,7 +25,7 @@ constexpr uint8_t kLoad = BPF_LDX | BPF_MEM | BPF_W;
 constexpr uint8_t kMove = BPF_ALU64 | BPF_MOV, kMove32 = BPF_ALU | BPF_MOV;
 constexpr uint8_t kJumpIfNot = BPF_JMP32 | BPF_JNE | BPF_K, kJumpIf = BPF_JMP32 | BPF_JEQ | BPF_K;
 constexpr uint8_t kAnd = BPF_ALU | BPF_AND | BPF_K;
-// Registers: 2 = type, 3 = what is asked and not decided yet, 4 = major, 5 = minor.
+// Registers: 2 = type, 3 = requested access that is not decided yet, 4 = major, 5 = minor.
 constexpr uint32_t kAllAccess = BPF_DEVCG_ACC_MKNOD | BPF_DEVCG_ACC_READ | BPF_DEVCG_ACC_WRITE;
 
 uint32_t access_bits(const DeviceMatch& rule) {
@@ -33,7 +33,7 @@ uint32_t access_bits(const DeviceMatch& rule) {
          uint32_t(rule.write) * BPF_DEVCG_ACC_WRITE;
 }
 
-// Instructions that leave by returning a verdict, or fall through while something is undecided.
+// Instructions for one rule: they return a verdict, or continue with the next rule while some access is undecided.
 std::vector<bpf_insn> match(const DeviceMatch& rule) {
   std::vector<bpf_insn> body;
   std::vector<size_t> misses;  // jumps to the end of this rule
@@ -45,10 +45,10 @@ std::vector<bpf_insn> match(const DeviceMatch& rule) {
   if (rule.type != 'a') unless(kJumpIfNot, 2, rule.type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR);
   if (rule.major) unless(kJumpIfNot, 4, int32_t(*rule.major));
   if (rule.minor) unless(kJumpIfNot, 5, int32_t(*rule.minor));
-  if (bits != kAllAccess && rule.allow) {  // what it allows is decided; the rest is for the rules before it
+  if (bits != kAllAccess && rule.allow) {  // its accesses are decided; earlier rules decide the others
     body.push_back(instruction(kAnd, 3, 0, 0, int32_t(~uint32_t(bits))));
     unless(kJumpIfNot, 3, 0);
-  } else if (bits != kAllAccess) {  // any of what it forbids decides for all
+  } else if (bits != kAllAccess) {  // a forbidden access denies the request
     body.push_back(instruction(kMove32 | BPF_X, 1, 3, 0, 0));
     body.push_back(instruction(kAnd, 1, 0, 0, bits));
     unless(kJumpIf, 1, 0);
@@ -59,13 +59,13 @@ std::vector<bpf_insn> match(const DeviceMatch& rule) {
   return body;
 }
 
-constexpr char kProgramName[] = "coracle_devices";  // by which those that are ours are known again
+constexpr char kProgramName[] = "coracle_devices";  // identifies our programs
 static_assert(sizeof kProgramName <= BPF_OBJ_NAME_LEN);
 constexpr uint32_t kProgramsMax = 64;  // the kernel's own limit for one cgroup
 
 int bpf(int command, bpf_attr& attributes) { return int(::syscall(SYS_bpf, command, &attributes, sizeof attributes)); }
 
-// The device filters of ours that are attached to `cgroup` itself, in order.
+// Our device programs that are attached to `cgroup` itself, in order.
 Result<std::vector<Fd>> own_programs(const Fd& cgroup) {
   uint32_t ids[kProgramsMax];
   bpf_attr query{};
@@ -106,7 +106,7 @@ std::vector<uint64_t> device_program(const std::vector<DeviceMatch>& rules) {
   bool decides_all = false;
   for (auto rule = rules.rbegin(); rule != rules.rend() && !decides_all; ++rule) {
     for (const bpf_insn& step : match(*rule)) program.push_back(step);
-    // What comes after such a rule can never be reached, and the kernel refuses programs with dead ends.
+    // Instructions after such a rule are unreachable, and the kernel rejects programs with unreachable code.
     decides_all = rule->type == 'a' && !rule->major && !rule->minor && rule->read && rule->write && rule->make;
   }
   if (!decides_all) {
@@ -151,7 +151,7 @@ Result<void> replace_device_program(const Fd& cgroup, const Fd& program) {
   attributes.attach_flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE;
   attributes.replace_bpf_fd = uint32_t(old[0].get());
   if (bpf(BPF_PROG_ATTACH, attributes) < 0) return Error::from_errno("replace device filter");
-  for (size_t i = 1; i < old.size(); ++i) {  // all filters are asked, so an older one would go on forbidding
+  for (size_t i = 1; i < old.size(); ++i) {  // all programs must allow, so an older one would still deny
     bpf_attr detach{};
     detach.target_fd = uint32_t(cgroup.get());
     detach.attach_bpf_fd = uint32_t(old[i].get());

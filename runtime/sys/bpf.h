@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device filter of cgroup v2: a BPF program that is asked whenever a process of the cgroup opens or makes a device.
+// The device controller of cgroup v2: a BPF program that runs whenever a process of the cgroup opens or creates a device node.
 // Source: kernel Documentation/admin-guide/cgroup-v2.rst "Device controller"; bpf(2); linux/bpf.h.
 #pragma once
 
@@ -21,13 +21,14 @@ struct DeviceMatch {
 
 constexpr size_t kDeviceRulesMax = 256;
 
-// Each of what is asked (reading, writing, making) is decided by the last rule that speaks of it for this device, and
-// refused where none does; all must be allowed. So "r" and "w" of two rules are "rw", as in cgroup v1. Pure.
+// Compiles the rules. Each requested access (read, write, mknod) is decided by the last rule for this device that mentions it,
+// and denied if there is none. All requested accesses must be allowed. So an "r" rule and a "w" rule together allow "rw", as in
+// cgroup v1. Pure.
 std::vector<uint64_t> device_program(const std::vector<DeviceMatch>& rules);
 Result<Fd> load_device_program(const std::vector<uint64_t>& instructions);
-// Beside what others (systemd) have attached: all must allow.
+// Attaches the program in addition to those of others (systemd): a device access needs the permission of all.
 Result<void> attach_device_program(const Fd& cgroup, const Fd& program);
-// In the place of the one of ours that is attached to `cgroup`, at once; attached where there is none.
+// Atomically replaces our program that is attached to `cgroup`, or attaches this one if there is none.
 Result<void> replace_device_program(const Fd& cgroup, const Fd& program);
 
 }  // namespace coracle::sys

@@ -13,12 +13,12 @@ namespace coracle::sys {
 
 namespace {
 
-// Far enough, and near enough that whoever stands between us and the kernel can still add to it (a test's libfaketime).
+// Far in the future, but small enough that an interposed library (libfaketime in tests) can still add to it.
 constexpr time_t kNever = std::numeric_limits<int32_t>::max() * time_t(100);
 
 }  // namespace
 
-// A timer that never ends, and is told when the clock it waits for is set.
+// A timer that never expires and is cancelled when the wall clock is set.
 Result<ClockWatch> ClockWatch::open() {
   Fd fd(::timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!fd) return Error::from_errno("timerfd");
@@ -31,7 +31,7 @@ Result<ClockWatch> ClockWatch::open() {
 
 bool ClockWatch::was_set() {
   uint64_t count;
-  return ::read(fd_.get(), &count, sizeof count) < 0 && errno == ECANCELED;  // it goes on being told
+  return ::read(fd_.get(), &count, sizeof count) < 0 && errno == ECANCELED;  // the timer stays armed
 }
 
 }  // namespace coracle::sys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClockWatch: hears when somebody sets the wall clock: NTP after a start without a clock battery, a person. Whoever waits for a
-// moment of wall time by a timer that runs steadily must look again then. Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
+// ClockWatch: notices when the wall clock is set (by NTP after a start without a clock battery, or by an administrator). Code
+// that waits for a wall time with a steady timer must then check again. Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
 
 #include "runtime/base/fd.h"
@@ -11,8 +11,8 @@ namespace coracle::sys {
 class ClockWatch {
  public:
   static Result<ClockWatch> open();
-  const Fd& fd() const { return fd_; }  // readable once the clock was set; not for a clock that is slewed
-  // True: it was set since the last call. Does not block.
+  const Fd& fd() const { return fd_; }  // readable after the clock was set; slewing does not count
+  // True if the clock was set since the last call. Does not block.
   bool was_set();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See file.h: descriptors that are no files, sockets between processes of this machine, terminals.
+// See file.h: descriptors that are not files, Unix sockets, terminals.
 #include <linux/memfd.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -35,7 +35,7 @@ int milliseconds(std::optional<std::chrono::milliseconds> timeout) {
 
 namespace {
 
-// Older kernels do not know the flag, and do not ask for it.
+// Older kernels do not support the flag and do not need it.
 constexpr unsigned kMfdExec = 0x10;
 
 Result<Fd> fill_memfd(Fd fd, std::string_view content, bool seal) {
@@ -79,12 +79,12 @@ Result<Fd> make_eventfd() {
 
 void signal_eventfd(const Fd& fd) {
   uint64_t one = 1;
-  (void)!::write(fd.get(), &one, sizeof one);  // fails only when it is readable already
+  (void)!::write(fd.get(), &one, sizeof one);  // only fails if it is readable already
 }
 
 void drain_eventfd(const Fd& fd) {
   uint64_t count;
-  (void)!::read(fd.get(), &count, sizeof count);  // fails only when there is nothing to drain
+  (void)!::read(fd.get(), &count, sizeof count);  // only fails if there is nothing to drain
 }
 
 Result<Fd> make_inotify() {
@@ -135,7 +135,7 @@ Result<void> epoll_change(const Fd& epoll, const Fd& fd, uint32_t events, uint64
 }
 
 void epoll_remove(const Fd& epoll, const Fd& fd) {
-  (void)::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, fd.get(), nullptr);  // not there is as good
+  (void)::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, fd.get(), nullptr);  // no error if it is not in the set
 }
 
 Result<std::vector<Ready>> epoll_wait(const Fd& epoll, std::optional<std::chrono::milliseconds> timeout) {
@@ -171,7 +171,7 @@ Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return Error::from_errno("unix socket");
   sockaddr_un address = TRY(unix_address(dir, name));
-  // The mode a socket is born with comes from its own inode: no moment in which others could connect.
+  // bind(2) takes the mode from the socket's inode: there is no moment with a wider mode.
   if (::fchmod(socket.get(), mode) < 0) return Error::from_errno("set mode of socket");
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0)
     return Error::from_errno("bind socket " + name);

@@ -23,7 +23,7 @@
 namespace coracle::sys {
 namespace {
 
-// openat2 gives EAGAIN when a rename or mount races with a ".." on the way: trying again is the kernel's own advice.
+// openat2 returns EAGAIN if a rename or mount raced with a ".." in the path. The kernel's documentation recommends trying again.
 constexpr int kResolveTriesMax = 64;
 
 Result<Fd> open_resolved(const Fd& root, const std::string& path, int flags, mode_t mode, uint64_t resolve) {
@@ -57,7 +57,7 @@ Result<std::string> read_up_to(const Fd& fd, size_t max, std::string_view what) 
   }
 }
 
-// Nobody's but this call's: a process id alone would not do, for two process namespaces count alike.
+// A unique name: a process id is not sufficient, because pid namespaces have equal ids.
 std::string temporary_name(const std::string& name) {
   static std::atomic<uint64_t> counter{0};
   timespec now{};
@@ -145,7 +145,7 @@ Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
 }
 
 Result<std::string> read_from_start(const Fd& fd, size_t max) {
-  char small[4096];  // as much as a file of the kernel's mostly has
+  char small[4096];  // the usual size of a kernel file
   std::string large(max > sizeof small ? max : 0, '\0');
   char* room = large.empty() ? small : large.data();
   ssize_t n = ::pread(fd.get(), room, max, 0);
@@ -168,7 +168,7 @@ Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t 
 Result<Fd> open_found_file(const Fd& found, const std::string& shown) {
   struct stat about = TRY(stat(found));
   if (!S_ISREG(about.st_mode)) return Error(Code::invalid, shown + " is not a regular file");
-  return open(fd_path(found), O_RDONLY);  // what was looked at, and nothing that has taken its place
+  return open(fd_path(found), O_RDONLY);  // the same inode, not one that has replaced it
 }
 
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max) {
@@ -198,7 +198,7 @@ Result<void> replace_file_at(const Fd& dir, const std::string& name, std::string
   std::string temporary = temporary_name(name);
   Fd fd = TRY(open_at(dir, temporary, O_WRONLY | O_CREAT | O_EXCL, mode));
   Scope undo([&] { (void)::unlinkat(dir.get(), temporary.c_str(), 0); });             // best effort
-  if (::fchmod(fd.get(), mode) < 0) return Error::from_errno("set mode of " + name);  // whatever the umask is
+  if (::fchmod(fd.get(), mode) < 0) return Error::from_errno("set mode of " + name);  // independent of the umask
   TRY(write_all(fd, text).wrap(name));
   if (durability == Durability::durable) TRY(sync(fd).wrap(name));
   if (::renameat(dir.get(), temporary.c_str(), dir.get(), name.c_str()) < 0) return Error::from_errno("rename to " + name);
@@ -224,7 +224,7 @@ Result<void> sync_data(const Fd& fd) {
 }
 
 Result<void> make_directories(const std::string& path, mode_t mode) {
-  // Mostly it is there, or its parent is; where something on the way is not, all are made.
+  // Usually the directory or its parent exists; otherwise all missing ones are created.
   const bool is_there = ::mkdir(path.c_str(), mode) == 0 || errno == EEXIST;
   if (!is_there && errno != ENOENT && errno != ENOTDIR) return Error::from_errno("make directory " + path);
   for (size_t at = 1; !is_there && at <= path.size(); ++at) {
@@ -253,7 +253,7 @@ Result<Fd> make_directories_in(const Fd& root, const std::string& path, mode_t m
     walked += "/" + part;
     auto next = open_in(root, walked, O_PATH | O_DIRECTORY);
     if (!next && next.error().err() == ENOENT && part != "..") {
-      // Beneath what was just resolved; whoever makes it first, it is opened by the same rules.
+      // Beneath the directory that was just resolved. If somebody else creates it first, it is opened with the same checks.
       if (::mkdirat(at.get(), part.c_str(), mode) < 0 && errno != EEXIST) return Error::from_errno("make directory " + walked);
       next = open_in(root, walked, O_PATH | O_DIRECTORY);
     }
@@ -273,7 +273,7 @@ Result<std::vector<DirEntry>> list(const Fd& dir) {
   while (dirent* entry = ::readdir(handle.get())) {
     if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
     uint8_t type = entry->d_type;
-    if (type == DT_UNKNOWN) {  // some file systems do not say
+    if (type == DT_UNKNOWN) {  // some file systems do not report it
       struct stat about;
       if (::fstatat(dir.get(), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0) type = uint8_t(IFTODT(about.st_mode));
     }

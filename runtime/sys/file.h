@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, directories, sockets and the other descriptors of the kernel. Every descriptor is born close-on-exec.
+// System calls on files, directories, sockets and other descriptors. Every descriptor is created close-on-exec.
 //
-// Two families: by path, for places that only we can shape (state, configuration), and *_in, relative to a directory's
-// descriptor and resolved beneath it by openat2 whatever the names or links say, for places that a container or an
-// image can shape. Errors carry errno; Code follows from it (not_found, already_exists, forbidden, ...). Source:
-// open(2), openat2(2), unix(7), inotify(7), memfd_create(2).
+// There are two families. Functions that take a path are for places that only the daemon can change (state, configuration).
+// Functions named *_in take the descriptor of a directory and resolve beneath it with openat2, whatever the names and links are;
+// they are for places that a container or an image can change. Errors carry errno; Code follows from it (not_found,
+// already_exists, forbidden, ...). Source: open(2), openat2(2), unix(7), inotify(7), memfd_create(2).
 #pragma once
 
 #include <fcntl.h>
@@ -29,45 +29,45 @@ namespace coracle::sys {
 // ---- opening ----
 
 Result<Fd> open(const std::string& path, int flags, mode_t mode = 0);
-// Relative to `dir`; `name` is ours and trusted.
+// Opens `name` relative to `dir`. `name` is trusted.
 Result<Fd> open_at(const Fd& dir, const std::string& name, int flags, mode_t mode = 0);
-// Resolves `path` as if `root` were "/": "..", absolute links and magic links do not lead out. Errors: forbidden when
-// they try.
+// Resolves `path` as if `root` were "/": "..", absolute links and magic links cannot escape. Errors: forbidden if they try.
 Result<Fd> open_in(const Fd& root, const std::string& path, int flags, mode_t mode = 0);
-// As open_in, but a link anywhere on the way is an error.
+// As open_in, but a symbolic link in any component is an error.
 Result<Fd> open_no_links(const Fd& root, const std::string& path, int flags, mode_t mode = 0);
-// As open_no_links, and what is mounted on the way or at its end is an error.
+// As open_no_links, but a mount point in any component is an error too.
 Result<Fd> open_in_mount(const Fd& root, const std::string& path, int flags);
 Result<Fd> open_directory(const std::string& path);
 Result<Fd> duplicate(const Fd& fd);
-Result<void> duplicate_onto(const Fd& fd, int number);  // what was open under that number is closed
-Result<std::string> place_of(const Fd& fd);  // where it stands now, links resolved; " (deleted)" follows the name of what is gone
-std::string fd_path(const Fd& fd);           // "/proc/self/fd/7": names what the descriptor names, for calls that want a path
+Result<void> duplicate_onto(const Fd& fd, int number);  // closes a descriptor that has that number
+Result<std::string> place_of(const Fd& fd);  // its current path, links resolved; " (deleted)" is appended if the file is deleted
+std::string fd_path(const Fd& fd);           // "/proc/self/fd/7": refers to the open file, for calls that need a path
 
 // ---- whole files ----
 
-constexpr size_t kFileMax = 16 << 20;  // read_* refuses longer files, unless told otherwise
+constexpr size_t kFileMax = 16 << 20;  // default limit of read_*; a longer file is an error
 
 Result<std::string> read_all(const Fd& fd, size_t max = kFileMax);  // to the end. Errors: too_large
-// By one call from offset 0, wherever the descriptor stands: a short file of the kernel's, or the beginning of one in memory.
+// Reads by a single call from offset 0, independent of the file offset: a short kernel file, or the beginning of an in-memory
+// file.
 Result<std::string> read_from_start(const Fd& fd, size_t max = 4096);
 Result<std::string> read_file(const std::string& path, size_t max = kFileMax);
 Result<std::string> read_file_at(const Fd& dir, const std::string& name, size_t max = kFileMax);
-// For reading, what was found by O_PATH, if it is a regular file. Nothing else is opened: a fifo would block, and of a device
-// that alone can be an order. `shown` names it. Errors: invalid when it is no regular file.
+// Opens for reading what was found with O_PATH, if it is a regular file. Other types are not opened: a FIFO would block, and
+// opening some devices has side effects. `shown` is its name in errors. Errors: invalid if it is not a regular file.
 Result<Fd> open_found_file(const Fd& found, const std::string& shown);
-// A regular file beneath a hostile root, opened as above. Errors: invalid when it is no regular file, too_large.
+// Reads a regular file beneath an untrusted root, opened as above. Errors: invalid if it is not a regular file; too_large.
 Result<std::string> read_file_in(const Fd& root, const std::string& path, size_t max);
 Result<std::string> read_standard_input(size_t max);
 Result<std::string> absolute_path(const std::string& path);      // realpath. Errors: not_found
 Result<size_t> read_some(const Fd& fd, std::span<char> buffer);  // 0 = end
 Result<void> write_all(const Fd& fd, std::string_view bytes);
-// Writes `text` to a file of the kernel's (procfs, cgroupfs) in one write.
+// Writes `text` to a kernel file (procfs, cgroupfs) with a single write.
 Result<void> write_control(const Fd& dir, const std::string& name, std::string_view text);
 
-// `volatile_` = visible at once but not forced to the disk: for what a crash of the machine may undo.
+// `volatile_`: visible at once but not synced to the disk, for data that may be lost in a crash of the machine.
 enum class Durability { durable, volatile_ };
-// Replaces the file as a whole: a reader and a crash see the old or the new content, never a part.
+// Replaces the file atomically: a reader, or the state after a crash, has the old or the new content and never a part.
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode = 0600,
                           Durability durability = Durability::durable);
 Result<void> replace_file_at(const Fd& dir, const std::string& name, std::string_view text, mode_t mode = 0600,
@@ -85,25 +85,24 @@ struct DirEntry {
 
 Result<void> make_directories(const std::string& path, mode_t mode = 0755);           // as mkdir -p
 Result<void> make_directory_at(const Fd& dir, const std::string& name, mode_t mode);  // Errors: already_exists
-// As mkdir -p beneath a hostile root. Returns the last one, O_PATH.
+// Creates directories as mkdir -p beneath an untrusted root. Returns the last one, opened with O_PATH.
 Result<Fd> make_directories_in(const Fd& root, const std::string& path, mode_t mode);
 Result<std::vector<DirEntry>> list(const Fd& dir);  // sorted by name, without "." and ".."
 Result<std::vector<DirEntry>> list(const std::string& path);
 bool exists(const std::string& path);
 Result<struct stat> stat(const Fd& fd);
-Result<struct stat> stat_at(const Fd& dir, const std::string& name);  // does not follow a link
-// Whether it is the root of a mount, a bind mount's too. Source: statx(2), Linux 5.8.
+Result<struct stat> stat_at(const Fd& dir, const std::string& name);  // does not follow a symbolic link
+// True if it is the root of a mount, including a bind mount. Source: statx(2), Linux 5.8.
 Result<bool> is_mount_point(const Fd& fd);
 Result<void> rename_at(const Fd& from_dir, const std::string& from, const Fd& to_dir, const std::string& to);
-Result<void> exchange_at(const Fd& dir, const std::string& one, const std::string& other);  // both at once, renameat2(2)
+Result<void> exchange_at(const Fd& dir, const std::string& one, const std::string& other);  // atomically, renameat2(2)
 Result<void> unlink(const std::string& path);
 Result<void> unlink_at(const Fd& dir, const std::string& name);
 Result<void> remove_directory_at(const Fd& dir, const std::string& name);
-// Removes a file, or a directory with everything in it, following no link and crossing no mount. Nothing there is
-// success.
+// Removes a file or a directory tree. Follows no link and crosses no mount. It is no error if nothing is there.
 Result<void> remove_tree(const Fd& dir, const std::string& name);
 Result<void> remove_tree(const std::string& path);
-// Of tidying up: on a read-only file system what is there stays, and that is no error.
+// Ignores EROFS. For cleanup: on a read-only file system the files stay, and that is no error.
 Result<void> unless_read_only(Result<void> done);
 Result<void> symlink_at(const std::string& target, const Fd& dir, const std::string& name);
 Result<std::string> read_link_at(const Fd& dir, const std::string& name);
@@ -117,19 +116,19 @@ struct DiskUsage {
 };
 Result<DiskUsage> disk_usage(const Fd& fd);
 
-// Holds an exclusive lock for as long as the descriptor lives. Waits a second for a holder that has just been killed: what
-// it was about to execute has its descriptors for another moment. The file is made where it is not there; on a read-only file
-// system it has to be. Errors: conflict when another process holds it.
+// Takes an exclusive lock, held until the descriptor is closed. Waits a second for a holder that was just killed: a process that
+// it was about to execute may still hold its descriptors for a moment. Creates the file if it is missing; on a read-only file
+// system it must exist. Errors: conflict if another process holds the lock.
 Result<Fd> lock_file(const std::string& path);
-// The same for a descriptor, among all that opened the file by themselves; waits.
+// Changes the lock of a descriptor, against all others who opened the file themselves. Blocks until it is granted.
 enum class Lock { none, shared, exclusive };
 Result<void> lock(const Fd& fd, Lock kind);
 
-// ---- descriptors that are no files ----
+// ---- descriptors that are not files ----
 
 Result<Fd> make_memfd(const std::string& name, std::string_view content,
-                      bool seal);  // at its start; sealed: nobody can change it
-// A sealed one to be executed. Errors: forbidden where the machine executes nothing from memory (vm.memfd_noexec).
+                      bool seal);  // the offset is 0; sealed: nobody can change it
+// A sealed memfd to execute. Errors: forbidden if the machine does not execute memfds (vm.memfd_noexec).
 Result<Fd> make_program(const std::string& name, std::string_view content);
 struct Pipe {
   Fd read, write;
@@ -149,20 +148,20 @@ struct Ready {
   uint32_t events;
   uint64_t key;
 };
-// Blocks until something is ready, at most `timeout`. Empty: timed out.
+// Blocks until a descriptor is ready, at most `timeout`. Returns an empty list on a timeout.
 Result<std::vector<Ready>> epoll_wait(const Fd& epoll, std::optional<std::chrono::milliseconds> timeout);
-// Waits until `fd` is readable (or hung up). False: timed out.
+// Waits until `fd` is readable or hung up. False: the timeout has passed.
 Result<bool> wait_readable(const Fd& fd, std::optional<std::chrono::milliseconds> timeout);
-// As wait_readable, for a file of the kernel's that announces its changes (cgroup.events), read before by this
-// descriptor.
+// As wait_readable, for a kernel file that signals changes with POLLPRI (cgroup.events) and was read through this descriptor
+// before.
 Result<bool> wait_priority(const Fd& fd, std::optional<std::chrono::milliseconds> timeout);
 
 // ---- sockets between processes of this machine ----
 
-// A SEQPACKET socket bound to `name` in `dir`, not listening yet. Path length does not matter.
+// A SEQPACKET socket bound to `name` in `dir`, not listening yet. The length of the path is not limited.
 Result<Fd> bind_unix(const Fd& dir, const std::string& name, mode_t mode);
 Result<void> listen_unix(const Fd& socket);
-Result<Fd> connect_unix(const Fd& dir, const std::string& name);  // Errors: not_found, unavailable when nobody listens
+Result<Fd> connect_unix(const Fd& dir, const std::string& name);  // Errors: not_found; unavailable if nobody listens
 struct PeerCredentials {
   int pid = 0;
   uint32_t uid = 0, gid = 0;
@@ -171,10 +170,10 @@ Result<PeerCredentials> peer_credentials(const Fd& socket);
 constexpr size_t kFdsPerMessageMax = 250;  // the kernel's SCM_MAX_FD is 253
 Result<void> send_message(const Fd& socket, std::span<const std::byte> bytes, std::span<const int> fds);
 struct Message {
-  size_t size = 0;  // of what was written to the buffer; 0 = the other side is gone
+  size_t size = 0;  // bytes written to the buffer; 0: the peer has closed the socket
   std::vector<Fd> fds;
 };
-// Errors: unavailable (EAGAIN) on a nonblocking socket or with `nonblocking`; too_large when it did not fit.
+// Receives one message. Errors: unavailable (EAGAIN) on a nonblocking socket or with `nonblocking`; too_large if it did not fit.
 Result<Message> receive_message(const Fd& socket, std::span<std::byte> buffer, bool nonblocking = false);
 Result<std::pair<Fd, Fd>> make_socketpair(int type);  // SOCK_SEQPACKET, SOCK_STREAM
 

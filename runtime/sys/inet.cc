@@ -38,7 +38,7 @@ Result<Fd> make_socket(Transport transport) {
 
 Result<Fd> listen_on(Transport transport, const Endpoint4& at, int backlog) {
   Fd socket = TRY(make_socket(transport));
-  if (transport == Transport::tcp) {  // connections of our predecessor may still be closing
+  if (transport == Transport::tcp) {  // connections of a previous process may still be closing
     int yes = 1;
     if (::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) < 0) return Error::from_errno("setsockopt");
   }
@@ -110,7 +110,7 @@ std::optional<T> parse_hex(std::string_view text) {
   return out;
 }
 
-// The kernel writes an address as 32-bit numbers of the machine's byte order. Nothing: IPv6 only.
+// The kernel writes an address as 32-bit numbers in native byte order. Nothing: IPv6 only.
 std::optional<uint32_t> parse_local_address(std::string_view text, bool v6) {
   std::array<uint32_t, 4> words{};
   const size_t count = v6 ? 4 : 1;
@@ -141,7 +141,7 @@ constexpr const char* listening_state(Transport transport) {
   return transport == Transport::tcp ? "0A" : "07";  // TCP_LISTEN; TCP_CLOSE: a UDP socket that is not connected
 }
 
-// Of TCP, listening sockets come first: the rest, which may be long, is not read.
+// For TCP, listening sockets come first: the rest of the list is not read.
 Result<std::string> read_listening(const std::string& path, Transport transport) {
   Result<Fd> file = open(path, O_RDONLY);
   if (!file) return file.error().code() == Code::not_found ? Result<std::string>("") : Result<std::string>(file.take_error());

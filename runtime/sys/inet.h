@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IPv4 sockets for datagrams and for connections under way, for those that serve or ask many at once (DNS):
-// nonblocking, born close-on-exec. A call that would have to wait says unavailable (EAGAIN): go back to epoll. Source:
-// ip(7), udp(7), tcp(7).
+// IPv4 sockets for datagrams and connections, for servers and clients that handle many at once (DNS). Nonblocking and
+// close-on-exec. A call that would block returns unavailable (EAGAIN): wait with epoll. Source: ip(7), udp(7), tcp(7).
 #pragma once
 
 #include <compare>
@@ -24,9 +23,10 @@ struct Endpoint4 {
 
 enum class Transport { udp, tcp };
 
-// Bound; TCP listens. Errors: err() is EADDRINUSE when somebody else has the port.
+// Binds a socket; a TCP socket listens. Errors: err() is EADDRINUSE if the port is in use.
 Result<Fd> listen_on(Transport transport, const Endpoint4& at, int backlog = 64);
-// UDP: from a random port, hearing `to` only. TCP: the connection may still be under way; the socket becomes writable.
+// UDP: a random local port that receives only from `to`. TCP: the connection may still be in progress; then the socket becomes
+// writable when it is established.
 Result<Fd> connect_to(Transport transport, const Endpoint4& to);
 Result<Endpoint4> bound_to(const Fd& socket);
 
@@ -37,26 +37,27 @@ struct Accepted {
 Result<Accepted> accept_from(const Fd& listener);
 
 struct Datagram {
-  size_t size = 0;  // more than the buffer holds: it was cut
+  size_t size = 0;  // larger than the buffer: the datagram was truncated
   Endpoint4 from;
 };
 Result<Datagram> receive_datagram(const Fd& socket, std::span<char> buffer);
 Result<void> send_datagram(const Fd& socket, const Endpoint4& to, std::string_view bytes);
 
-// Of a connected socket. 0 bytes received from TCP: the other side has finished.
+// Of a connected socket. 0 bytes received from TCP: the peer has closed its direction.
 Result<size_t> receive_some(const Fd& socket, std::span<char> buffer);
 Result<size_t> send_some(const Fd& socket, std::string_view bytes);
 
-// A port where a process of this machine waits for anybody: a listening TCP socket, a UDP socket without a peer.
+// A port on which a process accepts traffic from anybody: a listening TCP socket, or a UDP socket without a peer.
 struct Listener {
   Transport transport = Transport::udp;
   Endpoint4 at;  // address 0: every address
   auto operator<=>(const Listener&) const = default;
 };
-// Those of the calling thread's network namespace, each once. IPv6 sockets that may take IPv4 connections are among them. What is
-// beyond 4 MiB of the kernel's list is left out. Blocks for the length of the list. Source: proc_pid_net(5), /proc/net/tcp.
+// The listeners in the calling thread's network namespace, without duplicates. Includes IPv6 sockets that may accept IPv4
+// connections. Entries beyond the first 4 MiB of the kernel's list are ignored. The run time grows with the list. Source:
+// proc_pid_net(5), /proc/net/tcp.
 Result<std::vector<Listener>> listeners();
-// The same, of one of the kernel's lists: /proc/net/tcp or udp; `v6`: tcp6 or udp6. An incomplete last line is left out.
+// Parses one of the kernel's lists: /proc/net/tcp or udp; with `v6` tcp6 or udp6. An incomplete last line is ignored.
 std::vector<Listener> parse_listeners(std::string_view list, Transport transport, bool v6);
 
 }  // namespace coracle::sys

@@ -63,8 +63,8 @@ Result<void> sync_file_system(const Fd& fd) {
 
 Result<void> make_node_at(const Fd& dir, const std::string& name, mode_t mode, dev_t device) {
   if (::mknodat(dir.get(), name.c_str(), mode, device) < 0) return Error::from_errno("make node " + name);
-  // By a descriptor of the node itself: an O_PATH one cannot be given to fchmod, its name in /proc can. Without a umask there is
-  // nothing to do, and no /proc is needed.
+  // fchmod rejects an O_PATH descriptor, so the mode is set through /proc/self/fd. Without a umask this is not needed, and
+  // neither is /proc.
   Fd node(::openat(dir.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!node) return Error::from_errno("open node " + name);
   struct stat made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of what libnl hands out by pointer. For the files that speak to it.
+// Owners of objects that libnl returns by pointer. For the files that call libnl.
 #pragma once
 
 #include <netlink/msg.h>

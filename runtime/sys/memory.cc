@@ -25,10 +25,10 @@ bool has_text_relocations(const dl_phdr_info& object) {
   return false;
 }
 
-// Segments that are loaded without the right to write are the file's bytes and nothing else: relocations, also those that are
-// made read-only afterwards (RELRO), lie in a writable one. The loader holds its lock meanwhile: nothing is unloaded under us.
+// Read-only segments only contain bytes of the file: relocations, including RELRO, are in writable segments. The loader holds its
+// lock meanwhile, so no library is unloaded.
 int let_go_of_constants(dl_phdr_info* object, size_t, void*) {
-  const bool of_kernel = object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR);  // the vDSO is no file
+  const bool of_kernel = object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR);  // the vDSO has no file
   if (of_kernel || has_text_relocations(*object)) return 0;
   const uintptr_t page = uintptr_t(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -36,7 +36,7 @@ int let_go_of_constants(dl_phdr_info* object, size_t, void*) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W)) continue;
     uintptr_t from = object->dlpi_addr + segment.p_vaddr;
     uintptr_t begin = from / page * page, end = (from + segment.p_memsz) / page * page;  // whole pages: the last may be shared
-    if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // what stays is no harm
+    if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a failure is harmless
   }
   return 0;
 }

@@ -24,7 +24,7 @@ int fsconfig(const Fd& context, unsigned command, const char* key, const char* v
   return int(::syscall(SYS_fsconfig, context.get(), command, key, value, 0));
 }
 
-// The file system's own words ("e overlay: ..."), when it has any.
+// The message of the file system itself ("e overlay: ..."), if there is one.
 Error context_error(const Fd& context, const std::string& doing) {
   Error error = Error::from_errno(doing);
   char line[512];
@@ -87,7 +87,7 @@ Result<void> attach_mount(const Fd& mount, const Fd& place) {
 }
 
 Result<void> enter_root(const Fd& mount) {
-  // The old root comes to lie over the new one, and is taken off it: no directory for it is needed.
+  // The old root is stacked on the new one and then detached, so no directory for it is needed.
   if (::fchdir(mount.get()) < 0) return Error::from_errno("enter root");
   if (::syscall(SYS_pivot_root, ".", ".") < 0) return Error::from_errno("pivot_root");
   if (::umount2(".", kMntDetach) < 0) return Error::from_errno("leave the old root");
@@ -102,7 +102,7 @@ Result<void> detach_mount(const std::string& path) {
 
 namespace {
 
-// A path as /proc/self/mountinfo writes it, where a blank is \040. See proc_pid_mountinfo(5).
+// Decodes a path of /proc/self/mountinfo, which writes a space as \040. See proc_pid_mountinfo(5).
 std::string without_octal(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -121,13 +121,13 @@ struct Mounted {
   std::string place, type;
 };
 
-// The mounts of this namespace, in the order in which they were made. See proc_pid_mountinfo(5).
+// The mounts of this mount namespace, in the order of creation. See proc_pid_mountinfo(5).
 Result<std::vector<Mounted>> mounted() {
   std::string table = TRY(read_file("/proc/self/mountinfo"));
   std::vector<Mounted> all;
   for (std::string_view line : split(table, '\n')) {
     auto fields = split(line, ' ');
-    auto dash = std::ranges::find(fields, "-");  // after fields that are optional
+    auto dash = std::ranges::find(fields, "-");  // after the optional fields
     if (fields.size() < 5 || fields.end() - dash < 2) continue;
     all.push_back({without_octal(fields[4]), std::string(dash[1])});
   }
@@ -149,7 +149,7 @@ Result<std::vector<std::string>> mounts_on(const std::string& directory) {
 }
 
 Result<void> detach_below(const std::string& directory, const std::function<Result<void>(const std::string& path)>& detach) {
-  auto real = absolute_path(directory);  // as the kernel names it
+  auto real = absolute_path(directory);  // the kernel's name for it
   if (!real && real.error().code() == Code::not_found) return {};
   std::string prefix = TRY(std::move(real));
   prefix += "/";

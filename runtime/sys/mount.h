@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mounts as descriptors: made, shaped and handed on without ever appearing in our own tree.
+// Mounts as descriptors: they are created, configured and passed on without being attached in our own mount namespace.
 // Source: fsopen(2), open_tree(2), mount_setattr(2), move_mount(2), pivot_root(2); Linux 5.12 and later.
 #pragma once
 
@@ -14,36 +14,36 @@
 
 namespace coracle::sys {
 
-// One option of a file system; without a value it is a flag.
+// One option of a file system. An option without a value is a flag.
 struct FsOption {
   std::string key, value;
   bool has_value = true;
 };
 
-// A new file system, detached. `attributes` are MOUNT_ATTR_*. Errors carry what the file system itself said.
+// A new, detached file system. `attributes` are MOUNT_ATTR_*. Errors include the file system's own message.
 Result<Fd> new_file_system(const std::string& type, const std::vector<FsOption>& options, uint64_t attributes);
-// A detached copy of the mount at `place`, of those beneath it too when `recursive`.
+// A detached copy of the mount at `place`; with `recursive` also of the mounts beneath it.
 Result<Fd> clone_mount(const Fd& place, bool recursive);
 Result<Fd> clone_mount(const std::string& path, bool recursive);
 
 struct MountChange {
   uint64_t set = 0, clear = 0;  // MOUNT_ATTR_*
-  uint64_t propagation = 0;     // MS_SHARED, ...; 0 = as it is
-  const Fd* id_map = nullptr;   // a user namespace whose maps translate the owners of files; null = as it is
+  uint64_t propagation = 0;     // MS_SHARED, ...; 0: unchanged
+  const Fd* id_map = nullptr;   // a user namespace for an id-mapped mount; null: unchanged
   bool recursive = false;
 };
 Result<void> change_mount(const Fd& mount, const MountChange& change);
-// Attaches a detached mount over a directory or file of ours.
+// Attaches a detached mount over an existing directory or file.
 Result<void> attach_mount(const Fd& mount, const Fd& place);
-// An attached mount becomes "/" of this process, which has a mount namespace of its own and one thread; of what was mounted there
-// before nothing is left in it.
+// Makes an attached mount the "/" of this process and detaches everything that was mounted before. The process must have one
+// thread and a mount namespace of its own.
 Result<void> enter_root(const Fd& mount);
-Result<void> detach_mount(const std::string& path);  // lazily
-// The types ("tmpfs") of the file systems mounted on the directory, the last one over the others. Asks none of them, so that a
-// server of one that does not answer holds up nobody. Errors: not_found, no such parent directory.
+Result<void> detach_mount(const std::string& path);  // lazy (MNT_DETACH)
+// The types ("tmpfs") of the file systems that are mounted on the directory, the topmost last. It does not access them, so an
+// unresponsive network file system does not block it. Errors: not_found if the parent directory does not exist.
 Result<std::vector<std::string>> mounts_on(const std::string& directory);
-// Everything that is mounted below the directory, the innermost first, by `detach`, lazily if it is not given. Not what is
-// mounted on the directory itself.
+// Detaches every mount below the directory, the innermost first. Uses `detach`, by default a lazy unmount. The mount on the
+// directory itself stays.
 Result<void> detach_below(const std::string& directory,
                           const std::function<Result<void>(const std::string& path)>& detach = detach_mount);
 

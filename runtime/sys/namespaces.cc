@@ -51,7 +51,7 @@ Result<void> write_map(int pid, const char* name, const std::vector<IdRange>& ra
   return write_all(file, map_text(ranges)).wrap(std::string(name) + " of the user namespace");
 }
 
-// A clone of ours that makes the namespaces, says so, and waits to be killed. It calls nothing but the kernel.
+// A clone of this process that creates the namespaces, reports that, and waits to be killed. It only makes system calls.
 struct Holder {
   int pid = 0;
   Fd pidfd;
@@ -70,9 +70,9 @@ Result<Holder> start_holder(uint64_t clone_flags, const Fd* user, uint64_t unsha
     int err = 0;
     if (user_fd >= 0 && ::syscall(SYS_setns, user_fd, CLONE_NEWUSER) < 0) err = errno;
     if (err == 0 && unshare_flags && ::syscall(SYS_unshare, unshare_flags) < 0) err = errno;
-    // Where we are killed it does not stay behind. After the above, which takes this back.
+    // The child dies with us if we are killed. Must follow the calls above, which reset the setting.
     if (err == 0 && ::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) err = errno;
-    if (::syscall(SYS_write, say, &err, sizeof err) < 0) err = errno;  // the other side sees the pipe's end
+    if (::syscall(SYS_write, say, &err, sizeof err) < 0) err = errno;  // the parent sees end of file
     while (err == 0) ::syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 8);
     ::syscall(SYS_exit_group, 1);
   }
@@ -83,7 +83,7 @@ Result<Holder> start_holder(uint64_t clone_flags, const Fd* user, uint64_t unsha
   int err = 0;
   if (::read(ready.read.get(), &err, sizeof err) != ssize_t(sizeof err)) err = ECHILD;
   if (err == 0) return out;
-  (void)::waitpid(out.pid, nullptr, 0);  // it ends by itself
+  (void)::waitpid(out.pid, nullptr, 0);  // it exits by itself
   return Error::from_errno(err, user ? "join user namespace" : "make user namespace");
 }
 
@@ -100,9 +100,9 @@ Result<OwnedNamespaces> namespaces_of(const Holder& holder, uint64_t others) {
 }
 
 void end(const Holder& holder) {
-  // It cannot have ended, and its number is nobody else's before we have waited for it.
+  // It cannot have ended, and its pid is not reused before we have waited for it.
   if (!send_signal(holder.pidfd, SIGKILL)) (void)::kill(holder.pid, SIGKILL);
-  (void)::waitpid(holder.pid, nullptr, 0);  // nor can this fail
+  (void)::waitpid(holder.pid, nullptr, 0);  // cannot fail either
 }
 
 // newuidmap PID 0 1000 1 1 100000 65536 …
@@ -123,7 +123,7 @@ Result<void> run_map_helper(const char* program, int pid, const std::vector<IdRa
   return Error(Code::forbidden, std::string(program) + " refused the map" + (WIFEXITED(status) ? "" : " and was killed"));
 }
 
-// In a child that stays outside, because from inside nobody has power over the ids of outside.
+// Runs in a child in the outer user namespace, because a process inside has no privilege over outer ids.
 Result<void> write_own_maps_from_outside(const std::vector<IdRange>& uids, const std::vector<IdRange>& gids) {
   Pipe inside = TRY(make_pipe());
   const int parent = ::getpid();

@@ -66,12 +66,12 @@ Tuple read_tuple(nlattr* from) {
   return out;
 }
 
-constexpr size_t kForgottenAtOnce = 4096;  // flows; what more there are, another look finds
+constexpr size_t kForgottenAtOnce = 4096;  // flows per pass; the next pass finds the others
 constexpr int kForgetLooksMax = 64;
 
 struct Collector {
   const std::function<bool(const UdpFlow&)>& gone;
-  std::vector<std::string> tuples;  // CTA_TUPLE_ORIG of what must go, as the kernel wrote it
+  std::vector<std::string> tuples;  // CTA_TUPLE_ORIG of the flows to delete, as received
 };
 
 int collect_flow(nl_msg* message, void* argument) {
@@ -108,7 +108,7 @@ Result<Forgotten> forget_some_flows(const std::function<bool(const UdpFlow&)>& g
     if (nla_put(removal.get(), CTA_TUPLE_ORIG | NLA_F_NESTED, int(tuple.size()), tuple.data()) < 0)
       return Error(Code::internal, "conntrack message: out of memory");
     rc = nl_send_sync(socket.get(), removal.release());  // frees it
-    if (rc >= 0) ++forgotten.flows;                      // else it has just ended by itself
+    if (rc >= 0) ++forgotten.flows;                      // otherwise it has just expired
   }
   return forgotten;
 }
@@ -137,7 +137,7 @@ Result<TableMonitor> TableMonitor::open() {
 
 TableMonitor::News TableMonitor::read(std::string_view table) { return read_all({table}).front(); }
 
-// Messages of one transaction stand together, and the last one announces the new generation of all rules.
+// The messages of a transaction are contiguous; the last one announces the new generation.
 std::vector<TableMonitor::News> TableMonitor::read_all(const std::vector<std::string_view>& tables) {
   alignas(nlmsghdr) char buffer[32768];
   std::vector<News> news(tables.size());
@@ -186,10 +186,10 @@ Result<Fd> open_raw_netfilter() {
   return fd;
 }
 
-// NFPROTO_ARP and NFPROTO_IPV4, whose header does not go together with <netinet/in.h>.
+// NFPROTO_ARP and NFPROTO_IPV4; their header conflicts with <netinet/in.h>.
 constexpr uint8_t family_number(TableFamily family) { return family == TableFamily::arp ? 3 : 2; }
 
-// Of nftables, or one that begins or ends a transaction.
+// A message of nftables, or one that begins or ends a transaction.
 Result<MessageHandle> nftables_message(int type, int flags, uint8_t family, uint16_t resource, uint32_t sequence) {
   MessageHandle message(nlmsg_alloc_simple(type, NLM_F_REQUEST | flags));
   nfgenmsg head{family, NFNETLINK_V0, htons(resource)};
@@ -251,7 +251,7 @@ Result<void> add_set_elements(const std::vector<SetElement>& elements) {
 
   Fd socket = TRY(open_raw_netfilter());
   TRY(send_request(socket, batch, "add elements"));
-  // The kernel has done it, and has answered each, when sendto returns.
+  // When sendto returns, the kernel has executed the transaction and queued all replies.
   alignas(nlmsghdr) char buffer[8192];
   size_t answers = 0;
   for (;;) {

@@ -38,7 +38,7 @@ using RouteHandle = std::unique_ptr<rtnl_route, Freed<rtnl_route, rtnl_route_put
 using NeighborHandle = std::unique_ptr<rtnl_neigh, Freed<rtnl_neigh, rtnl_neigh_put>>;
 using CacheHandle = std::unique_ptr<nl_cache, Freed<nl_cache, nl_cache_free>>;
 
-// libnl's own numbers, negative.
+// libnl's error numbers, negative.
 Error nl_error(int rc, const std::string& doing) {
   switch (-rc) {
     case NLE_EXIST: return Error::from_errno(EEXIST, doing);
@@ -56,7 +56,7 @@ Error nl_error(int rc, const std::string& doing) {
 }
 
 Result<AddrHandle> parse_addr(const std::string& text, int family = AF_UNSPEC) {
-  // Left to guess, libnl takes a mistyped IP address for one of another family.
+  // Without a family, libnl would parse a mistyped IP address as an address of another family.
   if (family == AF_UNSPEC) family = text.find(':') == text.npos ? AF_INET : AF_INET6;
   nl_addr* parsed = nullptr;
   int rc = nl_addr_parse(text.c_str(), family, &parsed);
@@ -90,7 +90,7 @@ Link describe(rtnl_link* link) {
   if (const char* alias = rtnl_link_get_ifalias(link)) out.alias = alias;
   out.up = rtnl_link_get_flags(link) & IFF_UP;
   out.loopback = rtnl_link_get_flags(link) & IFF_LOOPBACK;
-  out.running = rtnl_link_get_operstate(link) == IF_OPER_UP;  // IFF_RUNNING is also set while nobody has looked
+  out.running = rtnl_link_get_operstate(link) == IF_OPER_UP;  // IFF_RUNNING is also set before the carrier is checked
   if (nl_addr* mac = rtnl_link_get_addr(link)) {
     char text[64];
     out.mac = nl_addr2str(mac, text, sizeof text);
@@ -105,7 +105,7 @@ Result<LinkHandle> get_link(nl_sock* socket, uint32_t index, const char* name) {
   return LinkHandle(found);
 }
 
-// Changes nothing but what `edit` sets.
+// Changes only what `edit` sets.
 template <typename Edit>
 Result<void> change(nl_sock* socket, uint32_t index, const char* doing, Edit&& edit) {
   LinkHandle which(rtnl_link_alloc()), changes(rtnl_link_alloc());
@@ -224,7 +224,7 @@ Result<uint32_t> Netlink::add_veth(const VethSpec& spec) {
   LinkHandle link = TRY(new_link("veth", spec.name, spec.mac));
   if (spec.peer_name.empty() || spec.peer_name.size() >= IFNAMSIZ)
     return Error(Code::invalid, "peer name \"" + spec.peer_name + "\" has a bad length");
-  LinkHandle peer(rtnl_link_veth_get_peer(link.get()));  // a reference of its own
+  LinkHandle peer(rtnl_link_veth_get_peer(link.get()));  // adds a reference
   rtnl_link_set_name(peer.get(), spec.peer_name.c_str());
   if (spec.peer_netns) rtnl_link_set_ns_fd(peer.get(), spec.peer_netns->get());
   if (!spec.peer_mac.empty()) {
@@ -275,7 +275,7 @@ Result<void> Netlink::set_master(uint32_t index, uint32_t bridge) {
   return change(socket_, index, "set master of", [&](rtnl_link* link) { rtnl_link_set_master(link, int(bridge)); });
 }
 
-// libnl knows only some of a port's flags, so the message is put together here.
+// libnl supports only some bridge port flags, so the message is built here.
 Result<void> Netlink::set_port(uint32_t index, bool hairpin, bool isolated) {
   MessageHandle message(nlmsg_alloc_simple(RTM_SETLINK, NLM_F_REQUEST));
   ifinfomsg head{};
@@ -392,7 +392,7 @@ Result<NetlinkMonitor> NetlinkMonitor::open() {
 
 void NetlinkMonitor::drain() {
   char buffer[8192];
-  // A read of less than the queue, or ENOBUFS after an overflow, both mean the same: look again.
+  // A short read and ENOBUFS (after an overflow) mean the same: read the state again.
   while (::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0 || errno == ENOBUFS || errno == EINTR) {
   }
 }
@@ -425,7 +425,7 @@ LossMonitor::News LossMonitor::read() {
         auto* link = static_cast<ifinfomsg*>(nlmsg_data(head));
         nlattr* name = nlmsg_find_attr(head, sizeof(ifinfomsg), IFLA_IFNAME);
         if (link->ifi_family != AF_UNSPEC || !ours(name)) continue;
-        // A link that is new says that all of its flags have changed.
+        // A new link reports all flags as changed.
         bool went_down = link->ifi_change != ~0u && (link->ifi_change & IFF_UP) && !(link->ifi_flags & IFF_UP);
         if (head->nlmsg_type == RTM_DELLINK || went_down) news.links.emplace(nla_get_string(name));
       } else if (head->nlmsg_type == RTM_DELADDR) {
@@ -436,7 +436,7 @@ LossMonitor::News LossMonitor::read() {
         if (route->rtm_family != AF_INET || route->rtm_table != RT_TABLE_MAIN || !link) continue;
         ifreq asked{};
         asked.ifr_ifindex = int(nla_get_u32(link));
-        bool is_there = ::ioctl(fd_.get(), SIOCGIFNAME, &asked) == 0;  // routes of a link that is gone go with it
+        bool is_there = ::ioctl(fd_.get(), SIOCGIFNAME, &asked) == 0;  // routes of a deleted link do not count
         if (is_there && std::string_view(asked.ifr_name).starts_with(prefix_)) news.damaged = true;
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links, addresses and routes over rtnetlink, by libnl-route. A Netlink works in the namespace it was opened in for as
-// long as it lives, whichever thread calls: one for the host, one per pod while its interface is being made.
+// Links, addresses and routes over rtnetlink, with libnl-route. A Netlink always works in the namespace in which it was opened,
+// whichever thread calls it: one for the host, and one per pod while its interface is set up.
 //
 //   auto host = TRY(Netlink::open());
 //   uint32_t bridge = TRY(host.add_bridge("coracle0"));
@@ -11,7 +11,7 @@
 //   TRY(pod.set_up(eth0));
 //   TRY(pod.add_route({.destination = "0.0.0.0/0", .gateway = "10.42.0.1", .link = eth0}));
 //
-// Errors: already_exists, not_found, and what the kernel said. Not thread-safe: one thread at a time per Netlink.
+// Errors: already_exists, not_found, and the kernel's others. Not thread-safe: one thread at a time per Netlink.
 // Source: rtnetlink(7), libnl-route.
 #pragma once
 
@@ -31,22 +31,22 @@ namespace coracle::sys {
 struct Link {
   uint32_t index = 0, master = 0, mtu = 0;
   std::string name, kind;  // kind: "bridge", "veth", ...; "" for hardware and lo
-  std::string alias;       // free text kept by the kernel: how we mark what is ours
+  std::string alias;       // IFLA_IFALIAS, free text: marks the links of the daemon
   std::string mac;         // "02:42:…"
   bool up = false, loopback = false;
-  bool running = false;     // the kernel has seen its carrier: up, and packets are sent
-  uint32_t peer_index = 0;  // IFLA_LINK: of a veth, its other end, in that end's namespace
+  bool running = false;     // operational: up and with a carrier
+  uint32_t peer_index = 0;  // IFLA_LINK: the index of a veth's peer in the peer's namespace
 };
 
 struct VethSpec {
   std::string name, peer_name;
-  const Fd* peer_netns = nullptr;          // null: the peer stays here
-  uint32_t master = 0;                     // the bridge of our end, 0 = none
-  uint32_t mtu = 0;                        // of both ends, 0 = the kernel's default
-  std::string mac, peer_mac;               // "" = the kernel's choice
-  std::string alias;                       // of our end
-  bool up = true;                          // our end is set up
-  bool isolated = false, hairpin = false;  // bridge port flags of our end
+  const Fd* peer_netns = nullptr;          // null: the peer stays in this namespace
+  uint32_t master = 0;                     // the bridge of this end; 0: none
+  uint32_t mtu = 0;                        // of both ends; 0: the kernel's default
+  std::string mac, peer_mac;               // "": the kernel's choice
+  std::string alias;                       // of this end
+  bool up = true;                          // sets this end up
+  bool isolated = false, hairpin = false;  // bridge port flags of this end
 };
 
 struct AddressInfo {
@@ -57,11 +57,11 @@ struct AddressInfo {
 
 struct RouteSpec {
   std::string destination;  // "10.0.0.0/8", "0.0.0.0/0", "::/0"
-  std::string gateway;      // "" = on link
+  std::string gateway;      // "": on link
   uint32_t link = 0;
-  std::string source;  // preferred source address, "" = the kernel's choice
+  std::string source;  // preferred source address; "": the kernel's choice
   bool scope_link = false;
-  bool onlink = false;  // believe that the gateway is on the link
+  bool onlink = false;  // RTNH_F_ONLINK: assume that the gateway is on the link
 };
 
 class Netlink {
@@ -75,28 +75,28 @@ class Netlink {
   Result<std::vector<Link>> links();
   Result<Link> link(const std::string& name);          // Errors: not_found
   Result<uint32_t> index_of(const std::string& name);  // Errors: not_found
-  // Makers return the index. They fail with already_exists and then change nothing.
+  // add_* return the index. They fail with already_exists and then change nothing.
   Result<uint32_t> add_bridge(const std::string& name, const std::string& mac = "", const std::string& alias = "");
   Result<uint32_t> add_veth(const VethSpec& spec);
   Result<uint32_t> add_dummy(const std::string& name);
-  Result<void> remove_link(uint32_t index);  // blocks 10 to 40 ms for a veth; killing its namespace does not
+  Result<void> remove_link(uint32_t index);  // blocks 10 to 40 ms for a veth; removing its namespace does not
   Result<void> set_up(uint32_t index);
   Result<void> set_down(uint32_t index);
   Result<void> set_mtu(uint32_t index, uint32_t mtu);
   Result<void> set_alias(uint32_t index, const std::string& alias);
   Result<void> move_link(uint32_t index, const Fd& netns,
-                         const std::string& new_name);                 // it is down afterwards, without addresses
-  Result<void> set_master(uint32_t index, uint32_t bridge);            // bridge 0 = released
-  Result<void> set_port(uint32_t index, bool hairpin, bool isolated);  // flags of a bridge's port
-  // A permanent neighbour: `address` is at `mac`, whatever ARP claims. Replaces what there was.
+                         const std::string& new_name);                 // afterwards it is down and has no addresses
+  Result<void> set_master(uint32_t index, uint32_t bridge);            // bridge 0: releases it
+  Result<void> set_port(uint32_t index, bool hairpin, bool isolated);  // bridge port flags
+  // Adds a permanent neighbour entry: `address` is at `mac`, independent of ARP. Replaces an existing entry.
   Result<void> add_neighbor(uint32_t link, const std::string& address, const std::string& mac);
 
-  Result<std::vector<AddressInfo>> addresses(uint32_t link = 0);                            // 0 = of all links
+  Result<std::vector<AddressInfo>> addresses(uint32_t link = 0);                            // 0: of all links
   Result<void> add_address(uint32_t link, const std::string& address, bool no_dad = true);  // "10.42.0.7/24"
   Result<void> remove_address(uint32_t link, const std::string& address);
 
-  Result<std::vector<RouteSpec>> routes();         // of the main table, unicast
-  Result<void> add_route(const RouteSpec& route);  // replaces the same destination's
+  Result<std::vector<RouteSpec>> routes();         // unicast routes of the main table
+  Result<void> add_route(const RouteSpec& route);  // replaces a route to the same destination
   Result<void> remove_route(const RouteSpec& route);
 
  private:
@@ -104,8 +104,8 @@ class Netlink {
   nl_sock* socket_ = nullptr;
 };
 
-// Tells of every change of links, addresses and IPv4/IPv6 routes: readable when something happened. drain() empties it;
-// look again afterwards, the messages themselves are not parsed.
+// Becomes readable after any change of links, addresses or IPv4/IPv6 routes. drain() discards the messages without parsing them:
+// read the current state afterwards.
 class NetlinkMonitor {
  public:
   static Result<NetlinkMonitor> open();
@@ -117,15 +117,15 @@ class NetlinkMonitor {
   Fd fd_;
 };
 
-// Tells of what goes away of the links whose names begin with a prefix: a link itself, its being up, an IPv4 address, a route of
-// the main table. What comes, and what goes of other links, is not told: it costs a look at the message.
+// Reports losses on links whose names begin with a prefix: a deleted link, a link that is down, a removed IPv4 address, a removed
+// route of the main table. Additions and other links are ignored, at the cost of looking at the message.
 class LossMonitor {
  public:
   static Result<LossMonitor> open(std::string prefix);  // in the calling thread's namespace
   const Fd& fd() const { return fd_; }
   struct News {
-    std::set<std::string> links;  // that are gone, or not up any more
-    bool damaged = false;         // one lost an address or a route, or there was more than the queue holds
+    std::set<std::string> links;  // deleted or no longer up
+    bool damaged = false;         // a link lost an address or a route, or the queue overflowed
   };
   News read();  // empties the queue
 
@@ -135,8 +135,8 @@ class LossMonitor {
   std::string prefix_;
 };
 
-// A link of ours moves into another namespace under a new name, with its global addresses, and is up there.
-// Source: runtime-spec config-linux.md "Network Devices". Errors: not_found; what the kernel said.
+// Moves a host link into another namespace under a new name, with its global addresses, and sets it up there. Source:
+// runtime-spec config-linux.md "Network Devices". Errors: not_found; the kernel's.
 Result<void> move_link_with_addresses(const std::string& name, const Fd& netns, const std::string& new_name);
 
 }  // namespace coracle::sys

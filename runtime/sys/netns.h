@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network namespaces by descriptor. A thread's namespace is a property of the thread, so work inside another one is
-// done on a helper thread that ends with it: no caller is ever left in the wrong namespace. Source:
-// network_namespaces(7), setns(2).
+// Network namespaces by descriptor. A namespace is a property of a thread, so work in another one runs on a helper thread that
+// ends with it: no caller is left in the wrong namespace. Source: network_namespaces(7), setns(2).
 #pragma once
 
 #include <functional>
@@ -14,13 +13,14 @@
 namespace coracle::sys {
 
 Result<Fd> current_netns();                      // the calling thread's
-Result<Fd> open_netns(const std::string& path);  // a file of nsfs. Errors: invalid when it is something else
-Result<Fd> new_netns();                          // a fresh one, with lo down
+Result<Fd> open_netns(const std::string& path);  // a file of nsfs. Errors: invalid for any other file
+Result<Fd> new_netns();                          // lo is down
 
-// Runs `work` in the namespace, on a thread of its own. Blocks until it has returned; its result is the result.
+// Runs `work` in the namespace on a new thread. Blocks until it has returned, and returns its result.
 Result<void> in_netns(const Fd& netns, const std::function<Result<void>()>& work);
 
-// A socket that lives in the namespace, whoever uses it. Arguments as socket(2). Of our own namespace it takes no privilege.
+// A socket that belongs to the namespace, whichever thread uses it. Arguments as socket(2). Needs no privilege for our own
+// namespace.
 Result<Fd> socket_in_netns(const Fd& netns, int domain, int type, int protocol);
 
 }  // namespace coracle::sys

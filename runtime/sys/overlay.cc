@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ways, because a parameter of fsconfig holds 255 bytes and layers have long paths: one layer at a time ("lowerdir+",
-// since Linux 6.8); all of them as short names of descriptors; and mount(2), whose options hold a page, for images with
-// many layers on older kernels. See overlay.h.
+// There are three ways to pass the layers, because a parameter of fsconfig is limited to 255 bytes and layers have long paths.
+// One layer at a time ("lowerdir+", since Linux 6.8); all of them as short names of descriptors; and mount(2), whose options may
+// be a page long, for images with many layers on older kernels. See overlay.h.
 #include "runtime/sys/overlay.h"
 
 #include <fcntl.h>
@@ -25,14 +25,14 @@ namespace {
 constexpr size_t kParameterMax = 255;  // bytes, fsconfig(2)
 constexpr size_t kOptionsMax = 4095;   // bytes, mount(2)
 
-struct Set {  // one parameter after the other, stopping at the first failure
+struct Set {  // sets parameters until the first failure
   const Fd& context;
   Result<void> text(const char* key, const std::string& value) {
     if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, key, value.c_str(), 0) < 0)
       return Error::from_errno(std::string("overlay ") + key + "=" + value);
     return {};
   }
-  // Descriptors of the same directory, kept open, where its name is too long.
+  // Uses a descriptor of the directory, which is kept open, if its path is too long.
   Result<void> directory(const char* key, const std::string& path, std::vector<Fd>& held) {
     if (path.size() <= kParameterMax) return text(key, path);
     Fd dir = TRY(open(path, O_PATH | O_DIRECTORY));
@@ -47,7 +47,8 @@ Result<Fd> open_context() {
   return context;
 }
 
-// Not kept across a loss of power, so nothing needs to wait for the disk; kernels before 5.10 do not know the word.
+// The layer need not survive a power failure, so overlayfs need not sync it ("volatile"); kernels before 5.10 do not support the
+// option.
 Result<Fd> finish(const Fd& context, const Overlay& overlay, std::vector<Fd>& held) {
   Set set{context};
   if (!overlay.upper.empty()) {
@@ -132,12 +133,12 @@ Result<Fd> mount_one_way(const Overlay& overlay, OverlayWay way) {
   return mount_classic(overlay);
 }
 
-// Before Linux 6.15 a layer must be mounted where we can see it, so the id-mapped copies are attached for a moment: each
-// over the other, in a mount namespace that nobody else is in and that ends with this thread.
+// Before Linux 6.15 a layer must be mounted in our mount namespace. So the id-mapped copies are attached for a moment, one over
+// the other, in a private mount namespace that ends with this thread.
 Result<Fd> mount_id_mapped(const Overlay& overlay, OverlayWay way) {
   if (::unshare(CLONE_NEWNS) < 0) return Error::from_errno("unshare mount namespace");
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return Error::from_errno("make mounts private");
-  // Of its own, so that nothing is ever made in a layer.
+  // A separate tmpfs, so that nothing is created in a layer.
   if (::mount("layers", overlay.staging.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=700") < 0)
     return Error::from_errno("mount staging");
   const std::string beneath = overlay.staging + "/layers";

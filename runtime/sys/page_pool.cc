@@ -34,7 +34,7 @@ void* PagePool::take(size_t& size) {
   return block;
 }
 
-// What is left of a chunk that is too small becomes free blocks.
+// The rest of a chunk that is too small becomes free blocks.
 void* PagePool::carve(size_t size) {
   if (size_t left = size_t(rest_end_ - rest_); left < size) {
     if (left) free_[left / kPage - 1].push_back(rest_);
@@ -56,7 +56,7 @@ void PagePool::give(void* block, size_t size) {
   free_[size / kPage - 1].push_back(block);
 }
 
-// Blocks that lie side by side go together: where the machine's pages are larger, a block alone may have none of its own.
+// Adjacent blocks are returned together: if the machine's pages are larger, a single block may contain no whole page.
 void PagePool::give_pages_back() {
   const uintptr_t page = uintptr_t(::sysconf(_SC_PAGESIZE));
   std::lock_guard lock(mutex_);

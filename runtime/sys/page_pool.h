@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PagePool: blocks of whole pages, apart from the allocator's memory. For what is taken in large pieces, lives shortly and is
-// taken by many threads at a time: between it, what stays would pin the allocator's memory piece by piece long after the rest has
-// gone.
+// PagePool: blocks of whole pages, separate from malloc. It is for large, short-lived blocks that many threads take at once. In
+// malloc's heap, long-lived objects allocated between them would pin the memory long after these blocks are freed.
 #pragma once
 
 #include <array>
@@ -13,23 +12,23 @@ namespace coracle::sys {
 
 class PagePool {
  public:
-  static constexpr size_t kPage = 4096;             // bytes, which blocks have some of: a page of the machine, or a part of one
-  static constexpr size_t kPooledMax = 16 * kPage;  // larger blocks are taken from the system and given back each by itself
+  static constexpr size_t kPage = 4096;             // bytes, the unit of block sizes: a page of the machine, or a part of one
+  static constexpr size_t kPooledMax = 16 * kPage;  // larger blocks are mapped and unmapped individually
 
-  // A block of at least `size` bytes, which is set to what it really has. Its contents are undefined. Throws std::bad_alloc.
+  // Returns a block of at least `size` bytes and sets `size` to its real size. The contents are undefined. Throws std::bad_alloc.
   void* take(size_t& size);
-  // `size`: as take() set it.
+  // Frees a block. `size` is the value that take() set.
   void give(void* block, size_t size);
-  // Gives the pages of all free blocks back to the system; the addresses stay. Microseconds for each stretch of them.
+  // Returns the pages of all free blocks to the kernel; the addresses stay mapped. Takes microseconds per contiguous range.
   void give_pages_back();
 
  private:
-  static constexpr size_t kChunk = 64 * kPage;  // taken from the system at once
+  static constexpr size_t kChunk = 64 * kPage;  // mapped from the kernel at once
   void* carve(size_t size);
 
   std::mutex mutex_;
-  std::array<std::vector<void*>, kPooledMax / kPage> free_;  // by the number of pages, less one; the last one used comes first
-  char *rest_ = nullptr, *rest_end_ = nullptr;               // of the newest chunk
+  std::array<std::vector<void*>, kPooledMax / kPage> free_;  // by number of pages, minus one; the last freed block comes first
+  char *rest_ = nullptr, *rest_end_ = nullptr;               // the unused part of the newest chunk
 };
 
 }  // namespace coracle::sys

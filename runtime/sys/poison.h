@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells AddressSanitizer which memory of an allocator of our own is free, so that it sees whoever uses it. Nothing in other
+// Marks free memory of our own allocators for AddressSanitizer, so that it reports a use after free. Does nothing in other
 // builds.
 #pragma once
 

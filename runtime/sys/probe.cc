@@ -32,7 +32,7 @@ namespace {
 
 constexpr const char* kProbeLink = "coracle-probe";
 
-// One rtnetlink request, built by hand: this file is part of a client that does not carry the netlink library.
+// One rtnetlink request, built by hand: this file is linked into a client without libnl.
 class LinkRequest {
  public:
   explicit LinkRequest(const std::string& kind) {
@@ -96,7 +96,7 @@ Result<void> try_clone(uint64_t namespaces, const Fd* cgroup) {
   }
   long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid < 0) return Error::from_errno("clone3");
-  if (pid == 0) ::_exit(0);  // a copy of us, as after fork: it only leaves
+  if (pid == 0) ::_exit(0);  // a copy of this process: it exits at once
   Fd child(pidfd);
   siginfo_t ended{};
   while (::waitid(P_PID, id_t(pid), &ended, WEXITED) < 0)
@@ -151,7 +151,7 @@ Result<void> try_device_filter() {
 }
 
 Result<bool> clock_is_synchronised() {
-  timex state{};  // modes 0: only looks
+  timex state{};  // modes 0: read-only
   int answer = ::adjtimex(&state);
   if (answer < 0) return Error::from_errno("adjtimex");
   return answer != TIME_ERROR && !(state.status & STA_UNSYNC);

@@ -30,12 +30,11 @@ namespace coracle::sys {
 namespace {
 
 constexpr size_t kSpawnStackBytes = 64 << 10;
-constexpr int kPPidfd = 3;    // P_PIDFD, absent from older headers
+constexpr int kPPidfd = 3;    // P_PIDFD, missing in older headers
 constexpr int kSetMdwe = 65;  // PR_SET_MDWE, the same; then PR_MDWE_REFUSE_EXEC_GAIN and PR_MDWE_NO_INHERIT
 constexpr unsigned long kRefuseExecGain = 1, kNoInherit = 2;
 
-// The status line of a process: "Pid:\t12" in its pidfd's fdinfo, -1 when it has ended, 0 when it is not in our
-// namespace.
+// The pid from a pidfd's fdinfo, "Pid:\t12": -1 if the process has ended, 0 if it is not in our pid namespace.
 Result<int> pid_in_fdinfo(const Fd& pidfd) {
   std::string info = TRY(read_file("/proc/self/fdinfo/" + std::to_string(pidfd.get())));
   for (std::string_view line : split(info, '\n')) {
@@ -68,8 +67,8 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
 
   int pidfd = -1;
   clone_args arguments{};
-  // VFORK: nothing of ours moves until the child has left our memory by exec. CLEAR_SIGHAND: no handler of ours can run
-  // in it.
+  // VFORK: this thread waits until the child has left our memory by exec. CLEAR_SIGHAND: none of our signal handlers can run in
+  // it.
   arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spec.namespaces;
   arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
@@ -110,7 +109,7 @@ Result<void> send_signal(const Fd& pidfd, int signal) {
 void reap(const Fd& pidfd) {
   siginfo_t info{};
   (void)::waitid(idtype_t(kPPidfd), id_t(pidfd.get()), &info,
-                 WEXITED | WNOHANG);  // not our child, or not ended: no matter
+                 WEXITED | WNOHANG);  // no error if it is not our child or has not ended
 }
 
 Result<int> wait_for_exit(const Fd& pidfd) {
@@ -145,7 +144,7 @@ Result<void> set_own_affinity(const std::vector<uint64_t>& processors) {
 Result<Fd> namespace_of(const Fd& pidfd, const char* type) {
   int pid = TRY(pid_of(pidfd));
   Fd found = TRY(open("/proc/" + std::to_string(pid) + "/ns/" + type, O_RDONLY));
-  TRY(pid_of(pidfd));  // still the same process: the number was not given to another one meanwhile
+  TRY(pid_of(pidfd));  // still the same process: the pid was not reused
   return found;
 }
 
@@ -167,13 +166,13 @@ Result<uint64_t> foreign_namespaces(const Fd& pidfd) {
   for (const auto& [name, flag] : kKinds) {
     struct stat a, b;
     if (::fstatat(ours.get(), name, &a, 0) < 0) {
-      if (errno == ENOENT) continue;  // a kernel without them
+      if (errno == ENOENT) continue;  // the kernel does not support it
       return Error::from_errno(std::string("our namespace ") + name);
     }
     if (::fstatat(theirs.get(), name, &b, 0) < 0) return Error::from_errno(std::string("namespace ") + name);
     if (a.st_dev != b.st_dev || a.st_ino != b.st_ino) out |= flag;
   }
-  TRY(pid_of(pidfd));  // still the same process: the number was not given to another one meanwhile
+  TRY(pid_of(pidfd));  // still the same process: the pid was not reused
   return out;
 }
 
@@ -239,7 +238,7 @@ uint32_t own_uid() { return ::geteuid(); }
 
 Result<void> die_with_parent(int parent) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return Error::from_errno("die with parent");
-  if (::getppid() != parent) return Error(Code::not_found, "the parent has ended");  // before we asked
+  if (::getppid() != parent) return Error(Code::not_found, "the parent has ended");  // before the prctl
   return {};
 }
 
@@ -278,14 +277,14 @@ Result<void> do_without_capabilities(uint64_t needless) {
 }
 
 void close_own_memory() {
-  // Without the right to trace, as in some containers, we could not look at our own children any more.
+  // Without CAP_SYS_PTRACE, as in some containers, we could no longer read /proc files of our children.
   auto own = own_capabilities();
   if (own && (*own >> CAP_SYS_PTRACE & 1)) (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  (void)::prctl(kSetMdwe, kRefuseExecGain | kNoInherit, 0, 0, 0);  // an older kernel does not know it
+  (void)::prctl(kSetMdwe, kRefuseExecGain | kNoInherit, 0, 0, 0);  // fails on an older kernel
 }
 
 bool takes_seccomp_flags(uint32_t flags) {
-  // Flags are looked at before the program, of which there is none.
+  // The kernel checks the flags before it reads the program, which is null.
   return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, nullptr) < 0 && errno == EFAULT;
 }
 

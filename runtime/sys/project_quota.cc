@@ -21,7 +21,7 @@ Result<fsxattr> attributes_of(const Fd& directory) {
 }
 
 Result<void> quota_call(const Fd& place, uint32_t command, uint32_t number, if_dqblk& quota, const char* what) {
-  // By number: Debian 12's C library has no function for it.
+  // By system call number: Debian 12's C library has no function for it.
   if (::syscall(SYS_quotactl_fd, place.get(), QCMD(command, PRJQUOTA), number, &quota) == 0) return {};
   if (errno == ESRCH || errno == ENOSYS || errno == ENOTSUP || errno == EINVAL)
     return Error(Code::unsupported, "the file system does not count by projects");

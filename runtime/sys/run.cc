@@ -28,7 +28,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// It is not waited for yet, so its number is nobody else's.
+// It has not been waited for, so its pid is not reused.
 Result<bool> ends_within(pid_t pid, const RunSpec& spec) {
   Fd pidfd = TRY(open_pidfd(pid));
   std::stop_callback kill_it(spec.stop, [pid] { (void)::kill(pid, SIGKILL); });
@@ -43,7 +43,7 @@ Result<int> wait_status(pid_t pid) {
 }
 
 Result<int> run(const RunSpec& spec, const Fd* output) {
-  // The input lies in a file without a name: a program that does not read it blocks nobody.
+  // The input is a memfd: a program that does not read it blocks nothing.
   Fd input = TRY(make_memfd("input", spec.input, false));
   std::vector<std::string> argv_texts = spec.argv.empty() ? std::vector<std::string>{spec.path} : spec.argv, env_texts = spec.env;
   std::vector<char*> argv = pointers(argv_texts), env = pointers(env_texts);
@@ -68,7 +68,7 @@ Result<int> run(const RunSpec& spec, const Fd* output) {
   if (err != 0) return Error::from_errno(err, "execute " + spec.path);
   Result<bool> in_time = true;
   if (spec.timeout || spec.stop.stop_possible()) in_time = ends_within(pid, spec);
-  if (!in_time || !*in_time) (void)::kill(pid, SIGKILL);  // its number is nobody else's before we have waited for it
+  if (!in_time || !*in_time) (void)::kill(pid, SIGKILL);  // the pid is not reused before we wait for it
   int status = TRY(wait_status(pid).wrap("wait for " + spec.path));
   if (!in_time) return std::move(in_time).wrap("wait for " + spec.path).take_error();
   if (!*in_time) return Error(Code::timeout, spec.path + " took longer than its timeout");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a program to its end: with a text on its input, for so long at most. Source: posix_spawn(3), pidfd_open(2).
+// Runs a program to completion, with a text as its standard input and a time limit. Source: posix_spawn(3), pidfd_open(2).
 #pragma once
 
 #include <chrono>
@@ -15,24 +15,25 @@ namespace coracle::sys {
 
 struct RunSpec {
   std::string path;               // not looked up in PATH
-  std::vector<std::string> argv;  // argv[0] too; empty = the path
-  std::vector<std::string> env;   // NAME=value, all of it
-  std::string input;              // on descriptor 0; 1 and 2 are ours
-  std::string directory;          // where it begins; "" = where we are
+  std::vector<std::string> argv;  // with argv[0]; empty: the path
+  std::vector<std::string> env;   // NAME=value, the whole environment
+  std::string input;              // standard input; 1 and 2 are inherited
+  std::string directory;          // working directory; "": ours
   std::optional<std::chrono::seconds> timeout;
   std::stop_token stop = {};
 };
-// Blocks. Its exit code, 128 + signal. Errors: what exec said; timeout and cancelled, and it was killed.
+// Runs the program. Blocks. Returns the exit code or 128 + signal. Errors: exec's; timeout or cancelled after killing it.
 Result<int> run(const RunSpec& spec);
 struct Heard {
   int exit_code = 0;  // 128 + signal
-  std::string text;   // what it wrote to descriptors 1 and 2, its end left out beyond 64 KiB
+  std::string text;   // its output on descriptors 1 and 2, truncated after 64 KiB
 };
-Result<Heard> run_and_hear(const RunSpec& spec);  // the same; the text of an error ends with what it wrote until then
-// Where a program of this name is in PATH, or where Debian's are for the administrator; "" when there is none.
+Result<Heard> run_and_hear(const RunSpec& spec);  // the same; the text of an error ends with the output so far
+// The path of a program in PATH or in root's default PATH of Debian; "" if there is none.
 std::string find_program(const std::string& name);
-enum class Complaints : uint8_t { shown, dropped };  // what a program writes to its descriptor 2
-// What a program of PATH prints, when it succeeds; it gets no input. Blocks. Errors: not_found; internal, with its exit code.
+enum class Complaints : uint8_t { shown, dropped };  // what happens to a program's stderr
+// The standard output of a program in PATH that must succeed; it gets no input. Blocks. Errors: not_found; internal, with its
+// exit code.
 Result<std::string> output_of(const std::vector<std::string>& argv, Complaints complaints = Complaints::shown);
 
 }  // namespace coracle::sys

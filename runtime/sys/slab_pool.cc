@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See slab_pool.h. Source: mmap(2), madvise(2).
-//   region ──▶ unused slab ──▶ slab of blocks of one size, with a free place ◀──▶ full one
-//                   ▲────────────────────────────┘ nothing in it is in use
+//   region ──▶ unused slab ──▶ slab of blocks of one size, with a free block ◀──▶ full slab
+//                   ▲────────────────────────────┘ none of its blocks is in use
 #include "runtime/sys/slab_pool.h"
 
 #include <sys/mman.h>
@@ -22,15 +22,15 @@
 namespace coracle::sys {
 namespace {
 
-constexpr size_t kSlab = 64 << 10;      // bytes; each begins at a multiple of it
-constexpr size_t kRegion = 16 * kSlab;  // taken from the system at once
+constexpr size_t kSlab = 64 << 10;      // bytes; aligned to its size
+constexpr size_t kRegion = 16 * kSlab;  // mapped at once
 constexpr size_t kQuarters = 4;
 
-// Sizes of blocks: up to kEvenMax bytes they differ by kGranule, then by an eighth of the power of two below.
+// Sizes of blocks: up to kEvenMax bytes in steps of kGranule, above that in steps of an eighth of the next lower power of two.
 constexpr size_t kGranule = 16, kEvenMax = 128, kSteps = 8;
 constexpr int kEvenWidth = std::bit_width(kEvenMax) - 1, kStepsWidth = std::bit_width(kSteps) - 1;
 
-// Of the smallest size that is large enough.
+// The index of the smallest size that is large enough.
 constexpr size_t number_of(size_t size) {
   size = std::max(size, SlabPool::kSmallest);
   if (size <= kEvenMax) return (size - 1) / kGranule;
@@ -70,13 +70,13 @@ struct List {
 
 }  // namespace
 
-// The head of its memory; the places follow.
+// The header of a slab's memory; the blocks follow.
 struct SlabPool::Slab {
   Links<Slab> with_a_place, with_free_pages;
-  size_t number = 0;  // of its blocks' size
+  size_t number = 0;  // index of its block size
   size_t used = 0, places = 0;
-  bool may_have_free_pages = false;                             // something has become free since its pages were given back
-  std::array<uint64_t, (kSlab / kSmallest + 63) / 64> taken{};  // a bit for each place; those beyond the last are set
+  bool may_have_free_pages = false;                             // a block was freed since its pages were returned
+  std::array<uint64_t, (kSlab / kSmallest + 63) / 64> taken{};  // a bit per block; bits beyond the last block are set
 
   static constexpr size_t head() { return (sizeof(Slab) + kGranule - 1) / kGranule * kGranule; }
   static Slab* of(void* block) { return reinterpret_cast<Slab*>(uintptr_t(block) / kSlab * kSlab); }
@@ -114,12 +114,12 @@ struct SlabPool::State {
   using WithAPlace = List<Slab, &Slab::with_a_place>;
 
   std::mutex mutex;
-  std::array<std::array<WithAPlace, kQuarters>, kSizes> with_a_place;  // by size, and by how much is in use
+  std::array<std::array<WithAPlace, kQuarters>, kSizes> with_a_place;  // by size and by use
   List<Slab, &Slab::with_free_pages> with_free_pages;
   size_t with_free_pages_count = 0;
   WithAPlace unused;
   size_t unused_count = 0;
-  std::vector<void*> untouched;  // also unused; these have no pages
+  std::vector<void*> untouched;  // unused slabs without pages
   PagePool pages;                // the larger blocks
 
   WithAPlace& list_of(const Slab& slab) { return with_a_place[slab.number][slab.quarter()]; }
@@ -128,7 +128,7 @@ struct SlabPool::State {
   void give(void* block);
 };
 
-// A region has one slab less than it is long: it may begin anywhere. What has pages already comes first.
+// A region contains one slab less than its length, because it may be unaligned. Slabs that have pages already are used first.
 SlabPool::Slab* SlabPool::State::fresh_slab(size_t number) {
   if (Slab* slab = unused.first) {
     unused.remove(slab), unused_count--;
@@ -202,11 +202,11 @@ void SlabPool::give(void* block, size_t size) {
   state_->give(block);
 }
 
-// Without the lock where it takes long.
+// Releases the lock during long operations.
 void SlabPool::give_pages_back() {
   State& state = *state_;
   std::vector<void*> unused;
-  size_t count = 0;  // what is added meanwhile waits for the next time
+  size_t count = 0;  // slabs that are added meanwhile are left for the next call
   {
     std::lock_guard lock(state.mutex);
     unused.reserve(state.unused_count);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlabPool: blocks of any size that stay for long, apart from the allocator's memory: there each of them would pin a page, when
-// what lay around it has gone. Blocks of about one size lie together in slabs. A free place is used again first where most are in
-// use, so that a slab from which most has gone loses the rest, too. Thread-safe. Of a pool that is destroyed the memory stays
-// taken.
+// SlabPool: long-lived blocks of any size, separate from malloc. In malloc's heap a long-lived block would pin its page after
+// everything around it is freed. Blocks of similar size share slabs. The fullest slab is used first, so that a nearly empty slab
+// can become empty. Thread-safe. The memory of a destroyed pool is not freed.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +12,21 @@ namespace coracle::sys {
 class SlabPool {
  public:
   static constexpr size_t kSlabbedMax = 8 << 10;  // bytes; larger blocks are whole pages
-  static constexpr size_t kSmallest = 48;         // smaller ones take so much
+  static constexpr size_t kSmallest = 48;         // the size of the smallest block
 
   SlabPool();
   ~SlabPool();
   static SlabPool& of_process();
-  static SlabPool& of_lasting();  // the process's second one: for blocks that outlive what is made at the same time, by an hour
+  static SlabPool& of_lasting();  // the second pool: for blocks that live an hour longer than others made at the same time
 
-  // A block of at least `size` bytes, aligned for everything. Its contents are undefined. Throws std::bad_alloc.
+  // A block of at least `size` bytes, aligned for any type. The contents are undefined. Throws std::bad_alloc.
   void* take(size_t size);
-  // `size`: as it was asked for.
+  // Frees a block. `size` is the size that was requested.
   void give(void* block, size_t size);
-  // Gives the pages in which nothing is in use back to the system: microseconds for each stretch of them. Others wait for a
-  // slab's at the most.
+  // Returns unused pages to the kernel; takes microseconds per contiguous range. Other threads wait at most for the time of one
+  // slab.
   void give_pages_back();
-  static void give_all_pages_back();  // of both
+  static void give_all_pages_back();  // of both pools
 
  private:
   struct Slab;
@@ -35,7 +34,7 @@ class SlabPool {
   std::unique_ptr<State> state_;
 };
 
-// For containers whose entries stay: their memory is a SlabPool's of the process, the first one's unless the other is named.
+// For containers with long-lived entries: allocates from SlabPool::of_process() or from another named pool.
 template <typename T>
 struct SlabAllocator {
   using value_type = T;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See socket.h. The only file of the API side that names system calls on sockets.
+// See socket.h. The only file of the API server with system calls on sockets.
 #include "runtime/sys/socket.h"
 
 #include <arpa/inet.h>
@@ -57,10 +57,10 @@ Endpoint to_endpoint(const SocketAddress& from) {
 }
 
 void set_option(const Fd& socket, int level, int name, int value) {
-  (void)::setsockopt(socket.get(), level, name, &value, sizeof value);  // tuning: without it things are only slower
+  (void)::setsockopt(socket.get(), level, name, &value, sizeof value);  // only for performance
 }
 
-// Small writes leave at once, and a peer that vanished is noticed.
+// Sends small writes at once, and detects a peer that has disappeared.
 void tune(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -139,7 +139,7 @@ Endpoint peer_endpoint(const Fd& socket) {
 }
 
 void shut_down(const Fd& socket) {
-  (void)::shutdown(socket.get(), SHUT_RDWR);  // it may be gone already, which is what we want
+  (void)::shutdown(socket.get(), SHUT_RDWR);  // no error if it is closed already
 }
 
 void shut_down_writing(const Fd& socket) {
@@ -222,12 +222,12 @@ Bell::Bell() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void Bell::ring() const {
   uint64_t one = 1;
-  (void)!::write(fd_.get(), &one, sizeof one);  // a full counter rings as well
+  (void)!::write(fd_.get(), &one, sizeof one);  // a full counter is readable too
 }
 
 void Bell::clear() const {
   uint64_t count;
-  (void)!::read(fd_.get(), &count, sizeof count);  // nothing to read: it was not rung
+  (void)!::read(fd_.get(), &count, sizeof count);  // nothing to read if it was not signalled
 }
 
 ReadySet::ReadySet() : fd_(::epoll_create1(EPOLL_CLOEXEC)) {}
@@ -249,7 +249,7 @@ Result<void> ReadySet::add_once(int fd, uint64_t token) {
 Result<void> ReadySet::arm_again(int fd, uint64_t token) {
   return control(fd_, EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, token);
 }
-void ReadySet::remove(int fd) { (void)control(fd_, EPOLL_CTL_DEL, fd, 0, 0); }  // closing it removes it as well
+void ReadySet::remove(int fd) { (void)control(fd_, EPOLL_CTL_DEL, fd, 0, 0); }  // closing it removes it too
 
 std::vector<uint64_t> ReadySet::wait(Timeout timeout) {
   std::array<epoll_event, kReadyMax> events;

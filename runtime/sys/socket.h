@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream sockets and waiting: listening, accepting, "is any of these ready?" and a bell that wakes a sleeper. All
-// sockets are non-blocking and close-on-exec; whoever wants to wait says for how long. Source: tcp(7), epoll(7).
+// Stream sockets and waiting: listening, accepting, waiting for readiness, and an eventfd that wakes a waiting thread. All
+// sockets are non-blocking and close-on-exec; a caller that waits gives a timeout. Source: tcp(7), epoll(7).
 #pragma once
 
 #include <chrono>
@@ -22,56 +22,55 @@ struct Endpoint {
   bool loopback() const;
 };
 
-// Listens on a numeric IPv4 or IPv6 address, which may be one that the machine does not have yet; port 0 picks one.
-// Errors: invalid (no address), conflict (in use), ...
+// Listens on a numeric IPv4 or IPv6 address, which the machine may not have yet; port 0 picks a free one. Errors: invalid (not an
+// address), conflict (in use), ...
 Result<Fd> listen_tcp(const std::string& address, uint16_t port);
-// The next waiting connection, without delay for small writes and with keep-alive probes. Errors: unavailable when none
-// waits.
+// Accepts the next pending connection and sets TCP_NODELAY and keep-alive. Errors: unavailable if none is pending.
 Result<Fd> accept_tcp(const Fd& listener);
-// A connection to a numeric address, under way: when it is writable, `connected` tells. Errors: invalid (no address), or at
-// once what the kernel says (no route).
+// Starts a connection to a numeric address. When the socket becomes writable, `connected` returns the outcome. Errors: invalid
+// (not an address), or an immediate error of the kernel (no route).
 Result<Fd> connect_tcp(const std::string& address, uint16_t port);
-// How it ended. Errors: what the kernel says, err() included.
+// The outcome of a connection attempt. Errors: the kernel's, including err().
 Result<void> connected(const Fd& socket);
 Endpoint local_endpoint(const Fd& socket);
 Endpoint peer_endpoint(const Fd& socket);
-// Ends both directions, so that whoever waits on it wakes up; the descriptor stays open.
+// Shuts down both directions, which wakes a thread that waits on the socket; the descriptor stays open.
 void shut_down(const Fd& socket);
 
-void shut_down_writing(const Fd& socket);  // the peer reads the end
+void shut_down_writing(const Fd& socket);  // the peer reads end of file
 
-// Blocks for bytes of a non-blocking socket, until `wake` is readable. 0: the end, or woken. Errors: what the kernel said.
+// Blocks until bytes arrive on a non-blocking socket or `wake` is readable. 0: end of file, or woken. Errors: the kernel's.
 Result<size_t> receive(const Fd& socket, char* to, size_t size, int wake);
-// Throws away what has arrived, `bytes_max` at most, without waiting and without looking at it. 0: the peer has ended.
-// Errors: unavailable when nothing is there; else what the kernel said. Source: tcp(7), MSG_TRUNC.
+// Discards received bytes, at most `bytes_max`, without waiting and without copying them. 0: end of file. Errors: unavailable if
+// nothing is there; otherwise the kernel's. Source: tcp(7), MSG_TRUNC.
 Result<size_t> discard(const Fd& socket, size_t bytes_max);
-// Blocks until all was taken, or `wake` is readable. Errors: what the kernel said; cancelled.
+// Blocks until everything is sent, or `wake` is readable. Errors: the kernel's; cancelled.
 Result<void> send_all(const Fd& socket, std::string_view bytes, int wake);
 
-// This machine's unicast addresses, loopback and link-local ones left out, in the kernel's order.
+// This machine's unicast addresses without loopback and link-local ones, in the kernel's order.
 std::vector<std::string> interface_addresses();
 
-using Timeout = std::optional<std::chrono::milliseconds>;  // nothing: for ever
+using Timeout = std::optional<std::chrono::milliseconds>;  // nothing: no limit
 
 struct Readiness {
   bool readable = false, writable = false, hung_up = false;
 };
-// Waits until one of two descriptors is ready; `second` may be -1. Both false in all: the time is over.
+// Waits until one of two descriptors is ready; `second` may be -1. Everything false: the timeout has passed.
 struct Waited {
   Readiness first;
   bool second_readable = false;
-  bool second_left = false;  // its other side sends no more, or it was shut down
+  bool second_left = false;  // its peer sends no more, or it was shut down
 };
-// `second_for`: what counts of the second: its input (its end is input, too), or only that it left.
+// `second_for`: the events of `second` to wait for: input (which includes end of file), or only the peer's closing.
 enum class SecondFor { input, leaving };
 Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout,
                   SecondFor second_for = SecondFor::input);
 
-// Waits until the peer of `socket` has left, or has nothing more to say (true), or `second` is readable (false). Does not look
-// at what there is to read.
+// Waits until the peer of `socket` has closed it or shut down its direction (true), or `second` is readable (false). Does not
+// look at pending input.
 bool wait_gone(int socket, int second);
 
-class Bell {  // Wakes whoever waits on fd(), from any thread; rings at most once until cleared.
+class Bell {  // Wakes a thread that waits on fd(), from any thread; stays readable until cleared.
  public:
   Bell();
   int fd() const { return fd_.get(); }
@@ -82,14 +81,14 @@ class Bell {  // Wakes whoever waits on fd(), from any thread; rings at most onc
   Fd fd_;
 };
 
-class ReadySet {  // Many descriptors, each with a number; an entry reports once and is then armed again by its user.
+class ReadySet {  // Many descriptors, each with a token; an add_once entry reports once until it is re-armed.
  public:
   ReadySet();
-  Result<void> add(int fd, uint64_t token);       // reports each time it is readable
+  Result<void> add(int fd, uint64_t token);       // reports whenever it is readable
   Result<void> add_once(int fd, uint64_t token);  // reports once
   Result<void> arm_again(int fd, uint64_t token);
   void remove(int fd);
-  std::vector<uint64_t> wait(Timeout timeout);  // empty: the time is over
+  std::vector<uint64_t> wait(Timeout timeout);  // empty: the timeout has passed
 
  private:
   Fd fd_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See spawn_child.h. A test holds the list of what this file may call.
+// See spawn_child.h. A test checks which functions this file calls.
 #include "runtime/sys/spawn_child.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 namespace coracle::sys {
 namespace {
 
-constexpr int kReserve = 10;  // descriptors are moved above this first, so that 0 to 3 can be filled
+constexpr int kReserve = 10;  // descriptors are first moved above this, so that 0 to 3 are free
 
 [[noreturn]] void give_up(SpawnChild* child, const char* step) noexcept {
   child->err = errno;
@@ -20,7 +20,7 @@ constexpr int kReserve = 10;  // descriptors are moved above this first, so that
   ::_exit(127);
 }
 
-// A session, streams and descriptors of its own. Returns where the program is.
+// Sets up the session, the streams and the descriptors. Returns the descriptor of the program.
 int stand_alone(SpawnChild* child) noexcept {
   if (::setsid() < 0) give_up(child, "start session of");
   const int null = ::fcntl(child->null, F_DUPFD_CLOEXEC, kReserve);
@@ -48,7 +48,7 @@ void run_spawned(SpawnChild* child) noexcept {
   give_up(child, "execute");
 }
 
-// The child starts with nothing on its stack, so it cannot return into its maker: it is sent straight to run_spawned.
+// The child starts with an empty stack and cannot return to its caller: it jumps to run_spawned.
 long clone_onto_stack(clone_args* arguments, size_t size, SpawnChild* child) noexcept {
 #if defined(__x86_64__)
   long result;

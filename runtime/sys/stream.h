@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream sockets of this machine, as their client, with an end to every wait. Source: unix(7).
+// Clients of Unix stream sockets, with a deadline for every wait. Source: unix(7).
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 
 namespace coracle::sys {
 
-// Connected to who listens at `path`.
+// A connection to the listener at `path`.
 Result<Fd> connect_stream(const std::string& path);
 
 using Deadline = std::chrono::steady_clock::time_point;
-// All of it. Errors: timeout; the other side is gone.
+// Sends everything. Errors: timeout; the peer has closed the connection.
 Result<void> send_all(const Fd& socket, std::string_view bytes, Deadline deadline);
-// What has come, one byte at least and `max` at most; "": the other side has ended. Errors: timeout.
+// Receives available bytes, at least one and at most `max`; "": end of file. Errors: timeout.
 Result<std::string> receive(const Fd& socket, size_t max, Deadline deadline);
 
 }  // namespace coracle::sys

@@ -25,7 +25,7 @@ void restore_mode(int fd, const std::string& mode) {
   termios before{};
   if (mode.size() != sizeof before) return;
   std::memcpy(&before, mode.data(), sizeof before);
-  (void)::tcsetattr(fd, TCSADRAIN, &before);  // it may be gone
+  (void)::tcsetattr(fd, TCSADRAIN, &before);  // it may be closed
 }
 
 void copy_window_size(int from, const Fd& to) {

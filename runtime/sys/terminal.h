@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terminals of our own: raw and back, their sizes, and copying between descriptors. Source: termios(3), tty_ioctl(4).
+// Terminals of this process: raw mode and back, window sizes, and copying between descriptors. Source: termios(3), tty_ioctl(4).
 #pragma once
 
 #include <array>
@@ -10,15 +10,15 @@
 
 namespace coracle::sys {
 
-// What the mode was, opaque; "" when `fd` is no terminal, and then nothing happens.
+// Sets raw mode and returns the previous mode, opaque. Returns "" and does nothing if `fd` is not a terminal.
 Result<std::string> make_raw(int fd);
 void restore_mode(int fd, const std::string& mode);
-void copy_window_size(int from, const Fd& to);  // nothing when `from` is no terminal
+void copy_window_size(int from, const Fd& to);  // does nothing if `from` is not a terminal
 
 using Ends = std::array<bool, 4>;
-// Waits until one of these is readable or closed; -1 = none. Which ones. EINTR is nothing.
+// Waits until one of these is readable or closed; -1: unused. Returns which ones are. On EINTR it returns with none set.
 Result<Ends> wait_any(const std::array<int, 4>& fds);
-// Reads what is there and writes all of it. False: the input's end, or the other side is gone.
+// Reads available bytes and writes all of them. False: end of the input, or the output is closed.
 bool copy_some(int from, int to);
 
 }  // namespace coracle::sys

@@ -15,7 +15,7 @@ namespace {
 
 constexpr mode_t kFile = 0660, kDirectory = 02770;
 
-// By a descriptor of the entry itself: fchmodat follows links.
+// By a descriptor of the entry itself, because fchmodat follows links.
 Result<void> set_mode(const TreeEntry& entry, mode_t mode) {
   Fd itself(::openat(entry.directory, entry.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat about;
@@ -32,7 +32,7 @@ Result<bool> is_of_group(const Fd& root, uint32_t group) {
   return about.st_gid == group && (about.st_mode & kDirectory) == kDirectory;
 }
 
-// The group first: giving a file away takes its set-id bits. The root last: it says that all is done.
+// Group before mode: changing the group clears the set-id bits. The root last: it marks the tree as complete.
 Result<void> give_to_group(const Fd& root, uint32_t group, std::stop_token stop) {
   auto give = [&](const TreeEntry& entry) -> Result<void> {
     bool is_given = entry.about.st_gid == group;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a directory tree to a group, as Kubernetes' fsGroup has it. The tree may be a container's: it is walked as tree_walk.h
-// says. Source: Kubernetes core/v1 PodSecurityContext (fsGroup, fsGroupChangePolicy); pkg/volume, SetVolumeOwnership (semantics).
+// Changes the group of a directory tree, for Kubernetes' fsGroup. A container may control the tree, so it is walked as
+// tree_walk.h describes. Source: Kubernetes core/v1 PodSecurityContext (fsGroup, fsGroupChangePolicy); pkg/volume,
+// SetVolumeOwnership (semantics).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 
 namespace coracle::sys {
 
-// The root belongs to the group, which may read and write in it, and what is made in it will.
+// True if the root belongs to the group, grants it all access, and has the setgid bit, so that new entries inherit the group.
 Result<bool> is_of_group(const Fd& root, uint32_t group);
-// Every entry goes to the group. Files: it may read and write; directories: it may enter them too, and what is made in them is
-// the group's. Links are given away, not followed. The root comes last, so that one that was cut off is no tree of the group.
-// Blocks for a walk through everything. Errors: cancelled; what the disk says.
+// Gives every entry to the group. Files become readable and writable for it; directories become accessible too and get the setgid
+// bit. Links are changed themselves, not followed. The root is changed last, so that an interrupted run does not look complete.
+// Blocks for a walk over all entries. Errors: cancelled; I/O errors.
 Result<void> give_to_group(const Fd& root, uint32_t group, std::stop_token stop);
 
 }  // namespace coracle::sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tree_removal.h. A walk in depth, as tree_walk.cc has it: the lowest directories on the way are open, those above are found
-// again by "..". A directory is read until there is nothing in it, since reading one that loses entries may miss others; one
-// whose parent is not open is left empty, and goes when the parent is read again.
+// See tree_removal.h. A depth-first walk as in tree_walk.cc: the lowest directories of the path are open, and those above are
+// found again by "..". A directory is read repeatedly until it is empty, because reading a directory that loses entries may skip
+// others. A directory whose parent is not open stays empty, and is removed when the parent is read again.
 #include "runtime/sys/tree_removal.h"
 
 #include <dirent.h>
@@ -23,15 +23,15 @@ namespace coracle::sys {
 
 namespace {
 
-constexpr size_t kOpenMax = 32;           // directories held open at once
-constexpr int kReadingsMax = 1000;        // of one directory to which somebody keeps adding
+constexpr size_t kOpenMax = 32;           // open directories
+constexpr int kReadingsMax = 1000;        // passes over a directory in which entries keep appearing
 constexpr uint64_t kStopAskedEvery = 64;  // entries
 
 class Removal {
  public:
   Removal(const Fd& dir, const std::string& name, std::stop_token stop) : dir_(dir), name_(name), stop_(std::move(stop)) {}
 
-  // Returns whether all is gone.
+  // Returns true if everything is gone.
   Result<bool> run(uint64_t entries_max) {
     struct stat about;
     if (::fstatat(dir_.get(), name_.c_str(), &about, AT_SYMLINK_NOFOLLOW) < 0)
@@ -57,11 +57,11 @@ class Removal {
   struct Closed {
     dev_t device;
     ino_t inode;
-    long place;  // where to go on
+    long place;  // position to continue at
   };
   struct Open {
     std::unique_ptr<DIR, int (*)(DIR*)> directory{nullptr, ::closedir};
-    std::string name;      // in the one above, when that is open
+    std::string name;      // in the parent, if that is open
     bool is_empty = true;  // as far as it has been read
     int readings = 0;
   };
@@ -90,10 +90,10 @@ class Removal {
     ++entries_;
     struct stat about;
     bool is_directory = entry.d_type == DT_DIR;
-    if (entry.d_type == DT_UNKNOWN)  // some file systems do not say
+    if (entry.d_type == DT_UNKNOWN)  // some file systems do not report it
       is_directory = ::fstatat(here, entry.d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(about.st_mode);
     if (!is_directory) {
-      // What has become a directory meanwhile is one when it is read again.
+      // An entry that has become a directory meanwhile is handled in the next pass.
       if (::unlinkat(here, entry.d_name, 0) < 0 && errno != ENOENT && errno != EISDIR)
         return Error::from_errno("remove " + std::string(entry.d_name));
       return {};
@@ -103,11 +103,11 @@ class Removal {
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
     Fd child(int(::syscall(SYS_openat2, here, entry.d_name, &how, sizeof how)));
     if (child) return enter(std::move(child), entry.d_name);
-    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EAGAIN) return {};  // another thing meanwhile
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EAGAIN) return {};  // replaced meanwhile
     return Error::from_errno("remove " + std::string(entry.d_name));
   }
 
-  // At the end of the lowest directory.
+  // Continues with the parent of the lowest directory.
   Result<void> leave() {
     Open& here = open_.back();
     const bool has_open_parent = open_.size() > 1 || closed_.empty();
@@ -121,7 +121,7 @@ class Removal {
     }
     if (here.is_empty) return go_up();
     if (++here.readings > kReadingsMax) return Error(Code::conflict, "somebody adds to a directory that is to be removed");
-    // Opened anew: ext4 shows nothing to who went to the end by seekdir first and then back.
+    // Opened again: after a seekdir to the end and back, ext4 returns no entries.
     Fd again(::openat(::dirfd(here.directory.get()), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     here.directory.reset(again ? ::fdopendir(again.get()) : nullptr);
     if (!here.directory) return Error::from_errno("read directory");
@@ -139,7 +139,7 @@ class Removal {
     closed_.pop_back();
     open_.clear();
     TRY(enter(std::move(found), closed_.empty() ? name_ : std::string()));
-    open_.back().is_empty = false;  // what was left is in it
+    open_.back().is_empty = false;  // it still contains the subdirectory
     ::seekdir(open_.back().directory.get(), above.place);
     return {};
   }
@@ -147,7 +147,7 @@ class Removal {
   const Fd& dir_;
   const std::string& name_;
   const std::stop_token stop_;
-  std::vector<Closed> closed_;  // from the top down, and below them
+  std::vector<Closed> closed_;  // from the root down; the open ones are below
   std::deque<Open> open_;
   uint64_t entries_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing a directory tree that a container has shaped: however deep and wide it is, it takes the memory of a few directories,
-// no link is followed, no mount is crossed, and nothing is moved, which limits by projects could forbid. Source: openat2(2),
+// Removes a directory tree that a container controls. Whatever its depth and width, it needs memory for a few directories only.
+// It follows no link, crosses no mount, and moves nothing, because project quotas could forbid that. Source: openat2(2),
 // unlinkat(2), readdir(3).
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace coracle::sys {
 
-// As remove_tree in file.h, which cannot be stopped. Blocks for as long as that takes: seconds for a hundred thousand entries.
-// Errors: cancelled when stop is requested, and the rest is there; conflict when somebody else moves the tree about.
+// As remove_tree in file.h, but can be stopped. Blocks until done: seconds for a hundred thousand entries. Errors: cancelled if a
+// stop is requested, with the rest left in place; conflict if somebody moves parts of the tree meanwhile.
 Result<void> remove_tree(const Fd& dir, const std::string& name, std::stop_token stop);
-// The same, up to so many entries. Returns whether all is gone.
+// The same, but removes at most `entries_max` entries. Returns true if everything is gone.
 Result<bool> remove_some(const Fd& dir, const std::string& name, uint64_t entries_max);
 
 }  // namespace coracle::sys

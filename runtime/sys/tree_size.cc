@@ -10,9 +10,9 @@
 namespace coracle::sys {
 namespace {
 
-constexpr int64_t kBlockBytes = 512;  // st_blocks' unit, whatever the file system's is
+constexpr int64_t kBlockBytes = 512;  // the unit of st_blocks on every file system
 
-// Each of a file's names brings its share, so that all of them together bring the file once.
+// Each hard link counts its share, so that all links together count the file once.
 int64_t share_of(const struct stat& about) {
   int64_t bytes = int64_t(about.st_blocks) * kBlockBytes;
   int64_t names = S_ISDIR(about.st_mode) ? 1 : int64_t(std::max<nlink_t>(about.st_nlink, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of its disk a directory tree takes, as du(1) counts: blocks, not lengths. The tree may be a container's: it is walked
-// as tree_walk.h says. Source: stat(2).
+// The disk usage of a directory tree, counted as du(1) does: blocks, not lengths. A container may control the tree, so it is
+// walked as tree_walk.h describes. Source: stat(2).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace coracle::sys {
 
 struct TreeSize {
-  Bytes bytes;           // of all files and directories, `root` itself included; a file with several names counts once
-  uint64_t entries = 0;  // beneath `root`
+  Bytes bytes;           // of all files and directories with `root`; a file with several hard links counts once
+  uint64_t entries = 0;  // below `root`
 };
 
-// Blocks for as long as it takes to look at every entry once. What disappears meanwhile does not count; of a tree that is moved
-// about meanwhile, what was seen. Errors: what `root` itself cannot be read with; cancelled when stop is requested.
+// Blocks until every entry has been visited once. Entries that disappear meanwhile are not counted; if parts of the tree are
+// moved, the result covers what was visited. Errors: those of reading `root`; cancelled if a stop is requested.
 Result<TreeSize> tree_size(const Fd& root, std::stop_token stop);
-// Whether there is nothing in it. Reads no further than it has to.
+// True if the directory is empty. Reads no more entries than necessary.
 Result<bool> is_empty(const Fd& root);
 
 }  // namespace coracle::sys

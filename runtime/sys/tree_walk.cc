@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tree_walk.h. A walk in depth: the directories from the root to the one being read stand on a stack. The lowest of them are
-// open; those above are closed, with the place at which to go on, and are found again by "..", which has to lead to the same
-// inode.
+// See tree_walk.h. A depth-first walk: the directories from the root to the current one are on a stack. The lowest are open.
+// Those above are closed, with the position to continue at, and are found again by "..", which must lead to the same inode.
 #include "runtime/sys/tree_walk.h"
 
 #include <dirent.h>
@@ -21,16 +20,16 @@ namespace coracle::sys {
 
 namespace {
 
-constexpr size_t kOpenLevelsMax = 32;     // directories held open at once
+constexpr size_t kOpenLevelsMax = 32;     // open directories
 constexpr uint64_t kStopCheckEvery = 64;  // entries
 
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 struct Level {
-  Directory directory{nullptr, ::closedir};  // null: closed for now
+  Directory directory{nullptr, ::closedir};  // null: currently closed
   dev_t device = 0;
   ino_t inode = 0;
-  long place = 0;  // where to go on when it was closed
+  long place = 0;  // position to continue at after closing
 };
 
 class Walk {
@@ -60,15 +59,15 @@ class Walk {
     const int here = ::dirfd(levels_.back().directory.get());
     struct stat about;
     ++entries_;
-    if (::fstatat(here, name, &about, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) return {};  // gone meanwhile
-    if (about.st_dev != levels_.back().device) return {};                                     // something is mounted there
+    if (::fstatat(here, name, &about, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) return {};  // deleted meanwhile
+    if (about.st_dev != levels_.back().device) return {};                                     // a mount point
     TRY(each_({here, name, levels_.size(), about}));
     if (!S_ISDIR(about.st_mode)) return {};
     open_how how{};
     how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
     Fd child(int(::syscall(SYS_openat2, here, name, &how, sizeof how)));
-    if (child && ::fstat(child.get(), &about) == 0) (void)enter(std::move(child), about);  // else it was replaced meanwhile
+    if (child && ::fstat(child.get(), &about) == 0) (void)enter(std::move(child), about);  // otherwise it was replaced meanwhile
     return {};
   }
 
@@ -89,7 +88,7 @@ class Walk {
     level.directory.reset();
   }
 
-  // Goes on with the directory above. False: it is not found again.
+  // Continues with the parent directory. False: it was not found again.
   bool leave() {
     Level done = std::move(levels_.back());
     levels_.pop_back();

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing of its own: meson compiles a header beforehand for a library or program that has a file.
+// Empty: meson compiles the header in advance only for a library or program that has a source file.
 #include "runtime/base/precompiled/headers.h"

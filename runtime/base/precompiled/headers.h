@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nearly every file includes of the standard library, and Boost.JSON: compiled once, and read as memory by every compiler
-// (GCC's manual, "Using Precompiled Headers"). A file includes what it needs all the same: -Db_pch=false builds without this one.
-#ifndef CORACLE_PRECOMPILED_HEADERS_H  // #pragma once is a warning where a header is what is compiled
+// Precompiled header: the standard headers that nearly every file includes, and Boost.JSON (GCC's manual, "Using Precompiled
+// Headers"). Each file still includes what it needs: -Db_pch=false builds without this one.
+#ifndef CORACLE_PRECOMPILED_HEADERS_H  // #pragma once is a warning in a header that is compiled by itself
 #define CORACLE_PRECOMPILED_HEADERS_H
 
 #include <boost/json.hpp>

@@ -52,7 +52,7 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
     std::string name = to_lower(reader.token());
     if (name.empty()) break;
     reader.skip(" \t");
-    if (reader.take('=')) {  // name=value belongs to the challenge before it
+    if (reader.take('=')) {  // name=value belongs to the preceding challenge
       reader.skip(" \t");
       std::string value = reader.value();
       if (!out.empty()) out.back().params.emplace(std::move(name), std::move(value));

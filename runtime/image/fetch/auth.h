@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a registry's challenge asks for, and whom it may send us to for a token. Pure.
+// A registry's authentication challenges, and the check of the token server that it names. Pure.
 // Source: RFC 9110 section 11.6.1; distribution/distribution docs "Token Authentication Specification".
 #pragma once
 
@@ -18,18 +18,18 @@ struct Challenge {
   std::map<std::string, std::string> params;  // realm, service, scope, …; names in lower case
 };
 
-// One WWW-Authenticate value, which may hold several challenges. What cannot be read is left out.
+// Parses a WWW-Authenticate value, which may contain several challenges. Malformed ones are skipped.
 std::vector<Challenge> parse_challenges(std::string_view header);
 
-// Where the challenge came from.
+// The server that sent the challenge.
 struct ChallengedBy {
   std::string origin;     // as origin_of
-  bool verified = true;   // its certificate counts; of https
+  bool verified = true;   // for https: its certificate was verified
   bool is_local = false;  // as Http::Exchange::is_local
 };
-// Whether it may send us to `realm` for a token. One that speaks https has a realm that does; only what is at this machine or on
-// its link may send us there; and a password goes unencrypted to no other host than the registry's own. Errors: forbidden;
-// invalid, no address.
+// Checks the token server `realm` of a challenge. A registry with https must have a realm with https. Only a local registry may
+// name a realm on this machine or its link. Credentials may only be sent unencrypted to the registry's own host. Errors:
+// forbidden; invalid if `realm` is not a URL.
 Result<void> check_realm(const std::string& realm, const ChallengedBy& by, bool with_credentials);
 
 }  // namespace coracle::image

@@ -19,13 +19,13 @@ namespace coracle::image {
 namespace {
 
 constexpr uint64_t kSlave = 1 << 19;  // MS_SLAVE; <sys/mount.h> clashes with <linux/mount.h>
-constexpr int kOomScore = 500;        // before any daemon, after nobody
+constexpr int kOomScore = 500;        // killed before any daemon
 constexpr uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 
-// What a download sees of the machine: files, directories and sockets, where they are there. Keys are none of them.
+// The host's files, directories and sockets that a download can see, if they exist. Private keys are not among them.
 struct Shown {
   const char* path;
-  bool has_code = false;  // libraries, which the C library loads while it looks a name up
+  bool has_code = false;  // libraries that the C library loads for name lookups
 };
 constexpr Shown kShown[] = {
     {"/etc/ssl/certs"},
@@ -48,7 +48,7 @@ constexpr Shown kShown[] = {
 
 Result<Fd> empty_directory() { return sys::new_file_system("tmpfs", {{"mode", "0755"}, {"size", "1m"}}, kPlain); }
 
-// A place for a mount at `path` beneath `root`: a directory, or a file.
+// Creates a mount point at `path` beneath `root`: a directory or a file.
 Result<Fd> make_place(const Fd& root, const std::string& path, bool is_directory) {
   if (is_directory) return sys::make_directories_in(root, path, 0755);
   size_t slash = path.rfind('/');
@@ -69,16 +69,16 @@ Result<void> show(const Fd& root, const Shown& what) {
   return sys::attach_mount(*mount, place);
 }
 
-// A directory of the store, which can be written to. The copy of a shared mount, as systemd makes them all, is shared with it:
-// what is mounted beneath would be mounted in the machine's store too.
+// Mounts a directory of the store, writable. The copy of a shared mount (systemd makes all mounts shared) would be shared with
+// it: later mounts beneath would appear in the host's store too. So it becomes a slave.
 Result<void> show_store(const Fd& root, const Fd& store, const std::string& path) {
   TRY(sys::change_mount(store, {.set = kPlain, .propagation = kSlave}));
   Fd place = TRY(make_place(root, path, true));
   return sys::attach_mount(store, place);
 }
 
-// An empty root over the store, in this process's own tree, which nothing of goes back to the machine's. Mounts that the machine
-// undoes are undone here too until the old root is left.
+// Mounts an empty root over the store, in this process's mount namespace, from which nothing propagates to the host. Unmounts on
+// the host propagate here until the old root is detached.
 Result<Fd> begin_root(const std::string& store) {
   Fd old_root = TRY(sys::open("/", O_PATH | O_DIRECTORY));
   TRY(sys::change_mount(old_root, {.propagation = kSlave, .recursive = true}));
@@ -93,7 +93,7 @@ Result<void> finish_root(const Fd& root) {
   return sys::enter_root(root);
 }
 
-Result<void> show_locales(const Fd& root) {  // names in archives are UTF-8: the C library looks them up there
+Result<void> show_locales(const Fd& root) {  // the C library needs them for UTF-8 names in archives
   return show(root, {"/usr/lib/locale"}).wrap("/usr/lib/locale");
 }
 
@@ -108,7 +108,7 @@ Result<void> hide_all_but_store(const std::string& store) {
   Fd root = TRY(begin_root(store));
   TRY(show_store(root, own, store));
   TRY(show_locales(root));
-  // The containers' own files are nothing that an image's layers have to do with.
+  // The containers' files are hidden, because unpacking layers does not need them.
   Fd cover = TRY(empty_directory());
   TRY(sys::change_mount(cover, {.set = kPlain | MOUNT_ATTR_RDONLY}));
   Fd snapshots = TRY(sys::open_in(root, store + "/snapshots", O_PATH | O_DIRECTORY));
@@ -126,13 +126,13 @@ Result<void> hide_all_but_downloads(const std::string& store) {
   return finish_root(root);
 }
 
-// Gives up all capabilities but `kept`, and the system calls that the filter does not let through.
+// Drops all capabilities except `kept`, and all system calls that the filter does not allow.
 Result<void> confine_rights(const runtime::SeccompProgram& filter, uint64_t kept) {
   TRY(sys::keep_capabilities(kept).wrap("confine capabilities"));
   return sys::filter_system_calls(filter.instructions, filter.flags).wrap("confine system calls");
 }
 
-// The system calls of a container with these capabilities. Before the files are hidden: it takes /proc to compile them.
+// The filter of a container with these capabilities. Compiled before the files are hidden, because that needs /proc.
 Result<runtime::SeccompProgram> system_calls_with(uint64_t capabilities) {
   return runtime::compile_seccomp(oci::default_seccomp(), capabilities).wrap("confine system calls");
 }
@@ -143,8 +143,7 @@ namespace {
 
 Result<void> confine_to_files(const std::string& store, Result<void> (*hide)(const std::string& store)) {
   TRY(sys::set_own_oom_score(kOomScore));
-  // The profile is that of a container without CAP_SYS_ADMIN, which is kept for the overlay's attributes and nothing
-  // else.
+  // The filter is that of a container without CAP_SYS_ADMIN, which is only kept for the overlay's attributes.
   uint64_t files =
       TRY(oci::capability_set({"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_MKNOD", "CAP_SETFCAP"}));
   uint64_t attributes = TRY(oci::capability_set({"CAP_SYS_ADMIN"}));

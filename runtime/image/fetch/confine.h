@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What coracle-image gives up before it reads the first foreign byte.
+// The confinement of coracle-image, before it reads untrusted data.
 //
-//   unpacks, exports, trees                    downloads
-//     "/": an empty tmpfs, read-only, with       "/": the same, with
-//       the store, but for snapshots/ (trees:     configs/ and partial/ of the store
-//       nothing); the C library's locales          CA certificates, and what a name's lookup takes, read-only
-//     no network                                 the machine's network
-//     what making files of any owner takes       no capability
-//     both: namespaces of their own for mounts, processes and IPC; the system calls of a container
+//   unpacks, exports, trees                     downloads
+//     "/": an empty tmpfs, read-only, with        "/": the same, with
+//       the store without snapshots/ (trees:        configs/ and partial/ of the store
+//       nothing); the C library's locales           CA certificates and the files for name lookups, read-only
+//     no network                                  the host's network
+//     capabilities to create files of any owner   no capabilities
+//     both: own mount, pid and IPC namespaces; the system calls of a container
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@
 
 namespace coracle::image {
 
-// With one thread, in namespaces of its own for mounts, processes, IPC and the network. Afterwards nothing of the machine's files
-// is there but the store, no device can be opened and nothing executed; of the capabilities those are left that making files of
-// any kind and owner takes; memory that is short is taken from this process first. Any error is fatal.
+// Call with one thread, in new mount, pid, IPC and network namespaces. Afterwards only the store is left of the host's files, no
+// device can be opened, and nothing can be executed. Only the capabilities to create files of any type and owner are left. The
+// OOM killer prefers this process. Any error is fatal.
 Result<void> confine_unpacking(const std::string& store);
-// The same for what works on the descriptors that it was given, and sees nothing of the store. Any error is fatal.
+// The same for a process that only works on the descriptors it was given and needs no store. Any error is fatal.
 Result<void> confine_to_descriptors(const std::string& store);
-// The same of what speaks to registries, in the machine's network. Any error is fatal.
+// The same for a process that talks to registries, in the host's network. Any error is fatal.
 Result<void> confine_download(const std::string& store);
 
 }  // namespace coracle::image

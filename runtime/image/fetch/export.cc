@@ -25,7 +25,7 @@ Result<ArchiveLayer> measure(const Content& content, const Digest& chain) {
   return ArchiveLayer{sum.digest(), sum.size(), write};
 }
 
-// The configuration as it is, where the layers are those that it names; else with the names of these.
+// The configuration unchanged if it has these layers; otherwise with the digests replaced.
 Result<std::string> configuration_with(std::string text, const std::vector<Digest>& named, const std::vector<Digest>& layers) {
   if (layers == named) return text;
   json::value configuration = TRY(parse_json(text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of the store as an archive. Nothing is kept beside it: each layer is read twice, first for its digest, which stands in
-// the archive ahead of it.
+// Exports images of the store as an archive, without temporary files: each layer is read twice, first to compute its digest,
+// which precedes it in the archive.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@
 
 namespace coracle::image {
 
-// Writes an OCI archive of the images, under their references, to `archive` (a pipe will do). Layers are what write_layer makes
-// of them: where that is not what they came as, the configuration names the new ones, and so the image's id is another. That
-// one is the same wherever the image is exported, and stays the same from there on. Errors: errno's; invalid for a damaged
+// Writes an OCI archive of the images, under their references, to `archive` (may be a pipe). Layers are the output of
+// write_layer. If that differs from the original layer, the configuration contains the new digests, and the image id changes. The
+// new id is the same wherever the image is exported, and does not change again. Errors: errno's; invalid for a damaged
 // configuration.
 Result<void> export_images(const std::vector<Record>& images, const Content& content, const Fd& archive);
 

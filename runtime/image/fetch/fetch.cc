@@ -29,13 +29,13 @@ Result<void> fetch_layer(Content& content, Registry& registry, Unpacker& unpacke
     auto staged = unpacker.stage(index, *source, &descriptor);
     bool damaged = !staged && (staged.error().code() == Code::invalid || staged.error().code() == Code::too_large);
     if (staged || damaged) TRY(content.drop_partial(descriptor.digest));
-    // What lay here from an earlier try may have lost bytes in a crash: once more, from the beginning.
+    // Bytes from an earlier attempt may have been lost in a crash: download again from the beginning.
     if (!damaged || before.st_size == 0 || again) return std::move(staged).wrap("layer " + descriptor.digest.text());
     done = done_before;
   }
 }
 
-struct Found {  // what a reference leads to
+struct Found {  // the result of resolving a reference
   Digest top;   // the manifest or index that it names
   Manifest manifest;
 };

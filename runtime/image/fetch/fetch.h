@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job done: an image pulled from its registry, or the images of an archive imported. What is there already is used;
-// what was cut off goes on where it stopped. Runs in coracle-image, but needs nothing of it. Layers are unpacked wherever
-// the unpacker does that.
+// Executes a job: pulls an image from its registry, or imports the images of an archive. Existing content is reused, and
+// interrupted downloads are resumed. It runs in coracle-image but does not depend on that. The Unpacker decides which process
+// unpacks the layers.
 #pragma once
 
 #include "runtime/image/fetch/unpacker.h"
@@ -9,8 +9,8 @@
 
 namespace coracle::image {
 
-// `archive`: from its position to its end; null for a pull. Errors: as ImageStore's pull and import; what `events`
-// answers.
+// `archive`: read from its offset to its end; null for a pull. Errors: those of ImageStore's pull and import; those that `events`
+// returns.
 Result<void> fetch(const Job& job, const Fd* archive, Content& content, Unpacker& unpacker, const JobEvents& events);
 
 }  // namespace coracle::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl's multi interface, driven by whoever reads. See http.h.
+// libcurl's multi interface, driven by the reader. See http.h.
 #include "runtime/image/fetch/http.h"
 
 #include <arpa/inet.h>
@@ -16,10 +16,10 @@ namespace coracle::image {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-constexpr long kStallSeconds = 60;  // without a byte
+constexpr long kStallSeconds = 60;  // without receiving data
 constexpr int kPollMilliseconds = 1000;
 
-// What the machine's owner can do about a failed transfer, or "". A device without a battery for its clock starts in the past.
+// Advice for the administrator about a failed transfer, or "". The clock of a device without a battery starts in the past.
 std::string cure_of(CURLcode code, std::string_view detail) {
   if (code == CURLE_SSL_CONNECT_ERROR) return "; does the server speak http only? Then list it in insecureRegistries";
   if (code != CURLE_PEER_FAILED_VERIFICATION) return {};
@@ -45,7 +45,7 @@ std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
   return out;
 }
 
-// `location` as seen from `base`, or "".
+// Resolves `location` relative to `base`, or returns "".
 std::string resolve(const std::string& base, const std::string& location) {
   std::unique_ptr<CURLU, void (*)(CURLU*)> url(curl_url(), curl_url_cleanup);
   if (curl_url_set(url.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK) return {};
@@ -53,7 +53,7 @@ std::string resolve(const std::string& base, const std::string& location) {
   return part_of(url.get(), CURLUPART_URL);
 }
 
-// Addresses in network order, as inet_pton gives them.
+// Addresses in network byte order, as from inet_pton.
 bool is_local_ipv4(const uint8_t* bytes) {
   return bytes[0] == 127 || bytes[0] == 0 || (bytes[0] == 169 && bytes[1] == 254);  // 0.0.0.0 connects to loopback
 }
@@ -65,8 +65,7 @@ bool is_local_ipv6(const uint8_t* bytes) {
   return in_ipv4 && (is_local_ipv4(bytes + 12) || std::memcmp(bytes, kZeros, 15) == 0);  // ::ffff:127.0.0.1, ::1, ::
 }
 
-// Whether servers are reached through a proxy, as libcurl reads it from the environment: its address is then the only one that
-// we see.
+// True if libcurl uses a proxy from the environment: then only the proxy's address is visible.
 bool has_proxy() {
   for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
     const char* value = std::getenv(name);
@@ -107,14 +106,14 @@ class CurlExchange : public Http::Exchange {
     static_cast<CurlExchange*>(self)->read_header(std::string_view(bytes, count));
     return count;
   }
-  // The connection stands, nothing has been sent: a name may have led anywhere.
+  // Called after the connection is established and before anything is sent: a name may resolve to any address.
   static int on_connected(void* self, char* address, char*, int, int) {
     auto* exchange = static_cast<CurlExchange*>(self);
     exchange->is_local_ = exchange->is_local_ || (!has_proxy() && is_local_host(address));
     return exchange->is_local_ && !exchange->may_be_local_ ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
   }
   void read_header(std::string_view line);
-  Result<void> pump();  // lets something happen
+  Result<void> pump();  // processes pending events
 
   CURLM* multi_;
   std::stop_token stop_;
@@ -132,7 +131,7 @@ class CurlExchange : public Http::Exchange {
 };
 
 void CurlExchange::read_header(std::string_view line) {
-  if (line.starts_with("HTTP/")) {  // also after "100 Continue" and a proxy's answer
+  if (line.starts_with("HTTP/")) {  // also after "100 Continue" and a proxy's response
     headers_.clear();
     header_bytes_ = 0;
     size_t space = line.find(' ');
@@ -259,7 +258,7 @@ Result<std::unique_ptr<Http::Exchange>> Http::start(const Request& request) {
   const std::string first = origin_of(request.url);
   if (first.empty()) return Error(Code::invalid, "no http or https URL: " + quoted(request.url));
   std::string url = request.url;
-  bool left_home = false;  // once elsewhere, the authorisation is not shown again, not even back home
+  bool left_home = false;  // after a redirect to another host, credentials are not sent any more
   bool may_be_local = request.may_be_local;
   for (int hops = 0; hops <= kRedirectsMax; ++hops) {
     auto exchange = std::make_unique<CurlExchange>(impl_->multi.get(), stop_, url);

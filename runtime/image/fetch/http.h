@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP as a source of bytes: one exchange at a time over libcurl, its body pulled by the reader, so that a slow disk slows
-// the sender and nothing piles up in between. Redirects are followed here, by hand: what authorises a request stays with
-// the host it was meant for.
-// Source: libcurl-multi(3); RFC 9110 sections 11 (authentication), 14 (range), 15.4 (redirection).
+// HTTP as a Source: one exchange at a time with libcurl. The reader pulls the body, so that a slow disk slows the sender and
+// nothing is buffered without limit. Redirects are followed here and not by libcurl: credentials are only sent to the host that
+// they are for. Source: libcurl-multi(3); RFC 9110 sections 11 (authentication), 14 (range), 15.4 (redirection).
 #pragma once
 
 #include <map>
@@ -18,37 +17,37 @@
 namespace coracle::image {
 
 constexpr int kRedirectsMax = 10;
-constexpr size_t kHeadersMax = 64 << 10;  // bytes that are kept of one response's
+constexpr size_t kHeadersMax = 64 << 10;  // bytes that are kept of a response's headers
 
 struct Request {
   std::string url;
   std::vector<std::string> headers;  // "Accept: …"
-  std::string authorization;         // "Bearer …"; sent to the first host only
-  std::string form;                  // not empty: POST of this form
-  int64_t from = 0;                  // first byte wanted
-  bool verify = true;                // the server's certificate
-  bool may_be_local = true;          // it may lead to this machine itself or to its link: is_local_host
+  std::string authorization;         // "Bearer …"; only sent to the first host
+  std::string form;                  // if not empty: POST this form
+  int64_t from = 0;                  // the first byte to request
+  bool verify = true;                // verify the server's certificate
+  bool may_be_local = true;          // the URL may be on this machine or its link: is_local_host
 };
 
-// Scheme, host and port of a URL, normalised ("https://host:443"), or "" when it is none of http and https.
+// Scheme, host and port of a URL, normalised ("https://host:443"); "" if the scheme is not http or https.
 std::string origin_of(const std::string& url);
-// The host of such an origin, without its port: "host", "[::1]".
+// The host of an origin without its port: "host", "[::1]".
 std::string host_of_origin(const std::string& origin);
-// An address of this machine's own loopback or of a link ("127.0.0.1", "::1", "169.254.169.254", "fe80::1", "0.0.0.0"), with or
-// without brackets, or a name that always means one ("localhost", "a.localhost").
+// True for a loopback or link-local address ("127.0.0.1", "::1", "169.254.169.254", "fe80::1", "0.0.0.0"), with or without
+// brackets, and for a name that always resolves to one ("localhost", "a.localhost").
 bool is_local_host(std::string_view host);
 
 class Http {  // one connection cache; not thread-safe
  public:
-  // A response whose head has arrived. The body follows from next().
+  // A response whose headers have been received. next() returns the body.
   class Exchange : public Source {
    public:
     virtual int status() const = 0;
-    // All values of a header, its name in lower case.
+    // All values of a header; `name` is in lower case.
     virtual std::vector<std::string> headers(std::string_view name) const = 0;
     std::string header(std::string_view name) const;  // the first, or ""
     virtual const std::string& url() const = 0;       // after redirects
-    // Whether the server that answered is at this machine itself or on its link. What a proxy reaches for us is not.
+    // True if the responding server is on this machine or its link. False for a server behind a proxy.
     virtual bool is_local() const = 0;
   };
 
@@ -56,8 +55,8 @@ class Http {  // one connection cache; not thread-safe
   ~Http();
   Http(const Http&) = delete;
 
-  // Blocks until the head of the final response. The Exchange must end before the next one is started. A redirect leads to
-  // this machine or its link only from there. Errors: unavailable (network), forbidden (certificate, or an unsafe place),
+  // Blocks until the headers of the final response. Destroy the Exchange before starting the next. A redirect to this machine or
+  // its link is only followed from there. Errors: unavailable (network), forbidden (certificate, or an unsafe redirect),
   // cancelled.
   Result<std::unique_ptr<Exchange>> start(const Request& request);
   std::stop_token stop() const { return stop_; }
@@ -68,7 +67,7 @@ class Http {  // one connection cache; not thread-safe
   std::unique_ptr<Impl> impl_;
 };
 
-// The rest of a body. Errors: too_large.
+// Reads the rest of a body. Errors: too_large.
 Result<std::string> read_all(Source& source, size_t max);
 
 }  // namespace coracle::image

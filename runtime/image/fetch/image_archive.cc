@@ -12,10 +12,10 @@
 namespace coracle::image {
 namespace {
 
-constexpr int kLinksMax = 8;  // one after the other
+constexpr int kLinksMax = 8;  // in a chain
 constexpr size_t kNameMax = 4096;
 
-// "./a//b/../c" → "a/c": names in an archive are keys to us, never paths.
+// "./a//b/../c" → "a/c": names in an archive are only used as keys, never as paths.
 std::string normal(std::string_view name, std::string_view from_dir = {}) {
   std::vector<std::string> parts;
   auto walk = [&](std::string_view text) {
@@ -34,7 +34,7 @@ constexpr std::string_view kBlobs = "blobs/sha256/";
 
 std::string blob_name(const Digest& digest) { return std::string(kBlobs) + digest.hex(); }
 
-// That the blob is there and as large as `whose` ("the index", "the manifest") says.
+// Checks that the blob exists and has the size stated by `whose` ("the index", "the manifest").
 Result<void> check_blob(const Spool& spool, const Descriptor& descriptor, std::string_view whose) {
   const std::string name = blob_name(descriptor.digest), shown = descriptor.digest.text();
   if (!spool.has(name))
@@ -55,7 +55,7 @@ Result<std::string> read_blob(const Spool& spool, const Descriptor& descriptor, 
   return text;
 }
 
-// What an index names for other machines may be missing from an archive; what is there has to be what it says.
+// Entries of an index for other platforms may be missing from an archive; existing ones must match.
 Result<void> check_entries(const Spool& spool, const Index& index, std::string_view whose) {
   std::set<Digest> good;
   for (const Descriptor& entry : index.manifests) {
@@ -66,7 +66,7 @@ Result<void> check_entries(const Spool& spool, const Index& index, std::string_v
   return {};
 }
 
-// A name that a digest is part of promises that digest.
+// The digest that is part of a name, to be verified.
 Result<std::optional<Descriptor>> promised_by_name(const Spool& spool, const std::string& name) {
   std::optional<Descriptor> none;
   if (!name.starts_with(kBlobs)) return none;
@@ -148,7 +148,7 @@ Result<ArchivedImage> read_oci_image(const Spool& spool, const Descriptor& top, 
   return Error(Code::invalid, "indexes within indexes within indexes");
 }
 
-// A bare tag ("latest", which some tools write as the reference's name) names no image.
+// A bare tag ("latest", which some tools write as the reference's name) is ignored.
 Result<std::vector<Reference>> names_of(const Descriptor& descriptor) {
   std::vector<Reference> names;
   if (descriptor.name.find_first_of(":/") == std::string::npos) return names;
@@ -162,7 +162,7 @@ Result<std::vector<ArchivedImage>> read_oci(const Spool& spool, const Platform& 
   ManifestOrIndex top = TRY(parse_manifest(text, "").wrap("index.json"));
   if (!top.index) return Error(Code::invalid, "index.json is no index");
   TRY(check_entries(spool, *top.index, "index.json"));
-  std::map<std::string, Index> by_name;  // one image for several platforms may stand side by side
+  std::map<std::string, Index> by_name;  // one image may have entries for several platforms
   for (const Descriptor& entry : top.index->manifests) by_name[entry.name].manifests.push_back(entry);
   if (by_name.size() > kArchiveImagesMax) return too_many_images();
   std::vector<ArchivedImage> images;
@@ -198,7 +198,7 @@ Result<Spool> Spool::read(Source& stream, const Fd& dir) {
       size_t slash = name.rfind('/');
       spool.files_[name] = {"", normal(symbolic, slash == name.npos ? "" : std::string_view(name).substr(0, slash))};
     } else if (archive_entry_filetype(entry) == AE_IFREG) {
-      std::string stored = std::to_string(count);  // a name may come twice: the last one counts
+      std::string stored = std::to_string(count);  // of duplicate names the last one wins
       Fd file = TRY(sys::open_at(dir, stored, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
       for (int64_t at = 0;;) {
         TarReader::Piece piece = TRY(tar.data());

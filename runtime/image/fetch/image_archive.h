@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image archives: a tar (plain, gzip, zstd) holding an OCI layout or what `docker save` writes, hostile. Its files are
-// spooled to a directory first, because what they mean may stand at the end.
+// Image archives: a tar (plain or compressed) that contains an OCI layout or the format of `docker save`; untrusted. The files
+// are first spooled to a directory, because the index may be at the end.
 //
-//   stream ─▶ spool (files by number) ─▶ manifest.json or index.json ─▶ per image: names, configuration, layers
+//   stream ─▶ spool (numbered files) ─▶ manifest.json or index.json ─▶ per image: names, configuration, layers
 //
 // Source: opencontainers/image-spec image-layout.md; moby image/spec v1.2 "Combined Image JSON + Filesystem Changeset".
 #pragma once
@@ -20,25 +20,25 @@
 
 namespace coracle::image {
 
-// docker, containerd and podman have no such limits. What an archive may be is bounded by the disk; a stream without end is not
-// to fill it.
+// docker, containerd and podman have no such limits. The disk limits large archives; these limits stop an endless stream from
+// filling it.
 constexpr size_t kArchiveFilesMax = 20'000;
 constexpr int64_t kArchiveBytesMax = int64_t(64) << 30;
 constexpr size_t kArchiveImagesMax = 1000;
 
-class Spool {  // an archive's files, by their names in it
+class Spool {  // the files of an archive by name
  public:
-  // Reads the stream to its end into `dir`. Errors: invalid, too_large, and the disk's.
+  // Reads the stream to its end into `dir`. Errors: invalid, too_large, I/O errors.
   static Result<Spool> read(Source& stream, const Fd& dir);
 
   bool has(const std::string& name) const { return resolve(name) != nullptr; }
-  Result<Fd> open(const std::string& name) const;           // Errors: invalid when the archive does not hold it
-  Result<std::string> text(const std::string& name) const;  // Errors: too_large beyond kManifestMax
+  Result<Fd> open(const std::string& name) const;           // Errors: invalid if the archive does not contain it
+  Result<std::string> text(const std::string& name) const;  // Errors: too_large above kManifestMax
 
  private:
   struct File {
     std::string stored;  // its name in dir
-    std::string link;    // or what it stands for
+    std::string link;    // or the target of the link
   };
   const File* resolve(std::string name) const;
   const Fd* dir_ = nullptr;
@@ -47,18 +47,18 @@ class Spool {  // an archive's files, by their names in it
 
 struct ArchivedLayer {
   std::string file;                      // in the spool
-  std::optional<Descriptor> descriptor;  // what an OCI manifest says of it, or a docker one by its name; the size is checked
+  std::optional<Descriptor> descriptor;  // from the OCI manifest, or from the name in a docker archive; the size is checked
 };
 
 struct ArchivedImage {
-  std::vector<Reference> names;    // as the archive says
-  std::optional<Digest> manifest;  // its digest, where there is one
+  std::vector<Reference> names;    // from the archive
+  std::optional<Digest> manifest;  // its digest, if it has one
   Digest id;
-  std::string configuration;  // text, verified
+  std::string configuration;  // the text, verified
   std::vector<ArchivedLayer> layers;
 };
 
-// Which images it holds, for this platform. Errors: invalid, unsupported, too_large, not_found (platform).
+// The images in the archive for this platform. Errors: invalid, unsupported, too_large, not_found (platform).
 Result<std::vector<ArchivedImage>> read_archive(const Spool& spool, const Platform& platform);
 
 }  // namespace coracle::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See inode_tar.h. libarchive wants the zeros of a hole, too, and leaves them out itself.
+// See inode_tar.h. libarchive expects the zeros of a hole too, and omits them itself.
 #include "runtime/image/fetch/inode_tar.h"
 
 #include "runtime/sys/file.h"
@@ -8,7 +8,7 @@
 namespace coracle::image {
 namespace {
 
-// Of all but what is in it: who it belongs to and what may be done with it.
+// The metadata of an entry without its contents: type, owner, mode.
 ArchiveEntry header(const std::string& name, const struct stat& info) {
   ArchiveEntry entry(archive_entry_new());
   archive_entry_set_pathname(entry.get(), name.c_str());
@@ -24,7 +24,7 @@ ArchiveEntry header(const std::string& name, const struct stat& info) {
 
 Result<void> InodeTar::add_attributes(archive_entry* entry, const Fd& object) {
   auto names = sys::list_attributes(object);
-  if (!names && names.error().code() == Code::unsupported) return {};  // a file system without such
+  if (!names && names.error().code() == Code::unsupported) return {};  // not supported by the file system
   if (!names) return names.take_error();
   for (const std::string& name : *names) {
     if (!choice_.attribute(name)) continue;
@@ -49,7 +49,7 @@ Result<void> InodeTar::add_directory(const Fd& directory, const std::string& nam
   return tar_.add(entry.get());
 }
 
-// Where its data lie, where that is not everywhere and holes are told of.
+// The extents of data if the file has holes and they are to be kept; otherwise the whole file.
 Result<std::vector<sys::Stretch>> InodeTar::data_of(const Fd& file, const struct stat& info) const {
   constexpr int64_t kBlock = 512;
   if (!choice_.holes || info.st_blocks * kBlock >= info.st_size) return std::vector{sys::Stretch{0, info.st_size}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a layer says what it takes away from those below it: by marks in the names of a tar stream; unpacked, in the overlay file
-// system's form. Source: opencontainers/image-spec layer.md, "Representing Changes"; kernel
+// How a layer represents deletions in the layers below: by marker names in a tar stream, and unpacked in the format of the
+// overlay file system. Source: opencontainers/image-spec layer.md, "Representing Changes"; kernel
 // Documentation/filesystems/overlayfs.rst, "whiteouts and opaque directories".
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace coracle::image {
 
-constexpr std::string_view kWhiteout = ".wh.";        // before the name of what is gone
-constexpr std::string_view kOpaque = ".wh..wh..opq";  // in a directory of which nothing below is seen
-constexpr std::string_view kAufsMeta = ".wh..wh.";    // other bookkeeping of aufs: nothing to us
+constexpr std::string_view kWhiteout = ".wh.";        // prefix of the name of a deleted entry
+constexpr std::string_view kOpaque = ".wh..wh..opq";  // in a directory that hides the layers below
+constexpr std::string_view kAufsMeta = ".wh..wh.";    // prefix of other aufs metadata, which is ignored
 
 constexpr const char* kOpaqueAttribute = "trusted.overlay.opaque";  // "y"
 inline bool is_whiteout(const struct stat& info) { return S_ISCHR(info.st_mode) && info.st_rdev == 0; }
 
-// The attributes an image may bring. trusted.* and *.overlay.* would speak to the overlay file system in our name,
-// security.* beside file capabilities to the host's own policy.
+// The attributes that an image may set. trusted.* and *.overlay.* would control the overlay file system. Other security.*
+// attributes would affect the host's security policy.
 inline bool is_image_attribute(std::string_view name) {
   return name == "security.capability" || (name.starts_with("user.") && !name.starts_with("user.overlay."));
 }

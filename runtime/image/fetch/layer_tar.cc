@@ -33,7 +33,7 @@ class LayerWriter {
     return {};
   }
 
-  // `path`: its own, with a slash at the end; "" = the layer's.
+  // `path`: the path of `directory` with a trailing slash; "" for the layer's root.
   Result<void> add_contents(const Fd& directory, const std::string& path) {
     const std::vector<sys::DirEntry> entries = TRY(sys::list(directory));
     for (const sys::DirEntry& each : entries) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kProgressEvery{100};
 
-struct Board {  // where workers and the caller meet
+struct Board {  // state that workers and the caller share
   size_t next = 0;
   std::vector<std::optional<Result<void>>> results;
 };
@@ -55,9 +55,9 @@ Result<void> bring_layers(Unpacker& unpacker, const std::vector<LayerJob>& jobs,
     if (progress) progress(report);
   };
   tell();
-  std::stop_source halt;  // of the workers: the caller's wish, or the first error
+  std::stop_source halt;  // stops the workers: on the caller's request or an error
   std::stop_callback pass_on(stop, [&] { halt.request_stop(); });
-  std::vector<std::jthread> workers;  // joined before anything they use goes away
+  std::vector<std::jthread> workers;  // joined before what they use is destroyed
   for (int i = 0; i < std::min(missing, kLayerWorkersMax); ++i)
     workers.push_back(start_thread("layers", [&] { work(board, jobs, fetch, done, halt.get_token()); }));
   Scope stop_workers([&] { halt.request_stop(); });

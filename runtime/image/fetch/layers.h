@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of one image brought into the store: each read, verified and unpacked into staging by a few workers, then put
-// in place in order, bottom first.
+// Adds the layers of one image to the store: a few workers read, verify and unpack each layer into staging. Then the layers are
+// moved to their place in order, bottom first.
 //
-//   worker: claim ▸ source ▸ Unpacker::stage: hash ▸ decompress ▸ hash ▸ unpack ▸ both digests as promised?
+//   worker: claim ▸ source ▸ Unpacker::stage: hash ▸ decompress ▸ hash ▸ unpack ▸ compare both digests
 //   caller: layer i ▸ Unpacker::keep: inherit from 0…i-1          (and reports progress meanwhile)
 #pragma once
 
@@ -18,17 +18,17 @@
 
 namespace coracle::image {
 
-constexpr int kLayerWorkersMax = 3;  // layers at once
+constexpr int kLayerWorkersMax = 3;  // concurrent layers
 
 struct LayerJob {
-  bool present = false;  // nothing to do
-  Bytes size;            // as transferred
+  bool present = false;  // already in the store
+  Bytes size;            // as transferred, compressed
 };
 
-// How a worker gets layer `index` staged. Called on several threads; `done` counts what was transferred.
+// Reads layer `index` and stages it. Called on several threads; adds transferred bytes to `done`.
 using FetchLayer = std::function<Result<void>(size_t index, std::atomic<int64_t>& done, std::stop_token stop)>;
 
-// Returns when all are in the store, or with the first error, after every worker has stopped.
+// Returns when all layers are in the store, or with the first error after all workers have stopped.
 Result<void> bring_layers(Unpacker& unpacker, const std::vector<LayerJob>& jobs, const FetchLayer& fetch,
                           const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop);
 

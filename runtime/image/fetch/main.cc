@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// coracle-image: does one job for the image store (job.h), on descriptor 3, and ends. Confines itself first; dies with
-// the thread that started it. It is one of five:
+// coracle-image: executes one job of the image store (job.h), received on descriptor 3, and exits. Confines itself first, and
+// dies with the thread that started it. There are five kinds of processes:
 //
 //   imports     reads an archive, unpacks its layers                  no network
-//   exports     writes an archive of images that are here             no network
-//   downloads   speaks to registries, hands layers to the next one    no rights
+//   exports     writes an archive of local images                     no network
+//   downloads   talks to registries, sends layers to the next one     no privileges
 //   unpacks     verifies and unpacks those layers                     no network
-//   trees       writes, reads or copies a directory tree              no network, no file but its descriptors
+//   trees       writes, reads or copies a directory tree              no network, only its descriptors
 #include <curl/curl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kWire = 3;
 
-// Says it, and waits for leave to go on.
+// Sends a message and waits for permission to continue.
 Result<void> ask(Wire& wire, const json::object& message) {
   TRY(wire.send(message));
   std::optional<json::value> answer = TRY(wire.receive());
@@ -39,7 +39,7 @@ JobEvents events_over(Wire& wire) {
   events.pin = [&wire](const Digest& id, const std::vector<Digest>& chain) { return ask(wire, pin_message(id, chain)); };
   events.add = [&wire](const Record& image, std::optional<size_t> used) { return ask(wire, add_message(image, used)); };
   events.progress = [&wire](const runtime::PullProgress& at) {
-    (void)wire.send(progress_message(at));  // a store that is gone is noticed by who waits for it
+    (void)wire.send(progress_message(at));  // readers notice a closed store
   };
   return events;
 }
@@ -76,7 +76,7 @@ Result<void> download(Wire& wire, const Job& job, const Fd& unpacking) {
   return fetch(job, nullptr, content, unpacker, events_over(wire));
 }
 
-// Tells the store that it is there, or why not, and works for whoever downloads until that ends.
+// Reports to the store that it has started, or the error, and serves the downloading process until that exits.
 Result<void> unpack(Wire& wire, const Job& job, const Fd& downloading) {
   auto content = begin_in_store(job);
   Result<void> ready;
@@ -115,7 +115,7 @@ Result<void> serve() {
 }  // namespace coracle::image
 
 int main() {
-  ::umask(0);  // every mode is said in full
+  ::umask(0);  // modes are set explicitly
   std::signal(SIGPIPE, SIG_IGN);
-  ::_exit(coracle::image::serve() ? 0 : 1);  // nothing is left that a destructor would have to say
+  ::_exit(coracle::image::serve() ? 0 : 1);  // no destructor needs to run
 }

@@ -35,11 +35,11 @@ std::string host_of(const std::string& url) {
   return url.substr(start, url.find('/', start) - start);
 }
 
-bool may_pass(const Error& error) {  // could the same request succeed in a while?
+bool may_pass(const Error& error) {  // true if the same request may succeed later
   return error.code() == Code::unavailable || error.code() == Code::timeout || error.code() == Code::too_many_requests;
 }
 
-// Sleeps, unless asked to stop.
+// Sleeps; returns early on a stop request.
 Result<void> pause(std::stop_token stop, std::chrono::milliseconds time) {
   Guarded<bool> nothing(false);
   nothing.wait_until(
@@ -48,11 +48,11 @@ Result<void> pause(std::stop_token stop, std::chrono::milliseconds time) {
   return {};
 }
 
-class Backoff {  // pauses between attempts in a row
+class Backoff {  // delays between consecutive attempts
  public:
   explicit Backoff(std::chrono::milliseconds first) : first_(first), next_(first) {}
   void progress() { attempts_ = 0, next_ = first_; }
-  // Waits before another attempt, or gives the error back when there have been enough.
+  // Waits before the next attempt, or returns the error after the last one.
   Result<void> before_retry(std::stop_token stop, Error error) {
     if (!may_pass(error) || ++attempts_ >= kAttemptsMax) return error;
     auto asked = std::chrono::seconds(error.details() ? error.details()->retry_after_seconds : 0);
@@ -66,7 +66,7 @@ class Backoff {  // pauses between attempts in a row
   int attempts_ = 0;
 };
 
-// What a registry says went wrong. Source: distribution-spec "Error Codes".
+// The Error for a registry's error response. Source: distribution-spec "Error Codes".
 Error refusal(Http::Exchange& answer) {
   int status = answer.status();
   Code code = status == 401   ? Code::unauthorized
@@ -117,7 +117,7 @@ template <typename T>
 Result<T> Registry::at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f) {
   for (Backoff backoff(retry_delay_);;) {
     std::optional<Error> last;
-    bool half_answered = false;  // the other half of a twin did answer: it is no use asking this one
+    bool half_answered = false;  // the other endpoint of the pair has responded: skip this one
     for (size_t i = 0; i < endpoints_.size(); ++i) {
       const Endpoint& endpoint = endpoints_[i];
       bool has_twin = i + 1 < endpoints_.size() && endpoints_[i + 1].twin;
@@ -143,7 +143,7 @@ Result<std::string> Registry::fetch_token(Http& http, const ChallengedBy& by, co
   TRY(check_realm(realm, by, who != nullptr));
   std::string query = "service=" + percent_encode(param("service")) + "&scope=" + percent_encode(scope);
   Request request;
-  // Another host than the registry's has a certificate of its own, which counts.
+  // A token server on another host has its own certificate, which is verified.
   bool same_host = host_of_origin(origin_of(realm)) == host_of_origin(by.origin);
   request.verify = same_host ? by.verified : !is_insecure(host_of(realm), insecure_);
   request.may_be_local = by.is_local;
@@ -188,14 +188,14 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
   Exchange answer = TRY(http.start(request));
   auto is_good = [&] { return answer->status() == 200 || (from > 0 && answer->status() == 206); };
   const ChallengedBy by{origin_of(request.url), endpoint.verify, answer->is_local()};
-  // A challenge of where the registry has sent us to is not its own, and not answered.
+  // A challenge from the target of a redirect is not the registry's, and is not answered.
   if (answer->status() == 401 && origin_of(answer->url()) == by.origin) {
     std::vector<Challenge> challenges;
     for (const std::string& header : answer->headers("www-authenticate"))
       for (Challenge& challenge : parse_challenges(header)) challenges.push_back(std::move(challenge));
     std::vector<std::optional<size_t>> candidates;
     for (size_t place : matching_credentials(credentials_, endpoint.host, reference_.repository)) candidates.push_back(place);
-    if (candidates.empty()) candidates.push_back(std::nullopt);  // nobody in particular
+    if (candidates.empty()) candidates.push_back(std::nullopt);  // anonymous
     Error denied = refusal(*answer);
     for (std::optional<size_t> candidate : candidates) {
       const runtime::Credentials* who = candidate ? &credentials_[*candidate] : nullptr;
@@ -213,7 +213,7 @@ Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, 
         return answer;
       }
       denied = refusal(*answer);
-      // Some registries say to whom may not see a repository that there is none.
+      // Some registries return not found to a client that may not see a repository.
       bool others_may =
           denied.code() == Code::unauthorized || denied.code() == Code::forbidden || denied.code() == Code::not_found;
       if (!others_may) break;
@@ -249,7 +249,7 @@ Result<std::string> Registry::blob(Http& http, const Descriptor& descriptor, siz
   });
 }
 
-// First what is already here, then the network, as often as it takes.
+// First the bytes that are already here, then the network, with as many attempts as needed.
 class LayerDownload : public Source {
  public:
   LayerDownload(Registry& registry, Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done)
@@ -295,7 +295,7 @@ class LayerDownload : public Source {
     return std::string_view();
   }
 
-  // The next piece of the exchange, started where we stand when there is none.
+  // The next piece of the exchange; starts one at the current offset if there is none.
   Result<std::string_view> more() {
     if (!answer_) TRY(ask());
     given_ = std::exchange(leftover_, {});
@@ -322,7 +322,7 @@ class LayerDownload : public Source {
         return Error(Code::invalid, answer_->url() + ": sent another range than asked for");
       skip = 0;
     }
-    return skip_bytes(skip);  // a server that knows no ranges starts from the beginning
+    return skip_bytes(skip);  // a server without range support sends the whole body
   }
 
   Result<void> skip_bytes(int64_t count) {
@@ -347,7 +347,7 @@ class LayerDownload : public Source {
   std::atomic<int64_t>& done_;
   Backoff backoff_;
   Registry::Exchange answer_;
-  std::string leftover_, given_;  // of a piece that began before where we stand
+  std::string leftover_, given_;  // the rest of a piece that began before the current offset
   int64_t at_ = 0;
   bool on_disk_ = true;
 };

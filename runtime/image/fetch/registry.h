@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One repository of a registry, at whichever of its endpoints answers: mirrors first, then the registry itself.
+// A repository of a registry, accessed through the first endpoint that answers: mirrors, then the registry itself.
 //
 //   request ─▶ 401 ─▶ challenge ─▶ token (or basic) ─▶ the same request again ─▶ redirect to storage ─▶ bytes
 //
-// What fails for a while is tried again with growing pauses; a layer goes on at the byte where it stopped.
+// Temporary failures are retried with increasing delays; a layer is resumed at the byte where it stopped.
 // Source: opencontainers/distribution-spec "Pull"; distribution/distribution docs "Token Authentication Specification".
 #pragma once
 
@@ -25,18 +25,18 @@
 
 namespace coracle::image {
 
-constexpr int kAttemptsMax = 5;  // in a row without progress
+constexpr int kAttemptsMax = 5;  // without progress
 constexpr std::chrono::seconds kRetryDelayMax{30};
 
 struct Endpoint {
-  std::string base;  // "https://registry-1.docker.io/v2", no slash at the end
-  std::string host;  // host[:port], to choose credentials by
-  std::string ns;    // for a mirror: the registry it stands for
+  std::string base;  // "https://registry-1.docker.io/v2", without a trailing slash
+  std::string host;  // host[:port], for the choice of credentials
+  std::string ns;    // for a mirror: the registry that it mirrors
   bool verify = true;
-  bool twin = false;  // the same server as the one before, spoken to otherwise
+  bool twin = false;  // the same server as the previous entry, with http
 };
 
-// In the order in which they are tried. Pure.
+// The endpoints in the order of use. Pure.
 std::vector<Endpoint> plan_endpoints(const std::string& registry, const std::vector<std::string>& insecure,
                                      const std::map<std::string, std::vector<std::string>>& mirrors);
 
@@ -54,42 +54,43 @@ class Registry {  // thread-safe; each thread brings its own Http
     std::string text, content_type;
     Digest digest;
   };
-  // `which` is a tag or a digest. The text is what its digest says. Errors: not_found, unauthorized, forbidden, invalid,
-  // too_large, unavailable, cancelled.
+  // `which` is a tag or a digest. The text matches the digest. Errors: not_found, unauthorized, forbidden, invalid, too_large,
+  // unavailable, cancelled.
   Result<Document> manifest(Http& http, const std::string& which);
-  // A small blob, whole and verified.
+  // Reads a small blob completely and verifies it.
   Result<std::string> blob(Http& http, const Descriptor& descriptor, size_t max);
 
-  // A layer: what `partial` (read from its start) already holds, then the rest from the network, appended to it. Counts
-  // what it gives into `done`. Does not verify: the bytes are hashed on their way. The Registry must outlive it.
+  // Reads a layer: first the bytes in `partial` (read from its start), then the rest from the network, which is appended to
+  // `partial`. Adds the bytes that it returns to `done`. Does not verify: the caller hashes the bytes. The Registry must outlive
+  // it.
   std::unique_ptr<Source> layer(Http& http, const Descriptor& descriptor, const Fd& partial, std::atomic<int64_t>& done);
 
-  // Which of the credentials the registry took last, if it has asked for any.
+  // The index of the credentials that the registry accepted last, if it has required any.
   std::optional<size_t> used_credentials() const { return used_ < 0 ? std::nullopt : std::optional(size_t(used_)); }
 
  private:
   friend class LayerDownload;
   using Exchange = std::unique_ptr<Http::Exchange>;
 
-  // A request with whatever authorisation it takes. The status is 200, or 206 where `from` was given.
+  // Sends a request with authorisation if required. The status is 200, or 206 with `from`.
   Result<Exchange> open(Http& http, const Endpoint& endpoint, const std::string& path, const std::vector<std::string>& headers,
                         int64_t from);
   Result<std::string> authorize(Http& http, const ChallengedBy& by, const std::vector<Challenge>& challenges,
                                 const runtime::Credentials* who);
   Result<std::string> fetch_token(Http& http, const ChallengedBy& by, const Challenge& challenge,
                                   const runtime::Credentials* who);
-  // Calls f with one endpoint after the other until one succeeds, and again after a pause where that may help.
+  // Calls `f` for one endpoint after another until one succeeds; retries all after a delay for temporary errors.
   template <typename T>
   Result<T> at_any_endpoint(std::stop_token stop, const std::function<Result<T>(const Endpoint&)>& f);
 
   const Reference reference_;
   const std::vector<Endpoint> endpoints_;
-  const std::vector<std::string> insecure_;  // as plan_endpoints
+  const std::vector<std::string> insecure_;  // as for plan_endpoints
   const std::vector<runtime::Credentials> credentials_;
   const std::chrono::milliseconds retry_delay_;
-  std::atomic<bool> twin_answers_{false};                      // so that its other half need not be asked any more
+  std::atomic<bool> twin_answers_{false};                      // the https endpoint of the pair is not tried any more
   Guarded<std::map<std::string, std::string>> authorization_;  // by endpoint's base
-  std::atomic<int64_t> used_{-1};                              // a place in credentials_
+  std::atomic<int64_t> used_{-1};                              // an index into credentials_
 };
 
 }  // namespace coracle::image

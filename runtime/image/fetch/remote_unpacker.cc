@@ -33,7 +33,7 @@ Result<std::optional<Descriptor>> descriptor_of(const json::value& request) {
   return std::optional<Descriptor>(Descriptor{"", std::move(digest), size, {}, {}});
 }
 
-// Passes all of the stream on. The reader may have enough of it before the end: then its reply says why.
+// Copies the stream to the pipe. The reader may stop before the end: then its reply contains the reason.
 Result<void> pass_on(Source& stream, const Fd& pipe) {
   for (;;) {
     std::string_view piece = TRY(stream.next());
@@ -70,7 +70,7 @@ class Service {
  public:
   explicit Service(Unpacker& unpacker) : unpacker_(unpacker) {}
 
-  // Errors: no request.
+  // Errors: a malformed request.
   Result<void> handle(const json::value& request, std::vector<Fd> fds) {
     if (fds.empty()) return Error(Code::invalid, "a request to unpack has no place for the reply");
     Fd reply = std::move(fds[0]);
@@ -85,7 +85,7 @@ class Service {
 
  private:
   static size_t layer_of(const json::value& request, std::string_view key) {
-    return size_t(get_int(request, key, -1));  // of which there is none
+    return size_t(get_int(request, key, -1));  // an invalid index
   }
 
   Result<void> begin(const json::value& request, std::vector<bool>& present) {
@@ -112,9 +112,9 @@ class Service {
               FileSource source(bytes);
               return unpacker_.stage(layer, source, descriptor ? &*descriptor : nullptr);
             }();
-            bytes.reset();                                      // who still writes notices
-            stager.busy = false;                                // before the answer, after which the next request may come
-            (void)sys::write_all(reply, reply_text(done, {}));  // nobody hears it: then the other side is gone
+            bytes.reset();                                      // the writer gets EPIPE
+            stager.busy = false;                                // before the reply, after which the next request may arrive
+            (void)sys::write_all(reply, reply_text(done, {}));  // fails if the other side is gone
             reply.reset();
           });
       return {};
@@ -162,7 +162,7 @@ Result<void> RemoteUnpacker::stage(size_t layer, Source& stream, const Descripto
   auto passed = pass_on(stream, bytes.write);
   bytes.write.reset();
   auto heard = read_reply(reply);
-  TRY(std::move(passed));  // what went wrong here is why it is damaged there
+  TRY(std::move(passed));  // an error here causes the one reported there
   if (!heard) return heard.take_error();
   return {};
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a pull unpacked by another process: one has the network and none of the rights that unpacking takes, the other
-// the rights and no network.
+// The layers of a pull, unpacked by another process. One process has the network but none of the privileges for unpacking; the
+// other has the privileges but no network.
 //
 //   downloads (RemoteUnpacker)                       unpacks (serve_unpacker)
 //     begin: diff ids ───────────────────────────────▶ which of them are in the store ──▶ reply
 //     stage: layer, its descriptor ──────────────────▶ a thread for each: verify ▸ unpack ──▶ reply
-//            its bytes ── a pipe of their own ───────▶
-//     keep: layer ───────────────────────────────────▶ in its place ──▶ reply
+//            its bytes ── a separate pipe ───────────▶
+//     keep: layer ───────────────────────────────────▶ moved to its place ──▶ reply
 //
-// A request is one packet: a JSON document, the pipe for the reply, and that of the bytes. Whoever finds the other one gone ends.
+// A request is one packet: a JSON document, a pipe for the reply, and the pipe of the bytes. Each process exits if the other is
+// gone.
 #pragma once
 
 #include "runtime/base/json.h"
@@ -24,12 +25,12 @@ class RemoteUnpacker : public Unpacker {
   Result<void> keep(size_t layer) override;
 
  private:
-  Result<Fd> send(const json::object& request, const Fd* bytes) const;  // returns where the reply comes
+  Result<Fd> send(const json::object& request, const Fd* bytes) const;  // returns the pipe of the reply
   Result<json::value> ask(const json::object& request) const;
   const Fd& socket_;  // SOCK_SEQPACKET
 };
 
-// Does what the other side of the socket asks for, until it is gone. Errors: what is no request.
+// Executes the requests on the socket until the other side closes it. Errors: a malformed request.
 Result<void> serve_unpacker(const Fd& socket, Unpacker& unpacker);
 
 }  // namespace coracle::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See source.h. Decompression is libarchive's "raw" format over its filters.
+// See source.h. Decompression uses libarchive's "raw" format with its filters.
 #include "runtime/image/fetch/source.h"
 
 #include <archive.h>
@@ -54,7 +54,7 @@ DecompressingSource::~DecompressingSource() {
 }
 
 Error DecompressingSource::failure() {
-  ended_ = true;  // the library's state says nothing any more
+  ended_ = true;  // libarchive's state is invalid now
   if (failed_) return std::move(*failed_);
   const char* why = archive_error_string(archive_);
   return Error(Code::invalid, std::string("decompress: ") + (why ? why : "damaged stream"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: bytes that come one piece at a time, pulled by whoever needs them. A layer is a chain of these:
+// Source: a stream of bytes in pieces, pulled by the reader. A layer is a chain of sources:
 //   download or file ─▶ Hashing (compressed digest) ─▶ Decompressing ─▶ Hashing (diff id) ─▶ tar
 #pragma once
 
@@ -19,11 +19,11 @@ class Source {
   virtual ~Source() = default;
   // The next piece, valid until the next call; empty at the end.
   virtual Result<std::string_view> next() = 0;
-  // Reads on to the end.
+  // Reads and discards the rest.
   Result<void> drain();
 };
 
-class FileSource : public Source {  // from the descriptor's position on
+class FileSource : public Source {  // from the descriptor's offset on
  public:
   explicit FileSource(const Fd& fd) : fd_(fd) {}
   Result<std::string_view> next() override;
@@ -33,7 +33,7 @@ class FileSource : public Source {  // from the descriptor's position on
   std::unique_ptr<char[]> buffer_;
 };
 
-class HashingSource : public Source {  // passes on, counting and hashing. Errors: too_large
+class HashingSource : public Source {  // passes the bytes on; counts and hashes them. Errors: too_large
  public:
   explicit HashingSource(Source& from, int64_t max = INT64_MAX) : from_(from), max_(max) {}
   Result<std::string_view> next() override;
@@ -46,7 +46,8 @@ class HashingSource : public Source {  // passes on, counting and hashing. Error
   Sha256 sha_;
 };
 
-// gzip, zstd, xz, bzip2 and lz4 by what the bytes begin with; anything else passes as it is. Errors: invalid for damaged streams.
+// Decompresses gzip, zstd, xz, bzip2 and lz4, detected by their magic bytes; other data passes unchanged. Errors: invalid for
+// damaged streams.
 class DecompressingSource : public Source {
  public:
   explicit DecompressingSource(Source& from) : from_(from) {}
@@ -59,7 +60,7 @@ class DecompressingSource : public Source {
   Source& from_;
   archive* archive_ = nullptr;
   bool ended_ = false;
-  std::unique_ptr<Error> failed_;  // of from_, while the library only knows "an error"
+  std::unique_ptr<Error> failed_;  // the error of from_, because libarchive only reports a failure
   friend struct Feed;
 };
 

@@ -27,7 +27,7 @@ la_ssize_t TarReader::read(archive* reader, void* self, const void** bytes) {
   return la_ssize_t(piece->size());
 }
 
-// The stream ends in the middle of a block, behind all that the entry has.
+// True if the stream ends in the middle of a block, after all data of the entry.
 bool TarReader::lacks_padding() const {
   constexpr int64_t kBlock = 512;
   return source_ended_ && entry_left_ == 0 && read_ % kBlock != 0;

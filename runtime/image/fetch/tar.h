@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tar stream read entry by entry from a Source, with the source's own errors kept whole on their way through libarchive. What
-// Go's reader takes is taken: the last entry's padding may be missing, and the blocks that mark the end.
+// Reads a tar stream from a Source entry by entry, and preserves the source's errors through libarchive. As lenient as Go's
+// reader: the padding of the last entry and the end-of-archive blocks may be missing.
 #pragma once
 
 #include <archive.h>
@@ -28,7 +28,7 @@ class TarReader {
   };
   // The next piece of the entry's data; empty at its end. Holes are skipped.
   Result<Piece> data();
-  // After the last entry: how many bytes of the stream the entries take. What marks the end of a tar stream comes then.
+  // After the last entry: the length in bytes of all entries. The end-of-archive blocks follow.
   int64_t entries_end() const { return entries_end_; }
 
  private:
@@ -39,11 +39,11 @@ class TarReader {
   Source& from_;
   archive* reader_;
   bool open_ = false, over_ = false;
-  int64_t entry_size_ = 0, entry_left_ = 0;  // of its data, and what was not handed out yet
-  int64_t read_ = 0;                         // bytes from the source
+  int64_t entry_size_ = 0, entry_left_ = 0;  // size of its data, and the part that was not returned yet
+  int64_t read_ = 0;                         // bytes read from the source
   int64_t entries_end_ = 0;
   bool source_ended_ = false;
-  std::unique_ptr<Error> failed_;  // of from_, while the library only knows "an error"
+  std::unique_ptr<Error> failed_;  // the error of from_, because libarchive only reports a failure
   Utf8Locale utf8_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tree.h. Of trees that others change meanwhile: what is gone when it is opened is left out.
+// See tree.h. Other processes may change a tree meanwhile: entries that have disappeared are skipped.
 #include "runtime/image/fetch/tree.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class Count {
   runtime::TreeCount now_, told_;
 };
 
-// The path of each entry that a walk hands out, from the tree's root.
+// The path of each entry of a walk, relative to the tree's root.
 class Paths {
  public:
   std::string of(const sys::TreeEntry& entry) {
@@ -55,11 +55,12 @@ class Paths {
   }
 
  private:
-  std::string directory_;           // of the entry at hand, with a slash at its end
-  std::vector<size_t> ends_ = {0};  // by depth: how long the path of the directory is
+  std::string directory_;           // of the current entry, with a trailing slash
+  std::vector<size_t> ends_ = {0};  // length of the directory's path by depth
 };
 
-// Passes a tar stream on, and tells whether it ended as one does: libarchive takes one that just stops after an entry, too.
+// Passes a tar stream on and checks that it has an end-of-archive marker: libarchive also accepts a stream that stops after an
+// entry.
 class EndingSource : public Source {
  public:
   explicit EndingSource(Source& from) : from_(from) {}
@@ -70,7 +71,7 @@ class EndingSource : public Source {
     size_ += piece.size();
     return piece;
   }
-  // Two blocks of zeros stand behind the entries. Zeros of the last file are none of them.
+  // Two blocks of zeros must follow the entries. Zeros of the last file do not count.
   bool has_ended(int64_t entries_end) const {
     constexpr size_t kEnd = 1024;
     return zeros_ >= kEnd && size_ >= size_t(entries_end) + kEnd;
@@ -143,7 +144,7 @@ class TreeCopy {
     return source.object ? dress(source.object, source.about, made) : Result<void>();
   }
 
-  // Makes the entry as another name of an inode that is there. Returns whether it is one.
+  // Creates the entry as a hard link if its inode has been copied before. Returns whether it was.
   Result<bool> add_link(const sys::TreeEntry& entry, const Fd& parent, const std::string& path) {
     if (entry.about.st_nlink < 2) return false;
     auto [first, is_first] = links_.emplace(entry.about.st_ino, path);
@@ -165,7 +166,7 @@ class TreeCopy {
 
   Result<void> copy_data(const Fd& from, const Fd& to, int64_t size) {
     if (may_share_) {
-      may_share_ = TRY(sys::share_blocks(from, to));  // what one file cannot, none can
+      may_share_ = TRY(sys::share_blocks(from, to));  // if one file cannot, none can
       if (may_share_) return {};
     }
     for (int64_t at = 0; at < size;) {
@@ -197,11 +198,11 @@ class TreeCopy {
     return sys::set_modified_at(parent, entry.name, about.st_mtim);
   }
 
-  // Making what is in a directory has changed its time.
+  // Creating entries has changed the directory's time.
   Result<void> set_time(const sys::TreeEntry& entry, const std::string& path) {
     if (!S_ISDIR(entry.about.st_mode)) return {};
     auto made = sys::open_no_links(to_, path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
-    if (!made && made.error().code() == Code::not_found) return {};  // it has come meanwhile
+    if (!made && made.error().code() == Code::not_found) return {};  // deleted meanwhile
     Fd opened = TRY(std::move(made));
     return sys::set_modified(opened, entry.about.st_mtim);
   }
@@ -209,8 +210,8 @@ class TreeCopy {
   const Fd &from_, &to_;
   Count count_;
   std::string parent_path_;
-  Fd parent_;                           // the last parent: entries come directory by directory
-  std::map<ino_t, std::string> links_;  // where an inode of several names stood first
+  Fd parent_;                           // the last parent: entries are grouped by directory
+  std::map<ino_t, std::string> links_;  // the first name of each inode with several names
   bool may_share_ = true;
   std::string buffer_ = std::string(256 << 10, '\0');
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unpack.h. Each entry: name checked ▸ parent opened inside the target ▸ what stands there removed ▸ made anew by its
-// parent's descriptor ▸ owner, mode, attributes, time set on its own descriptor, in this order (chown clears setuid bits
-// and file capabilities).
+// See unpack.h. Each entry: check the name ▸ open the parent inside the target ▸ remove an existing object ▸ create it by its
+// parent's descriptor ▸ set owner, mode, attributes and time by its own descriptor, in this order (chown clears setuid bits and
+// file capabilities).
 #include "runtime/image/fetch/unpack.h"
 
 #include <sys/sysmacros.h>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr int64_t kFreeCheckEvery = int64_t(16) << 20;
 
-// The entries of a directory and of all that is below it, of a set or map that is sorted by path. What is not there costs
-// nothing: a layer may have millions of directories, and replace one of them again and again.
+// Erases the entries of a directory and everything below it from a set or map that is sorted by path. Missing entries cost
+// nothing: a layer may have millions of directories, and replace one of them repeatedly.
 template <typename Sorted>
 void erase_tree(Sorted& entries, const std::string& path) {
   entries.erase(path);
@@ -53,7 +53,7 @@ Result<Path> parse_path(const char* text, const UnpackLimits& limits) {
   return path;
 }
 
-// Resolved inside the layer's root, where links may lead about but not out.
+// Resolved inside the layer's root: links may lead elsewhere in it, but not out.
 Result<Fd> open_inside(const Fd& root, const std::string& path, int flags) {
   return sys::open_in(root, path.empty() ? "/" : path, flags);
 }
@@ -62,14 +62,14 @@ Result<Fd> open_child(const Fd& dir, const std::string& name, int flags, mode_t 
   return sys::open_at(dir, name, flags | O_NOFOLLOW, mode);
 }
 
-// A file system without such attributes does without; there is nothing it would protect.
+// Skips the attribute on a file system without support, because it would have no effect there.
 Result<void> set_attribute(const Fd& object, const std::string& name, std::string_view value) {
   auto set = sys::set_attribute(object, name, value);
   if (!set && set.error().code() == Code::unsupported) return {};
   return set;
 }
 
-enum class Form : uint8_t { layer, bottom, tree };  // a layer over others; one over none; no layer
+enum class Form : uint8_t { layer, bottom, tree };  // a layer above others; the lowest layer; a plain tree
 
 class Tree {
  public:
@@ -106,8 +106,8 @@ class Tree {
   Unpacked out_;
   int64_t entries_ = 0, bytes_ = 0, unchecked_ = kFreeCheckEvery;
   std::string parent_path_;
-  Fd parent_;                                  // the last parent: entries come directory by directory
-  std::map<std::string, timespec> dir_times_;  // set last: making children changes them
+  Fd parent_;                                  // the last parent: entries are grouped by directory
+  std::map<std::string, timespec> dir_times_;  // set last, because creating children changes them
 };
 
 timespec modified_at(archive_entry* entry) {
@@ -118,7 +118,7 @@ timespec modified_at(archive_entry* entry) {
 
 Result<std::pair<uid_t, gid_t>> owner_of(archive_entry* entry) {
   int64_t uid = archive_entry_uid(entry), gid = archive_entry_gid(entry);
-  constexpr int64_t kMax = UINT32_MAX - 1;  // the last one means "leave as it is" to chown
+  constexpr int64_t kMax = UINT32_MAX - 1;  // the maximum means "unchanged" for chown
   if (uid < 0 || gid < 0 || uid > kMax || gid > kMax) return Error(Code::invalid, "owner out of range");
   return std::pair(uid_t(uid), gid_t(gid));
 }
@@ -130,7 +130,7 @@ Result<void> Tree::check_space(int64_t more) {
   return {};
 }
 
-// One part of the way to an entry: opened, or made as a directory the stream has not described.
+// Opens one component of an entry's parent path, or creates it as a directory that the stream does not describe.
 Result<Fd> Tree::make_parent(const std::string& path, const std::string& part_of, const std::string& name) {
   auto found = open_inside(root_, path, O_PATH | O_DIRECTORY);
   if (found) return found;
@@ -169,7 +169,7 @@ Result<const Fd*> Tree::open_parent(const Path& path) {
   return &parent_;
 }
 
-// Makes room for a new object. A directory over a directory stays.
+// Removes an existing object before a new one is created. A directory is kept if the new object is a directory.
 Result<void> Tree::clear(const Fd& parent, const Path& path, bool for_directory, bool& was_whiteout) {
   auto standing = sys::stat_at(parent, path.name());
   if (!standing) return standing.error().code() == Code::not_found ? Result<void>() : Result<void>(standing.take_error());
@@ -195,7 +195,7 @@ Result<void> Tree::set_attributes(archive_entry* entry, const Fd& object) {
   return {};
 }
 
-// Owner, mode, attributes, time: of what we hold open.
+// Sets owner, mode, attributes and time by an open descriptor.
 Result<void> Tree::dress(archive_entry* entry, const Fd& object) {
   auto [uid, gid] = TRY(owner_of(entry));
   TRY(sys::change_owner(object, uid, gid));
@@ -204,7 +204,7 @@ Result<void> Tree::dress(archive_entry* entry, const Fd& object) {
   return sys::set_modified(object, modified_at(entry));
 }
 
-// The same for what cannot be opened: links and devices, by their parent's descriptor and never followed.
+// The same for objects that cannot be opened, links and devices: by the parent's descriptor, without following.
 Result<void> Tree::dress_at(archive_entry* entry, const Fd& parent, const std::string& name) {
   auto [uid, gid] = TRY(owner_of(entry));
   TRY(sys::change_owner_at(parent, name, uid, gid));
@@ -225,7 +225,7 @@ Result<void> Tree::add_root(archive_entry* entry) {
   return {};
 }
 
-// A whiteout speaks of the layers below only: what this layer brings itself under the name stays.
+// A whiteout only hides the layers below: an entry of this layer with that name stays.
 Result<void> Tree::add_whiteout(const Fd& parent, const Path& path) {
   if (path.name() == kOpaque) return make_opaque(parent);
   if (path.name().starts_with(kAufsMeta)) return {};
@@ -279,7 +279,7 @@ Result<void> Tree::add_directory(archive_entry* entry, const Fd& parent, const P
   return {};
 }
 
-// A hard link to something this layer brought. The target is found inside the root and not followed at its end.
+// A hard link to an object of this layer. The target is resolved inside the root, and its last component is not followed.
 Result<void> Tree::add_link(archive_entry* entry, const Fd& parent, const Path& path) {
   Path target = TRY(parse_path(archive_entry_hardlink(entry), limits_).wrap("hard link target"));
   if (target.root()) return Error(Code::invalid, "a hard link to the root");
@@ -319,7 +319,7 @@ Result<void> Tree::add(TarReader& tar, archive_entry* entry) {
   auto type = archive_entry_filetype(entry);
   bool directory = !link && type == AE_IFDIR;
   bool was_whiteout = false;
-  if (link) {  // one to itself would be removed before it is made; tar means "the same file again"
+  if (link) {  // a link to itself is a repeated entry: keep the file
     Path target = TRY(parse_path(archive_entry_hardlink(entry), limits_).wrap("hard link target"));
     if (target.text() == path.text()) return {};
   }
@@ -349,7 +349,7 @@ Result<Unpacked> Tree::finish() {
 
 Result<void> copy_attributes(const Fd& from, const Fd& to) {
   auto names = sys::list_attributes(from);
-  if (!names) return {};  // none here
+  if (!names) return {};  // no attributes
   for (const std::string& name : *names) {
     if (!is_image_attribute(name)) continue;
     std::string value = TRY(sys::get_attribute(from, name));
@@ -358,12 +358,12 @@ Result<void> copy_attributes(const Fd& from, const Fd& to) {
   return {};
 }
 
-// What `path` is in the layers below, seen from the top: the first layer that has the name decides.
+// The object at `path` in the layers below: the topmost layer that has the name decides.
 const Fd* find_below(const std::string& path, const std::vector<const Fd*>& below, Fd& found) {
   for (const Fd* layer : below) {
     auto dir = open_inside(*layer, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (dir) return found = std::move(*dir), &found;
-    if (dir.error().code() != Code::not_found) return nullptr;  // hidden, or no directory there
+    if (dir.error().code() != Code::not_found) return nullptr;  // hidden, or not a directory
   }
   return nullptr;
 }
@@ -378,7 +378,7 @@ Result<Unpacked> unpack_layer(Source& stream, const Fd& target, bool bottom, con
     if (!entry) break;
     TRY(layer.add(tar, entry));
   }
-  TRY(stream.drain());  // padding counts for the digest
+  TRY(stream.drain());  // padding is part of the digest
   return layer.finish();
 }
 
@@ -395,7 +395,7 @@ Result<Unpacked> unpack_tree(Source& stream, const Fd& target, const std::functi
     bool has_data = archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
     if (name != "./" && name != ".") counted(Bytes(has_data ? archive_entry_size(entry) : 0));
   }
-  TRY(stream.drain());  // what follows the end is no error, and whoever writes it is not cut off
+  TRY(stream.drain());  // trailing data is no error, and its writer must not get EPIPE
   Unpacked unpacked = TRY(tree.finish());
   unpacked.entries_end = tar.entries_end();
   return unpacked;

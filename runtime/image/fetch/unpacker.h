@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacker: where the layers of one image are verified and unpacked: in this process, or in another one that has no network
-// (remote_unpacker.h). What it is given is hostile; it takes nobody's word for what a layer is but the layer's own digests.
+// Unpacker: verifies and unpacks the layers of one image, in this process or in another one without network (remote_unpacker.h).
+// Its input is untrusted; it identifies a layer only by the digests of its bytes.
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ namespace coracle::image {
 class Unpacker {
  public:
   virtual ~Unpacker() = default;
-  // First of all: the image's layers by their diff ids, bottom first. Returns which of them the store has already.
+  // Call first: the image's layers by their diff ids, bottom first. Returns which of them are in the store already.
   virtual Result<std::vector<bool>> begin(const std::vector<Digest>& diff_ids) = 0;
-  // Reads the bytes of a layer from `stream` to the end, verifies and unpacks them. `descriptor` may be null (docker archives
-  // promise only the diff id). Thread-safe. Errors: the stream's own; invalid when the bytes are not what was promised.
+  // Reads a layer from `stream` to its end, verifies and unpacks it. `descriptor` may be null (docker archives only contain the
+  // diff id). Thread-safe. Errors: the stream's; invalid if the bytes do not match the digests.
   virtual Result<void> stage(size_t layer, Source& stream, const Descriptor* descriptor) = 0;
-  // Puts a staged layer in its place in the store. Those below it are there.
+  // Moves a staged layer to its place in the store. The layers below it must be there.
   virtual Result<void> keep(size_t layer) = 0;
 };
 
@@ -45,7 +45,8 @@ class LocalUnpacker : public Unpacker {
   Guarded<std::map<size_t, StagedLayer>> staged_;
 };
 
-// Reads a layer that is in the store already, as stage() but without unpacking it: an archive has to hold what it promises.
+// Verifies a layer that is already in the store, like stage() but without unpacking: an archive must contain what its manifest
+// describes.
 Result<void> check_layer(Source& stream, const Descriptor* descriptor, const Digest& diff_id);
 
 }  // namespace coracle::image

@@ -10,7 +10,7 @@
 namespace coracle::image {
 namespace {
 
-constexpr long kThreadsMax = 2;  // each takes memory, and disks of small machines are slower than two
+constexpr long kThreadsMax = 2;  // each takes memory, and more would wait for the disk
 
 Error packing_failed(size_t code) { return Error(Code::internal, std::string("pack by zstd: ") + ZSTD_getErrorName(code)); }
 
@@ -20,8 +20,8 @@ void ZstdWriter::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(co
 
 ZstdWriter::ZstdWriter(const Sink& to) : to_(to), context_(ZSTD_createCCtx()), out_(ZSTD_CStreamOutSize(), '\0') {
   const int threads = int(std::clamp(::sysconf(_SC_NPROCESSORS_ONLN), 1L, kThreadsMax));
-  (void)ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_nbWorkers, threads);  // a library without threads has one
-  (void)ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);     // 0 or 1 is never refused
+  (void)ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_nbWorkers, threads);  // a library without threads uses one
+  (void)ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);     // 0 and 1 are always accepted
 }
 
 Result<void> ZstdWriter::write(std::string_view bytes) {

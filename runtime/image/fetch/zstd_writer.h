@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs a stream by zstd, with a checksum of what was packed: who unpacks it hears of damage. (libarchive, which packs too,
+// Compresses a stream with zstd and adds a checksum of the content, so that unpacking detects damage. (libarchive's zstd filter
 // writes no checksum.)
 #pragma once
 
@@ -19,7 +19,7 @@ class ZstdWriter {
   explicit ZstdWriter(const Sink& to);  // `to` must outlive it
   // Errors: the sink's; internal.
   Result<void> write(std::string_view bytes);
-  Result<void> end();  // what is left, and the checksum
+  Result<void> end();  // writes the rest and the checksum
 
  private:
   struct Free {
