@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See http.h. One easy handle per call, from a small pool; certificates are handed over as blobs, never as temporary files.
+// See http.h. Each call uses one easy handle from a small pool; certificates are passed as blobs, without temporary files.
 #include "store/client/http.h"
 
 #include <curl/curl.h>
@@ -17,13 +17,13 @@ namespace coracle {
 namespace {
 
 constexpr size_t kIdleHandlesMax = 4;
-constexpr size_t kAnswerBytesMax = 512u << 20;  // of a whole answer held in memory
+constexpr size_t kAnswerBytesMax = 512u << 20;  // of a response in memory
 constexpr size_t kErrorBytesMax = 1u << 20;     // of a failed stream's body
 constexpr size_t kUpgradeHeadBytesMax = 64u << 10;
-constexpr size_t kReadBytesMax = 256 << 10;  // of an upgraded connection, at once
+constexpr size_t kReadBytesMax = 256 << 10;  // per read of an upgraded connection
 constexpr long kConnectTimeoutMs = 10'000;
 constexpr int kUpgradeTimeoutMs = 30'000;
-constexpr int kQuietMs = 3'600'000;  // libcurl shortens it to its own deadlines
+constexpr int kQuietMs = 3'600'000;  // libcurl shortens it for its own deadlines
 
 struct Handle {
   CURL* easy = curl_easy_init();
@@ -46,7 +46,7 @@ struct HeaderList {
   void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
 };
 
-struct Exchange {  // what libcurl's callbacks work on
+struct Exchange {  // the state for libcurl's callbacks
   CURL* easy = nullptr;
   HttpAnswer answer;
   const std::function<bool(std::string_view)>* sink = nullptr;
@@ -75,7 +75,7 @@ size_t on_body(char* bytes, size_t size, size_t count, void* user) {
   return size;
 }
 
-// `299 - "text"` with \" and \\ inside.
+// Extracts the text of `299 - "text"`, with \" and \\ inside.
 std::string warning_text(std::string_view value) {
   size_t open = value.find('"');
   if (open == value.npos) return std::string(value);
@@ -91,7 +91,7 @@ size_t on_header(char* bytes, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   auto& answer = exchange.answer;
   std::string_view line(bytes, size * count);
-  if (trim(line).empty() && exchange.begun && *exchange.begun) {  // the head is complete
+  if (trim(line).empty() && exchange.begun && *exchange.begun) {  // the headers are complete
     long status = 0;
     curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300) (*exchange.begun)();
@@ -110,7 +110,7 @@ size_t on_upload(char* buffer, size_t size, size_t count, void* user) {
   return (*static_cast<Exchange*>(user)->source)(buffer, size * count);
 }
 
-// curl_easy_perform, but woken by a stop, and by nothing else: a quiet stream costs no system calls.
+// curl_easy_perform that a stop request wakes; an idle stream needs no system calls.
 CURLcode perform(Exchange& exchange) {
   if (!exchange.stop.stop_possible()) return curl_easy_perform(exchange.easy);
   std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi(curl_multi_init(), curl_multi_cleanup);
@@ -140,7 +140,7 @@ std::string host_and_port(const std::string& server) {
 struct Http::State {
   explicit State(ServerAccess given) : access(std::move(given)), base(access.server) {
     if (access.tls_server_name.empty()) return;
-    // libcurl checks the certificate against the URL's name: ask for that name, at the server's address.
+    // libcurl compares the certificate with the URL's host: use that name in the URL, with the server's address.
     std::string address = host_and_port(access.server);
     base.replace(base.find(address), address.size(), access.tls_server_name);
     bool has_port = address.find(':', address.starts_with('[') ? address.find(']') : 0) != address.npos;
@@ -148,7 +148,7 @@ struct Http::State {
   }
 
   const ServerAccess access;
-  std::string base;  // what URLs begin with
+  std::string base;  // the prefix of URLs
   HeaderList connect_to;
   Guarded<std::vector<Handle>> idle;
 
@@ -171,7 +171,7 @@ struct Http::State {
     curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);  // a quiet watch notices that its server lost power
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);  // an idle watch notices a dead server
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -262,7 +262,7 @@ struct Http::State {
     long status = 0;
     curl_easy_getinfo(handle.easy, CURLINFO_RESPONSE_CODE, &status);
     exchange.answer.status = int(status);
-    if (exchange.sink_ended) return std::move(exchange.answer);  // the connection is spent with the handle
+    if (exchange.sink_ended) return std::move(exchange.answer);  // the handle is discarded with its connection
     if (exchange.too_large) return Error(Code::too_large, "the server's answer is too large");
     if (exchange.stop.stop_requested()) return std::move(exchange.answer);
     if (code != CURLE_OK) return failure(code, detail.data());
@@ -312,7 +312,7 @@ class CurlConnection : public Http::Connection {
   Result<std::string> read() override {
     std::string all = std::exchange(ahead_, {});
     char buffer[16384];
-    for (;;) {  // TLS may hold more than the socket shows: read until there is nothing, or enough
+    for (;;) {  // TLS may buffer data that poll(2) does not report
       has_more_ = all.size() >= kReadBytesMax;
       if (has_more_) return all;
       size_t got = 0;
@@ -333,7 +333,7 @@ class CurlConnection : public Http::Connection {
       size_t sent = TRY(write_some(bytes));
       bytes.remove_prefix(sent);
       pollfd wait{fd_, POLLOUT, 0};
-      if (sent == 0) (void)::poll(&wait, 1, -1);  // sending again says what is wrong
+      if (sent == 0) (void)::poll(&wait, 1, -1);  // sending again reports the error
     }
     return {};
   }
@@ -346,7 +346,7 @@ class CurlConnection : public Http::Connection {
     return sent;
   }
 
-  // The head of the server's answer; what follows it stays for read().
+  // The headers of the server's response; later bytes are kept for read().
   Result<std::string> read_head() {
     std::string head;
     for (;;) {
@@ -361,7 +361,7 @@ class CurlConnection : public Http::Connection {
       head += TRY(read());
     }
   }
-  // The rest of a refused upgrade's body, as far as it is there.
+  // The available rest of the body after a refused upgrade.
   std::string read_rest(size_t length) {
     std::string body = std::exchange(ahead_, {});
     while (body.size() < length) {

@@ -23,14 +23,14 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// The entry called `name` of a list of {name, <field>: {...}}; nullptr when it is not there.
+// The entry with this name in a list of {name, <field>: {...}}; nullptr if there is none.
 const json::value* named(const json::value& config, std::string_view list, std::string_view field, std::string_view name) {
   for (const auto& entry : get_array(config, list))
     if (get_string(entry, "name") == name) return find(entry, field);
   return nullptr;
 }
 
-// "x-data" (base64) or the file named by "x", relative to the kubeconfig.
+// "x-data" (base64), or the file named by "x", relative to the kubeconfig.
 Result<std::string> pem_of(const json::value& from, const std::string& field, const std::string& path) {
   std::string_view data = get_string(from, field + "-data");
   if (!data.empty()) return base64_decode(data).wrap(path + ": " + field + "-data");
@@ -125,7 +125,7 @@ Result<ServerAccess> access_of(const json::value& config, const std::string& pat
   return access;
 }
 
-// Files that `config` names are found from where it stands, also when it is merged with others.
+// Makes paths in `config` relative to its file absolute, so that it can be merged with others.
 void make_absolute(json::value& config, const std::string& path) {
   auto directory = std::filesystem::absolute(path).parent_path();
   for (auto [list, field, names] :
@@ -141,7 +141,7 @@ void make_absolute(json::value& config, const std::string& path) {
   }
 }
 
-// Adds what `config` lacks from `other`.
+// Adds entries of `other` that `config` lacks.
 void merge(json::value& config, const json::value& other) {
   for (const char* list : {"clusters", "contexts", "users"}) {
     json::array entries = get_array(config, list);
@@ -185,7 +185,7 @@ Result<std::vector<std::string>> find_kubeconfigs(const std::string& given) {
     std::vector<std::string> there;
     for (std::string_view one : split(list, ':'))
       if (!one.empty() && std::filesystem::exists(one, ignored)) there.emplace_back(one);
-    // Who names another cluster, and mistypes it, does not mean this machine.
+    // A mistyped path to another cluster's file must not fall back to this machine.
     if (there.empty()) return Error(Code::not_found, "KUBECONFIG names " + std::string(list) + ", which is not there");
     return there;
   }

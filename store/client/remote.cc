@@ -70,7 +70,7 @@ Revision revision_of(const json::value& object) {
   return parse_number<Revision>(get_string(object, "metadata.resourceVersion")).value_or(0);
 }
 
-// Items of a list carry no type of their own.
+// Items of a list have no apiVersion and kind.
 Result<ObjectPtr> item_of(const Kind& kind, const json::value& item) {
   if (!item.is_object() || item.get_object().contains("kind")) return Object::make(kind, item);
   json::object whole{{"apiVersion", kind.api_version()}, {"kind", kind.kind}};
@@ -82,9 +82,9 @@ Error answer_error(const HttpAnswer& answer) { return error_from_status(answer.s
 
 bool is_good(const HttpAnswer& answer) { return answer.status >= 200 && answer.status < 300; }
 
-// One watch: a thread that lists what there is, then reads the stream of events, line by line, and takes it up again where
-// it stood. (Servers can send the initial events themselves, but those before Kubernetes 1.32 cannot, and some of them
-// stay silent about it; every server can list.)
+// A watch: the thread lists the existing objects, then reads the event stream line by line, and resumes it at its last revision.
+// (Servers can send the initial events themselves, but those before Kubernetes 1.32 cannot, and some ignore the request silently;
+// every server can list.)
 class RemoteWatch : public Watch {
  public:
   RemoteWatch(Remote& remote, const Kind& kind, WatchOptions options, WatchSink& sink)
@@ -94,7 +94,7 @@ class RemoteWatch : public Watch {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Returns when the server has begun to answer, or said no.
+  // Returns when the server has started to respond or has refused.
   Result<void> start() {
     thread_ = start_thread("watch", [this](std::stop_token stop) { run(stop); });
     return begun_.wait(
@@ -111,7 +111,7 @@ class RemoteWatch : public Watch {
   void run(std::stop_token stop) {
     std::optional<Error> end;
     if (after_ == 0) end = tell_what_is();
-    while (!end && !stop.stop_requested()) end = follow(stop);  // without an error: the server's own time limit
+    while (!end && !stop.stop_requested()) end = follow(stop);  // nothing: the server's time limit has ended the stream
     if (!stop.stop_requested() && !refuse(*end)) sink_.on_end(*end);
   }
 
@@ -125,7 +125,7 @@ class RemoteWatch : public Watch {
     return std::nullopt;
   }
 
-  // The start failed, and start() still waits for it.
+  // The start has failed while start() is still waiting.
   bool refuse(const Error& why) {
     bool waiting = begun_.with([&](Begun& begun) {
       if (begun.known) return false;
@@ -150,7 +150,7 @@ class RemoteWatch : public Watch {
     return request;
   }
 
-  // One stream, from its beginning to its end. Nothing: it ended in good order.
+  // Reads one stream to its end. Nothing: it ended regularly.
   std::optional<Error> follow(std::stop_token stop) {
     line_.clear();
     failure_.reset();
@@ -204,7 +204,7 @@ class RemoteWatch : public Watch {
   const Kind& kind_;
   const WatchOptions options_;
   WatchSink& sink_;
-  Revision after_;  // everything up to here was handed to the sink; 0: begin with what there is
+  Revision after_;  // everything up to this was delivered; 0: start with a list
   std::string line_;
   std::optional<Error> failure_;
   Guarded<Begun> begun_;
@@ -237,7 +237,7 @@ Result<json::value> Remote::send(HttpRequest request) {
     if (is_good(answer)) return parse_json(answer.body).wrap("the server's answer");
     bool later = (answer.status == 429 || answer.status == 503) && answer.retry_after_seconds > 0;
     if (!later || retries == kRetriesMax) return answer_error(answer);
-    Guarded<bool> nothing(false);  // nobody wakes us before the time is up
+    Guarded<bool> nothing(false);  // only a stop request wakes it early
     auto when =
         std::chrono::steady_clock::now() + std::chrono::seconds(std::min(answer.retry_after_seconds, kRetryAfterMaxSeconds));
     nothing.wait_until(
@@ -259,7 +259,7 @@ Result<json::value> Remote::read(const Kind& kind, const Key& key, std::string_v
   HttpRequest request = request_of("GET", api_path(kind, key.ns, key.name, subresource));
   for (const auto& [name, value] : parameters) request.query.emplace_back(name, value);
   auto answer = send(std::move(request));
-  // Where no such API is, the answer is plain text.
+  // If the API group is not served, the response is plain text.
   bool unserved =
       !answer && answer.error().code() == Code::not_found && answer.error().text().starts_with("the server answered 404");
   if (unserved) return Error(Code::not_found, "the server could not find the requested resource").with(ErrorDetails{});
@@ -271,7 +271,7 @@ Result<ObjectList> Remote::list(const Kind& kind, const ListOptions& options) {
   if (options.limit) ask(request, "limit", std::to_string(options.limit));
   ask(request, "continue", options.continue_token);
   json::value body = TRY(send(std::move(request)));
-  const std::set<Key> only(options.only.begin(), options.only.end());  // the API has no word for it
+  const std::set<Key> only(options.only.begin(), options.only.end());  // the API has no parameter for it
   ObjectList list;
   list.revision = revision_of(body);
   list.continue_token = get_string(body, "metadata.continue");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote: the Client over HTTPS, to an API server of ours or any other.
+// Remote: the Client over HTTPS, for any API server.
 //
 //   call ─▶ path, query, body ─▶ Http ─▶ server ─▶ object, list, or Status ─▶ Error
-//   watch: a thread of its own per watch reads one JSON event per line and hands it to the sink. A stream that the server
-//   ends in good order is taken up again from where it stood; anything else ends the watch.
-// An answer 429 or 503 that says when to come back is waited for, a few times. Source: Kubernetes API concepts.
+//   watch: a thread per watch reads one JSON event per line and passes it to the sink. A stream that the server ends
+//   regularly is resumed from its last revision; anything else ends the watch.
+// Responses 429 and 503 with Retry-After are retried a few times. Source: Kubernetes API concepts.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@
 
 namespace coracle {
 
-// "/api/v1/namespaces/default/pods/web/log". Empty parts are left out; namespaces only for what has one.
+// "/api/v1/namespaces/default/pods/web/log". Empty parts are omitted; the namespace is only used for namespaced kinds.
 std::string api_path(const Kind& kind, std::string_view ns = {}, std::string_view name = {}, std::string_view subresource = {});
 
 class Remote : public Client {
  public:
-  // Errors: as Http::make. Does not connect.
+  // Errors: those of Http::make. Does not connect.
   static Result<std::unique_ptr<Remote>> make(ServerAccess access);
   ~Remote() override;
 
@@ -37,7 +37,7 @@ class Remote : public Client {
   Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) override;
   Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) override;
 
-  Http& http() { return *http_; }  // for requests that are no objects: logs, discovery
+  Http& http() { return *http_; }  // for requests that are not about objects: logs, discovery
 
  private:
   explicit Remote(std::unique_ptr<Http> http);

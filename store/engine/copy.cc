@@ -20,7 +20,8 @@ constexpr const char* kLabelTables =
     "CREATE TABLE label(id INTEGER PRIMARY KEY, taken TEXT NOT NULL, version TEXT NOT NULL, node TEXT NOT NULL,"
     " revision INTEGER NOT NULL, objects INTEGER NOT NULL, files INTEGER NOT NULL, digest INTEGER NOT NULL);";
 
-// FNV-1a: finds bytes that a card or a cable turned over. It is no seal: who can write the file can write the digest.
+// FNV-1a: detects corruption by a storage card or in transfer. Not a protection against tampering: whoever can write the file can
+// write the digest.
 class Digest {
  public:
   void add(std::string_view text) {
@@ -66,7 +67,7 @@ Result<void> write_rows(Database& database, const Copy& copy) {
   return label.run();
 }
 
-// Nothing but our tables may stand in it: a view or a trigger would be somebody's code.
+// Only our tables are allowed: a view or trigger could contain foreign code.
 Result<bool> check_tables(Database& database) {
   Statement all = TRY(database.prepare("SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"));
   std::set<std::string> names;
@@ -147,7 +148,7 @@ Result<Copy> read_checked(const std::string& path, FindKind find_kind) {
 
 Result<void> write_copy(const std::string& path, const Copy& copy) {
   Database database = TRY(Database::open(path, nullptr));
-  // Whoever copies the file on cares for its way to a disk; until then it may live in memory only.
+  // The caller syncs the file if needed; it may be in memory only.
   TRY(database.execute(
       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-512;"));
   TRY(make_tables(database));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a store: one SQLite file that holds the objects as they were at one revision, files that belong to them, and a
-// label with a digest over both. A copy without its files is a store: the engine opens it as it is.
+// Copies of a store: a SQLite file with the objects at one revision, files that belong to them, and a label with a digest
+// over both. A copy without files is a valid store: the engine can open it.
 //   Engine::snapshot ─▶ write_copy ─▶ file ─▶ read_copy ─▶ objects, files ─▶ write_store
 // Everything blocks on the disk.
 #pragma once
@@ -29,20 +29,20 @@ struct CopyLabel {
 };
 
 struct Copy {
-  CopyLabel label;  // `taken` is "" for a store's own file: it bears no label
+  CopyLabel label;  // `taken` is "" for a store's own file, which has no label
   std::vector<RestingPtr> objects;
   std::vector<KeptFile> files;
-  Revision reserved = 0;               // no revision up to this one may be used again
-  std::shared_ptr<StoredKinds> kinds;  // what the objects' kinds live in, when read
+  Revision reserved = 0;               // revisions up to this one must not be used again
+  std::shared_ptr<StoredKinds> kinds;  // when read: owns the kinds of the objects
 };
 
-// Makes the file, which must not exist. It is not forced to the disk.
+// Creates the file, which must not exist. Does not sync it.
 Result<void> write_copy(const std::string& path, const Copy& copy);
-// Reads a copy, or a store's own file, and checks all of it: SQLite's own check, the layout, the tables, the digest, every
-// object's text. Errors: invalid, saying what is wrong in words that follow the file's name.
+// Reads and verifies a copy or a store's own file: SQLite's integrity check, the layout, the tables, the digest, and every
+// object's text. Errors: invalid, with a reason that is worded to follow the file's name.
 Result<Copy> read_copy(const std::string& path, FindKind find_kind);
-// Makes a store of these objects, which get the revisions above `above`, in the order of those they had; on the disk when it
-// returns. `path` must not exist. Errors: the disk's.
+// Creates a store with these objects. They get new revisions above `above`, in the order of their old ones. The file is synced on
+// return. `path` must not exist. Errors: the disk's.
 Result<void> write_store(const std::string& path, const std::vector<RestingPtr>& objects, Revision above);
 
 }  // namespace coracle::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disk. See disk.h. Rows are found by number alone (memory knows the names), so there is no index to write beside the table;
-// a table with row numbers, because one WITHOUT ROWID writes more than twice as much.
+// Disk. See disk.h. Rows are found by row id only (memory has the names), so there is no index to write. The table has row ids,
+// because a WITHOUT ROWID table writes more than twice as much.
 #include "store/engine/disk.h"
 
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 namespace coracle::engine {
 namespace {
 
-// EXCLUSIVE: nobody else reads the file, so the log's index needs no shared memory and a second daemon is refused.
-// The log is folded back into the file every 1000 pages and cut to 4 MiB: it cannot grow without limit.
+// EXCLUSIVE: no other process reads the file, so the WAL index needs no shared memory and a second daemon is rejected. The log is
+// checkpointed every 1000 pages and truncated to 4 MiB, so it cannot grow without limit.
 constexpr const char* kSettings =
     "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; PRAGMA cache_size=-128; PRAGMA mmap_size=0;"
     "PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=4194304;"
     "PRAGMA trusted_schema=OFF;";
 
-// Makes the tables in a new file; refuses files that are not ours or newer than we are.
+// Creates the tables in a new file; rejects files that are not a store or have a newer layout.
 Result<void> prepare_file(Database& database) {
   TRY(database.execute(kSettings));
   std::string mode = TRY(database.query_text("PRAGMA journal_mode=WAL"));
@@ -42,7 +42,7 @@ Result<int64_t> reserved_in(Database& database) { return database.query_integer(
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// Also of a file that is not there.
+// Also for a file that does not exist.
 bool is_on_read_only_disk(const std::string& path) {
   const std::string place = is_there(path) ? path : std::filesystem::path(path).parent_path().string();
   return ::access(place.c_str(), W_OK) != 0 && errno == EROFS;
@@ -52,7 +52,7 @@ Error read_only() { return Error::from_errno(EROFS, "the store's file").as(Code:
 
 }  // namespace
 
-// The file and its log, elsewhere, where SQLite can put the log's pages into the file. Gone with this.
+// A copy of the file and its log in another directory, where SQLite can apply the log. The destructor deletes it.
 class Disk::Copy {
  public:
   explicit Copy(std::string path) : path_(std::move(path)) {}
@@ -63,7 +63,7 @@ class Disk::Copy {
   Copy(const Copy&) = delete;
 
   Result<void> make(const std::string& from) {
-    remove();  // what a daemon that was killed has left
+    remove();  // left by a killed daemon
     for (const char* suffix : {"", "-wal"}) {
       std::error_code failed;
       std::filesystem::copy_file(from + suffix, path_ + suffix, failed);
@@ -107,7 +107,7 @@ Result<std::unique_ptr<Disk>> Disk::open(const std::string& path, const char* vf
 
 Result<Disk::File> Disk::open_file(const std::string& path, const char* vfs) {
   Database database = TRY(Database::open(path, vfs));
-  // The directory is private to us, and so are the files: the log and its index take over the mode of the first.
+  // The directory and the files are private: the log and its index inherit the mode of the main file.
   std::error_code ignored;
   std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
   TRY(prepare_file(database).wrap(path));
@@ -116,12 +116,12 @@ Result<Disk::File> Disk::open_file(const std::string& path, const char* vfs) {
   Statement drop = TRY(database.prepare("DELETE FROM objects WHERE id=?").wrap(path));
   Statement mark = TRY(database.prepare("UPDATE marks SET reserved=? WHERE id=1").wrap(path));
   Statement commit = TRY(database.prepare("COMMIT").wrap(path));
-  Fd raw(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a file that a test's VFS keeps elsewhere has none
+  Fd raw(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // fails if a test's VFS has the file elsewhere
   return File{std::move(raw),  std::move(database), std::move(begin), std::move(put),
               std::move(drop), std::move(mark),     std::move(commit)};
 }
 
-// The disk can be written to again, perhaps.
+// Tries to open the file when the disk may have become writable.
 Result<void> Disk::open_late() {
   if (is_on_read_only_disk(path_)) return read_only();
   File file = TRY(open_file(path_, vfs_));
@@ -135,7 +135,7 @@ Result<void> Disk::open_late() {
 Result<std::string> Disk::set_aside(const std::string& path) {
   std::string aside = path + ".damaged-" + format_time(system_clock().now());
   std::erase(aside, ':');
-  for (const char* suffix : {"-wal", "-shm", ""}) {  // the log first: it must not be taken for that of a new file
+  for (const char* suffix : {"-wal", "-shm", ""}) {  // the log first: it must not be used with a new file
     std::error_code failed;
     std::filesystem::rename(path + suffix, aside + suffix, failed);
     if (failed && failed != std::errc::no_such_file_or_directory)
@@ -201,8 +201,7 @@ std::vector<std::string> Disk::check(const std::function<void(int64_t id, std::s
   Database& database = file_->database;
   auto look = [&]() -> Result<void> {
     TRY(database.execute("PRAGMA shrink_memory"));
-    if (file_->raw)
-      (void)::posix_fadvise(file_->raw.get(), 0, 0, POSIX_FADV_DONTNEED);  // advice; without it we read what is cached
+    if (file_->raw) (void)::posix_fadvise(file_->raw.get(), 0, 0, POSIX_FADV_DONTNEED);  // on failure, cached pages are read
     Statement check = TRY(database.prepare("PRAGMA integrity_check(" + std::to_string(kFindingsMax) + ")"));
     for (;;) {
       bool row = TRY(check.step());

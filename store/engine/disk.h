@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disk: the engine's file. One table of objects by row number, one row of marks. It is read once, at the start, and
-// afterwards only written, in transactions that are on the disk when commit() returns.
+// Disk: the engine's file, with one table of objects by row id and one row of marks. It is read once, at the start. After that it
+// is only written, in transactions that are synced when commit() returns.
 //
-// Where the file system is read-only (one with errors, most often), a copy in memory is read instead: SQLite opens no log there.
-// Then commits fail until the file can be written to.
+// On a read-only file system (often after I/O errors) a copy in memory is read instead, because SQLite cannot open its log there.
+// Then commits fail until the file becomes writable.
 //
-// The marks keep revisions from repeating: `reserved` is written before any revision up to it is used, and only a clean
-// close says how far the counter really came. After a crash it goes on above `reserved`.
+// The marks keep revisions from being reused: `reserved` is written before a revision up to it is used, and only a clean close
+// stores the last revision in use. After a crash the counter continues above `reserved`.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@
 
 namespace coracle::engine {
 
-constexpr size_t kFindingsMax = 20;  // of one check
+constexpr size_t kFindingsMax = 20;  // per check
 
 struct Row {
   int64_t id = 0;
@@ -33,33 +33,33 @@ struct Row {
 
 class Disk {
  public:
-  // Opens or creates. `copies`: a directory in memory, for the copy of a file on a read-only disk; "": that cannot be opened.
-  // Errors: see sqlite.h; the text names the file.
+  // Opens or creates the file. `copies`: a directory in memory for the copy of a file on a read-only disk; "": such a file cannot
+  // be opened. Errors: see sqlite.h; the text contains the path.
   static Result<std::unique_ptr<Disk>> open(const std::string& path, const char* vfs, const std::string& copies = "");
   ~Disk();
-  // Renames the file (and its log) to `path`.damaged-<time>. Returns the new name.
+  // Renames the file (with its log) to `path`.damaged-<time>. Returns the new name.
   static Result<std::string> set_aside(const std::string& path);
 
-  // Everything there is, in no order. Errors: internal with reason kDamaged.
+  // All objects, in no order. Errors: internal with reason kDamaged.
   Result<std::vector<Row>> load(StoredKinds& kinds);
-  // No revision up to this one may be used again. After load().
+  // Revisions up to this one must not be used again. Valid after load().
   Revision reserved() const { return reserved_; }
 
-  // One transaction; on the disk when it returns. `reserve` raises the mark. Errors: see sqlite.h; unavailable when somebody else
-  // has written to the file while it could not be opened.
+  // Writes one transaction, synced on return. `reserve` raises the mark. Errors: see sqlite.h; unavailable if another process has
+  // written to the file while it could not be opened.
   Result<void> commit(const std::vector<Row>& rows, std::optional<Revision> reserve);
-  // The counter stands here and nothing is pending: the next start goes on from `revision`.
+  // Records that no writes are pending: the next start continues from `revision`.
   Result<void> mark_clean(Revision revision);
 
-  // ---- upkeep ----
-  // What SQLite finds wrong with the file, read from the medium and not from memory; empty: nothing. Then hands every row's
-  // number and text to `each`, until it fails. Blocks for as long as the whole file takes to read.
+  // ---- maintenance ----
+  // Checks the file with SQLite, reading from the medium and not from the page cache; empty: no problems. Then calls `each` with
+  // every row's id and text until it fails. Blocks while the whole file is read.
   std::vector<std::string> check(const std::function<void(int64_t id, std::string_view text)>& each);
   struct Size {
     uint64_t bytes = 0, unused = 0;
   };
   Result<Size> size();
-  // Writes the file anew, without what is unused. Writes twice what is left.
+  // Rewrites the file without unused pages. Writes twice the remaining size.
   Result<void> compact();
   void release_memory() {
     if (file_) file_->database.release_memory();
@@ -67,7 +67,7 @@ class Disk {
 
  private:
   struct File {
-    Fd raw;  // the same file, for advice to the kernel. Closed last: closing it would give SQLite's lock away
+    Fd raw;  // the same file, for posix_fadvise. Closed last: closing it would release SQLite's locks
     Database database;
     Statement begin, put, drop, mark, commit;
   };
@@ -79,8 +79,8 @@ class Disk {
   const std::string path_;
   const char* const vfs_;
   std::optional<File> file_;    // none: the disk is read-only
-  std::unique_ptr<Copy> copy_;  // then, until load() has read it
-  Revision found_ = 0;          // the mark that the file had
+  std::unique_ptr<Copy> copy_;  // the copy for that case, until load() has read it
+  Revision found_ = 0;          // the mark in the file when it was opened
   Revision reserved_ = 0;
 };
 

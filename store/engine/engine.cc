@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine. See engine.h. This file holds the order of things: who leads, what is decided, what is on the disk before whom.
+// Engine. See engine.h. This file defines the order of operations: leadership, decisions, and what is on the disk before what.
 //
-// Writers stand in a line. Whoever finds no leader leads: takes all who wait, decides their writes (plan.h), brings them
-// to the disk if one of them is durable (with every soft change that still waits), makes them visible, tells watchers, and
-// wakes those it led. That is the group commit; a writer alone pays no hand-over. When others have come meanwhile, the lead goes
-// to the engine's own thread, which keeps it until nobody waits: under load the disk never waits for a thread to wake up.
-// Because one leader at a time does all of this in order, memory, watchers and disk see the same sequence of revisions.
+// Writers queue up. A writer that finds no leader becomes the leader. It takes all queued writers, decides their writes (plan.h),
+// writes them to the disk if one is durable (with all pending soft changes), makes them visible, publishes the events, and wakes
+// the writers. That is the group commit; a single writer has no hand-over. If others have queued up meanwhile, the engine's own
+// thread becomes the leader until the queue is empty: under load, the disk never waits for a thread to wake up. There is one
+// leader at a time, so memory, watchers and disk see the same sequence of revisions.
 #include "store/engine/engine.h"
 
 #include <semaphore.h>
@@ -33,15 +33,15 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr size_t kLedMax = 256;  // writers served in one turn
-// Revisions whose use is announced on the disk at once. Many: what never goes to the disk uses them up too, and is not to bring
-// the disk to write; one renewal in ten seconds takes four months.
+constexpr size_t kLedMax = 256;  // writers per batch
+// Number of revisions to reserve on the disk at once. It is large because changes that are never written to the disk use
+// revisions too, and must not cause writes; with one renewal every ten seconds it lasts four months.
 constexpr Revision kReservedAhead = 1 << 20;
-// Where the counter goes on when that cannot be announced since the disk takes nothing: so far above the mark, and so much by
-// chance, that the next start, which goes on from the mark, does not come there.
+// If a reservation cannot be written because the disk is full or read-only, the counter jumps: far above the mark, by a random
+// distance, so that the next start, which continues from the mark, does not reach these revisions.
 constexpr Revision kUnmarkedMin = Revision(1) << 24, kUnmarkedMax = Revision(1) << 36;
 
-// One thread waits, once, for another. Not std::atomic's wait, which spins before it sleeps: who leads needs the processor.
+// One thread waits once for another. Not std::atomic's wait, which spins before it sleeps: the leader needs the processor.
 class Nod {
  public:
   Nod() { ::sem_init(&given_, 0, 0); }
@@ -50,7 +50,7 @@ class Nod {
   Nod& operator=(const Nod&) = delete;
   void wait() {
     while (::sem_wait(&given_) != 0) {
-    }  // a signal's handler has run
+    }  // interrupted by a signal
   }
   void give() { ::sem_post(&given_); }
 
@@ -58,19 +58,19 @@ class Nod {
   sem_t given_;
 };
 
-struct Ticket {  // one writer's place in the line
+struct Ticket {  // a queued writer
   std::vector<Prepared> writes;
   Durability durability = Durability::durable;
   bool flush = false;
-  std::function<void()> turn;  // instead of writes: what needs the leader's own things
+  std::function<void()> turn;  // instead of writes: work that needs the leader's state
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
-  Nod served;  // once it is given, the ticket may be gone
+  Nod served;  // after it is given, the ticket may be destroyed
 };
 
 struct Line {
   std::deque<Ticket*> waiting;
-  bool led = false;     // somebody leads
-  bool handed = false;  // the lead is with our own thread
+  bool led = false;     // there is a leader
+  bool handed = false;  // the engine's thread is the leader
 
   std::vector<Ticket*> take() {
     auto last = waiting.begin() + ptrdiff_t(std::min(waiting.size(), kLedMax));
@@ -98,7 +98,7 @@ Error expired_token(const ContinueToken& token) {
       .with(std::move(details));
 }
 
-// The state as it was: the latest, with what has changed since put back.
+// The state at an older revision: the latest with later changes reverted.
 std::vector<RestingPtr> rewound(std::vector<RestingPtr> latest, const std::map<Key, RestingPtr>& differences) {
   std::vector<RestingPtr> then;
   auto old = differences.begin();
@@ -119,7 +119,7 @@ std::vector<RestingPtr> rewound(std::vector<RestingPtr> latest, const std::map<K
   return then;
 }
 
-// What a list is made of.
+// The input of a list.
 struct Listing {
   std::vector<RestingPtr> objects;
   Revision revision = 0;
@@ -180,7 +180,7 @@ struct Engine::State {
 
   Result<void> load();
   bool memory_only(const Kind& kind) const { return options.memory_only && options.memory_only(kind); }
-  // The oldest revision that a watch or list of this kind may go on from.
+  // The oldest revision at which a watch or list of this kind can start.
   Revision floor_of(const Kind& kind, const Memory& memory) const {
     return memory_only(kind) ? std::max(memory.window.floor(), forgotten_at) : memory.window.floor();
   }
@@ -210,17 +210,17 @@ struct Engine::State {
   Hub hub{options.watch_bytes_max};
   Guarded<Line> line;
 
-  // The leader's own: touched by whoever leads, handed on with the lead.
-  Revision last = 0;          // revision handed out
-  Revision forgotten_at = 0;  // when what is in memory only began anew; constant after load()
+  // Owned by the leader, and passed on with leadership.
+  Revision last = 0;          // last revision in use
+  Revision forgotten_at = 0;  // start of memory-only data; constant after load()
   int64_t next_row = 1;
-  std::map<int64_t, RestingPtr> unwritten;  // soft changes by row, the latest of each; null: deleted
-  std::optional<Error> sealed;              // why nothing may be written
-  bool full = false;                        // a write was refused, and little has gone since
-  bool unmarked = false;                    // revisions are used that the disk knows nothing of, since it takes nothing
-  std::atomic<Steady::rep> written_at = 0;  // when the disk was last written to for somebody who waited
+  std::map<int64_t, RestingPtr> unwritten;  // pending soft changes by row; null: deleted
+  std::optional<Error> sealed;              // why writes fail
+  bool full = false;                        // a write has failed, and not enough was freed since
+  bool unmarked = false;                    // revisions above the mark are in use, because the disk fails
+  std::atomic<Steady::rep> written_at = 0;  // time of the last write that a caller waited for
 
-  Guarded<std::optional<Steady::time_point>> flush_due;  // when `unwritten` must be on the disk
+  Guarded<std::optional<Steady::time_point>> flush_due;  // deadline for writing `unwritten`
   std::jthread flusher;
   std::jthread leader;
 };
@@ -263,9 +263,9 @@ Engine::~Engine() {
 
 Result<void> Engine::State::load() {
   std::vector<Row> rows = TRY(disk->load(kinds));
-  last = std::max<Revision>(disk->reserved(), 1);  // 0 means "none" to everybody
+  last = std::max<Revision>(disk->reserved(), 1);  // 0 means "none"
   Revision before = last;
-  // What was in memory only is gone: who saw it has to be told from who comes now, so that one goes on and the other does not.
+  // Memory-only objects are lost: watches from before must list again, but watches from now on can be resumed.
   if (options.memory_only) forgotten_at = ++last;
   auto marked = disk->commit({}, last + kReservedAhead);
   if (!marked && !disk_takes_nothing(marked.error())) return marked;
@@ -394,12 +394,12 @@ Result<void> Engine::flush() {
   return {};
 }
 
-// Copies and upkeep.
+// Copies and maintenance.
 
 void Engine::in_turn(std::function<void()> what) {
   Ticket ticket;
   ticket.turn = std::move(what);
-  (void)state_->stand_in_line(ticket);  // a turn cannot fail by itself
+  (void)state_->stand_in_line(ticket);  // a turn has no error of its own
 }
 
 Snapshot Engine::snapshot() const {
@@ -426,7 +426,7 @@ std::vector<std::string> Engine::check() {
   in_turn([&] {
     std::map<int64_t, RestingPtr> expected = state_->memory.with([](const Memory& memory) { return memory.rows(); });
     std::erase_if(expected, [this](const auto& row) { return state_->memory_only(row.second->kind()); });
-    for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // the disk may still say something else
+    for (const auto& [row, object] : state_->unwritten) expected[row] = nullptr;  // these rows may still be outdated on the disk
     std::vector<std::string> differences;
     auto found = state_->disk->check([&](int64_t id, std::string_view text) {
       auto known = expected.extract(id);
@@ -486,7 +486,7 @@ Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
   return *std::move(ticket.outcome);
 }
 
-// The "store-leader" thread: asleep until there is a line.
+// The "store-leader" thread: sleeps until it becomes the leader.
 void Engine::State::keep_leading(std::stop_token stop) {
   auto handed = [](const Line& line) { return line.handed; };
   while (line.wait(stop, handed, handed)) {
@@ -512,7 +512,7 @@ void Engine::State::lead(const std::vector<Ticket*>& all) {
   if (led.empty()) return;
   auto done = lead_together(led);
   if (done) return;
-  // The disk refused. Durable writes fail with it; soft ones need no disk and are decided again without them.
+  // The disk write has failed. Durable writes fail with it; soft ones need no disk and are decided again without them.
   std::vector<Ticket*> soft;
   for (Ticket* ticket : led) {
     if (ticket->flush || ticket->durability == Durability::durable) ticket->outcome = done.error();
@@ -525,7 +525,7 @@ void Engine::State::lead(const std::vector<Ticket*>& all) {
   for (Ticket* ticket : soft) ticket->outcome = again.error();
 }
 
-// Errors: the disk's; then nothing has happened.
+// Errors: the disk's; then no write has been applied.
 Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
   auto find = [this](const Kind& kind, const Key& key) {
     return memory.with([&](const Memory& memory) {
@@ -545,8 +545,8 @@ Result<void> Engine::State::lead_together(const std::vector<Ticket*>& led) {
     if (changes) softest = std::min(softest, ticket->durability);
   }
   note_space(plan.space());
-  durable |= plan.last() > disk->reserved() && !unmarked;  // the mark has to go up: take everything along
-  last = plan.last();  // even if the disk refuses: a revision that was once on its way there is not used again
+  durable |= plan.last() > disk->reserved() && !unmarked;  // the mark must be raised: write everything with it
+  last = plan.last();                                      // even on failure: a revision that may be on the disk is not reused
   if (durable) {
     TRY(write_down(plan));
   } else {
@@ -574,7 +574,7 @@ void Engine::State::note_space(const Space& space) {
   if (options.on_full) options.on_full(usage);
 }
 
-// Everything that is not on the disk yet, and the plan.
+// Writes all pending soft changes and the plan.
 Result<void> Engine::State::write_down(const Plan& plan) {
   std::map<int64_t, RestingPtr> latest = unwritten;
   for (const Change& change : plan.changes())
@@ -620,7 +620,7 @@ void Engine::State::publish(const std::vector<Change>& changes) {
   hub.publish(events);
 }
 
-// The "store-flush" thread: asleep without a deadline while nothing waits for the disk.
+// The "store-flush" thread: sleeps without a deadline while nothing is pending.
 void Engine::State::keep_flushing(std::stop_token stop) {
   while (!stop.stop_requested()) {
     auto due = flush_due.wait(

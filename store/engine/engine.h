@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: where objects rest. It knows documents, revisions and disks; what a Kubernetes object may contain is the
-// registry's business.
+// Engine: stores objects. It handles documents, revisions and the disk; the registry decides what a Kubernetes object may
+// contain.
 //
 //   write ──▶ queue ──▶ leader: check revisions ▸ stamp ▸ one SQLite transaction ▸ publish ──▶ memory ──▶ get, list
-//              (leads for all who wait in line)                                     └──▶ window ──▶ hub ──▶ watchers
+//              (commits for all waiting writers)                                    └──▶ window ──▶ hub ──▶ watchers
 //
-// Memory holds every object as one immutable snapshot, so no read ever waits for the disk. The disk holds, at every
-// moment, the whole state as it was at some revision:
-//   durable  on the disk (WAL, synchronous FULL, one transaction for all who wait) before it is acknowledged or seen;
-//   soft     seen at once, on the disk within Options::soft_delay or with the next durable write, whichever is first;
-//   lazy     as soft, within Options::lazy_delay: what a crash may forget (a lease);
-//   passing  seen at once, on the disk with the next write that goes there or when the engine closes, and never by itself: what
-//            comes again within seconds (a lease's renewal).
-// Kinds that Options::memory_only names never reach the disk, whatever their writes ask for: they go with the process, and who
-// watched them has to list again afterwards. So a crash forgets at most a tail of soft writes, and nothing that anybody was told
-// is durable. Revisions come from one counter and are never used twice: a mark is kept on the disk ahead of it, and a crash
-// continues above the mark. Where the disk is too full for that mark, the counter leaps far above it.
+// Memory has every object as an immutable snapshot, so reads never wait for the disk. At any moment, the disk has the complete
+// state of some revision. A write is:
+//   durable  synced to the disk (WAL, synchronous FULL, one transaction for all waiting writers) before it is acknowledged or
+//            visible;
+//   soft     visible at once, on the disk within Options::soft_delay or with the next durable write, whichever is first;
+//   lazy     as soft, within Options::lazy_delay: for data that may be lost in a crash (a lease);
+//   passing  visible at once, on the disk with the next write that goes there or when the engine closes, and never by itself:
+//            for data that is written again within seconds (a lease's renewal).
+// Kinds of Options::memory_only are never written to the disk, whatever the durability. They are lost with the process, and their
+// watchers must list again. So a crash loses at most the last soft writes, and nothing that was acknowledged as durable.
+// Revisions come from one counter and are never reused: a mark ahead of the counter is kept on the disk, and after a crash the
+// counter continues above the mark. If the disk is too full for a new mark, the counter jumps far above the old one.
 //
-// A disk that is full or read-only stops nothing but what has to be on it: durable writes are refused (unavailable), all others
-// go on in memory, and the first durable write that the disk takes takes them along. An engine opens on such a disk as on any
-// other.
+// A full or read-only disk only affects writes that must be on it: durable writes fail with unavailable, and all others continue
+// in memory. The first durable write that succeeds writes them too. An engine can also be opened on such a disk.
 //
-// Thread-safe throughout. Threads: "store-hub" delivers to push watches, "store-watchers" runs the stand-ins of those who read
-// theirs and sleep, "store-leader" leads while there is a line (a writer alone leads itself), "store-flush" brings soft writes to
-// the disk; the last two sleep while there is nothing for them. Expiry of old objects (events) is left to a controller: remove
-// them softly.
+// Thread-safe throughout. Threads: "store-hub" delivers to subscriptions. "store-watchers" runs the stand-ins of watchers whose
+// owners sleep. "store-leader" leads while writers are queued (a single writer leads itself). "store-flush" writes soft changes
+// to the disk. The last two sleep while there is no work. A controller removes expired objects (events), with soft removals.
 #pragma once
 
 #include <chrono>
@@ -45,7 +44,7 @@ namespace coracle::engine {
 
 enum class Durability : uint8_t { durable, soft, lazy, passing };
 
-constexpr size_t kObjectOverhead = 512;  // bytes beside an object's text, about
+constexpr size_t kObjectOverhead = 512;  // approximate bytes of an object beside its text
 
 struct Usage {
   size_t bytes = 0;      // of all objects
@@ -53,45 +52,46 @@ struct Usage {
 };
 
 struct Options {
-  // Finds the process-wide Kind of a stored one. Kinds it does not know keep what the disk says of them.
+  // Finds the process-wide Kind of a stored object. Other kinds are kept as they are on the disk.
   FindKind find_kind;
-  // Which kinds are not kept over a restart; empty: none. What the disk has of them from before is removed from it.
+  // Kinds that are not kept across a restart; empty: none. Their objects from earlier runs are removed from the disk.
   std::function<bool(const Kind&)> memory_only;
   std::chrono::milliseconds soft_delay{std::chrono::seconds(10)};
   std::chrono::milliseconds lazy_delay{std::chrono::minutes(10)};
-  // A damaged file is moved aside (path + ".damaged-<time>") and the engine starts empty, instead of refusing to open.
+  // Moves a damaged file aside (path + ".damaged-<time>") and starts with an empty store, instead of failing to open.
   bool set_aside_damaged = false;
-  size_t window_events_max = 4096;     // recent events kept, for watches that go on from an older revision
-  size_t window_bytes_max = 4u << 20;  // and what they and the superseded objects take that they keep alive
-  size_t watch_queue_max = 1024;       // events a watcher may be behind before it is ended with gone
-  // Text of superseded objects that all watchers' queues together may keep alive; beyond it, who keeps most is ended with gone.
+  size_t window_events_max = 4096;     // recent events kept, for watches that start from an older revision
+  size_t window_bytes_max = 4u << 20;  // bytes of these events and of the superseded objects that they keep alive
+  size_t watch_queue_max = 1024;       // events that a watcher may be behind before it is ended with gone
+  // Text of superseded objects that the queues of all watchers together may keep alive; above it, the watcher that keeps most is
+  // ended with gone.
   size_t watch_bytes_max = 4u << 20;
-  // What all objects may take together: their texts, and kObjectOverhead each; 0 = no limit. A write that would go beyond it is
-  // refused, unless it takes no more than what it replaces. Removals never are.
+  // Limit for all objects together: their texts, and kObjectOverhead each; 0: no limit. A write above the limit fails, unless it
+  // is not larger than what it replaces. Removals never fail.
   size_t objects_bytes_max = 0;
-  // Called when a write is refused so, for the first time since there was room (a tenth of the limit). From the thread that
-  // leads: must not wait, nor call the engine.
+  // Called when a write fails because of that limit, for the first time since enough space was free (a tenth of the limit). Runs
+  // on the leader's thread: it must not block or call the engine.
   std::function<void(const Usage&)> on_full;
-  std::string copies;         // a directory in memory, for reading a store on a read-only disk; "": none opens there
-  const char* vfs = nullptr;  // SQLite VFS by name; for tests that break disks
+  std::string copies;         // a directory in memory, for opening a store on a read-only disk; "": that fails
+  const char* vfs = nullptr;  // name of a SQLite VFS; for tests that inject disk errors
 };
 
-// One change. `expected`: nothing = whatever is there; 0 = must not exist (already_exists); else exactly that revision
+// One change. `expected`: nothing = no precondition; 0 = must not exist (already_exists); otherwise this exact revision
 // (not_found, conflict). The engine sets metadata.resourceVersion; name, namespace and uid must be in the body.
 struct Write {
   const Kind* kind = nullptr;
   Key key;
-  std::optional<json::value> body;  // nothing: remove the object
+  std::optional<json::value> body;  // nothing: removes the object
   std::optional<Revision> expected;
-  bool beyond_limit = false;  // objects_bytes_max does not count for it: what has to be written for others to go
+  bool beyond_limit = false;  // ignores objects_bytes_max, for writes that are needed to remove other objects
 };
 
 struct ListOptions {
-  std::string ns;                              // "" = all
-  std::function<bool(const Object&)> matches;  // empty: everything; called outside every lock
-  size_t limit = 0;                            // 0 = no limit
-  std::string continue_token;                  // of an earlier page: same snapshot, next items
-  Revision at = 0;                             // exactly this snapshot; 0 = the latest
+  std::string ns;                              // "": all
+  std::function<bool(const Object&)> matches;  // empty: all objects; called without locks held
+  size_t limit = 0;                            // 0: no limit
+  std::string continue_token;                  // from an earlier page: same snapshot, next items
+  Revision at = 0;                             // exactly this snapshot; 0: the latest
 };
 
 template <typename Pointer>
@@ -99,12 +99,12 @@ struct PageOf {
   std::vector<Pointer> items;       // sorted by namespace, then name
   Revision revision = 0;            // of the snapshot
   std::string continue_token;       // "" on the last page
-  std::optional<size_t> remaining;  // items after this page; only known without `matches`
+  std::optional<size_t> remaining;  // items after this page; only set without `matches`
 };
 using ListPage = PageOf<ObjectPtr>;
 using RestingPage = PageOf<RestingPtr>;
 
-// What somebody once looked at: an object as it was at a revision.
+// An object at the revision at which somebody has read it.
 struct Seen {
   const Kind* kind = nullptr;
   Key key;
@@ -117,36 +117,36 @@ struct Snapshot {
 };
 
 struct FileSize {
-  uint64_t bytes = 0, unused = 0;  // unused: what a compaction gives back
+  uint64_t bytes = 0, unused = 0;  // unused: what a compaction frees
 };
 
-// Takes events in the place of a watcher's owner who sleeps in take(), so that one change need not wake hundreds of threads.
-// Called from one thread of the hub, for all watchers: must not wait. Whoever returns false wants the owner back, for what
-// follows.
+// Receives events in place of a watcher's owner that sleeps in take(), so that one change need not wake hundreds of threads.
+// Called on a single thread of the hub for all watchers: it must not block. Returning false wakes the owner, which receives the
+// following events.
 struct StandIn {
   std::function<bool(const Event&)> event;
-  std::function<bool()> rest;  // no more events for now
+  std::function<bool()> rest;  // called after the last event for now
 };
 
-// A watch that its owner reads: for a thread that serves one connection.
+// A watch that its owner reads, for a thread that serves one connection.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Blocks until an event is there, the watch has ended, `deadline` passes, stop is requested, or `stand_in` wants it: that gets
-  // the events while this sleeps, and none once it has returned. Nothing: no event came; everything up to progress() was
-  // delivered. Errors: gone (too slow, or the engine dropped its past: list again), unavailable (the engine stops). After an
-  // error nothing follows.
+  // Blocks until an event arrives, the watch ends, `deadline` passes, a stop is requested, or `stand_in` returns false.
+  // `stand_in` receives the events while this call sleeps, and none after it has returned. Nothing: no event; everything up to
+  // progress() was delivered. Errors: gone (too slow, or the engine has dropped the events: list again), unavailable (the engine
+  // stops). After an error nothing follows.
   virtual Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
                                             const StandIn* stand_in = nullptr) = 0;
-  // After take() returned nothing: the revision up to which nothing is missing. For bookmarks.
+  // Valid after take() has returned nothing: all events up to this revision were delivered. For bookmarks.
   virtual Revision progress() const = 0;
 };
-// Hands on what has come until now, of bookmarks nothing: for an index that is brought level when it is asked. Does not block.
-// False: the watch has ended, and the index has to begin anew.
+// Passes all pending events to `put`, without bookmarks: for an index that is updated when it is queried. Does not block. False:
+// the watch has ended, and the index must be rebuilt.
 bool drain(Watcher& watcher, const std::function<void(const Object& object, bool is_gone)>& put);
 
-// A watch that the engine pushes, from its one hub thread: return soon, never call the engine. Destroying it ends the
-// watch; afterwards no callback runs (destroyed inside a callback: none but that one).
+// A watch whose callbacks run on the engine's hub thread: they must return quickly and must not call the engine. The destructor
+// ends the watch; no callback runs after it (except the current one, if it is called inside a callback).
 class Subscription {
  public:
   virtual ~Subscription() = default;
@@ -154,75 +154,74 @@ class Subscription {
 
 struct Callbacks {
   std::function<void(const Event&)> event;
-  std::function<void(const Error&)> end;  // as Watcher::take's errors; nothing follows
+  std::function<void(const Error&)> end;  // the errors of Watcher::take; nothing follows
 };
 
-// A read that asks for what is yet to come: timeout, with Kubernetes' words and cause.
+// The error for a read at a future revision: timeout, with Kubernetes' text and cause.
 Error revision_too_large(Revision asked, Revision latest);
 
 class Engine {
  public:
-  // Opens or creates. Errors: internal, naming the file, when it is damaged or not ours; unavailable when another process
-  // holds it, or it has to be created and the disk is full or read-only; errno's codes for the directory. Nothing is ever
-  // deleted.
+  // Opens or creates a store. Errors: internal, with the file, if it is damaged or not a store; unavailable if another process
+  // has opened it, or if it must be created and the disk is full or read-only; errno's codes for the directory. Never deletes
+  // anything.
   static Result<std::unique_ptr<Engine>> open(const std::string& path, Options options);
-  ~Engine();  // brings everything to the disk; ends watches with unavailable
+  ~Engine();  // writes everything to the disk; ends watches with unavailable
 
-  // Reads. Never wait for the disk.
+  // Reads. They never wait for the disk.
   Result<ObjectPtr> get(const Kind& kind, const Key& key) const;  // Errors: not_found
-  // Whether each of them is still as it was: neither changed, nor removed, nor made anew under its name. Copies nothing: for who
-  // keeps what follows from objects.
+  // True if each of them is unchanged: neither modified, nor removed, nor created again with the same name. Copies nothing: for
+  // caches of values that are derived from objects.
   bool unchanged(const std::vector<Seen>& all) const;
-  // Errors: gone with reason Expired (and, for an expired token, details().continue_token); bad_request for a token that is
-  // none; timeout for a revision that is yet to come.
+  // Errors: gone with reason Expired (for an expired token with details().continue_token); bad_request for an invalid token;
+  // timeout for a future revision.
   Result<ListPage> list(const Kind& kind, const ListOptions& options) const;
-  Result<RestingPage> list_at_rest(const Kind& kind, const ListOptions& options) const;  // for who wakes one after the other
+  Result<RestingPage> list_at_rest(const Kind& kind, const ListOptions& options) const;  // to parse them one by one
   size_t count(const Kind& kind) const;
   Usage usage() const;
-  Revision revision() const;  // of the latest change that is visible
-  // Blocks until revision() has come to `revision`, but no longer than until `deadline`. Returns whether it has.
+  Revision revision() const;  // of the latest visible change
+  // Blocks until revision() has reached `revision` or `deadline` has passed. Returns whether it has been reached.
   bool await(Revision revision, std::chrono::steady_clock::time_point deadline) const;
-  Revision compacted() const;  // the oldest revision that a watch may go on from
+  Revision compacted() const;  // the oldest revision that a watch can start after
 
-  // Writes. Errors beside those of `expected`: internal, in etcd's words, when objects_bytes_max is reached. Return the object as
-  // stored; a removal returns the final state with the deletion's revision. A body that says
-  // what is stored already is no write: same object, same revision, no event.
+  // Writes. Errors beside those of `expected`: internal, worded as etcd's, if objects_bytes_max is reached. They return the
+  // object as stored; a removal returns the last state with the revision of the deletion. A body that equals the stored object is
+  // not written: same object, same revision, no event.
   Result<ObjectPtr> write(Write write, Durability durability);
-  // All or nothing, in this order, each with a revision of its own.
+  // Executes all or none, in this order, each with its own revision.
   Result<std::vector<ObjectPtr>> write_all(std::vector<Write> writes, Durability durability);
   Result<ObjectPtr> remove(const Kind& kind, const Key& key, std::optional<Revision> expected, Durability durability);
-  // Brings all soft writes to the disk. Blocks.
+  // Writes all soft changes to the disk. Blocks.
   Result<void> flush();
 
-  // Watches one kind, in one namespace or all (""). `after` 0: first `added` for each object there is, then `synced`, then
-  // what happens; else what happened after that revision. Errors: gone with reason Expired when it is no longer held;
-  // timeout when it is yet to come.
+  // Watches one kind in one namespace or all (""). `after` 0: first `added` for each existing object, then `synced`, then
+  // changes; otherwise changes after that revision. Errors: gone with reason Expired if it has been compacted; timeout if it is a
+  // future revision.
   Result<std::unique_ptr<Watcher>> watch(const Kind& kind, const std::string& ns, Revision after);
   Result<std::unique_ptr<Subscription>> subscribe(const Kind& kind, const std::string& ns, Revision after, Callbacks callbacks);
-  // Forgets the events up to `revision`: watches and pages from before it are answered with gone.
+  // Drops the events up to `revision`: watches and pages from before it fail with gone.
   void compact(Revision revision);
 
-  // ---- copies and upkeep ----
-  // Everything as it is now, soft writes included, but for what is in memory only. Does not wait for the disk, and nobody waits
-  // for it.
+  // ---- copies and maintenance ----
+  // The current state including soft writes, without memory-only kinds. Does not wait for the disk, and does not block writers.
   Snapshot snapshot() const;
-  // From now on every write is refused with `why`, so that nothing is acknowledged that a restored copy would then forget.
-  // Returns the highest revision that was, or after a crash could have been, used.
+  // From now on every write fails with `why`, so that nothing is acknowledged that a restored copy would lack. Returns the
+  // highest revision that was used, or that could have been used before a crash.
   Revision seal(Error why);
   void unseal();
-  // Reads the whole file from the medium and compares it with what should be there. Returns what is wrong; empty: nothing.
-  // Writers wait for as long as that takes.
+  // Reads the whole file from the medium and compares it with memory. Returns the problems; empty: none. Writers wait until it is
+  // done.
   std::vector<std::string> check();
   Result<FileSize> file_size();
-  // Writes the file anew without what is unused. Writers wait.
+  // Rewrites the file without unused pages. Writers wait.
   Result<void> compact_file();
-  // For the memory, when nobody asks for much: keeps the youngest recent events up to so many bytes, and lets go of pages of the
-  // file that SQLite holds. Writers wait for microseconds.
+  // Frees memory in idle times: keeps the newest recent events up to `window_bytes`, and releases SQLite's page cache. Writers
+  // wait for microseconds.
   void shrink(size_t window_bytes);
   std::chrono::steady_clock::time_point last_written() const;  // to the disk; the epoch: not since the start
 
  private:
-  void in_turn(std::function<void()> what);  // runs it where no write is under way
+  void in_turn(std::function<void()> what);  // runs it between writes
   struct State;
   explicit Engine(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

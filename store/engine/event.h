@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event: one change of one object, as the engine tells it.
+// Event: one change of one object, as published by the engine.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class EventType : uint8_t {
   added,     // `object` is new; `before` is null
   modified,  // `object` replaces `before`
   deleted,   // `object` is the last state with the deletion's revision; `before` the same with its old one
-  synced,    // no object: the initial events of a watch from 0 are complete; `revision` is the snapshot's
+  synced,    // no object: the initial events of a watch from 0 are complete; `revision` is that of the snapshot
 };
 
 struct Event {
@@ -24,7 +24,7 @@ struct Event {
   ObjectPtr before;
 };
 
-// The same, for keeping.
+// The same with objects at rest, for storing.
 struct RestingEvent {
   EventType type;
   Revision revision = 0;

@@ -10,10 +10,10 @@
 namespace coracle::engine {
 namespace {
 
-// What one inbox keeps in parsed form: that is several times as long as text, and whoever is behind can parse it again.
+// Limit of one inbox for events in parsed form: that is several times larger than the text, and a slow watcher can parse again.
 constexpr size_t kAwakeBytesMax = 256 << 10;
 
-// The text that the store itself does not keep. Source: Window's weight
+// Text of the event that the store itself does not keep. Same as weight() in window.cc.
 size_t superseded_bytes_of(const Event& event) {
   size_t bytes = event.before ? event.before->text().size() : 0;
   return event.type == EventType::deleted ? bytes + event.object->text().size() : bytes;
@@ -66,7 +66,7 @@ size_t Inbox::superseded_bytes() const {
 }
 
 void Inbox::overflow(Error why) {
-  auto dropped = contents_.with([&](Contents& contents) {  // freed without the lock
+  auto dropped = contents_.with([&](Contents& contents) {  // freed outside the lock
     auto all = clear(contents);
     if (!std::exchange(contents.ended, true)) contents.end = std::move(why);
     return all;
@@ -89,7 +89,7 @@ Inbox::Tell Inbox::push(Told told, SupersededPtr superseded, size_t awake_bytes)
     }
     if (!contents.begun) return Tell::nobody;
     if (!contents.stand_in || contents.end) return Tell::owner;
-    if (contents.called) return Tell::nobody;  // the owner is on his way, and takes what follows
+    if (contents.called) return Tell::nobody;  // the owner is waking up and takes the rest
     return std::exchange(contents.queued, true) ? Tell::nobody : Tell::stand_in;
   });
   if (tell == Tell::owner) contents_.notify();
@@ -106,11 +106,11 @@ void Inbox::stand_in() {
     contents.stood_in_upto = contents.events.front().revision();
     return take_first(contents);
   };
-  auto leave = [&](Contents& contents) {  // unless more has come
+  auto leave = [&](Contents& contents) {  // unless more events have arrived
     if (all_well && contents.stand_in && !contents.events.empty()) return false;
     contents.called = contents.stand_in && !all_well;
     contents.queued = contents.standing_in = false;
-    awaited = contents.called || !contents.stand_in;  // the owner, back already, waits for this to be over
+    awaited = contents.called || !contents.stand_in;  // the owner may already be waiting for this
     return true;
   };
   do {
@@ -125,7 +125,7 @@ bool Inbox::begin(std::vector<RestingEvent> events, Revision upto) {
     while (!contents.events.empty() && contents.events.front().revision() <= upto) (void)take_first(contents);
     for (auto event = events.rbegin(); event != events.rend(); ++event)
       contents.events.push_front({std::move(*event), nullptr, 0});
-    contents.behind_max = contents.events.size() + behind_max_;  // what was there at the start is nobody's delay
+    contents.behind_max = contents.events.size() + behind_max_;  // the initial events do not count as delay
     contents.upto = upto;
     contents.begun = true;
     return contents.ready();
@@ -176,7 +176,7 @@ Revision Inbox::stood_in_upto() const {
   return contents_.with([](const Contents& contents) { return contents.stood_in_upto; });
 }
 
-// What outlives the hub: watches may be destroyed after it.
+// State that outlives the hub: watches may be destroyed after it.
 struct Hub::Shared {
   explicit Shared(size_t superseded_bytes_max) : superseded_bytes_max(superseded_bytes_max) {}
 
@@ -195,9 +195,9 @@ struct Hub::Shared {
   };
 
   Guarded<std::shared_ptr<const Inboxes>> inboxes{
-      std::make_shared<const Inboxes>()};  // copied on change, so that publish holds no lock
+      std::make_shared<const Inboxes>()};  // copied on change, so that publish() needs no lock
   Guarded<Work> work;
-  Guarded<Inboxes> asleep;  // those whose stand-ins have something to take
+  Guarded<Inboxes> asleep;  // inboxes whose stand-ins have events
   std::atomic<Revision> published = 0;
   std::atomic<std::thread::id> hub_thread;
 
@@ -209,7 +209,7 @@ struct Hub::Shared {
       current = std::move(next);
     });
   }
-  // Ends watches until what they keep alive is little enough again. Our own subscriptions are not asked: they keep up.
+  // Ends the watches that keep most until the total is below the limit. Subscriptions never count, because they keep up.
   void end_those_behind(const Inboxes& all) {
     if (*superseded_bytes <= superseded_bytes_max) return;
     std::vector<std::pair<size_t, Inbox*>> behind;
@@ -221,7 +221,7 @@ struct Hub::Shared {
       inbox->overflow(Error(Code::gone, "the watch is too slow: " + std::to_string(bytes) + " bytes of old objects wait for it"));
     }
   }
-  // A subscription's inbox has something: the hub thread is to empty it.
+  // Queues a subscription with new events for the hub thread.
   void wake(const Inbox* inbox) {
     bool queued = work.with([&](Work& work) {
       auto push = std::ranges::find(work.pushes, inbox, [](const auto& each) { return each->inbox.get(); });
@@ -235,7 +235,7 @@ struct Hub::Shared {
   void stand_in(std::stop_token stop);
 };
 
-// The thread of the stand-ins: takes what sleeping owners have got, whoever got it first.
+// The thread of the stand-ins: delivers the queued events of sleeping owners.
 void Hub::Shared::stand_in(std::stop_token stop) {
   for (;;) {
     Inboxes all = asleep.wait(
@@ -245,7 +245,7 @@ void Hub::Shared::stand_in(std::stop_token stop) {
   }
 }
 
-// The hub thread: takes one subscription that has something, empties it, goes on to the next.
+// The hub thread: takes one subscription with events, delivers all of them, and continues with the next.
 void Hub::Shared::deliver(std::stop_token stop) {
   hub_thread = std::this_thread::get_id();
   for (;;) {
@@ -284,7 +284,7 @@ class HubWatcher : public Watcher {
                                     const StandIn* stand_in) override {
     auto taken = inbox_->wait(std::move(stop), deadline, stand_in);
     if (stand_in) progress_ = std::max(progress_, inbox_->stood_in_upto());
-    if (!taken) {  // what is published first and found missing afterwards was never ours
+    if (!taken) {  // read `published` first: events up to it are queued or not ours
       Revision published = shared_->published;
       taken = inbox_->take();
       if (!taken) {
@@ -375,7 +375,7 @@ void Hub::publish(const std::vector<Event>& events) {
       size_t bytes = inbox->subscribed || superseded[i] ? 0 : superseded_bytes_of(event);
       if (bytes > 0) superseded[i] = std::make_shared<Superseded>(shared_->superseded_bytes, bytes);
       size_t text_bytes = text_bytes_of(event);
-      bool rests = inbox->awake_bytes() + text_bytes > kAwakeBytesMax;  // it is behind
+      bool rests = inbox->awake_bytes() + text_bytes > kAwakeBytesMax;  // it is slow
       Inbox::Tell tell = inbox->push(rests ? Told(at_rest(event)) : Told(event), inbox->subscribed ? nullptr : superseded[i],
                                      rests ? 0 : text_bytes);
       owner |= tell == Inbox::Tell::owner;

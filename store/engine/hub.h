@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hub: brings each published event to every watch that it concerns, in order, without ever waiting for one of them.
+// Hub: delivers each published event to every watch of that kind and namespace, in order, and never waits for a watch.
 //
-//   publish(events) ─▶ inbox (bounded) ─▶ Watcher::take, by the thread that owns the watch
-//                      inbox (bounded) ─▶ "store-watchers" thread ─▶ the stand-in of an owner who sleeps
+//   publish(events) ─▶ inbox (bounded) ─▶ Watcher::take, on the thread that owns the watch
+//                      inbox (bounded) ─▶ "store-watchers" thread ─▶ the stand-in of a sleeping owner
 //                      inbox (bounded) ─▶ "store-hub" thread ─▶ callbacks
-// A watch that falls too far behind is ended with gone: it may miss the end of the story, never a part in the middle. Too far is
-// so many events; or, when all inboxes together keep more superseded text alive than they may, who keeps most of it.
+// A watch that is too far behind is ended with gone: it can miss the latest events, but never one in the middle. The limit is a
+// number of events. Also, if all inboxes together keep too much superseded text alive, the inbox that keeps most is ended.
 //
-// A watch begins in two steps, because its first events are read elsewhere: join() catches what is published from now on,
-// begin() puts the first events before that and drops what they contain already, come early or late.
+// A watch starts in two steps, because its initial events are read elsewhere: join() queues what is published from now on.
+// begin() puts the initial events in front and drops queued and later events that they already contain.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace coracle::engine {
 
-// Of an event, what nobody but those who have not taken it yet keeps alive: counted once, however many they are.
+// The size of objects that only undelivered events keep alive; counted once for all inboxes that share the event.
 class Superseded {
  public:
   Superseded(std::shared_ptr<std::atomic<size_t>> total, size_t bytes) : total_(std::move(total)), bytes_(bytes) {
@@ -40,32 +40,32 @@ class Superseded {
 };
 using SupersededPtr = std::shared_ptr<const Superseded>;
 
-// An event as it was published, whose objects may be at hand in parsed form; or at rest, for who is behind.
+// A published event with its objects, which may have their parsed form, or at rest, for watchers that are behind.
 using Told = std::variant<Event, RestingEvent>;
 
 class Inbox {
  public:
   Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
 
-  // For the hub. Who is to be told that there is something to take: the owner has been.
+  // For the hub. Who must be notified of the new event; the owner has already been.
   enum class Tell { nobody, owner, stand_in };
   bool concerns(const Event& event) const;
-  Tell push(Told told, SupersededPtr superseded, size_t awake_bytes);  // of one that concerns it
-  size_t awake_bytes() const { return awake_bytes_; }                  // of the events that were pushed awake
-  size_t superseded_bytes() const;                                     // that it keeps alive, with others or alone
-  // Ends it, and drops what was not taken.
+  Tell push(Told told, SupersededPtr superseded, size_t awake_bytes);  // for an event that concerns it
+  size_t awake_bytes() const { return awake_bytes_; }                  // size of the queued events that are not at rest
+  size_t superseded_bytes() const;                                     // that it keeps alive, alone or with others
+  // Ends it and drops its queued events.
   void overflow(Error why);
-  std::atomic<bool> subscribed = false;  // emptied by the hub thread; set before it is begun
+  std::atomic<bool> subscribed = false;  // the hub thread empties it; set before begin()
   bool begin(std::vector<RestingEvent> events, Revision upto);
   bool end(Error why);
-  void close();     // its owner is gone: nothing is taken any more
-  void stand_in();  // what there is goes to the owner's stand-in, if it still sleeps
+  void close();     // the owner has left: later events are dropped
+  void stand_in();  // passes queued events to the owner's stand-in, if it still sleeps
 
-  // For who empties it. Nothing to take: nothing. An error is the end, given once.
+  // For the reader. Nothing: no event is queued. An error is the end and is returned once.
   std::optional<Result<Event>> take();
   std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
                                     const StandIn* stand_in);
-  Revision stood_in_upto() const;  // of the last event that a stand-in took
+  Revision stood_in_upto() const;  // the last event that a stand-in has received
 
  private:
   struct Waiting {
@@ -80,19 +80,19 @@ class Inbox {
     bool begun = false, ended = false, closed = false;
     std::deque<Waiting> events;
     size_t superseded_bytes = 0;
-    Revision upto = 0;  // what the first events contain: its own event may still be on the way
+    Revision upto = 0;  // the revision of the initial events: later events up to it are dropped
     size_t behind_max = 0;
-    std::optional<Error> end;           // not yet told
-    const StandIn* stand_in = nullptr;  // the owner sleeps, and this takes its place …
-    bool queued = false;                // … has something to take …
-    bool standing_in = false;           // … and does so just now …
-    bool called = false;                // … until it wants the owner back
+    std::optional<Error> end;           // not yet returned
+    const StandIn* stand_in = nullptr;  // set while the owner sleeps: receives its events
+    bool queued = false;                // the stand-in is queued for its thread
+    bool standing_in = false;           // the stand-in is running
+    bool called = false;                // the stand-in has returned false: the owner must wake up
     Revision stood_in_upto = 0;
     bool ready() const { return begun && ((!events.empty() && !stand_in) || end || called); }
   };
   const Kind& kind_;
   const std::string ns_;
-  // Under the lock of the contents.
+  // These require the lock of the contents.
   Told take_first(Contents& contents);
   std::optional<Result<Told>> take_next(Contents& contents);
   std::deque<Waiting> clear(Contents& contents);
@@ -114,7 +114,7 @@ class Hub {
   void leave(const std::shared_ptr<Inbox>& inbox);
 
   void publish(const std::vector<Event>& events);  // from one thread at a time, in order of revisions
-  void stop(const Error& why);                     // ends every watch; returns when the callbacks have been told
+  void stop(const Error& why);                     // ends every watch; returns after the callbacks have run
 
  private:
   friend class HubWatcher;

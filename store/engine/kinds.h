@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of stored objects: those that the process knows, and those that only a file still speaks of (a custom resource
-// whose definition is gone), which are kept as they are. One thread at a time.
+// Kinds of stored objects: those of the process, and those that only occur in a file (a custom resource whose definition has been
+// deleted), which are kept unchanged. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,8 @@ class StoredKinds {
  public:
   explicit StoredKinds(FindKind find) : find_(std::move(find)) {}
   StoredKinds(StoredKinds&&) = default;
-  // `text` is an object of that kind: it says the version and the kind's name of one that nobody knows. Lives as long as this.
+  // `text` is an object of that kind: it contains the version and kind of an unknown kind. The result lives as long as this
+  // object.
   const Kind* of(std::string_view group, std::string_view resource, bool namespaced, std::string_view text);
 
  private:

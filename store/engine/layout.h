@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of a store file: its tables, and how one knows that a file is one of ours and whole. Shared by the engine's
-// own file (disk.h) and the copies of it (copy.h).
+// The layout of a store file: its tables, and the check that a file is a valid store. Shared by the engine's file (disk.h) and
+// its copies (copy.h).
 #pragma once
 
 #include "store/engine/sqlite.h"
@@ -12,10 +12,10 @@ inline constexpr int64_t kLayout = 1;
 
 Error damaged(std::string text);  // internal, with reason kDamaged
 
-// Makes the tables in a file that has none yet.
+// Creates the tables in a new file.
 Result<void> make_tables(Database& database);
-// Errors: internal when the file is not Coracle's, or of a newer layout; with reason kDamaged when SQLite finds it damaged.
-// `thorough`: every page and the order of every row, instead of the quick look that a start can afford.
+// Errors: internal if the file is not Coracle's or has a newer layout; with reason kDamaged if SQLite finds damage. `thorough`:
+// checks every page and the order of all rows; otherwise only a quick check for the start.
 Result<void> check_layout(Database& database, bool thorough);
 
 }  // namespace coracle::engine

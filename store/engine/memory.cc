@@ -60,13 +60,13 @@ void Memory::put(Table& table, Entry entry) {
   }
   bytes_ -= place->object->text_size() + kObjectOverhead;
   auto next = std::next(place);
-  auto node = table.extract(place);  // takes the new one, which has its key
+  auto node = table.extract(place);  // the node must be reinserted with the new object
   node.value() = std::move(entry);
   table.insert(next, std::move(node));
 }
 
 Memory::Table& Memory::table_for(const Kind& kind) {
-  const sys::SlabAllocator<Entry> beside(RestingObject::pool(kind));  // its objects
+  const sys::SlabAllocator<Entry> beside(RestingObject::pool(kind));  // in the same pool as its objects
   return tables_.try_emplace({kind.group, kind.resource}, beside).first->second;
 }
 

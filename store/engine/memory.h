@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: the latest state of everything and the recent past, as the engine's lock guards it. Reads copy pointers out.
+// Memory: the latest state and the recent events, guarded by the engine's lock. Reads copy pointers out.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace coracle::engine {
 
-// One change that is decided: what the disk writes, memory takes over and watchers are told.
+// A decided change, to be written to the disk, applied to memory and published.
 struct Change {
   Event event;
   int64_t row = 0;
@@ -31,7 +31,7 @@ class Memory {
 
   const Entry* find(const Kind& kind, KeyView key) const;
   size_t count(const Kind& kind) const;
-  std::vector<RestingPtr> objects(const Kind& kind, std::string_view ns) const;  // "" = all; sorted
+  std::vector<RestingPtr> objects(const Kind& kind, std::string_view ns) const;  // "": all; sorted
 
   std::vector<RestingPtr> all() const;
   std::map<int64_t, RestingPtr> rows() const;
@@ -50,10 +50,10 @@ class Memory {
     static KeyView key(KeyView key) { return key; }
     bool operator()(const auto& a, const auto& b) const { return key(a) < key(b); }
   };
-  using Table = std::set<Entry, ByKey, sys::SlabAllocator<Entry>>;  // the key is in the object: no second copy of it
-  using Name = std::pair<std::string_view, std::string_view>;       // group and resource, of a Kind
+  using Table = std::set<Entry, ByKey, sys::SlabAllocator<Entry>>;  // the key is in the object: no second copy
+  using Name = std::pair<std::string_view, std::string_view>;       // group and resource of a Kind
   const Table* table(const Kind& kind) const;
-  Table& table_for(const Kind& kind);  // made when there is none
+  Table& table_for(const Kind& kind);  // creates it if it is missing
   void put(Table& table, Entry entry);
   std::map<Name, Table> tables_;
   size_t bytes_ = 0;

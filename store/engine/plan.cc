@@ -29,7 +29,7 @@ Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
   auto last = last_;
   auto next_row = next_row_;
   auto used = space_.usage.bytes;
-  auto planned = group.size() > 1 ? planned_ : decltype(planned_)();  // a single write fails before it changes anything
+  auto planned = group.size() > 1 ? planned_ : decltype(planned_)();  // a single write fails before any change
   std::vector<ObjectPtr> stored;
   for (Prepared& write : group) {
     auto decided = decide(write);
@@ -46,7 +46,7 @@ Result<std::vector<ObjectPtr>> Plan::add(std::vector<Prepared>& group) {
   return stored;
 }
 
-// etcd's words, which people look up, and what to do about it here. Source: etcd rpctypes, ErrGRPCNoSpace.
+// Uses etcd's error text, which users search for, and adds advice. Source: etcd rpctypes, ErrGRPCNoSpace.
 Result<void> Plan::take_space(const Prepared& write, const Entry& now) {
   auto size_of = [](const ObjectPtr& object) { return object ? object->text().size() + kObjectOverhead : 0; };
   Usage& usage = space_.usage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan: decides a batch of writes against the latest state, without touching it. Later writes see earlier ones; each
-// group of writes happens whole or not at all. What it decides is what the disk and memory then do.
+// Plan: decides a batch of writes against the latest state without changing it. Later writes see earlier ones; each group of
+// writes is applied as a whole or not at all. The result is then written to the disk and applied to memory.
 #pragma once
 
 #include <functional>
@@ -15,29 +15,29 @@
 
 namespace coracle::engine {
 
-// A Write whose body was checked and written as text, with a place for the revision. Made outside the leader's turn. Whoever
-// decides it first takes `parsed` along.
+// A Write whose body has been checked and converted to text with space for the revision. Created before the leader's turn. The
+// first plan that decides it consumes `parsed`.
 struct Prepared {
   const Kind* kind = nullptr;
   Key key;
   ObjectPtr body;      // null: remove
-  json::value parsed;  // what body was made from
+  json::value parsed;  // the JSON from which `body` was made
   std::optional<Revision> expected;
   bool beyond_limit = false;
 
   static Result<Prepared> make(Write write);  // Errors: invalid
 };
 
-// Options::objects_bytes_max, as far as it is used.
+// The use of Options::objects_bytes_max.
 struct Space {
   Usage usage;
-  bool refused = false;  // there was none for a write
+  bool refused = false;  // a write has failed because of the limit
 };
 
 class Plan {
  public:
   struct Entry {
-    ObjectPtr object;  // null: there is none
+    ObjectPtr object;  // null: does not exist
     int64_t row = 0;
   };
   using Find = std::function<Entry(const Kind& kind, const Key& key)>;
@@ -45,7 +45,7 @@ class Plan {
   Plan(Find find, Revision last, int64_t next_row, Usage usage = {})
       : find_(std::move(find)), last_(last), next_row_(next_row), space_{usage} {}
 
-  // Errors: not_found, already_exists, conflict, internal where there is no space; then nothing of the group is in the plan.
+  // Errors: not_found, already_exists, conflict, internal if there is no space; then no write of the group is in the plan.
   Result<std::vector<ObjectPtr>> add(std::vector<Prepared>& group);
 
   const std::vector<Change>& changes() const { return changes_; }
@@ -64,7 +64,7 @@ class Plan {
   int64_t next_row_;
   Space space_;
   std::vector<Change> changes_;
-  std::map<Name, Entry> planned_;  // what changes_ makes of the state
+  std::map<Name, Entry> planned_;  // the state after changes_
 };
 
 }  // namespace coracle::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite behind Result. See sqlite.h.
+// SQLite with Result. See sqlite.h.
 #include "store/engine/sqlite.h"
 
 #include <sqlite3.h>
@@ -11,7 +11,7 @@ namespace {
 
 Error disk_refuses(int err, std::string_view doing) { return Error::from_errno(err, doing).as(Code::unavailable); }
 
-// Why reading or writing failed, which SQLite tells of the file that it was: the log, or the database itself. 0: not known.
+// The errno of a failed read or write, which SQLite stores per file: the log or the database. 0: unknown.
 int file_errno(sqlite3* handle) {
   int err = 0;
   sqlite3_file* log = nullptr;
@@ -128,6 +128,6 @@ void Database::roll_back() {
   if (!sqlite3_get_autocommit(handle_.get())) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
-void Database::release_memory() { (void)sqlite3_db_release_memory(handle_.get()); }  // it never fails
+void Database::release_memory() { (void)sqlite3_db_release_memory(handle_.get()); }  // cannot fail
 
 }  // namespace coracle::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite behind Result: a connection and its prepared statements, closed by their owners. One thread at a time.
-// Errors: internal with reason kDamaged when the file is damaged or no database; unavailable when it is locked or the disk
-// is full or read-only (then with err() ENOSPC or EROFS); errno's codes where the system said no.
+// SQLite with Result: a connection and its prepared statements, closed by their owners. Not thread-safe. Errors: internal with
+// reason kDamaged if the file is damaged or not a database; unavailable if it is locked or the disk is full or read-only (then
+// with err() ENOSPC or EROFS); errno's codes for failed system calls.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ struct sqlite3_stmt;
 
 namespace coracle::engine {
 
-inline constexpr std::string_view kDamaged = "StoreDamaged";  // an Error's details().reason
+inline constexpr std::string_view kDamaged = "StoreDamaged";  // value of Error's details().reason
 
-// The disk is full or read-only: it may take later what it does not take now.
+// The disk is full or read-only; later writes may succeed.
 bool disk_takes_nothing(const Error& why);
 
 class Statement {
  public:
-  // Binds the next parameter. What is bound must stay until the statement has run.
+  // Binds the next parameter. The value must stay valid until the statement has run.
   Statement& bind(int64_t value);
   Statement& bind(std::string_view text);
 
-  Result<bool> step();  // true: a row is there
-  Result<void> run();   // to the end, then ready to be bound again
+  Result<bool> step();  // true: a row is available
+  Result<void> run();   // runs to the end and resets the statement
   int64_t integer(int column) const;
-  std::string_view text(int column) const;  // until the next step
+  std::string_view text(int column) const;  // valid until the next step
 
  private:
   friend class Database;
@@ -50,7 +50,7 @@ class Database {
   Result<int64_t> query_integer(std::string_view sql);  // the first column of the first row
   Result<std::string> query_text(std::string_view sql);
   void roll_back();       // if a transaction is open
-  void release_memory();  // of pages that it holds for the next reader
+  void release_memory();  // the page cache
 
  private:
   struct Close {

@@ -9,7 +9,7 @@
 namespace coracle::engine {
 namespace {
 
-// Of what nobody else keeps.
+// The size of objects that only the window keeps alive.
 size_t weight(const RestingEvent& event) {
   size_t bytes = sizeof(RestingEvent);
   if (event.before) bytes += event.before->memory_size();
@@ -58,7 +58,7 @@ std::map<Key, RestingPtr> Window::differences(Revision revision, const Kind& kin
   auto first = std::ranges::upper_bound(events_, revision, {}, &RestingEvent::revision);
   std::map<Key, RestingPtr> before;
   for (auto event = first; event != events_.end(); ++event)
-    if (concerns(*event, kind, ns)) before.emplace(event->object->key(), event->before);  // the first one counts
+    if (concerns(*event, kind, ns)) before.emplace(event->object->key(), event->before);  // the first one has the oldest state
   return before;
 }
 

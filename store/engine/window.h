@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window: the recent events, oldest first, within limits. From it a watch goes on from an older revision, and a list shows
-// the state as it was. Not thread-safe: it lies under the engine's lock.
+// Window: the recent events, oldest first, within limits. It allows watches to start from an older revision and lists at an older
+// revision. Not thread-safe: the engine's lock guards it.
 #pragma once
 
 #include <deque>
@@ -16,21 +16,21 @@ class Window {
  public:
   Window(size_t events_max, size_t bytes_max) : events_max_(events_max), bytes_max_(bytes_max) {}
 
-  void start(Revision revision) { floor_ = revision; }  // nothing before it is known
+  void start(Revision revision) { floor_ = revision; }  // no event before it is available
   void append(const Event& event);
   void forget(Revision upto);
-  void shrink(size_t bytes);  // to so much: the oldest go
+  void shrink(size_t bytes);  // drops the oldest events to get below this size
 
-  Revision floor() const { return floor_; }  // every event after this revision is here
-  // The events after `revision` (>= floor) of one kind and namespace ("" = all).
+  Revision floor() const { return floor_; }  // all events after this revision are available
+  // The events after `revision` (>= floor) of one kind and namespace ("": all).
   std::vector<RestingEvent> after(Revision revision, const Kind& kind, const std::string& ns) const;
-  // How the state at `revision` (>= floor) differs from the latest: the objects as they were, null where there was none.
+  // The differences of the state at `revision` (>= floor) from the latest: the old objects, null if they did not exist.
   std::map<Key, RestingPtr> differences(Revision revision, const Kind& kind, const std::string& ns) const;
 
  private:
   void drop_oldest();
   std::deque<RestingEvent> events_;
-  size_t bytes_ = 0;  // of what only the window keeps
+  size_t bytes_ = 0;  // of objects that only the window keeps alive
   size_t events_max_, bytes_max_;
   Revision floor_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several classes (of storage, of ingresses) is the default: the one with an annotation; of several the newest, then the
+// Selects the default among classes (StorageClasses, IngressClasses): the one with an annotation; of several the newest, then the
 // first by name. Source: Kubernetes pkg/volume/util GetDefaultClass; plugin/pkg/admission/network/defaultingressclass.
 #pragma once
 
@@ -16,7 +16,7 @@ inline constexpr std::string_view kDefaultStorageClass[] = {"storageclass.kubern
                                                             "storageclass.beta.kubernetes.io/is-default-class"};
 inline constexpr std::string_view kDefaultIngressClass[] = {"ingressclass.kubernetes.io/is-default-class"};
 
-// `objects`: sorted by name. Null when none has an annotation.
+// `objects`: sorted by name. Null if none has an annotation.
 inline ObjectPtr default_object(const std::vector<ObjectPtr>& objects, std::span<const std::string_view> annotations) {
   ObjectPtr found;
   for (const ObjectPtr& one : objects) {

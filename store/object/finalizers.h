@@ -15,7 +15,7 @@ inline bool has_finalizer(const Object& object, std::string_view finalizer) {
   return std::find(all.begin(), all.end(), json::value(finalizer)) != all.end();
 }
 
-// The merge patch that removes it from just this object, as it is now.
+// A merge patch that removes the finalizer from this object in its current state.
 inline json::value without_finalizer_patch(const Object& object, std::string_view finalizer) {
   json::array kept;
   for (const json::value& entry : get_array(object.json(), "metadata.finalizers"))

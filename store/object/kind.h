@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kind and Key: what an object is called. Kind is a name only; its shape is store/schema's business.
+// Kind and Key: the names of an object. A Kind has no schema; that is in store/schema.
 #pragma once
 
 #include <compare>
@@ -8,8 +8,8 @@
 
 namespace coracle {
 
-// Kinds are made once (constants below, or interned by the schema's catalog) and live as long as the process: code holds
-// `const Kind&` or `const Kind*` freely. Two kinds are equal when group and resource are.
+// Kinds are created once (the constants below, or in the schema's catalog) and live as long as the process: code may keep `const
+// Kind&` or `const Kind*`. Two kinds are equal if group and resource are.
 struct Kind {
   std::string_view group;     // "" for the core group, "apps"
   std::string_view version;   // "v1"
@@ -20,14 +20,14 @@ struct Kind {
   std::string api_version() const {
     return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
   }
-  // As errors name it: "pods", "deployments.apps".
+  // The form in errors: "pods", "deployments.apps".
   std::string qualified_resource() const {
     return group.empty() ? std::string(resource) : std::string(resource) + "." + std::string(group);
   }
   bool operator==(const Kind& other) const { return resource == other.resource && group == other.group; }
 };
 
-// The kinds that C++ code of ours acts on by name. A test holds them against the schema.
+// The kinds that C++ code uses by name. A test compares them with the schema.
 inline constexpr Kind kNamespace{"", "v1", "Namespace", "namespaces", false};
 inline constexpr Kind kNode{"", "v1", "Node", "nodes", false};
 inline constexpr Kind kPod{"", "v1", "Pod", "pods"};
@@ -80,13 +80,13 @@ inline constexpr Kind kVolumeAttachment{"storage.k8s.io", "v1", "VolumeAttachmen
 inline constexpr Kind kVolumeAttributesClass{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", false};
 
 struct Key {       // of an object within its kind
-  std::string ns;  // "" for what is cluster-scoped
+  std::string ns;  // "" for a cluster-scoped object
   std::string name;
   auto operator<=>(const Key&) const = default;
   std::string text() const { return ns.empty() ? name : ns + "/" + name; }
 };
 
-struct KeyView {  // of a Key, or of what an object keeps of its own
+struct KeyView {  // of a Key, or of the key inside an object
   std::string_view ns, name;
   KeyView(std::string_view ns, std::string_view name) : ns(ns), name(name) {}
   KeyView(const Key& key) : ns(key.ns), name(key.name) {}

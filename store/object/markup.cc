@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See markup.h. Outside of strings JSON has none of these characters, so the text need not be understood.
+// See markup.h. JSON has none of these characters outside of strings, so the text need not be parsed.
 #include "store/object/markup.h"
 
 #include <string_view>

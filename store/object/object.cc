@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Object: reads metadata once when made, keeps the text, parses again only when somebody looks inside. See object.h.
+// Object: reads metadata once on creation, keeps the text, and parses it only when the contents are read. See object.h.
 //
-// The body handed to make() is not kept: most objects rest unread for most of their life, and the text is a quarter of
-// the parsed form. What json() makes lies in a block of its own.
+// make() does not keep the parsed body: most objects are rarely read, and the text is a quarter of the parsed form's size. The
+// result of json() has its own memory blocks.
 //
-// An object at rest knows who is awake of it by a bare pointer: that one takes itself out before it is gone, and whoever finds it
-// holds on to it (weak_from_this) or, when nobody does any more, makes another.
+// A RestingObject has a bare pointer to its Object. The Object's destructor clears it. A user that finds the pointer takes a
+// reference (weak_from_this) or, if the Object is being destroyed, creates another.
 #include "store/object/object.h"
 
 #include <algorithm>
@@ -29,15 +29,15 @@
 namespace coracle {
 namespace {
 
-// Parsed forms come and go by the megabyte, and between them lie texts that stay. Apart from these, what they took goes back.
+// Parsed forms are allocated and freed by the megabyte, between long-lived texts. In a separate pool their pages can be returned.
 sys::PagePool& parsed_pages() {
   static sys::PagePool& pool = *new sys::PagePool;  // never destroyed: threads may outlive statics
   return pool;
 }
 
-// What the parsed form of one snapshot lies in: blocks, each taken at once, all freed at once; and the heap when these are full.
-// A copy of a json::value takes its memory from where the original has it, and copies are changed by many threads at once: here
-// they may, and what they take of the blocks is bounded by `blocks`: what an object was made of lives as long as any copy.
+// The memory of an object's parsed form: blocks that are freed together, and the heap when they are full. A copy of a json::value
+// uses the memory resource of the original, and many threads change copies at once, so allocation is thread-safe. `blocks` limits
+// what copies take from the blocks, because the blocks live as long as any copy.
 class SnapshotMemory : public json::memory_resource {
  public:
   SnapshotMemory(size_t size, size_t blocks) : count_(std::min(blocks, kBlocksMax)), blocks_{Block::make(size)} {}
@@ -50,11 +50,11 @@ class SnapshotMemory : public json::memory_resource {
 
   class alignas(kAlignment) Block {
    public:
-    static Block* make(size_t size) {  // with its head
+    static Block* make(size_t size) {  // `size` includes the header
       void* pages = parsed_pages().take(size);
       return new (pages) Block(size - sizeof(Block));
     }
-    static void free(Block* block) {  // there is nothing to destroy in it
+    static void free(Block* block) {  // trivially destructible
       if (block) parsed_pages().give(block, sizeof(Block) + block->size);
     }
     void* take(size_t wanted) {
@@ -80,7 +80,7 @@ class SnapshotMemory : public json::memory_resource {
     }
     return ::operator new(size);
   }
-  // Whoever is first adds it.
+  // The first thread adds it; others use that.
   Block* add_block(size_t i) {
     Block* none = nullptr;
     Block* fresh = Block::make(sizeof(Block) + blocks_[0].load(std::memory_order_relaxed)->size);
@@ -100,16 +100,16 @@ class SnapshotMemory : public json::memory_resource {
   bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
 
   const size_t count_;
-  std::array<std::atomic<Block*>, kBlocksMax> blocks_;  // all of one size; the first is there from the beginning
+  std::array<std::atomic<Block*>, kBlocksMax> blocks_;  // all of the same size; the first always exists
 };
 
-// Who is awake is looked up and noted under one of these; an object has no lock of its own, for there are many.
+// The mutex for an object's pointer to its Object; shared by many objects, because there are too many for one each.
 std::mutex& awake_mutex(const RestingObject* object) {
   static std::array<std::mutex, 32> all;
   return all[(reinterpret_cast<uintptr_t>(object) >> 6) % all.size()];
 }
 
-// What was parsed lately, so that who looks again soon does not parse again. The oldest goes first.
+// Recently parsed objects, so that they are not parsed again. The oldest is dropped first.
 class KeptParsed {
  public:
   void add(ObjectPtr object) {
@@ -142,7 +142,7 @@ class KeptParsed {
   Guarded<Kept> kept_;
 };
 
-// "" when absent or null.
+// "" if absent or null.
 Result<std::string> string_field(const json::object& metadata, std::string_view name) {
   const json::value* value = metadata.if_contains(name);
   if (!value || value->is_null()) return std::string();
@@ -185,7 +185,7 @@ bool is_json_object(std::string_view text) {
   return text.starts_with('{') && walk_json(text, walker);
 }
 
-// The body's text, and where in it metadata.resourceVersion's digits stand: a new revision then is a splice.
+// The body's text, and the offset of metadata.resourceVersion's digits in it: a new revision is then spliced in.
 struct Canonical {
   std::string text;
   size_t revision_at = 0, revision_size = 0;
@@ -193,7 +193,7 @@ struct Canonical {
 
 class CanonicalWriter {
  public:
-  // `for_comparison`: clients compare its bytes with those that Go writes.
+  // `for_comparison`: uses Go's escapes, because clients compare the bytes.
   explicit CanonicalWriter(bool for_comparison) : for_comparison_(for_comparison) {}
 
   Canonical write(const json::object& body) {
@@ -332,7 +332,7 @@ size_t RestingObject::memory_size(const Parts& parts) {
   return sizeof(RestingObject) + parts.key.ns.size() + parts.key.name.size() + parts.uid.size() + size_of(parts.text);
 }
 
-// Events stay for an hour, when what they are about has gone: among other objects each would keep a page.
+// Events live for an hour after their objects are gone: among other objects each would keep a page in use.
 sys::SlabPool& RestingObject::pool(const Kind& kind) {
   return rests_packed(kind) ? sys::SlabPool::of_lasting() : sys::SlabPool::of_process();
 }
@@ -392,7 +392,7 @@ bool RestingObject::mentions(std::string_view word) const {
 
 // ---- awake ----
 
-// Either nobody else knows of `resting` yet, or its lock is held.
+// Either `resting` is not shared yet, or its lock is held.
 Object::Object(Private, RestingPtr resting, std::string text)
     : resting_(std::move(resting)), key_(resting_->key()), uid_(resting_->uid()), text_(std::move(text)) {
   resting_->awake_ = this;
@@ -404,7 +404,7 @@ Object::~Object() {
 }
 
 void Object::take_over(json::value parsed) const {
-  bool of_one_thread = parsed.storage().is_deallocate_trivial();  // a monotonic_resource: copies must not meet there
+  bool of_one_thread = parsed.storage().is_deallocate_trivial();  // a monotonic_resource is not thread-safe for copies
   if (!parsed.is_object() || of_one_thread) return;
   coracle::make(parsed, "metadata.resourceVersion") = std::to_string(revision());
   std::call_once(parse_once_, [&] { new (&json_) json::value(std::move(parsed)); });
@@ -413,7 +413,7 @@ void Object::take_over(json::value parsed) const {
 ObjectPtr Object::with_revision(Revision revision, json::value body) const {
   std::string digits = std::to_string(revision);
   const RestingObject& old = *resting_;
-  if (!old.revision_at_) {  // the text came from elsewhere: read it once to find the place
+  if (!old.revision_at_) {  // unknown offset: parse the text once to find it
     json::value read = MUST(parse_json(text()));
     coracle::make(read, "metadata.resourceVersion") = digits;
     return MUST(make(kind(), read));
@@ -448,7 +448,7 @@ const json::value& Object::json() const {
     }());
     parser.reset(json::make_shared_resource<SnapshotMemory>(text().size() * 3, 1));
     json::error_code failed;
-    (void)parser.write(text(), failed);  // make() wrote it or from_text() read it: it is JSON
+    (void)parser.write(text(), failed);  // valid JSON, from make() or from_text()
     if (!failed) parser.finish(failed);
     if (failed) bug("Object::json", failed.message().c_str(), std::source_location::current());
     new (&json_) json::value(parser.release());  // not assignment: the value keeps its own memory resource
@@ -459,7 +459,7 @@ const json::value& Object::json() const {
 
 bool Object::mentions(std::string_view word) const { return holds(text(), word); }
 
-// Whether somebody else holds it at rest, and would come upon this one.
+// True if another holder of the RestingObject could find this one.
 bool Object::can_be_found() const { return resting_->holders_.load(std::memory_order_relaxed) > 1; }
 
 const json::object& Object::labels() const { return get_object(json(), "metadata.labels"); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ObjectPtr and RestingPtr for those who hand objects on and do not look at more than their parsed form. object.h has the rest.
+// ObjectPtr and RestingPtr for code that passes objects on and only reads their parsed form. object.h has the rest.
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -17,7 +17,7 @@ using RestingPtr = boost::intrusive_ptr<const RestingObject>;
 void intrusive_ptr_add_ref(const RestingObject* object) noexcept;
 void intrusive_ptr_release(const RestingObject* object) noexcept;
 
-// object.json(): thread-safe, parsed on first use, good as long as the object is held.
+// object.json(): thread-safe, parses on first use, valid while the object is held.
 const json::value& json_of(const Object& object);
 
 }  // namespace coracle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See packed_text.h: deflate, with a dictionary of what events say, for each of them is short.
+// See packed_text.h: deflate with a dictionary of typical event text, because each event is short.
 #include "store/object/packed_text.h"
 
 #include <zlib.h>
@@ -12,7 +12,7 @@
 namespace coracle {
 namespace {
 
-// Less than usual: a text is a kilobyte long. Bits of the window, without a header; 1 to 9.
+// Smaller than zlib's defaults: a text is about a kilobyte. Window bits, negative for no header; memory level 1 to 9.
 constexpr int kWindow = -12, kMemory = 5;
 
 constexpr std::string_view kSample =
@@ -36,7 +36,7 @@ constexpr std::string_view kSample =
 
 Bytef* bytes(std::string_view text) { return reinterpret_cast<Bytef*>(const_cast<char*>(text.data())); }
 
-// What comes most often stands last.
+// The most frequent text is last.
 std::string dictionary_with(std::string_view beside) { return std::string(kSample).append(beside); }
 
 }  // namespace
@@ -46,11 +46,11 @@ std::string pack_text(std::string_view text, std::string_view beside) {
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindow, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) return {};
   Scope end([&] { (void)deflateEnd(&stream); });
   const std::string dictionary = dictionary_with(beside);
-  (void)deflateSetDictionary(&stream, bytes(dictionary), uInt(dictionary.size()));  // it cannot fail at the beginning
+  (void)deflateSetDictionary(&stream, bytes(dictionary), uInt(dictionary.size()));  // cannot fail before the first deflate
   std::string packed(text.size(), '\0');
   stream.next_in = bytes(text), stream.avail_in = uInt(text.size());
   stream.next_out = bytes(packed), stream.avail_out = uInt(packed.size());
-  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) return {};  // it would be longer
+  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) return {};  // it would not be shorter
   packed.erase(packed.size() - stream.avail_out);
   return packed.size() < text.size() ? packed : std::string();
 }

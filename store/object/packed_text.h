@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed texts: of objects that are many and hardly ever read, as they rest in memory. Meant for events, which take a third of
-// their length. What is packed is read by the same process: the form may change with every version. Source: RFC 1951.
+// Compressed texts of objects that are many and rarely read. Intended for events, which shrink to a third. The same process
+// unpacks the text: the format may change with every version. Source: RFC 1951.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace coracle {
 
-// "" when nothing is gained. `beside`: what is kept beside the packed text anyway, and stands in it: it takes next to nothing
-// there. Tens of microseconds.
+// Returns "" if nothing is gained. `beside`: text that is stored beside the packed text and also occurs in it; it serves as a
+// dictionary. Takes tens of microseconds.
 std::string pack_text(std::string_view text, std::string_view beside = "");
-// What pack_text() was given: `size` bytes. Throws std::bad_alloc.
+// The input of pack_text(); `size` is its length. Throws std::bad_alloc. Ends the process for damaged input.
 std::string unpack_text(std::string_view packed, size_t size, std::string_view beside = "");
 
 }  // namespace coracle

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON patch and merge patch. See patch.h.
 //
-// A pointer is resolved to the place that holds its last step (an object or array); each operation then is one small
-// function on that place.
+// A pointer is resolved to the object or array that contains its last step; each operation is a small function on that container.
 #include "store/object/patch.h"
 
 #include <algorithm>
@@ -45,7 +44,8 @@ Error missing(const Pointer& pointer) {
   return Error(Code::invalid, "path " + quoted(pointer_text(pointer)) + " does not exist");
 }
 
-// The place that a step names in a list of so many places. A negative one counts from the end, as in Kubernetes, not in RFC 6901.
+// The index that a step denotes in a list of that length. A negative one counts from the end, as in Kubernetes but not in RFC
+// 6901.
 std::optional<size_t> array_index(std::string_view step, size_t places) {
   bool from_end = step.starts_with('-');
   std::string_view digits = step.substr(from_end ? 1 : 0);
@@ -68,7 +68,7 @@ json::value* resolve_pointer(json::value& root, const Pointer& pointer, size_t s
   return at;
 }
 
-// One patch being applied to one document.
+// Applies one patch to one document.
 class JsonPatcher {
  public:
   explicit JsonPatcher(json::value& document) : root_(document) {}
@@ -82,7 +82,7 @@ class JsonPatcher {
     return {};
   }
 
-  // Whether `value` may stand at `path`. Values that a place is moved or copied into may be as deep as the document already.
+  // Checks the depth of `value` at `path`. A moved or copied value may itself be as deep as the document.
   Result<void> check_depth(const Pointer& path, const json::value& value) {
     size_t seen = 0;
     bool deep = path.size() > kJsonDepthMax || deeper_than(value, kJsonDepthMax - path.size(), &seen);
@@ -91,7 +91,7 @@ class JsonPatcher {
     return spend(seen);
   }
 
-  // The object that holds the last step; nullptr: it is none.
+  // The object that contains the last step; nullptr if it is not an object.
   json::object* object_at(const Pointer& path) {
     json::value* parent = path.empty() ? nullptr : resolve_pointer(root_, path, path.size() - 1);
     return parent ? parent->if_object() : nullptr;
@@ -131,7 +131,7 @@ class JsonPatcher {
     return taken;
   }
 
-  // A member that is missing from an object is added. Source: json-patch v4, which Kubernetes uses; RFC 6902 refuses it.
+  // Adds a missing member of an object. Source: json-patch v4, which Kubernetes uses; RFC 6902 rejects it.
   Result<void> replace(const Pointer& path, json::value value) {
     TRY(check_depth(path, value));
     json::value* found = resolve_pointer(root_, path, path.size());
@@ -141,7 +141,7 @@ class JsonPatcher {
     return {};
   }
 
-  // A member that is missing from an object is null. Source: as for replace.
+  // Reads a missing member of an object as null. Source: as for replace.
   Result<void> test(const Pointer& path, const json::value& want) {
     json::value* found = resolve_pointer(root_, path, path.size());
     if (!found && want.is_null() && object_at(path)) return {};
@@ -166,7 +166,7 @@ class JsonPatcher {
     return add(path, std::move(value));
   }
 
-  static constexpr size_t kItemsPerWork = 8;  // a list's items are pushed aside as a block
+  static constexpr size_t kItemsPerWork = 8;  // list items are moved as a block
   json::value& root_;
   size_t copied_bytes_ = 0, work_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patches that need to know nothing of the object's type: JSON patch (RFC 6902) and merge patch (RFC 7386). Strategic merge
-// and server-side apply are driven from the schema.
+// Patches that are independent of the object's type: JSON patch (RFC 6902) and merge patch (RFC 7386). The schema implements
+// strategic merge and server-side apply.
 #pragma once
 
 #include "runtime/base/json.h"
@@ -9,25 +9,24 @@
 namespace coracle {
 
 constexpr size_t kJsonPatchOperationsMax = 10'000;
-constexpr size_t kJsonPatchCopiedBytesMax = 3u << 20;  // what "copy" may add in all: doubling grows fast
-// What all operations together may look at and push aside: values that move along, members and eights of list items behind what
-// is inserted or taken out. Half a second of work; ten thousand removals from the front of a list of ten thousand are below it.
+constexpr size_t kJsonPatchCopiedBytesMax = 3u << 20;  // total that "copy" may add: repeated doubling grows exponentially
+// Limit for the work of all operations: values that are moved, members, and an eighth for each list item that an insertion or
+// removal shifts. It is half a second of work; ten thousand removals from the front of a list of ten thousand are within it.
 constexpr size_t kJsonPatchWorkMax = 20'000'000;
 
-// Of RFC 6902 with what Kubernetes takes beyond it: "replace" adds a member that is missing, "test" finds it null, and a list's
-// index below 0 counts from the end. Applies all operations or, on an error, leaves `document` in an unspecified state. The
-// result is never nested deeper than kJsonDepthMax. Errors: bad_request when the patch is malformed, or nests too deeply;
-// too_large beyond the limits; invalid when an operation cannot be applied (missing path, failed test). The text names the
-// operation by its index.
+// RFC 6902 with Kubernetes' extensions: "replace" adds a missing member, "test" reads it as null, and a negative list index
+// counts from the end. Applies all operations; after an error `document` is in an unspecified state. The result is never nested
+// deeper than kJsonDepthMax. Errors: bad_request for a malformed or too deeply nested patch; too_large above the limits; invalid
+// if an operation cannot be applied (missing path, failed test). The text contains the index of the operation.
 Result<void> apply_json_patch(json::value& document, const json::value& patch);
 
-// null deletes a key, objects merge, everything else replaces. The result is as deep as the deeper one of the two.
+// null deletes a key, objects are merged, everything else replaces. The result is at most as deep as the deeper input.
 void apply_merge_patch(json::value& document, const json::value& patch);
 
-// The merge patch that turns `before` into `after`: {} when they are equal.
+// The merge patch from `before` to `after`: {} if they are equal.
 json::value make_merge_patch(const json::value& before, const json::value& after);
 
-// Equal as JSON: key order does not count, 1 equals 1.0.
+// Equality of JSON: the order of keys is ignored, 1 equals 1.0.
 bool json_equal(const json::value& left, const json::value& right);
 
 }  // namespace coracle

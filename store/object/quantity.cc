@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantity. See quantity.h.
-//   text ▸ sign ▸ digits . digits ▸ suffix = 10^a or 2^b ▸ billionths = digits * 2^b * 10^(9+a-decimals), rounded away from 0
+//   text ▸ sign ▸ digits . digits ▸ suffix = 10^a or 2^b ▸ nanos = digits * 2^b * 10^(9+a-decimals), rounded away from 0
 #include "store/object/quantity.h"
 
 #include <algorithm>
@@ -40,7 +40,8 @@ std::optional<Suffix> parse_suffix(std::string_view text) {
   return Suffix{Quantity::Notation::exponent, std::clamp(*exponent, -1000, 1000), 0};
 }
 
-// Decimal digits, most significant first: exact whatever the length. Texts are short and few, so simple beats fast.
+// Decimal digits, most significant first: exact for any length. Simplicity matters more than speed, because texts are short and
+// few.
 std::string times_1024(std::string digits) {
   unsigned carry = 0;
   for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
@@ -53,7 +54,7 @@ std::string times_1024(std::string digits) {
 
 // digits * 10^exponent, rounded up, at most kNanosMax.
 Wide whole_number(std::string_view digits, int exponent) {
-  bool more = false;  // something that counts was cut off below the unit
+  bool more = false;  // a non-zero digit was cut off
   if (exponent < 0) {
     size_t cut = std::min(digits.size(), size_t(-exponent));
     more = digits.substr(digits.size() - cut).find_first_not_of('0') != digits.npos;

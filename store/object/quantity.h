@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantity: Kubernetes' numbers with a suffix: "100m", "1.5Gi", "12e6". Exact: a whole number of billionths; what is finer
-// is rounded up, what exceeds 2^63-1 is that. Text is canonical: no fraction, the largest suffix that keeps all digits, in
-// the notation it was written in. Source: apimachinery api/resource.
+// Quantity: Kubernetes' numbers with a suffix: "100m", "1.5Gi", "12e6". Exact: an integer number of 10^-9; smaller parts are
+// rounded up, and values above 2^63-1 are capped. Text is canonical: no fraction, the largest suffix that keeps all digits, in
+// the original notation. Source: apimachinery api/resource.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@ class Quantity {
   enum class Notation : uint8_t { decimal, binary, exponent };  // 1500M, 1536Mi, 12e6
 
   Quantity() = default;  // 0
-  // Errors: invalid, quoting the text.
+  // Errors: invalid, with the text.
   static Result<Quantity> parse(std::string_view text);
   static Result<Quantity> from_json(const json::value& value);  // a string or a number
   static Quantity of(Bytes bytes);                              // binary notation
@@ -30,16 +30,16 @@ class Quantity {
   std::string text() const;  // canonical
   Notation notation() const { return notation_; }
 
-  // Rounded up to whole units; capped to int64.
+  // Rounded up to integers; capped to int64.
   int64_t value() const;
   int64_t milli_value() const;
-  Quantity rounded_to_milli() const;  // away from 0, to whole thousandths: what a list of resources holds
+  Quantity rounded_to_milli() const;  // away from 0, to multiples of 1/1000: the precision in resource lists
   Bytes bytes() const { return Bytes(value()); }
   Millicores millicores() const { return Millicores(milli_value()); }
   bool is_zero() const { return nanos_ == 0; }
   bool negative() const { return nanos_ < 0; }
 
-  // The amount counts, not the notation: 1 == 1000m. Sums keep the left side's notation (the other's when it is 0).
+  // Compares amounts, not notations: 1 == 1000m. Sums have the notation of the left side (of the right side if the left is 0).
   bool operator==(const Quantity& other) const { return nanos_ == other.nanos_; }
   std::strong_ordering operator<=>(const Quantity& other) const { return nanos_ <=> other.nanos_; }
   Quantity& operator+=(const Quantity& other);
@@ -48,7 +48,7 @@ class Quantity {
  private:
   using Nanos = __int128;
   static Nanos capped(Nanos nanos);
-  Nanos nanos_ = 0;  // at most (2^63-1) * 10^9 either way
+  Nanos nanos_ = 0;  // at most (2^63-1) * 10^9 in either direction
   Notation notation_ = Notation::decimal;
 };
 

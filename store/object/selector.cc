@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLabelNameMax = 63;
 constexpr size_t kLabelPrefixMax = 253;
-constexpr size_t kFewTerms = 16;  // looked at one by one
+constexpr size_t kFewTerms = 16;  // checked one by one
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -59,7 +59,7 @@ Result<void> check_label_value(std::string_view value) {
                                   "with a letter or digit");
 }
 
-// Reads the text form, one term after the other.
+// Parses the text form, term by term.
 class LabelSelectorParser {
  public:
   using Operator = LabelSelector::Operator;
@@ -246,7 +246,7 @@ void LabelSelector::Term::narrow(Term&& other) {
       values = std::move(both);
       break;
     }
-    case Operator::not_in: values.insert(values.end(), other.values.begin(), other.values.end()); break;  // sorted in the end
+    case Operator::not_in: values.insert(values.end(), other.values.begin(), other.values.end()); break;  // sorted later
     case Operator::greater:
     case Operator::less: {
       bool is_nearer = *parse_number<int64_t>(values[0]) < *parse_number<int64_t>(other.values[0]);
@@ -275,7 +275,7 @@ void LabelSelector::index() {
 bool LabelSelector::matches(const json::object& labels) const {
   if (nothing_) return false;
   if (by_key_.empty()) return std::ranges::all_of(terms_, [&](const Term& term) { return term.holds(labels); });
-  size_t met = 0;  // of those that need a label
+  size_t met = 0;  // terms that need a label and match
   for (const auto& label : labels) {
     for (const Term& term : std::ranges::equal_range(by_key_, std::string_view(label.key()), {}, &Term::key)) {
       if (!term.holds(labels)) return false;
@@ -297,7 +297,7 @@ std::string LabelSelector::text() const {
 
 namespace {
 
-// Splits at commas that no backslash protects.
+// Splits at commas without a preceding backslash.
 std::vector<std::string_view> split_terms(std::string_view text) {
   std::vector<std::string_view> terms;
   size_t begin = 0;
@@ -309,7 +309,7 @@ std::vector<std::string_view> split_terms(std::string_view text) {
       begin = i + 1;
     }
   }
-  if (begin < text.size()) terms.push_back(text.substr(begin));  // it ended in a backslash
+  if (begin < text.size()) terms.push_back(text.substr(begin));  // the text ended in a backslash
   return terms;
 }
 

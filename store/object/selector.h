@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selectors: which objects are meant, by labels or by fields. Pure.
+// Selectors of objects by labels or by fields. Pure.
 //
-// Label selectors come as text ("app=web,tier in (a,b),!old"), as a LabelSelector object ({matchLabels, matchExpressions})
-// or as a plain map (a Service's spec.selector). Field selectors come as text only; what a field's value is, the caller
-// says. Source: Kubernetes "Labels and Selectors", apimachinery labels and fields.
+// A label selector is text ("app=web,tier in (a,b),!old"), a LabelSelector object ({matchLabels, matchExpressions}) or a plain
+// map (a Service's spec.selector). A field selector is text; the caller provides the fields' values. Source: Kubernetes "Labels
+// and Selectors", apimachinery labels and fields.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,9 @@ namespace coracle {
 
 class Object;
 
-constexpr size_t kSelectorBytesMax =
-    1 << 20;  // as the head of a request, which Go's net/http takes; Kubernetes has no bound of its own
+constexpr size_t kSelectorBytesMax = 1 << 20;  // Go's limit for request headers; Kubernetes has no limit of its own
 
-// A label's key ("example.com/name" or "name") and value. Errors: invalid.
+// Validates a label's key ("example.com/name" or "name") and value. Errors: invalid.
 Result<void> check_label_key(std::string_view key);
 Result<void> check_label_value(std::string_view value);
 
@@ -33,36 +32,36 @@ class LabelSelector {
   LabelSelector() = default;  // matches everything
   static LabelSelector nothing();
 
-  // Errors: bad_request, quoting what was not understood.
+  // Errors: bad_request, with the part that cannot be parsed.
   static Result<LabelSelector> parse(std::string_view text);
-  // A LabelSelector object. Absent (null): nothing matches; empty: everything does. Errors: invalid, naming the field.
+  // Reads a LabelSelector object. Null matches nothing; an empty one matches everything. Errors: invalid, with the field.
   static Result<LabelSelector> from_json(const json::value* selector);
-  // A map of labels that must all be there. Values that are no strings match nothing.
+  // All labels of the map must match. Values that are not strings match nothing.
   static LabelSelector from_map(const json::object& labels);
 
   bool matches(const json::object& labels) const;
   bool matches(const Object& object) const;
   bool empty() const { return terms_.empty() && !nothing_; }  // matches everything
-  std::string text() const;                                   // text form, terms sorted by key
+  std::string text() const;                                   // its text form, terms sorted by key
 
  private:
   enum class Operator : uint8_t { in, not_in, exists, absent, greater, less };
   struct Term {
     std::string key;
     Operator op;
-    std::vector<std::string> values;  // sorted; greater and less: one number
+    std::vector<std::string> values;  // sorted; greater and less have one number
     bool holds(const json::object& labels) const;
     bool needs_label() const { return op != Operator::not_in && op != Operator::absent; }
-    void narrow(Term&& other);  // to what holds when the other does, too: of the same key and operator
+    void narrow(Term&& other);  // restricts it to what both terms match; `other` has the same key and operator
     std::string text() const;
   };
   friend class LabelSelectorParser;
   static Result<Term> checked(Term term);
   void index();
   std::vector<Term> terms_;
-  // Where there are many, for a bounded time by object: sorted by key, at most one for each operator of a key.
+  // For selectors with many terms, to limit the time per object: sorted by key, at most one per key and operator.
   std::vector<Term> by_key_;
-  size_t needing_label_ = 0;  // of by_key_
+  size_t needing_label_ = 0;  // in by_key_
   bool nothing_ = false;
 };
 
@@ -78,13 +77,13 @@ class FieldSelector {
 
   const std::vector<Term>& terms() const { return terms_; }
   bool empty() const { return terms_.empty(); }
-  // The value that `field` must have, where the selector demands one.
+  // The value that the selector requires for `field`, if any.
   std::optional<std::string_view> required(std::string_view field) const;
-  // `lookup` gives a field's value as text, "" when it is absent. It is asked once for each field, however many terms there are.
+  // `lookup` returns a field's value as text, "" if absent. It is called once per field, independent of the number of terms.
   bool matches(const std::function<std::string(std::string_view field)>& lookup) const;
 
  private:
-  struct Wanted {  // of one field
+  struct Wanted {  // for one field
     std::set<std::string, std::less<>> equal, unequal;
   };
   std::vector<Term> terms_;

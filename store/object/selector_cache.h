@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SelectorCache: what each owner (a Service, a ReplicaSet) selects, read once until the owner changes. For who holds every change
-// of a pod against all owners there are: a selector may have a megabyte, and there may be ten thousand. Thread-safe.
+// SelectorCache: the parsed selectors of owners (Services, ReplicaSets), each parsed once per revision of its owner. For code
+// that matches every pod change with all owners: a selector may have a megabyte, and there may be ten thousand owners.
+// Thread-safe.
 #pragma once
 
 #include <functional>
@@ -16,19 +17,19 @@
 
 namespace coracle {
 
-// A Service's; nothing when it has none.
+// The selector of a Service; nothing if it has none.
 std::optional<LabelSelector> selector_of_service(const Object& service);
-std::optional<LabelSelector> read_selector(const json::value* written);  // a LabelSelector; nothing when it cannot be read
-// spec.selector of the others, likewise.
+std::optional<LabelSelector> read_selector(const json::value* written);  // a LabelSelector; nothing if it is invalid
+// spec.selector of other kinds; nothing as above.
 std::optional<LabelSelector> selector_in_spec(const Object& owner);
 
 class SelectorCache {
  public:
-  using Read = std::function<std::optional<LabelSelector>(const Object& owner)>;  // nothing: it selects nobody
+  using Read = std::function<std::optional<LabelSelector>(const Object& owner)>;  // nothing: selects nothing
   explicit SelectorCache(Read read) : read_(std::move(read)) {}
 
-  std::shared_ptr<const LabelSelector> of(const Object& owner);  // null: it selects nobody
-  void forget(const Key& owner);                                 // it is gone
+  std::shared_ptr<const LabelSelector> of(const Object& owner);  // null: it selects nothing
+  void forget(const Key& owner);                                 // the owner has been deleted
 
  private:
   struct Known {

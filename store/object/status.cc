@@ -13,7 +13,7 @@ struct Row {
   std::string_view reason;
 };
 
-// The first row of a code is how it is sent; any row's reason, then any row's HTTP status, is how it is read.
+// The first row of a code is used to send it. To read a Status, the reason is looked up first, then the HTTP status.
 constexpr Row kRows[] = {
     {Code::invalid, 422, "Invalid"},
     {Code::bad_request, 400, "BadRequest"},
@@ -36,7 +36,7 @@ constexpr Row kRows[] = {
     {Code::cancelled, 503, "ServiceUnavailable"},
 };
 
-constexpr size_t kForeignBodyMax = 512;  // bytes of an answer that is no Status which an error quotes
+constexpr size_t kForeignBodyMax = 512;  // bytes of a non-Status response that an error quotes
 
 const Row& row_of(Code code) {
   for (const Row& row : kRows)
@@ -63,7 +63,7 @@ ErrorDetails subject(const Kind& kind, std::string_view name) {
 
 std::string named(const Kind& kind, std::string_view name) { return kind.qualified_resource() + " " + quoted(name); }
 
-// An error may quote what a client sent; the answer is JSON all the same.
+// An error may quote a client's text; the response must still be valid JSON.
 void put(json::object& into, std::string_view name, const std::string& text) {
   if (!text.empty()) into[name] = as_utf8(text);
 }
@@ -126,8 +126,7 @@ json::value to_status(const Error& error) {
   if (const ErrorDetails* details = error.details()) {
     put(status["metadata"].get_object(), "continue", details->continue_token);
     json::value shown = details_json(*details);
-    bool empty_too =
-        error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as go-restful's answers have it
+    bool empty_too = error.code() == Code::not_found || error.code() == Code::method_not_allowed;  // as in go-restful's responses
     if (empty_too || !shown.get_object().empty()) status["details"] = std::move(shown);
   }
   status["code"] = http_status(error);
@@ -202,7 +201,7 @@ Error invalid(const Kind& kind, std::string_view name, std::vector<Cause> causes
   if (lines.size() > 1) text = "[" + text + "]";
   std::string qualified = std::string(kind.kind) + (kind.group.empty() ? "" : "." + std::string(kind.group));
   ErrorDetails details = subject(kind, name);
-  details.kind = kind.kind;  // Kubernetes names the kind here, the resource everywhere else
+  details.kind = kind.kind;  // Kubernetes uses the kind here, the resource elsewhere
   details.causes = std::move(causes);
   return Error(Code::invalid, qualified + " " + quoted(name) + " is invalid: " + text).with(std::move(details));
 }

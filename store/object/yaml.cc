@@ -32,7 +32,7 @@ bool looks_like_number(std::string_view text) {
   return !text.empty() && (std::isdigit(uint8_t(text[0])) || text[0] == '+' || text[0] == '-' || text[0] == '.');
 }
 
-// An integer with an optional sign and base (0b, 0o, 0x, a leading 0 for octal).
+// An integer with optional sign and base (0b, 0o, 0x, a leading 0 for octal).
 std::optional<json::value> integer_of(std::string_view text) {
   bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -60,7 +60,7 @@ std::optional<json::value> float_of(std::string_view text) {
 }
 
 bool has_many_tag_directives(std::string_view text) {
-  constexpr std::string_view kBreakEnds = "\n\r\x85\xa8\xa9";  // the last byte of what libyaml takes for a line break
+  constexpr std::string_view kBreakEnds = "\n\r\x85\xa8\xa9";  // the last byte of libyaml's line breaks
   size_t count = 0;
   for (size_t at = 0; (at = text.find("%TAG", at)) != text.npos; ++at) {
     if (at == 0 || kBreakEnds.find(text[at - 1]) != kBreakEnds.npos) ++count;
@@ -68,7 +68,7 @@ bool has_many_tag_directives(std::string_view text) {
   return count > kYamlTagDirectivesMax;
 }
 
-// What a plain scalar means.
+// The value of a plain scalar.
 json::value resolve_scalar(std::string_view text) {
   if (is_null(text)) return nullptr;
   if (auto flag = boolean_of(text)) return *flag;
@@ -82,8 +82,8 @@ json::value resolve_scalar(std::string_view text) {
   return json::value(json::string(text));
 }
 
-// 2026-11-21, 2026-11-21T08:08:30Z, 12:30:00: text to us, but YAML 1.1 has types for dates and for sexagesimal numbers, and
-// most readers know them.
+// 2026-11-21, 2026-11-21T08:08:30Z, 12:30:00: strings for us, but most readers support YAML 1.1's types for dates and sexagesimal
+// numbers.
 bool others_read_a_time(std::string_view text) {
   if (text.empty() || !(std::isdigit(uint8_t(text[0])) || text[0] == '+' || text[0] == '-')) return false;
   if (text.find(':') != text.npos) return text.find_first_not_of("0123456789+-:._tTzZ ") == text.npos;
@@ -115,7 +115,7 @@ class Reader {
       TRY(next());
       size_t line = event_.start_mark.line + 1;
       json::value document = TRY(node(0));
-      TRY(next());  // the document's end
+      TRY(next());  // the end of the document
       if (document.is_null()) continue;
       all.push_back(std::move(document));
       if (lines) lines->push_back(line);
@@ -156,7 +156,7 @@ class Reader {
     return Error(Code::too_large, "error parsing YAML: line " + std::to_string(line()) + ": nested too deeply");
   }
 
-  // The node that the present event begins; on return the present event is its last.
+  // Parses the node that starts with the current event; on return the current event is its last one.
   Result<json::value> node(size_t depth) {
     if (depth > kYamlDepthMax) return too_deep();
     if (++nodes_ > kYamlNodesMax) return Error(Code::too_large, "error parsing YAML: too many values");
@@ -272,7 +272,7 @@ class Reader {
     return {};
   }
 
-  // "spec.containers[0].name", as parse_json() names duplicates.
+  // "spec.containers[0].name", the form in which parse_json() reports duplicates.
   std::string path() const {
     std::string out;
     for (const Step& step : path_) {
@@ -284,14 +284,14 @@ class Reader {
 
   struct Step {
     std::string key;
-    std::optional<size_t> index;  // of a sequence's item
+    std::optional<size_t> index;  // of an item of a sequence
   };
   yaml_parser_t parser_{};
   yaml_event_t event_{};
   std::map<std::string, Anchored> anchors_;
-  size_t nodes_ = 0, alias_nodes_ = 0, anchor_nodes_ = 0;  // aliases counted as what they stand for
+  size_t nodes_ = 0, alias_nodes_ = 0, anchor_nodes_ = 0;  // an alias counts as its value
   size_t bytes_ = 0, alias_bytes_ = 0, anchor_bytes_ = 0;  // of keys and scalars
-  std::vector<Step> path_;                                 // of the node that is being read
+  std::vector<Step> path_;                                 // of the current node
   std::vector<std::string>* const duplicates_;
 };
 
@@ -321,7 +321,7 @@ class Writer {
     yaml_stream_end_event_initialize(&event);
     emit(event);
     yaml_emitter_flush(&emitter_);
-    if (out_.ends_with("...\n")) out_.resize(out_.size() - 4);  // libyaml ends a lone open scalar so
+    if (out_.ends_with("...\n")) out_.resize(out_.size() - 4);  // libyaml appends it to a plain top-level scalar
     return std::move(out_);
   }
 
@@ -330,7 +330,7 @@ class Writer {
     static_cast<std::string*>(out)->append(reinterpret_cast<char*>(bytes), size);
     return 1;
   }
-  void emit(yaml_event_t& event) { (void)yaml_emitter_emit(&emitter_, &event); }  // memory is the only way to fail
+  void emit(yaml_event_t& event) { (void)yaml_emitter_emit(&emitter_, &event); }  // only fails without memory
 
   void scalar(std::string_view text, yaml_scalar_style_t style) {
     yaml_event_t event;

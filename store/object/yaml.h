@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML in and out, read as Kubernetes reads it: the scalars of YAML 1.1 (yes and on are true, 0x10 is 16), merge keys, several
-// documents in one text; written as kubectl writes it: keys sorted, block style. JSON is YAML, so manifests of both kinds enter
-// here. libyaml does the reading and writing; Kubernetes' own library is a port of it. Pure.
-// Source: YAML 1.1; sigs.k8s.io/yaml (semantics).
+// YAML parsing and writing. It parses as Kubernetes does: the scalars of YAML 1.1 (yes and on are true, 0x10 is 16), merge keys,
+// several documents. It writes as kubectl does: keys sorted, block style. JSON is YAML, so it reads both kinds of manifests.
+// libyaml does the work; Kubernetes' library is a port of it. Pure. Source: YAML 1.1; sigs.k8s.io/yaml (semantics).
 #pragma once
 
 #include <string>
@@ -14,21 +13,20 @@
 
 namespace coracle {
 
-constexpr size_t kYamlBytesMax = 16u << 20;  // of a text; of what aliases add to it; of what has anchors
+constexpr size_t kYamlBytesMax = 16u << 20;  // of a text; of what aliases add to it; of values with anchors
 constexpr size_t kYamlDepthMax = kJsonDepthMax;
-constexpr size_t kYamlTagDirectivesMax = 100;    // libyaml compares each with all before it, and a tag with all
-constexpr size_t kYamlNodesMax = 2'000'000;      // of a text, aliases counted as what they stand for
-constexpr size_t kYamlAliasNodesMax = 100'000;   // nodes that aliases may add: a few lines must not become gigabytes
-constexpr size_t kYamlAnchorNodesMax = 500'000;  // nodes of values with anchors; of one in another they count for both
+constexpr size_t kYamlTagDirectivesMax = 100;    // libyaml's time grows with the square of their number
+constexpr size_t kYamlNodesMax = 2'000'000;      // of a text; an alias counts as its value
+constexpr size_t kYamlAliasNodesMax = 100'000;   // nodes that aliases may add: a few lines must not expand to gigabytes
+constexpr size_t kYamlAnchorNodesMax = 500'000;  // nodes in values with anchors; a nested value counts for each
 
-// All documents; empty ones are left out. A UTF-8 byte order mark at the beginning is skipped. `lines`, when given, gets the line
-// each document starts on. A key that stands twice in a map is an error, unless `duplicates` is given: then the last one counts,
-// and the paths are added to it as parse_json() does ("spec.replicas"). Errors: bad_request, naming the line; too_large for a
-// limit.
+// Parses all documents; empty ones are skipped. A UTF-8 byte order mark at the beginning is skipped. `lines`, if given, receives
+// the first line of each document. A duplicate key in a map is an error; with `duplicates` the last one wins, and the paths are
+// added to it, as parse_json() does ("spec.replicas"). Errors: bad_request, with the line; too_large for a limit.
 Result<std::vector<json::value>> parse_yaml(std::string_view text, std::vector<size_t>* lines = nullptr,
                                             std::vector<std::string>* duplicates = nullptr);
 
-// One document, without "---".
+// Writes one document, without "---".
 std::string to_yaml(const json::value& value);
 
 }  // namespace coracle

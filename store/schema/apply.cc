@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See apply.h. The sets are field_set's; here is who holds them.
-//   apply:  applied fields ▸ conflicts with other holders ▸ live laid over with applied ▸ what is left out goes ▸ entry
-//   update: what changed or went leaves the other holders ▸ what changed joins the writer's entry
+// See apply.h. field_set.h computes the sets; this file computes their managers.
+//   apply:  applied fields ▸ conflicts with other managers ▸ merge applied into live ▸ remove omitted fields ▸ entry
+//   update: remove changed and deleted fields from other managers ▸ add changed fields to the writer's entry
 #include "store/schema/apply.h"
 
 #include <algorithm>
@@ -29,14 +29,14 @@ struct Entry {
   std::string manager, operation, api_version, time, subresource;
   json::object fields;
 
-  // Who applies is one, in whichever version; who updates is another one in each.
+  // An applier has one entry for all versions; an updater has one per version.
   bool applies(const Manager& who) const { return manager == who.name && operation == "Apply" && subresource == who.subresource; }
   bool updates(const Manager& who, std::string_view version) const {
     return manager == who.name && operation == "Update" && subresource == who.subresource && api_version == version;
   }
 };
 
-// A body may say itself who holds what, as when client-side apply hands its fields over. Nonsense is as good as nothing.
+// A body may set managedFields itself, for example when client-side apply migrates its fields. An invalid value counts as absent.
 bool tells_holders(const json::value& object) {
   const json::array& list = get_array(object, "metadata.managedFields");
   return !list.empty() && std::all_of(list.begin(), list.end(), [](const json::value& entry) {
@@ -47,7 +47,7 @@ bool tells_holders(const json::value& object) {
   });
 }
 
-// `storage`: where they are to go.
+// `storage`: the memory resource of the result.
 std::vector<Entry> entries_of(const json::value& object, json::storage_ptr storage) {
   std::vector<Entry> entries;
   for (const json::value& value : get_array(object, "metadata.managedFields")) {
@@ -59,7 +59,7 @@ std::vector<Entry> entries_of(const json::value& object, json::storage_ptr stora
 }
 
 void write_entries(json::value& object, std::vector<Entry> entries) {
-  std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty(); });  // who holds nothing is no holder
+  std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty(); });  // an entry without fields is dropped
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.operation, a.time, a.manager, a.api_version, a.subresource) <
            std::tie(b.operation, b.time, b.manager, b.api_version, b.subresource);
@@ -84,7 +84,7 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
 
 bool is_member(const json::object& node) { return node.empty() || node.contains("."); }
 
-// What is applied with another value than is live, and is held by `theirs`. `live`: nullptr where there is nothing.
+// Fields that are applied with another value than the live one and are owned by `theirs`. `live`: nullptr if absent.
 void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue& applied, const std::string& path,
                     std::vector<std::string>& conflicts, json::object& taken) {
   for (const auto& pair : theirs) {
@@ -132,7 +132,7 @@ Error conflict_error(std::vector<std::pair<const Entry*, std::vector<std::string
   return Error(Code::conflict, std::move(text)).with(std::move(details));
 }
 
-// What an apply to this subresource is about: status is its own, and little of the object itself.
+// The part of the configuration that an apply to this subresource may set: for status, the status and a few metadata fields.
 json::value without_reset(const KindInfo& kind, const json::value& applied, const Manager& manager) {
   json::value out = applied;
   if (!kind.subresource("status")) return out;
@@ -141,7 +141,7 @@ json::value without_reset(const KindInfo& kind, const json::value& applied, cons
   json::object status;
   json::object metadata;
   std::vector<std::string_view> names = manager.beside_status;
-  names.insert(names.end(), {"uid", "resourceVersion"});  // these are conditions
+  names.insert(names.end(), {"uid", "resourceVersion"});  // these are preconditions
   for (std::string_view name : names) {
     if (const json::value* given = find_keys(applied, {"metadata", name})) metadata[name] = *given;
   }
@@ -150,7 +150,7 @@ json::value without_reset(const KindInfo& kind, const json::value& applied, cons
   return status;
 }
 
-// Old updates of many writers become one entry.
+// Merges old Update entries if there are many.
 void cap_updates(std::vector<Entry>& entries) {
   std::vector<size_t> updates;
   for (size_t i = 0; i < entries.size(); ++i)
@@ -170,9 +170,9 @@ void cap_updates(std::vector<Entry>& entries) {
   entries = std::move(rest);
 }
 
-// An object in one version of its kind, for the entries that were written in it.
+// An object in one version of its kind, for entries that were written in that version.
 struct Version {
-  json::value live, applied;  // as they are there
+  json::value live, applied;  // in that version
   IndexedValue indexed_live, indexed_applied;
 
   Version(const KindInfo& from, const KindInfo& to, const json::value& live_in, const json::value& applied_in)
@@ -183,7 +183,7 @@ struct Version {
   Version(const Version&) = delete;
 };
 
-// Objects are converted once for each version, not once for each entry.
+// Objects are converted once per version, not once per entry.
 class Versions {
  public:
   Versions(const KindInfo& kind, const json::value& live, const json::value& applied)
@@ -200,8 +200,8 @@ class Versions {
   std::map<const KindInfo*, std::unique_ptr<Version>> made_;
 };
 
-// The set in another version: what of `value`, written there, would be the same fields. Conversions may add what an object
-// must have; that claims more, never less.
+// Converts a set to another version: the fields of `value` (written in version `from`) that correspond. Conversions may add
+// required fields; then the result is larger, never smaller.
 json::object translated(const json::object& fields, const KindInfo& from, const KindInfo& to, IndexedValue& value) {
   if (&from == &to) return fields;
   json::object set = fields_of(Place::of(to.type()), convert(from, to, only(value, fields)), Dots::no);
@@ -209,13 +209,13 @@ json::object translated(const json::object& fields, const KindInfo& from, const 
   return set;
 }
 
-// Entries of versions that are served no more name fields that nobody knows: they go.
+// Drops entries of versions that are no longer served.
 void drop_unknown_versions(const KindInfo& kind, std::vector<Entry>& entries) {
   std::erase_if(entries, [&](const Entry& entry) { return !kind.version(entry.api_version); });
 }
 
-// What `kubectl apply` set while it merged on the client's side, and what is as it set it: its own to change when it applies on
-// the server's side. Source: apimachinery managedfields, lastappliedmanager.go.
+// The fields that client-side `kubectl apply` has set and that still have those values: a server-side apply may change them.
+// Source: apimachinery managedfields, lastappliedmanager.go.
 json::object applied_by_client(const Place& root, const json::value& live, const std::string& version) {
   const json::value* text = find_keys(live, {"metadata", "annotations", kLastApplied});
   if (!text || !text->is_string()) return {};
@@ -225,8 +225,8 @@ json::object applied_by_client(const Place& root, const json::value& live, const
   return difference_of(unchanged, removed_fields(root, *last, live));
 }
 
-// Which list of an applied configuration has two items that are the same one: it cannot be told which of them counts. "" when
-// none does. Source: structured-merge-diff, typed (words).
+// The path of a list in an applied configuration with two equal items, which is ambiguous; "" if there is none. Source:
+// structured-merge-diff, typed (error text).
 std::string find_duplicate(const Place& place, const json::value& applied, const std::string& path) {
   if (place.kind == Place::Kind::leaf) return {};
   bool list = place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set;
@@ -241,8 +241,8 @@ std::string find_duplicate(const Place& place, const json::value& applied, const
   return {};
 }
 
-// Client-side apply may follow: it deletes what its annotation has and the file has no more. Source: apimachinery managedfields,
-// lastappliedupdater.go.
+// Updates the annotation for a later client-side apply, which deletes what the annotation has and the file lacks. Source:
+// apimachinery managedfields, lastappliedupdater.go.
 void update_last_applied(json::value& object, const json::value& configuration) {
   const json::value* present = find_keys(object, {"metadata", "annotations", kLastApplied});
   if (!present || !present->is_string() || present->get_string().empty()) return;
@@ -284,12 +284,12 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
   drop_unknown_versions(kind, entries);
   auto own = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.applies(manager); });
   std::vector<std::pair<const Entry*, std::vector<std::string>>> conflicts;
-  json::object others, contested;                            // what the other entries hold; what of it this one takes
-  std::map<const KindInfo*, json::object> others_elsewhere;  // of entries of other versions
+  json::object others, contested;                            // fields of other entries; those that this one takes over
+  std::map<const KindInfo*, json::object> others_elsewhere;  // of entries in other versions
   IndexedValue live_here(root, live), applied_here(root, applied);
   bool spans_versions =
       std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.api_version != version; });
-  json::value canonical;  // conversions take nothing else, and the configuration is as the client sent it
+  json::value canonical;  // conversions need canonical input
   if (spans_versions) {
     Decoded decoded = TRY(decode(kind.type(), merged));
     canonical = std::move(decoded.value);
@@ -312,7 +312,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     json::object& held = &theirs == &kind ? others : others_elsewhere[&theirs];
     held = union_of(std::move(held), entry->fields);
   }
-  // Together, since each conversion writes the whole object in another version.
+  // All fields of a version at once, because each conversion converts the whole object.
   for (const auto& [theirs, fields] : others_elsewhere)
     others = union_of(std::move(others), translated(fields, *theirs, kind, elsewhere.of(*theirs).indexed_applied));
   if (!conflicts.empty() && !manager.force) {
@@ -323,7 +323,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
 
   if (own != entries.end()) {
     json::object said = mine;
-    if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object keeps its name, whatever else of it goes
+    if (!said.contains("f:metadata")) said["f:metadata"].emplace_object();  // an object always keeps its name
     const KindInfo& mine_then = *kind.version(own->api_version);
     json::object held = &mine_then == &kind ? std::move(own->fields)
                                             : translated(own->fields, mine_then, kind, elsewhere.of(mine_then).indexed_applied);
@@ -338,7 +338,7 @@ Result<json::value> server_side_apply(const KindInfo& kind, const json::value& l
     own->time = format_time(now);
   }
   write_entries(merged, std::move(entries));
-  // A Scale has no annotations: what is applied to it says nothing of the object's other fields.
+  // A Scale has no annotations: applying one does not affect the annotation.
   if (manager.name == "kubectl" && manager.subresource != "scale") update_last_applied(merged, configuration);
   return merged;
 }
@@ -370,7 +370,7 @@ void track_update(const KindInfo& kind, const json::value& old, json::value& obj
 
   std::vector<Entry> entries = entries_of(manager.subresource.empty() && tells_holders(object) ? object : old, object.storage());
   drop_unknown_versions(kind, entries);
-  json::object lost(object.storage());  // to others than the manager
+  json::object lost(object.storage());  // for managers other than this one
   if (!entries.empty()) lost = union_of(union_of(removed, written_fields(kind, old, object)), written);
   auto own = entries.end();
   std::map<const KindInfo*, json::object> lost_elsewhere;  // by version

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-side apply and metadata.managedFields: who set which field. Field sets are Kubernetes' FieldsV1
-// (f:<field>, k:{"name":"a"}, v:<value>, "."); lists follow list kinds and keys of the tables. Pure; thread-safe.
-// Source: Kubernetes "Server-Side Apply"; structured-merge-diff (fieldpath).
+// Server-side apply and metadata.managedFields: which manager has set which field. Field sets are Kubernetes' FieldsV1
+// (f:<field>, k:{"name":"a"}, v:<value>, "."); lists use the list kinds and keys of the tables. Pure; thread-safe. Source:
+// Kubernetes "Server-Side Apply"; structured-merge-diff (fieldpath).
 #pragma once
 
 #include <string>
@@ -18,33 +18,33 @@ struct Manager {
   std::string name;         // fieldManager, or the User-Agent up to the first slash
   std::string subresource;  // "", "status", "scale"
   bool force = false;
-  std::vector<std::string_view> beside_status;  // what of the metadata an apply to "status" may set: "labels", ...
+  std::vector<std::string_view> beside_status;  // metadata that an apply to "status" may set: "labels", ...
 };
 
-// Other managers may have written in other versions of the kind (convert.h): their fields are compared there.
-// `live` (null: the object does not exist) with the applied configuration. Fields that this manager applied before and now
-// leaves out, and nobody else holds, go. Errors: conflict, with a FieldManagerConflict cause per field that another manager
-// holds with another value (unless forced); bad_request. An apply to "status" is about the status, and what may be
-// set beside it, alone; one to the object about all but it. The manager "kubectl" keeps the annotation of client-side apply in
-// step, where the object has one.
+// Merges `configuration` into `live` (null: the object does not exist). Fields that this manager applied before and now omits are
+// removed, unless another manager owns them. Other managers may have written other versions of the kind (convert.h): their fields
+// are compared in their version. An apply to "status" only affects the status and `beside_status`; an apply to the object affects
+// everything else. For the manager "kubectl", the last-applied annotation is updated if the object has it. Errors: conflict, with
+// a FieldManagerConflict cause per field that another manager owns with another value (unless `force` is set); bad_request.
 Result<json::value> server_side_apply(const KindInfo& kind, const json::value& live, const json::value& configuration,
                                       const Manager& manager, WallTime now);
 
-// What a write other than an apply sets of an object: what `sent` has otherwise than `old` (null on create). `sent` is what the
-// client asked for, decoded, before defaults, admission and allocation add to it: those belong to nobody, nor does an empty
-// object that is always written. Both are of the version `kind`.
+// The fields that a write other than an apply has set: those in which `sent` differs from `old` (null on create). `sent` is the
+// client's object after decoding, before defaults, admission and allocation: what those add has no owner, and neither has an
+// empty object that is always written. Both have the version `kind`.
 json::object written_fields(const KindInfo& kind, const json::value& old, const json::value& sent);
 
-// After any other write, `object` gets the managedFields of `old` (null on create), or its own where the body of a write to the
-// object itself has them. What `object` has otherwise than `old` leaves the entries of others; `written` joins the manager's as
-// Update. A body that resets them ([] or [{}]) drops them. Defaulted, but neither admitted nor allocated yet.
+// Updates managedFields after a write other than an apply. `object` gets the entries of `old` (null on create), or its own if the
+// body of a write to the main resource has them. Fields that differ from `old` are removed from the entries of other managers;
+// `written` is added to the manager's Update entry. A body that resets managedFields ([] or [{}]) drops all entries. `object` is
+// defaulted, but not yet admitted or allocated.
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, json::object written, const Manager& manager,
                   WallTime now);
-// The same, with all that changed as written.
+// The same, with all changed fields as `written`.
 void track_update(const KindInfo& kind, const json::value& old, json::value& object, const Manager& manager, WallTime now);
 
-// What was written changed nothing but the times at which managers wrote: those are the old ones again, so that it is no write.
-// Source: kube-apiserver, fieldmanager, IgnoreManagedFieldsTimestampsTransformer.
+// If a write changes nothing but times in managedFields, restores the old times, so that the write has no effect. Source:
+// kube-apiserver, fieldmanager, IgnoreManagedFieldsTimestampsTransformer.
 void keep_times_of_unchanged(const json::value& old, json::value& object);
 
 }  // namespace coracle::schema

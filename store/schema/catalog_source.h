@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CatalogSource: the kinds that a process serves now. Who works with kinds takes the catalog, or one kind with it, once for what
-// is one piece of work: a request, a write, a reconcile. Thread-safe; nothing blocks.
+// CatalogSource: the kinds that a process currently serves. Users take the catalog, or one kind with its catalog, once per unit
+// of work: a request, a write, a reconcile. Thread-safe; nothing blocks.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,9 @@ class CatalogSource {
   explicit CatalogSource(CatalogPtr first = built_in_catalog()) : now_(std::move(first)) {}
 
   CatalogPtr now() const;
-  // Errors: not_found, as the API answers for a kind that is not served.
+  // Errors: not_found, with the API's text for a kind that is not served.
   Result<KindPtr> find(const Kind& kind) const;
-  // For who knows the group and the resource alone: the kind in the version that the store keeps. Null: not served. Kinds live as
-  // long as the source.
+  // The stored version of a kind, by group and resource only. Null: not served. The result lives as long as the source.
   const Kind* stored_kind(std::string_view group, std::string_view resource) const;
 
  private:

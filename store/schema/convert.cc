@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See convert.h: the table.
+// See convert.h: the table of conversions.
 #include "store/schema/convert.h"
 
 #include "store/object/object.h"
@@ -10,7 +10,7 @@ namespace coracle::schema {
 namespace {
 
 struct VersionConversion {
-  std::string_view api_version, kind;  // of the version that is not stored
+  std::string_view api_version, kind;  // the version that is not stored
   Conversion to_stored, from_stored;
 };
 
@@ -36,7 +36,7 @@ json::value convert(const KindInfo& from, const KindInfo& to, json::value object
   body["apiVersion"] = to.kind.api_version();
   body["kind"] = to.kind.kind;
   auto canonical = decode(to.type(), std::move(object));
-  return MUST(std::move(canonical)).value;  // the functions of the table make what the type allows: a test holds them to it
+  return MUST(std::move(canonical)).value;  // a test checks that conversions produce valid objects
 }
 
 ObjectPtr shown_as(const KindInfo& to, ObjectPtr stored) {

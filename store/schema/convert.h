@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convert: one stored kind under several groups and versions. The schema text says which version is stored (`stored v1`);
-// every other one has two functions here, to it and from it. Whoever reads or writes one of the others goes through here,
-// once on the way in and once on the way out; the store, watches and validation know the stored one alone.
+// Conversion between the groups and versions of a stored kind. The schema text names the stored version (`stored v1`); each other
+// version has two functions here, to it and from it. A request in another version is converted once on the way in and once on the
+// way out; the store, watches and validation only use the stored version.
 //   v1 body ─▶ decode ▸ default ─▶ convert ─▶ default ▸ validate ▸ store ─▶ convert ─▶ v1 body
-// Pure; thread-safe; total: what cannot be said in the other version travels in annotations, where Kubernetes has it so.
+// Pure; thread-safe; always succeeds: fields without a counterpart in the other version are kept in annotations where Kubernetes
+// does so.
 // Source: Kubernetes 1.36, pkg/apis/*/conversion.
 #pragma once
 
@@ -13,9 +14,10 @@
 
 namespace coracle::schema {
 
-// `object` (canonical, of `from`) as `to` has it, canonical. Both are versions of one stored kind; the same one: unchanged.
+// Converts `object` (canonical, of version `from`) to `to`; the result is canonical. Both are versions of one kind; if they are
+// equal, it is unchanged.
 json::value convert(const KindInfo& from, const KindInfo& to, json::value object);
-// What the store holds, as `to` has it. The same object where `to` is what is stored.
+// Converts a stored object to version `to`. Returns the same object if that is the stored version.
 ObjectPtr shown_as(const KindInfo& to, ObjectPtr stored);
 
 }  // namespace coracle::schema

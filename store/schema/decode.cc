@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See decode.h. One walk over value and type together; values stay where they are unless they have to move.
+// See decode.h. One walk over value and type together; values are changed in place where possible.
 #include "store/schema/decode.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace coracle::schema {
 namespace {
 
-// Whether messages about values of the type must not quote them. Kubernetes says "<secret contents redacted>".
+// True if error messages must not contain values of the type. Kubernetes prints "<secret contents redacted>".
 bool is_secret(const Type& type) {
   return type.package().group().empty() && (type.name() == "Secret" || type.name() == "SecretList");
 }
@@ -39,7 +39,7 @@ Error malformed_value(const Path& path, std::string_view what) {
   return Error(Code::bad_request, shortened_path(path.text()) + ": " + std::string(what));
 }
 
-// What Go writes for a field that was never set and has no omitempty.
+// Go's output for a field that was never set and has no omitempty.
 json::value zero(const Field& field, json::storage_ptr storage);
 
 json::value zero_object(const Type& type, json::storage_ptr storage) {
@@ -76,7 +76,7 @@ bool is_zero(const json::value& value) {
   return value.is_null();
 }
 
-// Base64 as Go reads it: line breaks are ignored.
+// Base64 as Go decodes it: line breaks are ignored.
 Result<void> canonical_bytes(json::string& text, const Path& path) {
   if (std::any_of(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; })) {
     std::string joined;
@@ -99,7 +99,7 @@ Result<void> canonical_time(json::value& value, bool micro, const Path& path) {
     return malformed_value(path, "expected a time like 2006-01-02T15:04:05Z, found " + found);
   }
   if (!micro) time->nanos = 0;
-  if (is_go_zero_time(*time)) value.emplace_null();  // what Go clients may send for "unset"
+  if (is_go_zero_time(*time)) value.emplace_null();  // Go clients may send it for "unset"
   else text = micro ? format_micro_time(*time) : format_time(*time);
   return {};
 }
@@ -122,7 +122,7 @@ void sort_keys(json::object& map) {
   for (auto& [key, value] : pairs) map.emplace(key, std::move(value));
 }
 
-// Every member brings `value` into canonical form where it stands.
+// Each method converts `value` to canonical form in place.
 class Decoder {
  public:
   Result<void> object(const Type& type, json::value& value, const Path& path) {
@@ -150,9 +150,9 @@ class Decoder {
 
  private:
   size_t objects_ = 0;
-  std::vector<json::value*> places_;  // of all objects being walked, the innermost last
+  std::vector<json::value*> places_;  // for all objects on the stack, the innermost last
 
-  // The members of one object, by the positions of their fields.
+  // The members of one object by the indexes of their fields.
   class Members {
    public:
     Members(const Type& type, json::object& given, std::vector<json::value*>& places) : places_(places), begin_(places.size()) {
@@ -171,9 +171,9 @@ class Decoder {
     ~Members() { places_.resize(begin_); }
     Members(const Members&) = delete;
 
-    json::value* at(size_t field) const { return places_[begin_ + field]; }  // nullptr: there is none
+    json::value* at(size_t field) const { return places_[begin_ + field]; }  // nullptr: absent
     size_t known() const { return known_; }
-    bool in_place() const { return in_place_; }  // nothing is to be added, left out or moved: the object may stay
+    bool in_place() const { return in_place_; }  // nothing must be added, removed or moved
 
    private:
     std::vector<json::value*>& places_;
@@ -181,7 +181,7 @@ class Decoder {
     bool in_place_ = true;
   };
 
-  // As bodies are that were canonical before: what admission and strategies added to is walked again.
+  // For bodies that were canonical before: the output of admission and strategies is decoded again.
   Result<void> in_place(const Type& type, json::object& object, const Members& members, const Path& path) {
     std::vector<std::string_view> gone;
     for (size_t i = 0; i < type.fields().size(); ++i) {
@@ -211,7 +211,7 @@ class Decoder {
     return shaped(*field, value, path);
   }
 
-  // Null: nothing worth writing.
+  // A null result is not written.
   Result<void> of_field(const Field& field, json::value& value, const Path& path) {
     TRY(shaped(field, value, path));
     if (!field.always && !field.pointer && is_zero(value)) value.emplace_null();
@@ -236,17 +236,17 @@ class Decoder {
     if (!entries) return mismatch(path, "an object", value);
     for (auto& pair : *entries) {
       json::value& entry = pair.value();
-      if (entry.is_null() && field.form == Form::time) continue;  // no time is null, as in a field that is always written
+      if (entry.is_null() && field.form == Form::time) continue;  // a zero time is null, as in a field that is always written
       TRY(one(field, entry, Path::key(path, pair.key())));
     }
     sort_keys(*entries);
     return {};
   }
 
-  // A null here is an item of a list or map: Go makes it the zero value.
+  // A null here is an item of a list or map: Go decodes it as the zero value.
   Result<void> one(const Field& field, json::value& value, const Path& path) {
     if (value.is_null() && field.form != Form::any) value = zero_item(field, value.storage());
-    // A body made by C++ code may hold what the parser never makes: a small number in the unsigned kind.
+    // A body from C++ code may contain what the parser never creates: a small number stored as unsigned.
     if (const uint64_t* number = value.if_uint64(); number && *number <= uint64_t(INT64_MAX)) value = int64_t(*number);
     switch (field.form) {
       case Form::string:
@@ -291,9 +291,9 @@ class Decoder {
     return zero(single, storage);
   }
 
-  // A whole number is written as one, however it came.
+  // A whole number is written without a fraction, whatever its input form.
   static Result<void> number(json::value& value, const Path& path) {
-    constexpr double kExact = 9007199254740992;  // 2^53: beyond it a double leaves numbers out
+    constexpr double kExact = 9007199254740992;  // 2^53: above it a double cannot represent all integers
     if (!value.is_number()) return mismatch(path, "a number", value);
     const double* real = value.if_double();
     if (real && *real >= -kExact && *real <= kExact && double(int64_t(*real)) == *real) value = int64_t(*real);

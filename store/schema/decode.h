@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decode: what a client sent, made canonical. Fields in schema order, null dropped, zero values written or not as
-// Kubernetes writes them, quantities and times in their one spelling, map keys sorted. What the schema does not know is
-// dropped and told. Canonical text of equal objects is equal, so a write that changes nothing is seen to be none.
+// Decode: converts a client's object to canonical form: fields in schema order, no nulls, zero values written or omitted as
+// Kubernetes does, quantities and times in canonical notation, map keys sorted. Unknown fields are dropped with a warning. Equal
+// objects have equal canonical text, so a write without changes can be detected.
 //   request body ──parse_json──▶ decode ▸ apply_defaults ▸ validate ▸ store
-// Driven by the tables alone. Pure; thread-safe. Source: Kubernetes API conventions; sigs.k8s.io/json.
+// Driven by the tables only. Pure; thread-safe. Source: Kubernetes API conventions; sigs.k8s.io/json.
 #pragma once
 
 #include <string>
@@ -15,23 +15,23 @@
 
 namespace coracle::schema {
 
-constexpr size_t kFieldWarningsMax = 100;  // beyond it unknown fields are dropped without being named
+constexpr size_t kFieldWarningsMax = 100;  // further unknown fields are dropped without a warning
 
-constexpr size_t kObjectsMax = 500'000;  // in one body: a short text of empty items must not become a lot of memory
+constexpr size_t kObjectsMax = 500'000;  // in one body: a short text with many empty items must not use much memory
 
 struct Decoded {
   json::value value;
-  std::vector<std::string> warnings;  // unknown field "spec.foo"; with fieldValidation=Warn, one Warning header each
+  std::vector<std::string> warnings;  // unknown field "spec.foo"; one Warning header each for fieldValidation=Warn
 };
 
-// A value of a root type keeps its apiVersion and kind, or gets the type's. Idempotent: decoding a canonical value
-// changes nothing. Errors: bad_request, naming the field, what it must be and what was found.
+// A value of a root type keeps its apiVersion and kind, or gets the type's. Idempotent: decoding a canonical value changes
+// nothing. Errors: bad_request, with the field, the expected and the actual type.
 Result<Decoded> decode(const Type& type, json::value value);
 
-// fieldValidation=Strict: the error for what decode() warned about, and for keys that parse_json found twice. `unknown` and
+// fieldValidation=Strict: the error for the warnings of decode() and for duplicate keys from parse_json. `unknown` and
 // `duplicates` may not both be empty.
 Error strict_error(const Type& type, const std::vector<std::string>& unknown, const std::vector<std::string>& duplicates);
-// With fieldValidation=Warn, duplicates are warnings too: duplicate field "spec.replicas".
+// For fieldValidation=Warn, the warning for a duplicate: duplicate field "spec.replicas".
 std::string duplicate_warning(std::string_view path);
 
 }  // namespace coracle::schema

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See default.h. One walk, from the outside in: an object's constants, then its type's rule, then its children.
+// See default.h. One walk from the outside in: an object's constants, then its type's rule, then its children.
 #include "store/schema/default.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace coracle::schema {
 namespace {
 
-using DefaultRules = std::vector<DefaultRule>;  // by position of the type; nullptr: none
+using DefaultRules = std::vector<DefaultRule>;  // by index of the type; nullptr: none
 
 DefaultRules collect_default_rules() {
   DefaultRules rules(all_types().size(), nullptr);
@@ -39,7 +39,7 @@ bool has_field_order(const Type& type, const json::object& object) {
   });
 }
 
-// Puts the keys in the order of the type's fields: defaults were added at the end.
+// Restores the order of the type's fields: defaults were appended.
 void restore_order(const Type& type, json::object& object) {
   if (has_field_order(type, object)) return;
   json::object sorted(object.storage());
@@ -50,7 +50,7 @@ void restore_order(const Type& type, json::object& object) {
   object = std::move(sorted);
 }
 
-// The value of a default as the tables have it. A test reads every default of the text.
+// The value of a default in the tables. A test reads every default of the schema.
 json::value constant(std::string_view text, json::storage_ptr storage) {
   bool plain = text.size() >= 2 && text.front() == '"' && text.find('\\') == text.npos;
   if (plain) return json::value(text.substr(1, text.size() - 2), std::move(storage));
@@ -59,12 +59,12 @@ json::value constant(std::string_view text, json::storage_ptr storage) {
   return *parse_json(text, nullptr, std::move(storage));
 }
 
-// An amount that is finer than a thousandth, as canonical text shows it: 1500u, 1n, 1e-6.
+// True for an amount below 1/1000, by its canonical text: 1500u, 1n, 1e-6.
 bool is_finer_than_milli(std::string_view text) {
   return text.ends_with('n') || text.ends_with('u') || text.find("e-") != text.npos;
 }
 
-// Amounts of a list of resources count in thousandths. Source: Kubernetes core/v1 defaults, ResourceList.
+// Rounds amounts of a resource list to 1/1000. Source: Kubernetes core/v1 defaults, ResourceList.
 void round_amounts(json::value& amounts) {
   json::object* entries = amounts.if_object();
   if (!entries) return;
@@ -75,7 +75,7 @@ void round_amounts(json::value& amounts) {
   }
 }
 
-// Other packages' maps of amounts are no lists of resources.
+// Maps of amounts in other packages are not resource lists.
 bool is_resource_list(const Type& type, const Field& field) {
   if (field.form != Form::quantity || field.shape != Shape::map) return false;
   return type.package().name() == "core" || type.package().name() == "node";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a strategic merge patch from three states, as `kubectl apply` does: what the user applied last, what they apply
-// now, and what is live. Additions and changes are what differs between now and live; deletions are what was applied last
-// and is not any more, and is still live. Everything else belongs to others and is left alone. See merge.h.
+// Creates a strategic merge patch from three states, as `kubectl apply` does: the last applied, the new and the live
+// configuration. Additions and changes are the differences between new and live. Deletions are what was applied last, is not in
+// the new configuration, and is still live. Everything else belongs to other writers and is left unchanged. See merge.h.
 #include <string>
 #include <vector>
 
@@ -34,7 +34,7 @@ bool equal(const Field* field, const json::value& a, const json::value& b) {
   return left && right && *left == *right;
 }
 
-// Not worth sending when it is not there: the server would not keep it.
+// True if the server would not store the value: then it is not sent for an absent field.
 bool vanishes(const Field* field, const json::value& value) {
   if (!field || field->pointer || field->always) return false;
   if (const bool* flag = value.if_bool()) return !*flag;
@@ -132,8 +132,8 @@ class Differ {
     Positions keyed, whole;  // by merge key; by all keys
   };
 
-  // For each item of `of` the one in `in` that is the same one; kNoItem: there is none. Several with the same keys are taken in
-  // turn. One that is the only one with its merge key in both may have changed its further keys.
+  // For each item of `of` the same item in `in`; kNoItem if there is none. Several items with equal keys are matched in order. An
+  // item whose merge key is unique in both lists may have changed its further keys.
   static std::vector<size_t> counterparts(const ListState& of, const ListState& in, const ItemNumbers& by_key,
                                           const ItemNumbers& by_all) {
     std::vector<size_t> found(of.numbers.size(), kNoItem);
@@ -159,7 +159,7 @@ class Differ {
                         last_of_now = counterparts(in_now, in_last, by_key, by_all),
                         now_of_last = counterparts(in_last, in_now, by_key, by_all),
                         live_of_last = counterparts(in_last, in_live, by_key, by_all);
-    // The keys beside the merge key are only named where that alone does not tell.
+    // The keys beside the merge key are only included if the merge key is ambiguous.
     auto ambiguous = [&](size_t number) { return in_now.keyed.count(number) > 1 || in_live.keyed.count(number) > 1; };
     auto name_further = [&](size_t number, const json::value& item, json::object& named) {
       if (!ambiguous(number)) return;
@@ -172,11 +172,11 @@ class Differ {
       }
     };
     json::array changes, order;
-    std::vector<size_t> common;                       // numbers of the items that both have, as they stand in `now`
+    std::vector<size_t> common;                       // numbers of the common items, in the order of `now`
     std::vector<bool> is_common(live.size(), false);  // by position in `live`
     for (size_t i = 0; i < now.size(); ++i) {
       const json::value& item = now[i];
-      if (in_now.numbers[i] == kNoItem) {  // cannot be told from others: the server will say so
+      if (in_now.numbers[i] == kNoItem) {  // no merge key: the server reports the error
         changes.push_back(item);
         continue;
       }
@@ -210,7 +210,7 @@ class Differ {
     std::vector<size_t> common_in_live;
     for (size_t at = 0; at < live.size(); ++at)
       if (is_common[at]) common_in_live.push_back(in_live.numbers[at]);
-    if (changes.empty() && common == common_in_live) return;  // what no order by merge keys can tell apart stays as it is
+    if (changes.empty() && common == common_in_live) return;  // the order of items with equal keys is not changed
     patch["$setElementOrder/" + std::string(field.name())] = std::move(order);
     if (!changes.empty()) patch[field.name()] = std::move(changes);
   }

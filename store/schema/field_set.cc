@@ -40,7 +40,7 @@ std::string element_of(const Place& place, const json::value& item) {
 
 bool is_list(const Place& place) { return place.kind == Place::Kind::list_map || place.kind == Place::Kind::list_set; }
 
-// In the order in which Kubernetes writes them.
+// Sorts in Kubernetes' order.
 void sort_by_element(auto& all) {
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.element < b.element; });
 }
@@ -51,7 +51,7 @@ std::vector<Child> sorted_children(const Place& place, const json::value& value)
   return children;
 }
 
-// Calls each(prefix, element without it, place, value) for what children_of() collects.
+// Calls each(prefix, element without prefix, place, value) for the children that children_of() returns.
 template <typename F>
 void for_each_child(const Place& place, const json::value& value, F&& each, Nulls nulls = Nulls::no) {
   const json::object* object = value.if_object();
@@ -72,8 +72,8 @@ void for_each_child(const Place& place, const json::value& value, F&& each, Null
   }
 }
 
-// An object that is always written, and empty but for such objects: nobody need have sent it, and who held it would hold all that
-// others put into it.
+// True for an object that is always written and contains nothing but such objects. The client need not have sent it, and its
+// owner would own everything that others add to it.
 bool is_implied(const Place& place, const json::value& value) {
   if (place.kind != Place::Kind::object || !place.field || !place.field->always || !value.is_object()) return false;
   bool said = false;
@@ -83,7 +83,7 @@ bool is_implied(const Place& place, const json::value& value) {
   return !said;
 }
 
-// What stands at the elements of one value, for who asks for each of another.
+// The children of one value by element, for lookups from another value.
 class Known {
  public:
   Known(const Place& place, const json::value& value) : value_(value) {
@@ -95,7 +95,7 @@ class Known {
     if (const json::object* object = value_.if_object()) return object->if_contains(element.substr(2));
     auto found = std::lower_bound(items_.begin(), items_.end(), element,
                                   [](const Child& child, std::string_view wanted) { return child.element < wanted; });
-    return found == items_.end() || found->element != element ? nullptr : found->value;  // of several, the first
+    return found == items_.end() || found->element != element ? nullptr : found->value;  // of duplicates the first
   }
 
  private:
@@ -103,12 +103,12 @@ class Known {
   std::vector<Child> items_;
 };
 
-// All fields of a whole object: what every create records. Its notes lie in one block, for there are hundreds of them.
+// All fields of a whole object, as every create records them. Temporary notes use one block, because there are hundreds.
 class Members {
  public:
   explicit Members(Dots dots) : dots_(dots) {}
 
-  // `itself`: what has members is one, too.
+  // `itself`: a node with members is a member too.
   json::object of(const Place& place, const json::value& value, bool itself) {
     json::object set(value.storage());
     if (place.kind == Place::Kind::leaf) return set;
@@ -335,7 +335,7 @@ json::value laid_over(const Place& place, json::value live, const json::value& a
   if (applied.is_null() && place.kind != Place::Kind::leaf && !empty) return live;
   bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
   if (place.kind == Place::Kind::leaf || !fits) return applied;
-  std::map<std::string, size_t> positions;  // of a list's items, by element
+  std::map<std::string, size_t> positions;  // of list items, by element
   if (json::array* items = live.if_array())
     for (size_t i = 0; i < items->size(); ++i) positions.try_emplace(element_of(place, (*items)[i]), i);
   auto child_of_live = [&](const Child& child) -> json::value* {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists as the tables write them: "get,list,watch". Looked through where they lie.
+// Comma-separated lists in the tables: "get,list,watch". Searches without copying.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of a JSON object by name, for those who change objects in place: default rules, conversions. nullptr or "" where there
-// is none, or one of another type.
+// Members of a JSON object by name, for code that changes objects in place: default rules, conversions. nullptr or "" if absent
+// or of another type.
 #pragma once
 
 #include <string_view>

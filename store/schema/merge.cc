@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applying a strategic merge patch. See merge.h; the other direction is diff.cc.
+// Applies a strategic merge patch. See merge.h; diff.cc creates one.
 //
-// Objects merge field by field. A list whose field says `merge` is merged item by item: items of the patch are looked up by
-// the merge key (or by value), changed, added or, with $patch: delete, removed; deletions come first. Then it is put in order:
-// items that the patch (or $setElementOrder) names stand as it names them, the others keep their places among the original's as
-// well as both orders allow. The work grows with the size of lists and patch, not with their product.
+// Objects merge field by field. A list with `merge` in the schema merges item by item: the patch's items are matched by the merge
+// key (or by value) and changed, added or, with $patch: delete, removed; deletions are first. Then the list is ordered: items
+// named by the patch (or $setElementOrder) get its order, and the others keep their positions as far as both orders allow. The
+// run time grows with the sizes of list and patch, not with their product.
 #include "store/schema/merge.h"
 
 #include <algorithm>
@@ -27,10 +27,10 @@ constexpr std::string_view kDeletePrefix = "$deleteFromPrimitiveList/";
 
 Error bad_patch(const std::string& what) { return Error(Code::bad_request, "strategic merge patch: " + what); }
 
-// A list being merged: what it holds now, and which items of the patch and of the wanted order are the same ones.
+// A list being merged: its current items, and their correspondence to items of the patch and of the requested order.
 class MergedList {
  public:
-  // `order_given`: the patch names the order itself, and with it how many items of a number there are to be.
+  // `order_given`: the patch contains the order, and so the number of items with each key.
   MergedList(const Field& field, const json::array& original, const json::array& patch, const json::array& order,
              bool order_given)
       : further_(further_keys(field)), order_given_(order_given), items_(original), original_size_(original.size()) {
@@ -45,8 +45,8 @@ class MergedList {
       if (number != kNoItem) ++present_[number];
   }
 
-  // Takes out what is the same as item `i` of the patch. Where its key stands for several items, the patch does not say which of
-  // them it means, and its order names the key: so many stay, the first ones.
+  // Removes the item that is the same as item `i` of the patch. If several items have its key, the patch does not identify one.
+  // If its order contains the key, the first items remain, as many as the order names.
   void remove(size_t i, const json::value& item) {
     bool exact = says_which(item);
     Numbered& by = exact ? by_all_ : by_key_;
@@ -65,7 +65,7 @@ class MergedList {
     }
   }
 
-  // The item that item `i` of the patch is about; kNoItem: it is a new one. After all removals.
+  // The item that corresponds to item `i` of the patch; kNoItem: a new item. Call after all removals.
   size_t find(size_t i, const json::value& item) {
     size_t key = by_key_.of_patch[i];
     size_t first = by_key_.skip(by_key_.alive, key, [&](size_t at) { return gone_[at]; });
@@ -73,8 +73,8 @@ class MergedList {
     bool exact = says_which(item);
     Numbered& by = exact ? by_all_ : by_key_;
     size_t same = by.skip(by.free, by.of_patch[i], [&](size_t at) { return gone_[at] || taken_[at]; });
-    // Where it is none of those that are there, Kubernetes makes it of the first one. But that one stays as it is where the patch
-    // tells of it by itself, or where there are to be more than there are.
+    // If no existing item matches exactly, Kubernetes changes the first one with that merge key. Here it becomes a new item if
+    // the patch also describes the first one, or if the order has more items with that key than exist.
     bool is_new = same == kNoItem && exact && (taken_[first] || ordered_->count(key) > present_[key]);
     if (is_new) return kNoItem;
     size_t found = same != kNoItem ? same : first;
@@ -94,14 +94,14 @@ class MergedList {
     return items_.back();
   }
 
-  // The items, what the order names in that order, and the rest as it stood.
+  // The items in the requested order; the rest keeps its positions.
   json::array in_order() {
     struct Ranked {
       size_t rank, position;
     };
     std::vector<Ranked> ordered;
     std::vector<size_t> others;
-    std::vector<size_t> seen(present_.size(), kNoItem);  // by number: the place in the order that its last item has
+    std::vector<size_t> seen(present_.size(), kNoItem);  // by number: the position of its last item in the order
     for (size_t at = 0; at < items_.size(); ++at) {
       if (gone_[at]) continue;
       size_t number = by_key_.of_items[at];
@@ -143,7 +143,7 @@ class MergedList {
       positions->add(number);
       if (number != kNoItem && alive[number] == kNoItem) alive[number] = of_items.size() - 1;
     }
-    // The first position of a number that is not to be passed over. `from` remembers it: what was passed over once stays so.
+    // The first position with this number that is not skipped. `from` stores it: skipped positions are never revisited.
     template <typename F>
     size_t skip(std::vector<size_t>& from, size_t number, F&& passed_over) {
       if (number == kNoItem) return kNoItem;
@@ -153,9 +153,9 @@ class MergedList {
     }
 
     std::vector<size_t> of_items, of_patch;
-    std::optional<Positions> positions;  // of the items
+    std::optional<Positions> positions;  // positions of the items
     std::vector<bool> removed;           // by number
-    std::vector<size_t> alive, free;     // by number: the first that is there; that the patch has said nothing of
+    std::vector<size_t> alive, free;     // by number: the first existing; the first not matched by the patch
   };
 
   bool says_which(const json::value& item) const {
@@ -167,10 +167,10 @@ class MergedList {
   const bool order_given_;
   json::array items_;
   const size_t original_size_;
-  Numbered by_key_, by_all_;  // by merge key; by all keys, where there are further ones
+  Numbered by_key_, by_all_;  // by merge key; by all keys if there are further ones
   std::optional<Positions> ordered_;
   std::vector<size_t> present_;     // by number of the key
-  std::vector<bool> gone_, taken_;  // by position: removed; the patch has said what becomes of it
+  std::vector<bool> gone_, taken_;  // by position: removed; matched by the patch
 };
 
 std::set<std::string_view> texts_of(const json::array& list) {
@@ -196,7 +196,7 @@ class Merger {
   }
 
  private:
-  // What the patch says of the object as a whole. False: nothing is left to merge.
+  // Handles directives for the whole object. False: nothing is left to merge.
   static Result<bool> directives(json::object& original, const json::object& patch) {
     if (const json::value* directive = patch.if_contains(kPatch)) {
       std::string_view word = directive->is_string() ? std::string_view(directive->get_string()) : "";
@@ -227,7 +227,7 @@ class Merger {
     return {};
   }
 
-  // A map from string: as an object, but its keys are no fields.
+  // Merges a map: like an object, but its keys are not fields.
   Result<void> entries(const Field& field, json::object& original, const json::object& patch) {
     bool goes_on = TRY(directives(original, patch));
     if (!goes_on) return {};
@@ -256,7 +256,7 @@ class Merger {
     });
   }
 
-  // A value that replaces another: without directives and nulls.
+  // A value that replaces another, without directives and nulls.
   Result<json::value> cleaned(const Type* type, const json::value& value) {
     if (value.is_object()) {
       json::object out;
@@ -297,7 +297,7 @@ class Merger {
     return {};
   }
 
-  // $setElementOrder for a list that the patch does not otherwise touch.
+  // $setElementOrder for a list that the patch does not change otherwise.
   static Result<void> order_untouched_lists(const Type* type, json::object& original, const json::object& patch) {
     for (const auto& pair : patch) {
       std::string_view name = pair.key();
@@ -332,7 +332,7 @@ class Merger {
       const json::value* directive = key.empty() ? nullptr : directive_of(item);
       return directive && *directive == "delete";
     };
-    json::array named;  // in the order that the patch gives, where it gives none by itself
+    json::array named;  // the order of the patch's items, if it has no explicit order
     for (size_t i = 0; !order && i < patch.size(); ++i)
       if (!deletes(patch[i]))
         named.push_back(key.empty() ? patch[i] : json::value(json::object{{key, patch[i].get_object().at(key)}}));
@@ -353,7 +353,7 @@ class Merger {
     return merged.in_order();
   }
 
-  // {"$patch": "replace"} as an item: the patch's other items are the list.
+  // {"$patch": "replace"} as an item: the patch's other items become the list.
   Result<json::array> replacement(const Field& field, const json::array& patch) {
     json::array out;
     for (const json::value& item : patch) {

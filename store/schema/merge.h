@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategic merge: patches that know the types, so that a list of containers merges by name instead of being replaced.
-// Merge keys and strategies come from the tables. What the schema does not know merges as in RFC 7386.
+// Strategic merge patch: uses the types, so that for example a list of containers merges by name instead of being replaced. Merge
+// keys and strategies come from the tables. Unknown fields merge as in RFC 7386.
 // Directives: $patch (replace, merge, delete), $retainKeys, $setElementOrder/<list>, $deleteFromPrimitiveList/<list>.
 // Pure; thread-safe. Source: Kubernetes "Update API Objects in Place Using kubectl patch", strategic-merge-patch.md.
 #pragma once
@@ -10,16 +10,15 @@
 
 namespace coracle::schema {
 
-// `original` with `patch` applied. Errors: bad_request for a malformed patch (an unknown directive, an item without its
-// merge key).
+// Applies `patch` to `original`. Errors: bad_request for a malformed patch (an unknown directive, an item without its merge key).
 Result<json::value> strategic_merge(const Type& type, json::value original, const json::value& patch);
 Result<json::value> strategic_merge(const KindInfo& kind, json::value original, const json::value& patch);
 
-// The patch of `kubectl apply`: what takes `current` (live) to `modified` (the user's file), with deletions only of what
-// `last_applied` (the annotation; null when there is none) held. Empty object: nothing to do.
+// The patch of `kubectl apply`: from `current` (live) to `modified` (the user's file), with deletions only of what `last_applied`
+// (the annotation; null if absent) contains. Empty object: no change.
 json::value strategic_diff3(const KindInfo& kind, const json::value& last_applied, const json::value& modified,
                             const json::value& current);
-// The patch that takes `original` to `modified`, deletions included.
+// The patch from `original` to `modified`, with deletions.
 json::value strategic_diff(const KindInfo& kind, const json::value& original, const json::value& modified);
 
 }  // namespace coracle::schema

@@ -11,7 +11,7 @@
 namespace coracle::schema {
 namespace {
 
-// What an item is told by, cheap to compare. Borrows the text of the item, or of what it made of it.
+// The identity of an item, cheap to compare. Borrows the text of the item or of its serialised form.
 struct ItemKey {
   enum class Kind : uint8_t { text, number, other };
   Kind kind = Kind::other;
@@ -25,10 +25,10 @@ ItemKey key_of(const json::value& value, std::deque<std::string>& texts) {
   if (const int64_t* number = value.if_int64()) return {ItemKey::Kind::number, *number, {}};
   if (const uint64_t* number = value.if_uint64(); number && *number <= uint64_t(INT64_MAX))
     return {ItemKey::Kind::number, int64_t(*number), {}};
-  return {ItemKey::Kind::other, 0, texts.emplace_back(to_sorted_text(value))};  // equal objects may be in another order
+  return {ItemKey::Kind::other, 0, texts.emplace_back(to_sorted_text(value))};  // equal objects may have another order of keys
 }
 
-// `key_of_item`: nullopt for an item that is like no other.
+// `key_of_item`: nullopt for an item that equals no other.
 template <typename F>
 ItemNumbers numbered(const Lists& lists, F&& key_of_item) {
   struct Entry {
@@ -79,7 +79,7 @@ ItemNumbers number_by_all_keys(const Field& list, const Lists& lists) {
     for (std::string_view name : further) {
       const json::value* value = find_keys(item, {name});
       const Field* field = field_of(type_of(&list), name);
-      text += '\n';  // in no JSON text of one line
+      text += '\n';  // does not occur in one-line JSON
       if (value && !value->is_null()) text += to_text(*value);
       else if (field) text += field->default_json();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See openapi.h. Documents are put together from openapi/build.h; gnostic's protobuf is written in openapi/gnostic.cc.
+// See openapi.h. Documents are assembled from openapi/build.h; openapi/gnostic.cc writes gnostic's protobuf.
 #include "store/schema/openapi.h"
 
 #include "store/schema/openapi/build.h"
@@ -7,7 +7,7 @@
 namespace coracle::schema {
 namespace {
 
-constexpr std::string_view kVersion = "v1.36.1";  // of the Kubernetes API that is described
+constexpr std::string_view kVersion = "v1.36.1";  // of the described Kubernetes API
 
 bool is_served(const Catalog& catalog, const Package& package) {
   for (const KindInfo& info : catalog.kinds()) {

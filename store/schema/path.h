@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path: where in an object we are, as a chain on the stack; it becomes text only when there is something to say.
+// Path: a position in an object, as a linked chain on the stack; it is converted to text only for a message.
 //   spec.containers[0].ports[1].hostPort      spec.selector[app]
-// A Path borrows its parent, so it is made as a named local or a function's argument, never chained from a temporary.
+// A Path borrows its parent: create it as a named local or a function's argument, never from a temporary.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace coracle::schema {
 
 class Path {
  public:
-  Path() = default;  // the object itself
-  // The object itself, whose values are in no message: those of Secrets would go to logs.
+  Path() = default;  // the whole object
+  // The whole object; its values must not occur in messages, because those of Secrets would be logged.
   static Path of_secret() {
     Path path;
     path.secret_ = true;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The priority classes that every cluster has, as fixed as their names. Source: Kubernetes pkg/apis/scheduling
-// (SystemPriorityClasses).
+// The built-in priority classes, which cannot be changed. Source: Kubernetes pkg/apis/scheduling (SystemPriorityClasses).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ struct SystemClass {
   int64_t value;
   std::string_view description;
 };
-constexpr int64_t kSystemClusterCritical = 2'000'000'000;  // the lesser one
+constexpr int64_t kSystemClusterCritical = 2'000'000'000;  // the lower of the two
 constexpr int64_t kSystemNodeCritical = 2'000'001'000;
 constexpr SystemClass kSystemClasses[] = {
     {"system-node-critical", kSystemNodeCritical,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See protobuf.h. Two straight walks: the reader turns tag after tag into JSON by the type's field numbers, the writer goes
-// through the type's fields, which stand in the order of their numbers. Go's writer emits every field that is no pointer,
-// zero or not, and so do we: the bytes are the same.
+// See protobuf.h. Two walks: the reader converts tag after tag to JSON by the type's field numbers. The writer iterates over the
+// type's fields, which are in the order of their numbers. Like Go's encoder it writes every field that is not a pointer, even if
+// it is zero: the bytes are identical.
 #include "store/schema/protobuf.h"
 
 #include <bit>
@@ -46,7 +46,8 @@ const Field* by_number(const Type& type, uint16_t inlined, uint32_t number) {
   return nullptr;
 }
 
-// The nested message `number` of the nested message `inlined` (0: of the type's own), as Field::inlined names it; 0: none.
+// The nested message `number` inside the nested message `inlined` (0: of the type itself), in the form of Field::inlined; 0:
+// none.
 uint16_t nested(const Type& type, uint16_t inlined, uint32_t number) {
   if (number == 0 || number > 255 || inlined > 255) return 0;
   uint16_t inner = uint16_t(inlined * 256 + number);
@@ -56,7 +57,7 @@ uint16_t nested(const Type& type, uint16_t inlined, uint32_t number) {
   return 0;
 }
 
-// ---- in ----
+// ---- decoding ----
 
 class Reader {
  public:
@@ -81,7 +82,8 @@ class Reader {
   }
 
  private:
-  // Go marks a schema as allowed, too: what is no flag goes first. An empty message is false, or an empty list.
+  // Go also marks a schema as allowed, so fields other than the flag take precedence. An empty message is false, or an empty
+  // list.
   static json::value chosen(const Type& type, json::object& fields) {
     const Field* flag = nullptr;
     for (const Field& field : type.fields()) {
@@ -93,7 +95,7 @@ class Reader {
     return json::value(found && found->is_bool() && found->get_bool());
   }
 
-  // The fields of one message go into `out`. `inlined` tells which of the type's nested messages this is, 0 = its own.
+  // Adds the fields of one message to `out`. `inlined` identifies a nested message of the type; 0: the type's own message.
   Result<void> add_fields(const Type& type, uint16_t inlined, std::string_view bytes, size_t depth, json::object& out) {
     if (depth > kProtobufDepthMax) return malformed_protobuf("nested too deeply");
     for (WireReader wire(bytes); !wire.done();) {
@@ -148,7 +150,7 @@ class Reader {
       value = TRY(one(field, part, depth));
     }
     if (!is_utf8(key)) return malformed_protobuf("a map key is not UTF-8");
-    entries[key] = std::move(value);  // null becomes the zero value when it is made canonical
+    entries[key] = std::move(value);  // decoding converts null to the zero value
     return {};
   }
 
@@ -182,7 +184,7 @@ class Reader {
     return json::value(bytes);
   }
 
-  // The first string of a message: what Quantity is.
+  // The first string of a message: the encoding of Quantity.
   static Result<json::value> quantity(std::string_view bytes) {
     std::string_view text;
     for (WireReader wire(bytes); !wire.done();) {
@@ -240,7 +242,7 @@ class Reader {
     return json::value(std::move(items));
   }
 
-  // RawExtension and FieldsV1: JSON text, or one more envelope, in field 1.
+  // RawExtension and FieldsV1: JSON text, or another envelope, in field 1.
   Result<json::value> raw_json(std::string_view bytes, size_t depth) {
     if (depth > kProtobufDepthMax) return malformed_protobuf("nested too deeply");
     std::string_view raw;
@@ -256,7 +258,7 @@ class Reader {
   size_t values_ = 0;
 };
 
-// ---- out ----
+// ---- encoding ----
 
 Error contradiction(const Field& field) {
   return Error(Code::internal, "field " + std::string(field.name()) + " contradicts the schema");
@@ -267,7 +269,7 @@ class Writer {
   // `object` is canonical, or nullptr for a message that was never set.
   Result<void> message(const Type& type, const json::object* object) {
     Open open;
-    uint16_t inlined = 0;  // fields of a nested message stand together
+    uint16_t inlined = 0;  // fields of a nested message are contiguous
     for (const Field& field : type.fields()) {
       if (field.number == 0) continue;
       if (field.inlined != inlined) enter(open, inlined, field.inlined);
@@ -283,7 +285,7 @@ class Writer {
     for (const Field& field : type.fields()) {
       static const json::value allowed(true);
       if (&field == chosen) TRY(add(field, &value));
-      else if (field.form == Form::boolean) TRY(add(field, &allowed));  // as Go has it: a schema allows
+      else if (field.form == Form::boolean) TRY(add(field, &allowed));  // as in Go: a schema implies true
     }
     return {};
   }
@@ -291,9 +293,9 @@ class Writer {
   std::string take() { return wire_.take(); }
 
  private:
-  using Open = std::vector<std::pair<uint16_t, size_t>>;  // nested messages being written: number, where begun
+  using Open = std::vector<std::pair<uint16_t, size_t>>;  // nested messages being written: number, start
 
-  // Ends and begins nested messages on the way from one to another.
+  // Ends and begins nested messages to get from one to another.
   void enter(Open& open, uint16_t& from, uint16_t to) {
     std::vector<uint16_t> path;
     if (to > 255) path.push_back(to / 256);
@@ -369,7 +371,7 @@ class Writer {
     return {};
   }
 
-  // Of the forms that are messages.
+  // For the forms that are messages.
   Result<void> body(const Field& field, const json::value* value) {
     switch (field.form) {
       case Form::time:
@@ -477,7 +479,7 @@ Result<const Type*> enveloped_type(const json::value& object) {
   return type;
 }
 
-// Where the object begins.
+// Returns the position at which the object begins.
 size_t begin_envelope(WireWriter& wire, const json::value& object) {
   wire.append(kMagic);
   size_t type_meta = wire.begin(1);

@@ -18,7 +18,7 @@ bool digits(std::string_view text) {
 
 struct Bounds {
   int64_t low, high;
-  std::string_view names;  // of the numbers from `low` on, three letters each
+  std::string_view names;  // names of the values from `low` on, three letters each
 };
 
 constexpr Bounds kFieldBounds[] = {
@@ -46,7 +46,7 @@ Result<int64_t> read_number_or_name(std::string_view text, const Bounds& bounds)
   return bounds.low + int64_t(at / 3);
 }
 
-// A duration in Go's form: 1h30m, 1.5h, 90s. Nothing when it is none, or longer than Go's hold.
+// A duration in Go's format: 1h30m, 1.5h, 90s. Nothing if it is invalid or exceeds Go's range.
 std::optional<std::chrono::duration<double>> read_duration(std::string_view text) {
   bool minus = text.starts_with('-');
   if (minus || text.starts_with('+')) text.remove_prefix(1);
@@ -77,7 +77,7 @@ class ScheduleReader {
  public:
   static Result<Schedule> read(std::string_view text) {
     if (text.empty()) return wrong("empty spec string");
-    for (std::string_view prefix : {"TZ=", "CRON_TZ="}) {  // refused for another reason, which is another's to say
+    for (std::string_view prefix : {"TZ=", "CRON_TZ="}) {  // rejected elsewhere with another error
       if (!text.starts_with(prefix)) continue;
       size_t blank = text.find(' ');
       text = blank == text.npos ? std::string_view() : trim(text.substr(blank));
@@ -87,7 +87,7 @@ class ScheduleReader {
   }
 
  private:
-  // One part of a field: *, 5, 5-10, */15, 5-50/15.
+  // One range of a field: *, 5, 5-10, */15, 5-50/15.
   static Result<Schedule::Field> read_range(std::string_view text, const Bounds& bounds) {
     std::vector<std::string_view> parts = split(text, '/'), ends = split(parts[0], '-');
     std::string shown(text);
@@ -155,7 +155,7 @@ class ScheduleReader {
 
 Result<Schedule> Schedule::parse(std::string_view text) { return ScheduleReader::read(text); }
 
-// Days of the month and of the week: both must fit when one of them is everything, else one is enough.
+// Day of the month and day of the week: both must match if one of them is "*", otherwise one is sufficient.
 bool Schedule::day_fits(std::chrono::sys_days day) const {
   bool of_month = day_.has(unsigned(std::chrono::year_month_day(day).day()));
   bool of_week = weekday_.has(std::chrono::weekday(day).c_encoding());
@@ -164,7 +164,7 @@ bool Schedule::day_fits(std::chrono::sys_days day) const {
 
 std::optional<WallTime> Schedule::next(WallTime after, const TimeZone& zone) const {
   using namespace std::chrono;
-  if (every_.count() > 0) {  // as long as Go's durations are, which leads beyond what a time can be
+  if (every_.count() > 0) {  // up to Go's maximum duration, which may exceed the range of times
     constexpr WallTime kLast = floor<seconds>(WallTime::max());
     return every_ > kLast - floor<seconds>(after) ? kLast : floor<seconds>(after) + every_;
   }
@@ -172,7 +172,7 @@ std::optional<WallTime> Schedule::next(WallTime after, const TimeZone& zone) con
   const WallTime end = time + days(5 * 366);
   auto forward = [&](WallTime to) {
     time = to > time ? to : time + hours(1);
-  };  // always onward, whatever a zone did to its calendar
+  };  // always forwards, whatever the zone's calendar does
   while (time <= end) {
     auto local = time + zone.offset(time);
     sys_days day = floor<days>(local);
@@ -200,7 +200,7 @@ std::optional<WallTime> Schedule::last(WallTime earliest, WallTime now, const Ti
     if (*first > now) return std::nullopt;
     return *first + (now - *first) / every_ * every_;
   }
-  // Backwards, by spans that double: decades may have passed, with a time in every minute.
+  // Searches backwards in intervals that double: decades may have passed, with a match in every minute.
   for (std::chrono::nanoseconds span = std::chrono::minutes(1);; span *= 2) {
     bool all = span >= now - earliest;
     std::optional<WallTime> found, time = next(all ? earliest : now - std::chrono::duration_cast<WallTime::duration>(span), zone);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule: when a CronJob runs. Pure. Source: crontab(5); robfig/cron, whose words for what is wrong Kubernetes gives, and
-// whose ways at daylight-saving changes it has: a time that is skipped does not come that day, one that is repeated comes twice.
+// Schedule: the run times of a CronJob. Pure. Source: crontab(5); robfig/cron, with its error texts (as in Kubernetes) and its
+// behaviour at daylight-saving changes: a skipped time does not run on that day, and a repeated time runs twice.
 #pragma once
 
 #include <chrono>
@@ -20,21 +20,21 @@ class Schedule {
   // Errors: invalid.
   static Result<Schedule> parse(std::string_view text);
 
-  // The first time after `after` that fits. Nothing when none does within five years ("0 0 31 2 *").
+  // The first matching time after `after`. Nothing if there is none within five years ("0 0 31 2 *").
   std::optional<WallTime> next(WallTime after, const TimeZone& zone) const;
-  // The last one after `earliest` and not after `now`. Nothing when there is none.
+  // The last matching time after `earliest` and not after `now`. Nothing if there is none.
   std::optional<WallTime> last(WallTime earliest, WallTime now, const TimeZone& zone) const;
 
  private:
   struct Field {
-    uint64_t fits = 0;        // a bit each
+    uint64_t fits = 0;        // one bit per value
     bool everything = false;  // written as * or ?
     bool has(unsigned value) const { return fits >> value & 1; }
   };
   friend class ScheduleReader;
   bool day_fits(std::chrono::sys_days day) const;
   Field minute_, hour_, day_, month_, weekday_;
-  std::chrono::seconds every_{0};  // instead
+  std::chrono::seconds every_{0};  // for "@every", instead of the fields
 };
 
 }  // namespace coracle::schema

@@ -49,7 +49,7 @@ json::array cells_of(const KindInfo& kind, const json::value& object, WallTime n
   json::array cells;
   for (const Column& column : kind.columns()) {
     std::vector<std::string_view> words = split(column.cell, ' ');
-    CellRule rule = cell_rule(words[0]);  // a test finds the rule of every column
+    CellRule rule = cell_rule(words[0]);  // a test checks the rule of every column
     words.erase(words.begin());
     cells.push_back(rule ? rule({object, words, now}) : json::value());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled schema: includes what generate/ wrote and gives Type, Field and Catalog access to it.
+// The compiled schema: includes the output of generate/ and gives Type, Field and Catalog access to it.
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -105,7 +105,7 @@ namespace {
 auto resource_key(const Kind& kind) { return std::tie(kind.resource, kind.group, kind.version); }
 auto kind_key(const Kind& kind) { return std::tie(kind.kind, kind.group, kind.version); }
 
-// `all` sorted by the key of each one's kind.
+// `all` is sorted by the key of each element's kind.
 template <typename Key>
 const KindInfo* find_sorted(const std::vector<const KindInfo*>& all, Key (*key)(const Kind&), const Kind& wanted) {
   auto found = std::ranges::lower_bound(all, key(wanted), {}, [key](const KindInfo* info) { return key(info->kind); });

@@ -14,7 +14,7 @@ Result<TimeZone> TimeZone::find(const std::string& name) {
   std::filesystem::path database = set ? set : "/usr/share/zoneinfo";
   std::error_code failed;
   absl::TimeZone zone;
-  // Abseil remembers for good what it did not find: it is asked only for what is there.
+  // Abseil caches failed lookups for ever, so it is only called for files that exist.
   bool there = std::filesystem::is_regular_file(database / name, failed);
   if (there && absl::LoadTimeZone(name, &zone)) return TimeZone(zone);
   bool any = std::filesystem::exists(database, failed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See validate.h. One walk over value and type: what the tables know, then the type's rule, then the children. What the
-// server itself writes (status) and what has its own check (the object's metadata) is not walked.
+// See validate.h. One walk over value and type: the checks of the tables, then the type's rule, then the children. Status, which
+// the server writes, and the object's metadata, which has its own check, are skipped.
 #include "store/schema/validate.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace coracle::schema {
 namespace {
 
-using ValidationRules = std::vector<const NamedValidationRule*>;  // by position of the type; nullptr: none
+using ValidationRules = std::vector<const NamedValidationRule*>;  // by index of the type; nullptr: none
 
 ValidationRules collect_validation_rules() {
   ValidationRules rules(all_types().size(), nullptr);
@@ -88,7 +88,7 @@ void check(const Type& type, const json::value& value, const std::string& path, 
   if (named) named->rule(value, path, out);
 }
 
-constexpr Kind kNewerEvent{"events.k8s.io", "v1", "Event", "events"};  // stored as the core group's, but asked for more
+constexpr Kind kNewerEvent{"events.k8s.io", "v1", "Event", "events"};  // stored in the core group, but with more requirements
 
 struct KindRules {
   std::string_view group, resource;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation: everything wrong with an object at once, as causes that name the field, in Kubernetes' words. What the tables
-// know (required fields, closed sets) is checked by them; names, labels and owners once for all kinds (validate/metadata);
-// rules of a kind in one file each (validate/pod.cc, ...). Objects are canonical and defaulted. Pure; thread-safe.
+// Validation: all errors of an object at once, as causes with field and Kubernetes' text. The tables define required fields and
+// closed sets. Names, labels and owners are checked for all kinds (validate/metadata), and the rules of a kind are in one file
+// each (validate/pod.cc, ...). Objects must be canonical and defaulted. Pure; thread-safe.
 //   std::vector<Cause> causes = validate_create(info, object);
 //   if (!causes.empty()) return invalid(info.kind, name, std::move(causes));   // store/object/status.h
 // Source: Kubernetes 1.36 API reference; "Object Names and IDs"; "Labels and Selectors".
@@ -18,10 +18,10 @@ namespace coracle::schema {
 
 constexpr size_t kCausesMax = 200;
 
-// `kind` is as it was asked for, objects are as it is stored (KindInfo::stored): causes name the fields of that.
+// `kind` is the requested version; objects are in the stored version (KindInfo::stored), and causes name its fields.
 std::vector<Cause> validate_create(const KindInfo& kind, const json::value& object);
-// What may not change has not changed, and `object` is valid. `subresource`: "" or "status" (only metadata and status are
-// looked at), "ephemeralcontainers".
+// Checks that immutable fields are unchanged and that `object` is valid. `subresource`: "" or "status" (only metadata and status
+// are checked), "ephemeralcontainers".
 std::vector<Cause> validate_update(const KindInfo& kind, const json::value& object, const json::value& old,
                                    std::string_view subresource = {});
 

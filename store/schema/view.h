@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// View: typed, read-only eyes on a JSON object, so that code says pod.spec().node_name() and the compiler checks the
-// spelling. The classes themselves are generated from the schema into views.h; this is what they stand on.
+// View: typed, read-only access to a JSON object, so that code reads pod.spec().node_name() and the compiler checks the names.
+// The classes are generated from the schema into views.h; this is their base.
 //
-// A view borrows: the json::value (or Object) must outlive it and everything it returned. Reads are total: what is absent
-// or of another type reads as "", 0, false, an empty list or an empty view, and has_x() tells absent from empty.
+// A view borrows: the json::value (or Object) must outlive the view and everything it returned. Reads are total: an absent value
+// or one of another type reads as "", 0, false, an empty list or an empty view; has_x() distinguishes absent from empty.
 //   view::Pod pod(*object);
 //   for (view::Container container : pod.spec().containers()) use(container.image());
 #pragma once
@@ -87,7 +87,7 @@ class View {
   explicit View(const json::value& value) : value_(&value) {}
   explicit View(const Object& object) : value_(&json_of(object)) {}
   explicit operator bool() const { return value_->is_object(); }  // present
-  const json::value& raw() const { return *value_; }              // null when absent
+  const json::value& raw() const { return *value_; }              // null if absent
 
  protected:
   const json::value& at(std::string_view key) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protobuf wire format and nothing above it: tags, varints, lengths. Used by the transcoder (protobuf.h) and by the
-// writer of OpenAPI's protobuf form. Reading is hostile-safe: every length is checked against what is there.
-// Source: protobuf.dev, "Encoding".
+// The protobuf wire format only: tags, varints, lengths. Used by the conversion (protobuf.h) and by OpenAPI's protobuf form.
+// Reading is safe for untrusted input: every length is checked against the remaining bytes. Source: protobuf.dev, "Encoding".
 #pragma once
 
 #include <cstdint>
@@ -25,9 +24,9 @@ class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
   bool done() const { return rest_.empty(); }
-  // Errors: bad_request when the bytes are no protobuf message.
+  // Errors: bad_request if the bytes are not a protobuf message.
   Result<WireField> next();
-  Result<uint64_t> varint();  // one of a packed list
+  Result<uint64_t> varint();  // an element of a packed list
 
  private:
   std::string_view rest_;
@@ -38,7 +37,7 @@ class WireWriter {
   void varint(uint32_t number, uint64_t value);
   void fixed64(uint32_t number, uint64_t value);
   void bytes(uint32_t number, std::string_view value);
-  // A nested message: whatever is written between begin and end is its body.
+  // A nested message: everything written between begin and end is its body.
   size_t begin(uint32_t number);
   void end(size_t begun);
   void append(std::string_view raw) { out_ += raw; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HorizontalPodAutoscalers: version 1 knows the pods' use of cpu alone. Every other metric, what the metrics are at, the
-// conditions and the behaviour travel in its annotations, as JSON. Annotations that cannot be read are left out.
-// Source: Kubernetes pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/annotations.go.
+// HorizontalPodAutoscalers: version 1 only has the pods' CPU use. All other metrics, their current values, the conditions and the
+// behaviour are kept in annotations, as JSON. Invalid annotations are ignored. Source: Kubernetes
+// pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/annotations.go.
 #include "store/schema/defaults/autoscaler.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ constexpr std::string_view kCurrentMetricsAnnotation = "autoscaling.alpha.kubern
 constexpr std::string_view kConditionsAnnotation = "autoscaling.alpha.kubernetes.io/conditions";
 constexpr std::string_view kBehaviorAnnotation = "autoscaling.alpha.kubernetes.io/behavior";
 
-// Copies one field, under another name; nothing where there is none.
+// Copies one field under another name, if it exists.
 void copy(const json::object& from, std::string_view name, json::object& to, std::string_view as) {
   const json::value* found = from.if_contains(name);
   if (found && !found->is_null()) to[as] = *found;
@@ -36,7 +36,7 @@ bool is_cpu(const json::object& metric) {
   return text_at(metric, "type") == "Resource" && text_at(part(metric, "resource"), "name") == "cpu";
 }
 
-// Takes an annotation out and reads it. Nothing when it is not there or no JSON of the form that is wanted.
+// Removes an annotation and parses it. Nothing if it is absent or not JSON of the expected form.
 std::optional<json::value> take_annotation(json::object& object, std::string_view name) {
   json::object* metadata = object_at(object, "metadata");
   json::object* annotations = metadata ? object_at(*metadata, "annotations") : nullptr;
@@ -60,7 +60,7 @@ void annotate(json::object& object, std::string_view name, const json::value& va
 
 // ---- metrics: version 1 has flat fields, version 2 {metric, target or current} ----
 
-// The kinds of metrics and the key that each has its own fields under.
+// The types of metrics and the key of each type's fields.
 constexpr std::pair<std::string_view, std::string_view> kMetricSources[] = {{"Object", "object"},
                                                                             {"Pods", "pods"},
                                                                             {"Resource", "resource"},
@@ -74,7 +74,7 @@ std::string_view source_of(const json::object& metric) {
   return {};
 }
 
-// What a flat metric is called in version 1. `now`: of a status ("currentValue"), else of a spec ("targetValue").
+// The field names of a metric in version 1. `now`: for a status ("currentValue"), otherwise for a spec ("targetValue").
 struct Names {
   std::string_view value, average, utilization;
 };
@@ -102,7 +102,7 @@ json::object flat_metric(const json::object& metric, bool now) {
     copy(amount, "averageUtilization", flat, names.utilization);
     copy(amount, "averageValue", flat, names.average);
     if (source == "containerResource") copy(rich, "container", flat, "container");
-    if (now && !flat.contains(names.average)) flat[names.average] = "0";  // always written there
+    if (now && !flat.contains(names.average)) flat[names.average] = "0";  // always present in version 1
     out[source] = std::move(flat);
     return out;
   }
@@ -160,7 +160,7 @@ json::object cpu_metric(const json::value& percent, bool now) {
   return {{"type", "Resource"}, {"resource", json::object{{"name", "cpu"}, {now ? "current" : "target", std::move(amount)}}}};
 }
 
-// ---- behaviour: the annotation has Go's names of the fields ----
+// ---- behaviour: the annotation has Go's field names ----
 
 constexpr std::pair<std::string_view, std::string_view> kGoNames[] = {
     {"scaleUp", "ScaleUp"},
@@ -189,7 +189,7 @@ json::value with_names(const json::value& value, bool go) {
   return out;
 }
 
-// ---- reading annotations: what does not fit the type is as if it were not there ----
+// ---- reading annotations: values of the wrong type are ignored ----
 
 std::optional<json::value> fitting(std::string_view type_name, json::value value) {
   const Type* type = type_named(type_name);

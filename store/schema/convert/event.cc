@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: the newer shape calls the same fields otherwise. Source: Kubernetes pkg/apis/events/v1/conversion.go.
+// Events: events.k8s.io has other names for the same fields. Source: Kubernetes pkg/apis/events/v1/conversion.go.
 #include <utility>
 
 #include "store/schema/convert/rules.h"

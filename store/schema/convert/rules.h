@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversions that there are, one file each: they change the fields of an object in place. Order, apiVersion and kind
-// are convert.cc's.
+// The conversions of each kind: functions that change the fields of an object in place. convert.cc sets the order, apiVersion and
+// kind.
 #pragma once
 
 #include "runtime/base/json.h"
@@ -15,7 +15,7 @@ void event_from_core(json::object& event);
 void autoscaler_to_v2(json::object& autoscaler);  // autoscaling/v1 → v2
 void autoscaler_from_v2(json::object& autoscaler);
 
-// Moves `from` to `to`, where it is there.
+// Moves member `from` to `to`, if it exists.
 inline void rename(json::object& object, std::string_view from, std::string_view to) {
   auto found = object.find(from);
   if (found == object.end()) return;

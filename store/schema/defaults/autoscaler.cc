@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of HorizontalPodAutoscalers: cpu at 80 percent where nothing is measured; and where behaviour is spoken of, each
-// direction's limits. Source: autoscaling/v2 API reference.
+// Defaults of HorizontalPodAutoscalers: 80 percent CPU if there is no metric, and the limits of each direction if there is a
+// behaviour. Source: autoscaling/v2 API reference.
 #include "store/schema/defaults/autoscaler.h"
 
 #include "store/schema/defaults/rules.h"

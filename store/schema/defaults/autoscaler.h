@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an autoscaler that names no metric aims at, in both versions of the kind.
+// The default target of an autoscaler without metrics, in both versions of the kind.
 // Source: Kubernetes pkg/apis/autoscaling, DefaultCPUUtilization.
 #pragma once
 
@@ -7,6 +7,6 @@
 
 namespace coracle::schema {
 
-constexpr int64_t kCpuUtilizationPercent = 80;  // of what the pods ask for
+constexpr int64_t kCpuUtilizationPercent = 80;  // percent of the pods' requests
 
 }  // namespace coracle::schema

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a new object begins with, whatever the client said of it: an empty status where status is written apart, a pod that
-// waits, a namespace that is active and has content to be removed. Source: Kubernetes API conventions, "Spec and Status";
-// "Pod Quality of Service Classes".
+// The initial state of a new object, whatever the client has sent: an empty status for kinds with a status subresource, a pod
+// Pending, a namespace Active with its finalizer. Source: Kubernetes API conventions, "Spec and Status"; "Pod Quality of Service
+// Classes".
 #include "store/object/quantity.h"
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
@@ -11,11 +11,11 @@ namespace coracle::schema {
 namespace {
 
 struct Demand {
-  bool anything = false;   // some container asks for, or is limited in, cpu or memory
-  bool guaranteed = true;  // each is limited in both, and asks for just that
+  bool anything = false;   // some container has a request or limit for cpu or memory
+  bool guaranteed = true;  // all have limits for both and equal requests
 };
 
-// A container, or a pod that has resources of its own.
+// `container`: a container, or a pod with resources of its own.
 void add_demand(const json::value& container, Demand& demand) {
   for (std::string_view resource : {"cpu", "memory"}) {
     const json::value* request = find_keys(container, {"resources", "requests", resource});
@@ -48,7 +48,7 @@ std::string_view qos_class(const json::value& pod) {
   bool of_pod = !get_object(pod, "spec.resources.requests").empty() || !get_object(pod, "spec.resources.limits").empty();
   if (of_pod) add_demand(*find(pod, "spec"), demand);
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
-    if (of_pod) break;  // the pod's own count, whatever its containers say
+    if (of_pod) break;  // pod-level resources override those of containers
     for (const json::value& container : get_array(pod, list)) add_demand(container, demand);
   }
   if (!demand.anything) return "BestEffort";
@@ -59,7 +59,7 @@ void begin_life(const KindInfo& kind, json::value& object) {
   if (!object.is_object()) return;
   if (kind.kind == kPod) return begin_pod(object);
   if (kind.kind == kNamespace) return begin_namespace(object);
-  if (kind.kind == kNode || !kind.subresource("status")) return;  // a node registers itself with its status
+  if (kind.kind == kNode || !kind.subresource("status")) return;  // a node's status is part of its registration
   const Field* status = kind.type().field("status");
   if (!status || status->form != Form::object) return;
   auto empty = decode(status->type(), json::object());

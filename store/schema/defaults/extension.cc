@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of CustomResourceDefinitions: names that follow from the kind, the stored version.
-// Source: apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go; claims: Kubernetes pkg/apis/resource/v1/defaults.go.
+// Defaults of CustomResourceDefinitions (names derived from the kind, the stored version) and of resource claims. Source:
+// apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go; claims: Kubernetes pkg/apis/resource/v1/defaults.go.
 #include "runtime/base/text.h"
 #include "store/schema/defaults/rules.h"
 
@@ -30,7 +30,7 @@ void stored_version(json::object& definition) {
   }
 }
 
-// One device, unless all are asked for.
+// One device, unless all are requested.
 void count_default(json::object& request) {
   if (text_at(request, "allocationMode") == "ExactCount" && unset(request, "count")) request["count"] = 1;
 }

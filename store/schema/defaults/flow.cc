@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See flow.h; and what depends on other fields in the two kinds.
+// See flow.h; also the defaults of the two kinds that depend on other fields.
 #include "store/schema/defaults/flow.h"
 
 #include "store/schema/catalog.h"
@@ -14,7 +14,7 @@ namespace {
 
 struct PriorityLevel {
   std::string_view name;
-  int64_t shares, lendable, queues, hand;  // queues 0: who cannot be served at once is turned away
+  int64_t shares, lendable, queues, hand;  // queues 0: reject requests that cannot run at once
 };
 
 constexpr PriorityLevel kLevels[] = {{"catch-all", 5, 0, 0, 0},         {"system", 30, 33, 64, 6},
@@ -128,10 +128,10 @@ std::vector<json::value> initial_objects_of(const Kind& kind) {
   return out;
 }
 
-// An exempt level counts for nothing unless it says otherwise.
+// An exempt level has no shares by default.
 void exempt_defaults(json::object& spec) {
   if (text_at(spec, "type") != "Exempt" || !unset(spec, "exempt", true)) return;
-  spec["exempt"].emplace_object();  // its fields have constants of their own
+  spec["exempt"].emplace_object();  // its fields have constant defaults
 }
 
 constexpr NamedDefaultRule kFlowDefaults[] = {{"io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", exempt_defaults}};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of Jobs: one pod unless there is a number, six failures unless each index has its own count, the labels of the
-// template, and when failed pods are replaced. They are the Job's: the template of a CronJob stays as it was written.
-// Source: batch/v1 API reference, Job.
+// Defaults of Jobs: one pod without a number, a backoffLimit of six unless it is per index, the labels of the template, and
+// podReplacementPolicy. They apply to Jobs only: the template of a CronJob stays unchanged. Source: batch/v1 API reference, Job.
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of LimitRanges: what a container gets that names nothing follows from what it may have.
-// Source: core/v1 API reference, LimitRangeItem.
+// Defaults of LimitRanges: the defaults for a container follow from its limits. Source: core/v1 API reference, LimitRangeItem.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -10,7 +9,7 @@
 namespace coracle::schema {
 namespace {
 
-// What `from` has and `into` lacks; map keys are sorted.
+// Copies what `from` has and `into` lacks; map keys are sorted.
 void copy_missing(json::object& item, std::string_view into, std::string_view from) {
   json::object* source = object_at(item, from);
   if (!source || source->empty()) return;

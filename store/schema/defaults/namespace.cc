@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of Namespaces: each carries its name as a label, so that selectors can name it.
-// Source: Kubernetes "Namespaces", automatic labelling.
+// Defaults of Namespaces: each has its name as a label, for selectors. Source: Kubernetes "Namespaces", automatic labelling.
 #include <string>
 
 #include "store/schema/defaults/rules.h"

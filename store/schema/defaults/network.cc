@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of NetworkPolicies: they hold for traffic to the pods, and for traffic from them where there are rules for it.
-// Source: networking.k8s.io/v1 API reference.
+// Defaults of NetworkPolicies: they apply to ingress, and to egress if there are egress rules. Source: networking.k8s.io/v1 API
+// reference.
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {

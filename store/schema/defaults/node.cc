@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of Nodes: what is not held back can be allocated. Source: core/v1 API reference, NodeStatus.
+// Defaults of Nodes: allocatable is the capacity. Source: core/v1 API reference, NodeStatus.
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {

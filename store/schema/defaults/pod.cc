@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of pods that depend on other fields: the pull policy follows the image's tag, requests follow limits, ports of
-// a pod in the host's network follow the container's. Source: core/v1 API reference, Pod and Container.
+// Defaults of pods that depend on other fields: the pull policy follows from the image's tag, requests from limits, and host
+// ports of a hostNetwork pod from its container ports. Source: core/v1 API reference, Pod and Container.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@
 namespace coracle::schema {
 namespace {
 
-// An image without a digest whose tag is "latest", or left out, may change: look for a newer one each time.
+// True for an image without a digest whose tag is "latest" or missing: it may change, so it is pulled each time.
 bool names_latest(std::string_view image) {
   if (image.find('@') != image.npos) return false;
   size_t slash = image.rfind('/');
@@ -36,7 +36,7 @@ void default_volume(json::object& volume) {
   if (!has_source) volume["emptyDir"].emplace_object();
 }
 
-// serviceAccount is the old name of serviceAccountName; both are written.
+// serviceAccount is the deprecated name of serviceAccountName; both are written.
 void default_pod_spec(json::object& spec) {
   std::string account(text_at(spec, "serviceAccountName"));
   if (account.empty()) account = text_at(spec, "serviceAccount");
@@ -62,7 +62,7 @@ void requests_from_limits(json::object& resources) {
   requests = std::move(merged);
 }
 
-// What the containers of a pod ask for side by side; nothing when none asks.
+// The sum of the requests of containers that run together; nothing if there is none.
 std::optional<Quantity> aggregated_request(const json::object& spec, std::string_view resource) {
   static const json::array none;
   auto containers = [&](std::string_view list) -> const json::array& {
@@ -82,7 +82,7 @@ std::optional<Quantity> aggregated_request(const json::object& spec, std::string
       sidecars += request;
       continue;
     }
-    request += sidecars;  // it runs beside those that are before it
+    request += sidecars;  // it runs beside the earlier sidecars
     largest = std::max(largest, request);
   }
   for (const json::value& container : containers("containers")) sum += request_of(container);
@@ -91,8 +91,8 @@ std::optional<Quantity> aggregated_request(const json::object& spec, std::string
   return std::max(sum, largest);
 }
 
-// Of a pod that says anything of its resources as a whole: what its containers ask for, else what it is limited to.
-// Source: KEP-2837, pod-level resources.
+// For a pod with pod-level resources: the request is the sum of its containers' requests, otherwise the pod's limit. Source:
+// KEP-2837, pod-level resources.
 void default_pod_requests(json::object& spec) {
   json::object* resources = object_at(spec, "resources");
   if (!resources) return;
@@ -134,7 +134,7 @@ void host_ports(json::object& container) {
   }
 }
 
-// What is filled in for pods only, not for templates: a template stays as it was written.
+// Defaults for pods only: a template stays unchanged.
 void default_pod(json::object& pod) {
   json::object* spec = object_at(pod, "spec");
   if (!spec) return;

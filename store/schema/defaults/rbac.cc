@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subjects of bindings: users and groups belong to RBAC's group unless said. Source: rbac.authorization.k8s.io/v1 API reference.
+// Subjects of bindings: the default group of users and groups is RBAC's. Source: rbac.authorization.k8s.io/v1 API reference.
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Default rules: what to fill in where a constant does not do. A rule belongs to a type, and so to every kind that holds
-// one: the rule for a Container serves pods and every template of pods. It may add fields anywhere in its object; order
-// is restored afterwards, and children are visited after their parent. Pure.
+// Default rules: defaults that are not constants. A rule belongs to a type, and so applies to every kind that contains the type:
+// the rule for a Container applies to pods and to every pod template. It may add fields anywhere in its object; the order of
+// fields is restored afterwards. Children are visited after their parent. Pure.
 #pragma once
 
 #include <span>
@@ -32,9 +32,9 @@ std::span<const NamedDefaultRule> secret_defaults();
 std::span<const NamedDefaultRule> rbac_defaults();
 
 std::span<const NamedDefaultRule> flow_defaults();
-std::span<const NamedDefaultRule> extension_defaults();  // definitions, claims
+std::span<const NamedDefaultRule> extension_defaults();  // CustomResourceDefinitions, resource claims
 
-// Absent or null; with `pointer` false, also "", 0 and false.
+// True if absent or null; with `pointer` false, also for "", 0 and false.
 bool unset(const json::object& object, std::string_view name, bool pointer = false);
 
 }  // namespace coracle::schema

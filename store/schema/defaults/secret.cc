@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets: stringData is for writing only; its plain texts go into data, over what is there.
-// Source: core/v1 API reference, Secret.
+// Secrets: stringData is write-only; its texts are encoded into data and override existing keys. Source: core/v1 API reference,
+// Secret.
 #include <map>
 #include <string>
 

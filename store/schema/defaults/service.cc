@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of services that depend on the service's type. Addresses and node ports are allocated by the registry, not here.
-// Source: core/v1 API reference, Service.
+// Defaults of services that depend on the type. The registry allocates addresses and node ports. Source: core/v1 API reference,
+// Service.
 #include <string>
 
 #include "store/schema/defaults/rules.h"

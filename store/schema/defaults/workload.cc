@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of workloads that depend on other fields: rolling updates have limits, claims of a StatefulSet say what they are,
-// a ReplicationController finds the pods of its template. Source: apps/v1, core/v1 API reference.
+// Defaults of workloads that depend on other fields: limits of rolling updates, apiVersion and kind of a StatefulSet's claims,
+// the selector of a ReplicationController. Source: apps/v1, core/v1 API reference.
 #include "store/schema/defaults/rules.h"
 
 namespace coracle::schema {
@@ -12,7 +12,7 @@ void default_rolling_update(json::object& strategy) {
   }
 }
 
-// Only where the strategy was left out as a whole; the constants come after this.
+// Only if the whole strategy is absent; constants are set afterwards.
 void default_set_strategy(json::object& spec) {
   json::object* strategy = object_at(spec, "updateStrategy");
   if (!strategy || !unset(*strategy, "type")) return;
@@ -37,7 +37,7 @@ void default_stateful_set(json::object& spec) {
   default_claim_templates(spec);
 }
 
-// The labels of the template stand for a selector and labels that are missing.
+// The template's labels are the default for the selector and the labels.
 void default_controller(json::object& controller) {
   json::object *metadata = object_at(controller, "metadata"), *spec = object_at(controller, "spec");
   json::object* pods = spec ? object_at(*spec, "template") : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema compiler, run at build time: text (model.h describes it) → tables.inc and views.h.
+// The schema compiler, run at build time: text (described in model.h) → tables.inc and views.h.
 //   generate <tables.inc> <views.h> <text>...
 #include <fstream>
 #include <iostream>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// A file that says so already is left alone: nothing that was made from it needs to be made anew.
+// A file with the same contents is not written, so that dependent files are not rebuilt.
 void write(const char* path, const std::string& text) {
   std::ifstream before(path, std::ios::binary);
   if (before && std::string(std::istreambuf_iterator<char>(before), {}) == text) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the schema text into a Model and resolves its names. Whatever is not understood stops the build with file:line.
+// Parses the schema text into a Model and resolves names. An error stops the build with file:line.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -51,7 +51,7 @@ const std::map<std::string, std::string> kForms = {{"string", "string"},
 
 const char* const kAllVerbs = "create,delete,deletecollection,get,list,patch,update,watch";
 
-// Words separated by blanks; "..." and '...' hold blanks together when they open a word.
+// Words separated by spaces; "..." and '...' at the start of a word may contain spaces.
 std::vector<std::string> words_of(const std::string& text, const std::string& where) {
   std::vector<std::string> words;
   for (size_t at = 0; (at = text.find_first_not_of(' ', at)) != text.npos;) {
@@ -294,7 +294,7 @@ class Reader {
     resource.columns.push_back(std::move(column));
   }
 
-  // Every listed kind has a <Kind>List of one shape: ListMeta and items.
+  // Every kind with a list has a <Kind>List of the same form: ListMeta and items.
   void make_list_types() {
     for (const Resource& resource : model_.resources) {
       if (("," + resource.verbs + ",").find(",list,") == std::string::npos) continue;
@@ -330,7 +330,7 @@ class Reader {
   void resolve(Type& type) {
     std::set<std::string> seen;
     std::set<std::pair<int, int>> numbers;
-    std::vector<int> last;  // protobuf is written in this order, nested messages at once
+    std::vector<int> last;  // the order of protobuf output, nested messages together
     for (Field& field : type.fields) {
       if (!seen.insert(field.name).second) fail(field.where, field.name + " is described twice");
       if (field.number && !numbers.insert({field.inlined, field.number}).second) {
@@ -380,7 +380,7 @@ class Reader {
     }
   }
 
-  // C++ names of the views: the type's own; where two packages share one, the later gets its package's name in front.
+  // C++ names of the views: the type's name; if two packages have the same, the later one gets its package's name as a prefix.
   void name_views() {
     std::set<std::string> taken;
     for (Type& type : model_.types) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tables.inc: one pool of characters, in which equal strings stand once, and arrays that point into it by position.
+// Writes tables.inc: one pool of characters without duplicate strings, and arrays that refer to it by index.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -41,7 +41,7 @@ class Pool {
   size_t size_ = 0;
 };
 
-std::string member_of(std::string word) {  // "created-by-update" is created_by_update
+std::string member_of(std::string word) {  // "created-by-update" → created_by_update
   std::replace(word.begin(), word.end(), '-', '_');
   return word;
 }

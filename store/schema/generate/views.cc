@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes views.h: for every type a class that reads a JSON value by the type's field names, in snake_case.
+// Writes views.h: a class for every type, which reads a JSON value by the type's field names in snake_case.
 #include <cctype>
 #include <cstdint>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 bool upper(const std::string& name, size_t at) { return at < name.size() && std::isupper(uint8_t(name[at])); }
 
 // podIP → pod_ip, clusterIPs → cluster_ips, hostIPC → host_ipc, fieldsV1 → fields_v1. A word begins at a capital after a
-// small letter or digit, and at the last capital of a run when a small letter follows (a plural s aside).
+// lower-case letter or digit, and at the last capital of a sequence that is followed by a lower-case letter (except a plural s).
 std::string snake(const std::string& name) {
   std::string out;
   for (size_t i = 0; i < name.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of OpenAPI documents, in the dialect of version 2 or 3: schemas of types, operations of kinds. Pure.
+// Parts of OpenAPI documents, in the format of version 2 or 3: schemas of types, operations of kinds. Pure.
 #pragma once
 
 #include <set>
@@ -12,10 +12,10 @@ namespace coracle::schema {
 
 enum class Dialect { v2, v3 };
 
-// The schemas that `types` need, themselves among them, by OpenAPI name.
+// The schemas of `types` and of all types they use, by OpenAPI name.
 json::object openapi_schemas(const std::set<const Type*>& types, Dialect dialect);
 
-// The paths of a kind and its subresources go into `paths`.
+// Adds the paths of a kind and its subresources to `paths`.
 void add_openapi_paths(const KindInfo& kind, Dialect dialect, json::object& paths);
 
 std::string openapi_reference(std::string_view name, Dialect dialect);  // "#/definitions/io.k8s.api.core.v1.Pod"

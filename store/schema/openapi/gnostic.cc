@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version 2 document as gnostic's protobuf, the only form that Go clients ask /openapi/v2 for. The numbers are those of
-// OpenAPIv2.proto; what a document of ours does not hold is not written. Maps are lists of named values there, and
-// free-form values (defaults, enums, extensions) are YAML text, of which JSON is a part.
-// Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto.
+// The version 2 document as gnostic's protobuf, the only format that Go clients request from /openapi/v2. The numbers are those
+// of OpenAPIv2.proto; only what our documents contain is written. Maps are lists of named values, and free-form values (defaults,
+// enums, extensions) are YAML text, which includes JSON. Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto.
 #include "store/schema/openapi.h"
 #include "store/schema/wire.h"
 

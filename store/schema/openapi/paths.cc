@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of kinds. See build.h. Clients look here for two things: which kind an operation is on, and which query
-// parameters it understands (kubectl asks a PATCH for fieldValidation and dryRun before it relies on them).
+// Operations of kinds. See build.h. Clients read two things: the kind of an operation, and its query parameters (kubectl checks
+// that PATCH supports fieldValidation and dryRun before it uses them).
 #include "runtime/base/text.h"
 #include "store/schema/openapi/build.h"
 
@@ -51,7 +51,7 @@ json::array strings(std::span<const std::string_view> list) {
   return out;
 }
 
-struct Target {  // what an operation is on
+struct Target {  // the object of an operation
   GroupVersion group_version;
   std::string_view kind;
   const Type* body;  // nullptr: no schema

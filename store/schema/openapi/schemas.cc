@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemas of types. See build.h. Kubernetes' extensions tell clients how lists and maps merge and which kind a schema is of.
+// Schemas of types. See build.h. Kubernetes' extensions define how lists and maps merge, and the kind of a schema.
 #include "runtime/base/text.h"
 #include "store/schema/openapi/build.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-// Scalar types that have a name of their own in Kubernetes' documents.
+// Scalar types with a name of their own in Kubernetes' documents.
 std::string named_scalar(Form form) {
   switch (form) {
     case Form::time: return std::string(kMeta) + "Time";
@@ -61,7 +61,7 @@ class SchemaWriter {
   void add(const Type& type) {
     std::string name = type.openapi_name();
     if (out_.contains(name)) return;
-    out_[name] = nullptr;  // taken: types may refer to themselves
+    out_[name] = nullptr;  // reserves the name: types may be recursive
     json::value definition = define(type);
     out_[name] = std::move(definition);
   }
@@ -70,7 +70,7 @@ class SchemaWriter {
   json::object define(const Type& type) {
     json::object schema;
     schema["description"] = type.doc().empty() ? type.name() : type.doc();
-    if (type.either) return schema;  // of no one type
+    if (type.either) return schema;  // it has no single type
     schema["type"] = "object";
     json::array required;
     json::object properties;
@@ -85,7 +85,7 @@ class SchemaWriter {
     return schema;
   }
 
-  // Options and Status belong to every group that is served.
+  // Options and Status belong to every served group.
   static json::array kinds_of(const Type& type) {
     json::array kinds;
     auto add = [&](std::string_view group, std::string_view version) {
@@ -153,7 +153,7 @@ class SchemaWriter {
   json::object reference(const std::string& name) const {
     json::object bare{{"$ref", openapi_reference(name, dialect_)}};
     if (dialect_ == Dialect::v2) return bare;
-    return {{"allOf", json::array{std::move(bare)}}};  // version 3 allows nothing beside a $ref
+    return {{"allOf", json::array{std::move(bare)}}};  // version 3 allows no siblings of a $ref
   }
 
   Dialect dialect_;

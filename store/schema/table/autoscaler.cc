@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of autoscalers: what they scale, and each metric as <now>/<aim>.
+// Cells of autoscalers: their target, and each metric as <current>/<target>.
 #include "runtime/base/text.h"
 #include "store/schema/table/cells.h"
 #include "store/schema/views.h"
@@ -20,7 +20,7 @@ std::string quantity_text(const json::value* quantity, std::string_view absent) 
   return quantity->is_string() ? std::string(quantity->get_string()) : to_text(*quantity);
 }
 
-// "now/aim" of a metric that is a value, or a value for each pod.
+// "current/target" of a metric that is a value, or an average per pod.
 std::string values(view::MetricTarget target, view::MetricValueStatus current, bool measured, bool names_average) {
   bool average = target.has_average_value();
   const json::value* now = average ? current.average_value() : current.value();

@@ -41,7 +41,7 @@ json::value texts(const CellInput& in) {
   return json::value(join(all, ","));
 }
 
-// Who manages the object: kind.group/name.
+// The controller of the object: kind.group/name.
 json::value controller(const CellInput& in) {
   for (const json::value& owner : get_array(in.object, "metadata.ownerReferences")) {
     if (!get_bool(owner, "controller", false)) continue;
@@ -55,7 +55,7 @@ json::value controller(const CellInput& in) {
 
 json::value number(const CellInput& in) { return json::value(get_int(in.object, in.arguments[0])); }
 
-// A number, or what the column says where there is none.
+// A number, or the column's text if it is absent.
 json::value integer(const CellInput& in) {
   const json::value* found = find(in.object, in.arguments[0]);
   if (found && found->is_int64()) return *found;

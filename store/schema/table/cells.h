@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells: the rules that a column of the schema text may name, as functions from an object to a cell. The general ones:
-//   path <dotted> [text when empty]   age <dotted> [when absent]   number <dotted>   count <dotted>...   ratio <dotted> <dotted>
+// Cells: the rules for columns of the schema text, as functions from an object to a cell. The general rules:
+//   path <dotted> [text if empty]   age <dotted> [text if absent]   number <dotted>   count <dotted>...   ratio <dotted> <dotted>
 //   names <list> <field>   labels <map>   selector <LabelSelector>   texts <list>   controller
-//   text <dotted> [when absent]: whatever it is, as text   boolean <dotted> [true when absent]   flag <dotted> <when absent>:
-//   True or False list <strings>: or <none>   integer <dotted> [text when absent]
-// and <kind>.<what> for those of one kind (cells of pods are pod.ready, pod.status, ...). Pure.
+//   text <dotted> [text if absent]: any value as text   boolean <dotted> [true if absent]   flag <dotted> <value if absent>: True
+//   or False   list <strings>: or <none>   integer <dotted> [text if absent]
+// and <kind>.<name> for rules of one kind (pod.ready, pod.status, ...). Pure.
 #pragma once
 
 #include <span>
@@ -29,7 +29,7 @@ struct NamedCellRule {
   CellRule rule;
 };
 
-CellRule cell_rule(std::string_view name);  // nullptr when there is none
+CellRule cell_rule(std::string_view name);  // nullptr if there is none
 
 std::span<const NamedCellRule> general_cells();
 std::span<const NamedCellRule> pod_cells();
@@ -42,10 +42,10 @@ std::span<const NamedCellRule> metrics_cells();
 std::span<const NamedCellRule> network_cells();    // Ingress, IngressClass, IPAddress
 std::span<const NamedCellRule> storage_cells();    // volumes, claims, quotas, ComponentStatus
 std::span<const NamedCellRule> csi_cells();        // storage classes and drivers
-std::span<const NamedCellRule> extension_cells();  // what shapes the API itself; resource claims
-std::span<const NamedCellRule> access_cells();     // of bindings and certificate requests
+std::span<const NamedCellRule> extension_cells();  // CustomResourceDefinitions, webhooks, API services; resource claims
+std::span<const NamedCellRule> access_cells();     // for RBAC bindings and certificate requests
 
-// Conditions of a row: a pod that is done is marked Completed, so that clients may hide it.
+// Conditions of a row: a finished pod is marked Completed, so that clients can hide it.
 json::array row_conditions(const KindInfo& kind, const json::value& object);
 
 inline json::value or_none(std::string_view text) { return json::value(text.empty() ? std::string_view("<none>") : text); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of classes and drivers: which class is the default one, whom a driver's tokens are for.
+// Cells of classes and drivers: the default class, the audiences of a driver's tokens.
 #include "runtime/base/text.h"
 #include "store/schema/table/cells.h"
 
@@ -11,7 +11,7 @@ bool is_marked(const json::value& object, std::string_view annotation) {
   return found && found->is_string() && found->get_string() == "true";
 }
 
-// The name, and whether one of the annotations that the column names makes it the default class.
+// The name, marked as default if one of the column's annotations is set.
 json::value class_name(const CellInput& in) {
   std::string text(get_string(in.object, "metadata.name"));
   for (std::string_view annotation : in.arguments) {

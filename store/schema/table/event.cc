@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of events: two generations of fields say when, where from and how often.
+// Cells of events: time, source and count are in older or newer fields.
 #include "runtime/base/text.h"
 #include "store/schema/table.h"
 #include "store/schema/table/cells.h"

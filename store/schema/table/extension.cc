@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of the kinds that shape the API itself: flow schemas and priority levels, admission policies, API services; and of
-// resource claims.
+// Cells of flow schemas, priority levels, admission policies and API services, and of resource claims.
 #include "store/object/selector.h"
 #include "store/schema/table/cells.h"
 
@@ -19,7 +18,7 @@ json::value missing_level(const CellInput& in) {
   return json::value(dangling ? get_string(*dangling, "status") : "?");
 }
 
-// A number, or what the column says for a field that is not there.
+// A number, or the column's text for an absent field.
 json::value shares(const CellInput& in) {
   const json::value* limited = find(in.object, "spec.limited");
   if (!limited || !limited->is_object()) return json::value("<none>");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of jobs: how far they are, how long they took.
+// Cells of jobs: completions and duration.
 #include "store/schema/table.h"
 #include "store/schema/table/cells.h"
 #include "store/schema/views.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of what was measured: an amount of the node, or of the pod's containers together.
+// Cells of metrics: the amount of the node, or of the pod's containers together.
 #include "store/object/quantity.h"
 #include "store/schema/table/cells.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of what leads to services: ingresses and their classes, addresses and whom they belong to.
+// Cells of ingresses and ingress classes, and of IP addresses with their owners.
 #include <set>
 
 #include "runtime/base/text.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of pods. The status column says in one word what a person should know: the first init container that is not done,
-// else the reason of a container that waits or ended, else the phase; and Terminating before all else.
-// Source: Kubernetes "Pod Lifecycle"; kubectl's observable output.
+// Cells of pods. The status column is one word: Terminating before everything else; the first unfinished init container; the
+// reason of a waiting or terminated container; or the phase. Source: Kubernetes "Pod Lifecycle"; kubectl's observable output.
 #include <set>
 
 #include "runtime/base/text.h"
@@ -21,7 +20,7 @@ bool has_condition(view::Pod pod, std::string_view type, std::string_view status
   return false;
 }
 
-// Names of the init containers that keep running beside the others.
+// Names of the init containers that keep running (sidecars).
 using Sidecars = std::set<std::string_view>;
 Sidecars sidecars_of(view::Pod pod) {
   Sidecars names;
@@ -38,7 +37,7 @@ std::string ended_as(view::ContainerStateTerminated ended, std::string_view pref
   return text + "ExitCode:" + std::to_string(ended.exit_code());
 }
 
-// What holds initialization up, "" when nothing does.
+// What initialization waits for; "" if it is complete.
 std::string init_status(view::Pod pod, const Sidecars& sidecars) {
   size_t at = 0;
   for (view::ContainerStatus status : pod.status().init_container_statuses()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of services and of what stands behind them: addresses and ports as short text.
+// Cells of services and their endpoints: addresses and ports as short text.
 #include "runtime/base/text.h"
 #include "store/schema/table/cells.h"
 #include "store/schema/views.h"
@@ -50,7 +50,7 @@ json::value service_ports(const CellInput& in) {
 
 json::value addresses(const CellInput& in) {
   std::vector<std::string> first;
-  size_t count = 0;  // addresses times ports: only what is shown is made
+  size_t count = 0;  // addresses times ports: only builds what is printed
   for (view::EndpointSubset subset : view::Endpoints(in.object).subsets()) {
     auto add = [&](std::string_view address, std::string_view port) {
       bool six = !port.empty() && address.find(':') != std::string_view::npos;

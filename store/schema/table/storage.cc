@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of volumes and claims, of quotas and of the cluster's parts.
+// Cells of volumes and claims, quotas, and component statuses.
 #include <algorithm>
 
 #include "runtime/base/text.h"
@@ -57,7 +57,7 @@ json::value claim_modes(const CellInput& in) {
   return json::value(claim.spec().volume_name().empty() ? std::string() : modes_of(claim.status().access_modes()));
 }
 
-// "name: used/hard", of limits or of all others, by name.
+// "name: used/hard" for limits or for all others, sorted by name.
 json::value quota(const CellInput& in, bool limits) {
   view::ResourceQuotaStatus status = view::ResourceQuota(in.object).status();
   std::vector<std::string> names, shown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of HorizontalPodAutoscalers: bounds, metrics with the one source that their type names, rules of behaviour.
-// Source: autoscaling/v2 API reference, HorizontalPodAutoscaler.
+// Validation of HorizontalPodAutoscalers: bounds, metrics with the source of their type, scaling rules. Source: autoscaling/v2
+// API reference, HorizontalPodAutoscaler.
 #include <algorithm>
 
 #include "runtime/base/text.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of certificate signing requests: a PKCS#10 request with a good signature, known usages, a signer's name; what
-// was approved, denied or issued stays so. The cryptography is OpenSSL's.
-// Source: certificates.k8s.io/v1 API reference; RFC 2986.
+// Validation of certificate signing requests: a PKCS#10 request with a valid signature, known usages, a signer name; an approval,
+// denial or certificate cannot be changed. OpenSSL does the cryptography. Source: certificates.k8s.io/v1 API reference; RFC 2986.
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
@@ -31,7 +30,7 @@ struct PemBlock {
   std::string type, header, der;
 };
 
-// The next block of PEM text; false: there is none.
+// Reads the next block of PEM text; false: there is none.
 bool next_block(BIO* bio, PemBlock& out) {
   char *name = nullptr, *header = nullptr;
   unsigned char* data = nullptr;
@@ -42,7 +41,7 @@ bool next_block(BIO* bio, PemBlock& out) {
   return true;
 }
 
-// What is wrong with the request; "": nothing.
+// The problem of a request; "": none.
 std::string request_problem(const std::string& text) {
   Owned<BIO> bio(BIO_new_mem_buf(text.data(), int(text.size())));
   PemBlock block;
@@ -74,7 +73,7 @@ std::string certificate_problem(const std::string& text) {
   return blocks ? std::string() : "must contain at least one CERTIFICATE PEM block";
 }
 
-// Of what is no base64: nothing.
+// "" for invalid base64.
 std::string decoded_or_empty(std::string_view base64) {
   auto bytes = base64_decode(base64);
   return bytes ? *std::move(bytes) : std::string();
@@ -92,7 +91,7 @@ void check_signer(std::string_view signer, Findings& out) {
       std::vector<std::string> problems = problems_of(label);
       for (const std::string& problem : problems)
         out.invalid(path, text, "validating label " + coracle::quoted(label) + ": " + problem);
-      if (!problems.empty()) break;  // more of them would read the same
+      if (!problems.empty()) break;  // further ones would give the same errors
     }
   };
   segments(parts[0], dns_label_problems);

@@ -45,7 +45,7 @@ void check_overhead(const json::value& overhead, const std::string& path, Findin
 void check_scheduling(const json::value& scheduling, const std::string& path, Findings& out) {
   check_labels(out, sub(path, "nodeSelector"), get_object(scheduling, "nodeSelector"));
   const json::array& tolerations = get_array(scheduling, "tolerations");
-  std::set<std::string> seen;  // canonical: what is equal has one text
+  std::set<std::string> seen;  // canonical: equal values have equal text
   for (size_t i = 0; i < tolerations.size(); ++i) {
     if (!seen.insert(to_text(tolerations[i])).second) out.duplicate_json(item(sub(path, "tolerations"), i), tolerations[i]);
   }

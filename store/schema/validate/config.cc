@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of ConfigMaps and Secrets: keys that can be file names, a size that fits, what a type of Secret must hold.
-// Source: core/v1 API reference; Kubernetes "Secrets", types.
+// Validation of ConfigMaps and Secrets: keys that are valid file names, the size limit, required keys of a Secret's type. Source:
+// core/v1 API reference; Kubernetes "Secrets", types.
 #include "runtime/base/text.h"
 #include "store/schema/validate/findings.h"
 #include "store/schema/views.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of containers: names, ports, environment, probes and hooks, resources, security.
-// Source: core/v1 API reference, Container.
+// Validation of containers: names, ports, environment, probes and hooks, resources, security. Source: core/v1 API reference,
+// Container.
 #include <algorithm>
 #include <set>
 
@@ -111,7 +111,7 @@ void check_env(const json::value& value, const std::string& path, Findings& out)
   view::EnvVarSource from = env.value_from();
   if (from.has_config_map_key_ref() && from.config_map_key_ref().name().empty()) out.required(sub(at, "configMapKeyRef.name"));
   if (from.has_secret_key_ref() && from.secret_key_ref().name().empty()) out.required(sub(at, "secretKeyRef.name"));
-  // What a volume can show beside: all labels or annotations at once.
+  // Only for a volume: all labels or annotations at once.
   std::string_view field = get_string(from.raw(), "fieldRef.fieldPath");
   if (field == "metadata.labels" || field == "metadata.annotations") {
     out.not_supported(sub(at, "fieldRef.fieldPath"), field,
@@ -131,7 +131,7 @@ void check_file_key(const json::value& value, const std::string& path, Findings&
   if (!key.empty()) out.invalid_all(sub(path, "key"), key, env_name_problems(key));
 }
 
-// When a container that ended with some exit code is started again. Source: KEP-5307.
+// The rules that restart a container depending on its exit code. Source: KEP-5307.
 void check_restart_rules(const json::value& container, const std::string& path, Findings& out) {
   constexpr size_t kRulesMax = 20, kCodesMax = 255;
   const json::array& rules = get_array(container, "restartPolicyRules");
@@ -221,7 +221,7 @@ void check_probes(view::Container container, const std::string& path, Findings& 
   }
 }
 
-// What is set aside is within what is allowed; what cannot be promised twice is both.
+// The request must not exceed the limit; both must be equal for a resource that cannot be overcommitted.
 void check_resource_request(const json::object& limits, std::string_view name, const json::value& asked, const std::string& path,
                             Findings& out) {
   const json::value* limit = limits.if_contains(name);
@@ -265,7 +265,8 @@ void check_security(const json::value& value, const std::string& path, Findings&
   if (refuses && context.privileged()) {
     out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
   }
-  // Spelt without CAP_, as the field wants it, it passes: that is Kubernetes' own rule, and manifests rely on it.
+  // Without the prefix CAP_, which is the field's correct notation, it is accepted: that is Kubernetes' rule, and manifests
+  // depend on it.
   const json::array& added = get_array(value, "capabilities.add");
   if (refuses && std::find(added.begin(), added.end(), json::value("CAP_SYS_ADMIN")) != added.end()) {
     out.invalid_json(path, value, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");

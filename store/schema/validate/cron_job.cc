@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of CronJobs: schedule, time zone, and a template whose selector is left to the server.
-// Source: batch/v1 API reference, CronJob; the IANA time zone database, "Names of timezones".
+// Validation of CronJobs: schedule, time zone, and a job template without a selector. Source: batch/v1 API reference, CronJob;
+// the IANA time zone database, "Names of timezones".
 #include <algorithm>
 
 #include "runtime/base/text.h"
@@ -11,7 +11,7 @@
 namespace coracle::schema {
 namespace {
 
-constexpr size_t kNameMax = 52;  // a job's name has 11 characters more
+constexpr size_t kNameMax = 52;  // a job's name is 11 characters longer
 
 bool zone_part_ok(std::string_view part) {
   auto good = [](char c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of storage.k8s.io: classes, drivers, their nodes and room, attachments.
-// Source: Kubernetes 1.36, pkg/apis/storage/validation.
+// Validation of storage.k8s.io: classes, drivers, CSI nodes, storage capacity, attachments. Source: Kubernetes 1.36,
+// pkg/apis/storage/validation.
 #include <map>
 #include <set>
 
@@ -187,7 +187,7 @@ void check_csi_update(const json::value& now, const json::value& before, std::st
     check_immutable(out, "spec.attachedRequired", find(now, "spec.attachRequired"), find(before, "spec.attachRequired"));
     keep(out, now, before, "spec.volumeLifecycleModes");
   } else if (kind == "CSINode") {
-    std::map<std::string_view, const json::value*> drivers;  // validation refuses one that is there twice
+    std::map<std::string_view, const json::value*> drivers;  // validation rejects duplicates
     for (const json::value& is : get_array(now, "spec.drivers")) drivers.emplace(get_string(is, "name"), &is);
     for (const json::value& was : get_array(before, "spec.drivers")) {
       if (auto is = drivers.find(get_string(was, "name")); is != drivers.end()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of CustomResourceDefinitions: names, versions, conversion. Their schemas are json_schema.cc's. What all versions
-// have in common is named where Kubernetes names it: at the top of the spec (spec.validation, spec.subresources, ...).
+// Validation of CustomResourceDefinitions: names, versions, conversion. json_schema.cc checks their schemas. Errors in what all
+// versions have in common get Kubernetes' internal paths, at the top of the spec (spec.validation, spec.subresources, ...).
 // Source: apiextensions-apiserver 1.36, pkg/apis/apiextensions/validation, and its conversion between versions.
 #include <set>
 
@@ -117,7 +117,7 @@ void check_warning(Findings& out, const std::string& path, const json::value& ve
   }
 }
 
-// Whether every version has the same, and has it at all.
+// True if every version has the field with the same value.
 bool shared(const json::array& versions, std::string_view field) {
   const json::value* first = versions.empty() ? nullptr : find(versions[0], field);
   if (!first || first->is_null()) return false;
@@ -190,7 +190,7 @@ void check_conversion(Findings& out, const json::value& value) {
   if (!get_array(*conversion, "webhook.conversionReviewVersions").empty()) out.forbidden(versions, kOnly);
 }
 
-// Groups of Kubernetes' own need its approval, as an annotation.
+// Protected groups of Kubernetes need an approval annotation.
 void check_approval(Findings& out, const json::value& value) {
   constexpr std::string_view kAnnotation = "api-approved.kubernetes.io";
   std::string_view group = get_string(value, "spec.group");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of containers that are added to a running pod: they are for looking, not for serving. And of what of other
-// containers goes together with the pod around them: devices, sleeps, signals, the system. Source: core/v1 API reference.
+// Validation of ephemeral containers, which are for debugging only, and of settings of other containers that depend on the pod:
+// devices, sleep hooks, stop signals, the operating system. Source: core/v1 API reference.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -138,7 +138,7 @@ void check_sysctls(const json::value& spec, const std::string& path, Findings& o
   for (size_t i = 0; i < sysctls.size(); ++i) {
     std::string at = sub(item(sub(path, "securityContext.sysctls"), i), "name");
     std::string_view name = get_string(sysctls[i], "name");
-    if (name.empty()) continue;  // required
+    if (name.empty()) continue;  // reported by the tables
     if (!is_sysctl(name)) {
       out.invalid(at, name,
                   "must have at most 253 characters and match regex "
@@ -179,8 +179,8 @@ std::optional<Quantity> amount_in(const json::value& owner, std::string_view lis
   return found && amount ? std::optional(*amount) : std::nullopt;
 }
 
-// The most that the containers ask for at one time: first init containers, each beside the sidecars that began before it, then
-// all.
+// The highest sum of requests at one time: first each init container with the sidecars that started before it, then all
+// containers.
 Quantity asked_together(const json::value& spec, std::string_view name) {
   Quantity sidecars, most, running;
   for (const json::value& container : get_array(spec, "initContainers")) {
@@ -196,7 +196,7 @@ Quantity asked_together(const json::value& spec, std::string_view name) {
   return std::max(most, running);
 }
 
-// Amounts of the pod as a whole, and what of them its containers may take. Source: KEP-2837.
+// Pod-level resources, and their relation to the containers' resources. Source: KEP-2837.
 void check_pod_resources(const json::value& spec, const std::string& path, Findings& out) {
   const json::value* resources = find(spec, "resources");
   std::string at = sub(path, "resources");
@@ -225,7 +225,7 @@ void check_pod_resources(const json::value& spec, const std::string& path, Findi
   }
 }
 
-// Every container with the path of its security context, where it has one.
+// Calls `visit` for every container with the path of its security context, if it has one.
 template <typename Visit>
 void each_security_context(const json::value& spec, const std::string& path, Visit visit) {
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
@@ -243,7 +243,7 @@ bool is_given(const json::value& owner, std::string_view field) {
   return !found->is_array() || !found->get_array().empty();
 }
 
-// What only Linux has. PodSecurity asks a pod of Windows for none of it, so it may not have any of it either.
+// Fields for Linux only. PodSecurity does not check them in a Windows pod, so they are not allowed in one.
 void check_windows(const json::value& spec, const std::string& path, Findings& out) {
   constexpr std::string_view kWords = "cannot be set for a windows pod";
   for (std::string_view field : {"hostUsers", "resources", "shareProcessNamespace"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of resource.k8s.io, the asking side: classes of devices, claims, templates of claims, and what claims were given.
-// CEL selectors may not be too long; what they say is not looked into. Source: Kubernetes 1.36, pkg/apis/resource/validation.
+// Validation of device requests in resource.k8s.io: device classes, claims, claim templates, and allocations. The length of CEL
+// selectors is limited; their contents are not parsed. Source: Kubernetes 1.36, pkg/apis/resource/validation.
 #include "store/schema/validate/device.h"
 
 #include <map>
@@ -48,7 +48,7 @@ void check_request_references(Findings& out, const std::string& path, const json
   }
 }
 
-// A list of named things. False: there are too many to be looked at.
+// Checks a list of named items. False: there are too many, and they are not checked.
 bool check_named(Findings& out, const std::string& path, const json::array& items, size_t max, std::string_view key) {
   if (items.size() > max) return out.too_many(path, items.size(), max), false;
   std::set<std::string_view> seen;
@@ -129,7 +129,7 @@ void check_device_toleration(const json::value& value, const std::string& path, 
 }
 
 void check_raw(Findings& out, const std::string& path, const json::value* value) {
-  if (!value || value->is_null()) return;  // required by the tables, where it is
+  if (!value || value->is_null()) return;  // the tables check required fields
   if (to_text(*value).size() > kOpaqueParametersBytesMax) return out.too_long(path, kOpaqueParametersBytesMax);
   if (!value->is_object()) out.invalid(path, "<value omitted>", "must be a valid JSON object");
 }
@@ -164,7 +164,7 @@ constexpr NamedValidationRule kDeviceChecks[] = {
     {"io.k8s.api.resource.v1.DeviceClassSpec", check_device_class_spec},
 };
 
-// ---- what a claim was given ----
+// ---- allocations ----
 
 std::string identity_of(const json::value& device) {
   std::string text = std::string(get_string(device, "driver")) + "/" + std::string(get_string(device, "pool")) + "/" +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the asking and the offering side of devices check alike. Pure.
+// Checks that are common to device requests and offers (ResourceClaims and ResourceSlices). Pure.
 // Source: Kubernetes 1.36, pkg/apis/resource/validation.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace coracle::schema {
 
-// [domain/]identifier: of attributes and capacities. `with_domain`: it must have one.
+// [domain/]identifier of attributes and capacities. `with_domain`: the domain is required.
 void check_device_name(Findings& out, const std::string& path, std::string_view name, bool with_domain);
 void check_pool_name(Findings& out, const std::string& path, std::string_view name);
 void check_binding_conditions(Findings& out, const std::string& path, const json::value& device);

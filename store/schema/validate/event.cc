@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of events: what both shapes have to hold, and what events.k8s.io asks for beyond it, in the names of the stored
-// shape. Source: Kubernetes 1.36, pkg/apis/core/validation/events.go.
+// Validation of events: requirements of both APIs, and additional ones of events.k8s.io, with the field names of the stored
+// version. Source: Kubernetes 1.36, pkg/apis/core/validation/events.go.
 #include "store/schema/validate/texts.h"
 
 namespace coracle::schema {
@@ -15,7 +15,7 @@ void check_length(Findings& out, const std::string& path, std::string_view text,
 void check_event(const json::value& value, const std::string&, Findings& out) {
   std::string_view ns = get_string(value, "metadata.namespace"), about = get_string(value, "involvedObject.namespace");
   constexpr std::string_view kElsewhere = "does not match event.namespace";
-  if (!has(value, "eventTime")) {  // of the older kind
+  if (!has(value, "eventTime")) {  // an event of the older form
     bool fits = about.empty() ? ns.empty() || ns == "default" : ns == about;
     if (!fits) out.invalid("involvedObject.namespace", about, kElsewhere);
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings and the syntaxes that names follow. See findings.h.
+// Findings and the syntaxes of names. See findings.h.
 #include "store/schema/validate/findings.h"
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ bool is_name_part(std::string_view text) {
          all(text, [](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// A value as a finding shows it: two hundred findings about one large value are not to take its size two hundred times.
+// A shortened value for a message: two hundred causes about one large value must not repeat it completely.
 std::string_view beginning_of(std::string_view text) { return text.substr(0, kValueShownMax); }
 std::string beginning_of(const json::value& value) {
   json::serializer serializer;

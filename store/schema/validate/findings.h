@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings: the causes of one validation as they are found, at most kCausesMax of them; and the rules that find them.
-// A rule belongs to a type, and so to every kind that holds one: what is wrong with a container is wrong in a pod and in
-// any template. The walk (validate.cc) calls it with the value and where it stands. Pure.
+// Findings: collects the causes of one validation, at most kCausesMax. Below are the rules that add them. A rule belongs to a
+// type, and so applies to every kind that contains the type: the rules for a container apply to pods and pod templates. The walk
+// (validate.cc) calls a rule with each value and its path. Pure.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ class Findings {
   void invalid_json(const std::string& path, const json::value& value, std::string_view detail);
   void invalid(const std::string& path, std::string_view value, std::string_view detail);
   void invalid(const std::string& path, int64_t value, std::string_view detail);
-  void invalid_without(const std::string& path, std::string_view detail);  // the value is not shown
+  void invalid_without(const std::string& path, std::string_view detail);  // the message does not contain the value
   void not_supported(const std::string& path, std::string_view value, std::vector<std::string> supported);  // sorted
   void not_supported_json(const std::string& path, const json::value& value, const std::vector<std::string>& supported);
   void forbidden(const std::string& path, std::string_view detail);
@@ -32,12 +32,12 @@ class Findings {
   void too_long(const std::string& path, size_t bytes_max);
   void too_many(const std::string& path, size_t count, size_t max);
 
-  // Everything `problems` says about one text.
+  // Adds one cause for each of `problems`.
   void invalid_all(const std::string& path, std::string_view value, const std::vector<std::string>& problems);
   void not_negative(const std::string& path, int64_t value);
   void between(const std::string& path, int64_t value, int64_t low, int64_t high);
 
-  bool full() const;  // what else is found is not kept
+  bool full() const;  // further causes are dropped
   std::vector<Cause> take() { return std::move(causes_); }
 
  private:
@@ -48,16 +48,16 @@ inline std::string sub(const std::string& path, std::string_view field) {
   return path.empty() ? std::string(field) : path + "." + std::string(field);
 }
 inline std::string item(const std::string& path, size_t index) { return path + "[" + std::to_string(index) + "]"; }
-constexpr size_t kKeyShownMax = 320;  // bytes of a key in a path: more than a qualified name has, less than would repeat a book
+constexpr size_t kKeyShownMax = 320;  // bytes of a key in a path: more than a qualified name has; limits repetition
 inline std::string entry(const std::string& path, std::string_view key) {
   return path + "[" + std::string(key.substr(0, kKeyShownMax)) + "]";
 }
 
-// What is wrong with a text, in Kubernetes' words; empty: nothing. Source: RFC 1123, RFC 1035, RFC 6335.
+// The problems of a text, in Kubernetes' wording; empty: none. Source: RFC 1123, RFC 1035, RFC 6335.
 std::vector<std::string> dns_label_problems(std::string_view text);
 std::vector<std::string> dns_1035_problems(std::string_view text);
 std::vector<std::string> dns_subdomain_problems(std::string_view text);
-std::vector<std::string> dns_search_problems(std::string_view text);      // a subdomain with underscores
+std::vector<std::string> dns_search_problems(std::string_view text);      // a subdomain that may contain underscores
 std::vector<std::string> qualified_name_problems(std::string_view text);  // label keys, resource and finalizer names
 std::vector<std::string> label_value_problems(std::string_view text);
 std::vector<std::string> config_key_problems(std::string_view text);
@@ -71,7 +71,7 @@ void check_labels(Findings& out, const std::string& path, const json::object& la
 void check_annotations(Findings& out, const std::string& path, const json::object& annotations);
 void check_immutable(Findings& out, const std::string& path, const json::value* now, const json::value* before);
 
-// `old`: nullptr on create. A name cannot change, and is not looked at again.
+// `old`: nullptr on create. A name cannot change and is not checked again.
 void check_metadata(Findings& out, const KindInfo& kind, const json::value& object, const json::value* old);
 void check_metadata_update(Findings& out, const json::value& object, const json::value& old);
 
@@ -79,7 +79,7 @@ using ValidationRule = void (*)(const json::value& value, const std::string& pat
 struct NamedValidationRule {
   std::string_view type;  // OpenAPI name
   ValidationRule rule;
-  std::string_view unwalked = {};  // comma-separated fields whose content only this rule looks at
+  std::string_view unwalked = {};  // comma-separated fields whose contents only this rule checks
 };
 std::span<const NamedValidationRule> pod_rules();
 std::span<const NamedValidationRule> placement_rules();  // affinity, spreading
@@ -105,7 +105,7 @@ std::span<const NamedValidationRule> certificate_rules();
 
 std::span<const NamedValidationRule> csi_rules();
 std::span<const NamedValidationRule> flow_rules();
-std::span<const NamedValidationRule> webhook_rules();  // and admission policies
+std::span<const NamedValidationRule> webhook_rules();  // also admission policies
 std::span<const NamedValidationRule> api_service_rules();
 std::span<const NamedValidationRule> custom_resource_rules();
 std::span<const NamedValidationRule> device_rules();
@@ -113,7 +113,7 @@ std::span<const NamedValidationRule> resource_slice_rules();
 std::span<const NamedValidationRule> event_rules();
 std::span<const NamedValidationRule> lease_rules();
 
-// What may not change. Kinds without one may change in every way that is valid.
+// Rules for immutable fields. Kinds without a rule allow every valid change.
 using UpdateRule = void (*)(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_pod_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_service_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
@@ -134,14 +134,14 @@ void check_quota_update(const json::value& now, const json::value& before, std::
 void check_volume_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 void check_claim_update(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);
 
-// What holds for new objects only.
+// Rules for new objects only.
 using CreateRule = void (*)(const json::value& object, Findings& out);
 void check_pod_create(const json::value& object, Findings& out);
 void check_node_create(const json::value& object, Findings& out);
 void check_cron_job_create(const json::value& object, Findings& out);
 void check_ingress_create(const json::value& object, Findings& out);
 
-// A status that is written. Kinds without one may write whatever is well formed.
+// Rules for writes to a status. Kinds without a rule allow every well-formed status.
 using StatusRule = void (*)(const json::value& now, const json::value& before, Findings& out);
 void check_pod_status(const json::value& now, const json::value& before, Findings& out);
 void check_service_status(const json::value& now, const json::value& before, Findings& out);
@@ -171,7 +171,7 @@ void check_api_service_status(const json::value& now, const json::value& before,
 void check_definition_status(const json::value& now, const json::value& before, Findings& out);
 void check_device_claim_status(const json::value& now, const json::value& before, Findings& out);
 
-// Beyond what the object must hold: of a new CustomResourceDefinition; of an event written as events.k8s.io/v1.
+// Additional checks of a new CustomResourceDefinition, and of an event written as events.k8s.io/v1.
 void check_definition_create(const json::value& now, Findings& out);
 void check_newer_event(const json::value& event, Findings& out);
 void check_newer_event_update(const json::value& now, const json::value& before, Findings& out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of flowcontrol.apiserver.k8s.io: which requests a schema takes, how a level limits them. The two that a server
-// cannot do without have one spec that is theirs. Source: Kubernetes 1.36, pkg/apis/flowcontrol/validation.
+// Validation of flowcontrol.apiserver.k8s.io: the requests that a schema matches, the limits of a level. The mandatory objects
+// have a fixed spec. Source: Kubernetes 1.36, pkg/apis/flowcontrol/validation.
 #include "store/schema/defaults/flow.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of Jobs: counts that fit each other, policies for failures and success, selector and labels that belong to the
-// job alone, and what may change while it runs. Source: batch/v1 API reference, Job.
+// Validation of Jobs: consistent counts, policies for failures and success, a generated selector and labels, and changes while it
+// runs. Source: batch/v1 API reference, Job.
 #include "store/schema/validate/job.h"
 
 #include <set>
@@ -181,7 +181,7 @@ void check_job_spec(const json::value& spec, const std::string& path, Findings& 
   check_template(spec, path, out);
 }
 
-// The labels that keep a job's pods apart from all others.
+// The generated labels that separate a job's pods from all others.
 void check_generated(const json::value& job, Findings& out) {
   const json::value* selector = find(job, "spec.selector");
   if (!selector || get_bool(job, "spec.manualSelector")) return;
@@ -230,8 +230,7 @@ bool is_suspended(const json::value& job) {
   return false;
 }
 
-// The template without what may change in it: where pods go while the job is suspended and none runs, and what they ask for
-// once that is known.
+// The template without its mutable parts: scheduling fields while the job is suspended and has no pods, and resource amounts.
 json::value fixed_template(const json::value& job, bool places, bool amounts) {
   const json::value* found = find(job, "spec.template");
   json::value out = found ? *found : json::value();

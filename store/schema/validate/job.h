@@ -13,7 +13,7 @@ namespace coracle::schema {
 struct Indexes {
   std::vector<std::pair<int64_t, int64_t>> intervals;  // first and last, in ascending order
   int64_t count = 0;
-  std::string problem;  // what could not be read, in Kubernetes' words; "" when all could
+  std::string problem;  // the invalid part, in Kubernetes' wording; "" if everything is valid
 };
 
 // Indexes below `completions`, in ascending order.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of a Job's status, which controllers outside may write too: counts, indexes and conditions that fit each other,
-// and ends that are final. Rules that compare look at what changed only. Source: batch/v1 API reference, JobStatus.
+// Validation of a Job's status, which external controllers may write too: counts, indexes and conditions are consistent, and
+// final conditions stay. Rules that compare only check what has changed. Source: batch/v1 API reference, JobStatus.
 #include <set>
 
 #include "runtime/base/text.h"
@@ -122,7 +122,7 @@ void check_end(const Status& now, const Status& before, Findings& out) {
   }
   if (now.number("failed") < before.number("failed"))
     out.invalid("status.failed", now.number("failed"), "cannot decrease the failed counter");
-  // A Job that was made smaller has lost indexes that it had completed, also when its parallelism was changed once more since.
+  // A Job that was scaled down has lost completed indexes, even if its parallelism was changed again since.
   int64_t completions = get_int(now.job(), "spec.completions");
   bool indexed = get_string(now.job(), "spec.completionMode") == "Indexed";
   bool elastic = indexed && completions == get_int(now.job(), "spec.parallelism");

@@ -18,11 +18,11 @@ std::string property_path(const std::string& path, std::string_view name) {
 }
 bool is_schema(const json::value* value) { return value && value->is_object(); }
 
-// ---- what a schema may say at all ----
+// ---- keywords ----
 
 struct Context {
   bool in_meta = false;    // within apiVersion, kind or metadata
-  std::string no_default;  // why there may be no default; "": there may
+  std::string no_default;  // why defaults are not allowed; "": they are
 };
 
 void check_parts(Findings& out, const std::string& path, const json::value& schema, const Context& context, bool root);
@@ -181,9 +181,9 @@ void check_parts(Findings& out, const std::string& path, const json::value& sche
   check_cel(out, path, schema);
 }
 
-// ---- structural ----
+// ---- structural schemas ----
 
-// anyOf: [{type: integer}, {type: string}], which goes with x-kubernetes-int-or-string.
+// anyOf: [{type: integer}, {type: string}], which belongs to x-kubernetes-int-or-string.
 bool is_int_or_string(const json::value& holder) {
   const json::array& any = get_array(holder, "anyOf");
   return any.size() == 2 && any[0] == json::value{{"type", "integer"}} && any[1] == json::value{{"type", "string"}};
@@ -191,7 +191,7 @@ bool is_int_or_string(const json::value& holder) {
 
 void check_junctors(Findings& out, const std::string& path, const json::value& schema, bool skip_any);
 
-// A schema under allOf, anyOf, oneOf or not: it may restrict values, not say what there is.
+// A schema under allOf, anyOf, oneOf or not: it may restrict values but not define fields.
 void check_nested(Findings& out, const std::string& path, const json::value& schema, bool skip_any) {
   check_junctors(out, path, schema, skip_any);
   if (is_schema(find(schema, "items"))) check_nested(out, sub(path, "items"), *find(schema, "items"), false);
@@ -298,7 +298,7 @@ void check_structural(Findings& out, const std::string& path, const json::value&
   }
 }
 
-// With /status apart, the root may hold only what stays true of the rest.
+// With a status subresource, the root may only contain keywords that still apply without the status.
 void check_root(Findings& out, const std::string& path, const json::value& schema) {
   static const std::set<std::string_view> allowed = {"description",
                                                      "type",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON schemas of custom resources: what a schema may say, and that it is structural: every field has one type, said outside of
-// allOf, anyOf, oneOf and not. CEL rules have to be there; what they say is not looked into, nor whether defaults fit. Pure.
-// Source: apiextensions-apiserver 1.36, pkg/apis/apiextensions/validation and pkg/apiserver/schema.
+// JSON schemas of custom resources: checks the keywords, and that the schema is structural: every field has one type, defined
+// outside of allOf, anyOf, oneOf and not. CEL rules must be present, but their expressions are not parsed, and defaults are not
+// checked against the schema. Pure. Source: apiextensions-apiserver 1.36, pkg/apis/apiextensions/validation and
+// pkg/apiserver/schema.
 #pragma once
 
 #include <string>
@@ -11,9 +12,9 @@
 
 namespace coracle::schema {
 
-// `status_apart`: the kind has /status, so that only some fields may stand at the schema's root.
+// `status_apart`: the kind has /status; then only some keywords are allowed at the schema's root.
 void check_json_schema(Findings& out, const std::string& path, const json::value& schema, bool status_apart);
-// Type of the field at a path like .spec.size; "" when the schema has none.
+// The type of the field at a path such as .spec.size; "" if the schema has none.
 std::string_view type_at(const json::value& schema, std::string_view path);
 
 }  // namespace coracle::schema

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of what all objects share: names, namespaces, labels, annotations, owners, finalizers.
-// Source: Kubernetes "Object Names and IDs", "Labels and Selectors", "Annotations", "Finalizers".
+// Validation of what all objects share: names, namespaces, labels, annotations, owners, finalizers. Source: Kubernetes "Object
+// Names and IDs", "Labels and Selectors", "Annotations", "Finalizers".
 #include <algorithm>
 #include <set>
 
@@ -31,7 +31,7 @@ std::vector<std::string> name_problems(const KindInfo& kind, std::string_view na
 
 // "v1" or "apps/v1".
 bool names_version(std::string_view api_version) {
-  std::string_view version = api_version.substr(api_version.find('/') + 1);  // all of it where there is no slash
+  std::string_view version = api_version.substr(api_version.find('/') + 1);  // the whole text if there is no slash
   return !version.empty() && version.find('/') == version.npos;
 }
 
@@ -59,13 +59,13 @@ void check_owners(Findings& out, view::ObjectMeta metadata) {
   }
 }
 
-// Of groups whose objects may have finalizers of any name. Source: their validation in Kubernetes uses apimachinery's alone.
+// Groups whose objects may have finalizers without a domain. Source: their validation in Kubernetes only uses apimachinery's.
 bool takes_plain_finalizers(const Kind& kind) {
   return kind.group == "apiextensions.k8s.io" || kind.group == "apiregistration.k8s.io" ||
          kind.group == "admissionregistration.k8s.io";
 }
 
-// `known`: what was there before.
+// `known`: the finalizers that existed before.
 void check_finalizers(Findings& out, const Kind& kind, view::ObjectMeta metadata, const std::set<std::string_view>& known) {
   static constexpr std::string_view kStandard[] = {"kubernetes", "orphan", "foregroundDeletion"};
   bool takes_plain = takes_plain_finalizers(kind);
@@ -82,7 +82,7 @@ void check_finalizers(Findings& out, const Kind& kind, view::ObjectMeta metadata
 void check_name(Findings& out, const KindInfo& kind, view::ObjectMeta metadata) {
   if (!metadata.generate_name().empty()) {
     std::string prefix(metadata.generate_name());
-    if (prefix.ends_with('-')) prefix.back() = 'a';  // something will follow
+    if (prefix.ends_with('-')) prefix.back() = 'a';  // a suffix will be appended
     out.invalid_all("metadata.generateName", metadata.generate_name(), name_problems(kind, prefix));
   }
   if (metadata.name().empty()) out.required("metadata.name", "name or generateName is required");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of NetworkPolicies, and of the networks and addresses that services have. Source: networking.k8s.io/v1 API
-// reference.
+// Validation of NetworkPolicies, and of ServiceCIDRs and IPAddresses. Source: networking.k8s.io/v1 API reference.
 #include "store/schema/validate/syntax.h"
 
 namespace coracle::schema {

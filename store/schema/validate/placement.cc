@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of what a pod says about where it wants to be: affinity to nodes and to other pods, spreading, and gates that
-// hold it back. Source: core/v1 API reference, Affinity and TopologySpreadConstraint.
+// Validation of a pod's scheduling constraints: affinity to nodes and to other pods, topology spreading, and scheduling gates.
+// Source: core/v1 API reference, Affinity and TopologySpreadConstraint.
 #include <set>
 
 #include "store/schema/validate/pod.h"
@@ -18,7 +18,7 @@ void check_node_selector(const json::value& selector, const std::string& path, F
   }
 }
 
-// The one field of a node that can be chosen by is its name.
+// The only selectable field of a node is its name.
 void check_node_fields(const json::value& term, const std::string& path, Findings& out) {
   const json::array& fields = get_array(term, "matchFields");
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -53,7 +53,7 @@ std::set<std::string> selected_labels(const json::value& owner) {
   return out;
 }
 
-// Keys whose values come from the pod: names of labels, and only beside a selector.
+// Keys whose values come from the pod: names of labels, only allowed together with a selector.
 void check_label_keys(const json::value& owner, std::string_view field, const std::string& path, Findings& out) {
   const json::array& keys = get_array(owner, field);
   if (keys.empty()) return;
@@ -118,7 +118,7 @@ std::span<const NamedValidationRule> placement_rules() { return kPlacementChecks
 void check_placement(const json::value& spec, const std::string& path, Findings& out) {
   std::set<std::string> seen;
   const json::array& spreads = get_array(spec, "topologySpreadConstraints");
-  for (size_t i = spreads.size(); i-- > 0;) {  // the earlier one of two is named
+  for (size_t i = spreads.size(); i-- > 0;) {  // reports the earlier one of two
     std::string pair = "{" + std::string(get_string(spreads[i], "topologyKey")) + ", " +
                        std::string(get_string(spreads[i], "whenUnsatisfiable")) + "}";
     if (!seen.insert(pair).second)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of pod specs: names that must be unique, references that must lead somewhere, ranges; and what of a pod may
-// change once it is there. Containers and volumes have files of their own. Source: core/v1 API reference, Pod.
+// Validation of pod specs: unique names, valid references, ranges; and which fields of a pod may change. Containers and volumes
+// have files of their own. Source: core/v1 API reference, Pod.
 #include "store/schema/validate/pod.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kIdMax = 2147483647;
 
-// Every list of containers of a pod, with its name.
+// Calls `visit` for every list of containers in a pod, with its name.
 template <typename Visit>
 void each_container(view::PodSpec spec, const std::string& path, Visit visit) {
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
@@ -40,7 +40,8 @@ void check_unique_names(view::PodSpec spec, const std::string& path, Findings& o
   }
 }
 
-// C:\data is data. Manifests for Windows need not say that they are; one that does may have other colons, too.
+// The path without a drive letter, as in C:\data. Manifests for Windows need not declare the operating system; one that does may
+// contain other colons too.
 std::string_view without_drive(std::string_view path) {
   const bool has_drive = path.size() > 2 && std::isalpha(static_cast<unsigned char>(path[0])) && path[1] == ':' &&
                          (path[2] == '\\' || path[2] == '/');
@@ -67,7 +68,7 @@ void check_mounts(view::PodSpec spec, const std::string& path, Findings& out) {
   });
 }
 
-// Init containers run one after the other: each has its ports for itself.
+// Init containers run one after the other, so their host ports do not conflict.
 void check_host_ports(view::PodSpec spec, const std::string& path, Findings& out) {
   std::set<std::string> taken;
   each_container(spec, path, [&](std::string_view list, view::Container container, const std::string& at) {
@@ -88,7 +89,7 @@ void check_host_ports(view::PodSpec spec, const std::string& path, Findings& out
   });
 }
 
-// Probes and hooks are for containers that keep running.
+// Probes and hooks are only allowed for containers that keep running.
 void check_init_containers(view::PodSpec spec, const std::string& path, Findings& out) {
   each_container(spec, path, [&](std::string_view list, view::Container container, const std::string& at) {
     if (list != "ephemeralContainers" && container.has_restart_policy() && container.restart_policy() != "Always" &&
@@ -123,7 +124,7 @@ void check_dns(view::PodSpec spec, const std::string& path, Findings& out) {
   for (size_t i = 0; i < config.searches().size(); ++i) {
     std::string_view search = config.searches()[i];
     characters += search.size() + (i > 0);
-    if (search == ".") continue;  // the root: names are asked for as they are
+    if (search == ".") continue;  // the root: names are not extended
     if (search.ends_with('.')) search.remove_suffix(1);
     out.invalid_all(item(sub(at, "searches"), i), search, dns_search_problems(search));
   }
@@ -166,8 +167,8 @@ void check_pod_security(view::PodSpec spec, const std::string& path, Findings& o
   }
 }
 
-// A user namespace of the pod's own goes with nothing else of the host's, and raw block devices have no id maps. Only where
-// root is not the host's may all of /proc be seen. The capital letters are Kubernetes' own.
+// A user namespace cannot be combined with host namespaces, and raw block devices cannot be id-mapped. procMount Unmasked needs a
+// user namespace. The messages, including capital letters, are Kubernetes'.
 void check_host_users(view::PodSpec spec, const std::string& path, Findings& out) {
   constexpr std::string_view kWhen = "when `hostUsers` is false";
   const bool own_users = spec.has_host_users() && !spec.host_users();
@@ -273,7 +274,7 @@ constexpr std::string_view kMayChange =
 
 constexpr std::string_view kResizable[] = {"cpu", "memory"};
 
-// A resize changes amounts; it takes none away, and the pod stays in its class. Source: core validation, ValidatePodResize.
+// A resize may change amounts but not remove them, and the QoS class stays the same. Source: core validation, ValidatePodResize.
 void check_resize(const json::value& now, const json::value& before, Findings& out) {
   for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
     const json::array &containers = get_array(now, list), &olds = get_array(before, list);
@@ -292,7 +293,7 @@ void check_resize(const json::value& now, const json::value& before, Findings& o
   if (was != qos_class(now)) out.invalid("spec", was, "Pod QOS Class may not change as a result of resizing");
 }
 
-// Puts back what of cpu and memory, and how they change, /resize may set.
+// Restores the CPU and memory amounts and resize policies, which /resize may change.
 void keep_amounts(json::value& container, const json::value& old) {
   if (!container.is_object()) return;
   for (std::string_view field : {"limits", "requests"}) {
@@ -311,7 +312,7 @@ void keep_amounts(json::value& container, const json::value& old) {
   else container.get_object().erase("resizePolicy");
 }
 
-// `now` with what may differ made as it was, so that whatever still differs may not.
+// `now` with all mutable fields reset to `before`: any remaining difference is an error.
 json::value without_what_may_change(const json::value& now, const json::value& before, std::string_view subresource) {
   json::value munged = now;
   json::object& spec = munged.get_object();
@@ -353,7 +354,7 @@ std::vector<std::string> differing_fields(const json::value& a, const json::valu
   return {names.begin(), names.end()};
 }
 
-// A pod that is held back may become choosier.
+// A gated pod's node selector may get further terms.
 void check_node_selector_grows(const json::value& now, const json::value& before, Findings& out) {
   const json::object& kept = get_object(now, "nodeSelector");
   for (const auto& pair : get_object(before, "nodeSelector")) {
@@ -368,7 +369,7 @@ void check_node_selector_grows(const json::value& now, const json::value& before
 void check_tolerations_only_grow(const json::value& now, const json::value& before, Findings& out) {
   auto without_seconds = [](json::value toleration) {
     if (json::object* object = toleration.if_object()) object->erase("tolerationSeconds");
-    return to_text(toleration);  // canonical: what is equal has one text
+    return to_text(toleration);  // canonical: equal values have equal text
   };
   std::set<std::string> kept;
   for (const json::value& toleration : get_array(now, "tolerations")) kept.insert(without_seconds(toleration));

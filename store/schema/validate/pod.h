@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a pod's validation that have files of their own. Pure.
+// The parts of a pod's validation in separate files. Pure.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace coracle::schema {
 
-// Of a pod's spec: spreading that is said twice, gates (placement.cc); containers and what the pod has for them: devices,
-// hooks, kernel parameters, claims, the system (debug_container.cc).
+// Of a pod's spec: duplicate topology spread constraints, scheduling gates (placement.cc); containers and what they use of the
+// pod: devices, hooks, sysctls, claims, the operating system (debug_container.cc).
 void check_placement(const json::value& spec, const std::string& path, Findings& out);
 void check_surroundings(const json::value& spec, const std::string& path, Findings& out);
 
-// Of a change (pod_change.cc).
+// Of an update (pod_change.cc).
 void check_pod_annotations_update(const json::value& now, const json::value& before, Findings& out);
 void check_gates_only_go(const json::value& now, const json::value& before, Findings& out);
 void check_pod_subresource(const json::value& now, const json::value& before, std::string_view subresource, Findings& out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may change in a pod that is there: its status, in ways that can happen; containers for debugging, which are only added;
-// and amounts, by /resize. What the main resource may change is in pod.cc. Source: core/v1 API reference, Pod; Kubernetes
-// "Ephemeral Containers", "Resize CPU and Memory Resources assigned to Containers".
+// Changes of an existing pod: valid transitions of its status; ephemeral containers, which can only be added; and amounts, by
+// /resize. pod.cc checks changes of the main resource. Source: core/v1 API reference, Pod; Kubernetes "Ephemeral Containers",
+// "Resize CPU and Memory Resources assigned to Containers".
 #include <map>
 #include <set>
 
@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 
-// Containers that ended and are not to be started again stay ended.
+// A terminated container that is not restarted must stay terminated.
 void check_ends(const json::value& now, const json::value& before, std::string_view list, std::string_view policy,
                 Findings& out) {
   if (policy == "Always") return;
   std::string path = sub("status", list);
   const json::array& olds = get_array(before, path);
   std::set<std::string_view> sidecars;
-  std::map<std::string_view, size_t> going_on;  // how many statuses of the name say so
+  std::map<std::string_view, size_t> going_on;  // number of such statuses by name
   if (list == "initContainerStatuses")
     for (const json::value& container : get_array(before, "spec.initContainers"))
       if (get_string(container, "restartPolicy") == "Always") sidecars.insert(get_string(container, "name"));

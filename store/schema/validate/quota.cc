@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of LimitRanges and ResourceQuotas: names that can be limited, amounts that fit each other, scopes that go
-// together. Source: core/v1 API reference, LimitRange and ResourceQuota; Kubernetes "Resource Quotas".
+// Validation of LimitRanges and ResourceQuotas: valid resource names, consistent amounts, compatible scopes. Source: core/v1 API
+// reference, LimitRange and ResourceQuota; Kubernetes "Resource Quotas".
 #include <algorithm>
 #include <optional>
 #include <set>

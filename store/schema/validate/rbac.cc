@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of roles and their bindings: a rule speaks of resources or of paths, a binding names one role that never
-// changes. Source: rbac.authorization.k8s.io/v1 API reference.
+// Validation of roles and bindings: a rule is about resources or about non-resource URLs, and the role of a binding is immutable.
+// Source: rbac.authorization.k8s.io/v1 API reference.
 #include <algorithm>
 
 #include "store/schema/validate/findings.h"

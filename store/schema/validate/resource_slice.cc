@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of resource.k8s.io, the offering side: slices of pools of devices. Source: Kubernetes 1.36,
+// Validation of device offers in resource.k8s.io: ResourceSlices, which are parts of pools of devices. Source: Kubernetes 1.36,
 // pkg/apis/resource/validation.
 #include <algorithm>
 #include <regex>
@@ -84,7 +84,7 @@ void check_taint(const json::value& value, const std::string& path, Findings& ou
   out.invalid_all(sub(path, "value"), text, label_value_problems(text));
 }
 
-struct Amounts {  // of a policy; what is no quantity reads as 0
+struct Amounts {  // of a policy; an invalid quantity reads as 0
   const json::value& policy;
   Quantity at(std::string_view path) const { return Quantity::parse(get_string(policy, path)).value_or(Quantity()); }
 };
@@ -117,7 +117,7 @@ void check_request_policy(Findings& out, const std::string& path, const json::va
     if (!found) out.invalid(at, chosen.text(), "default value is not valid according to the requestPolicy");
     return;
   }
-  if (!has(policy, "validRange.min")) return;  // the tables say so
+  if (!has(policy, "validRange.min")) return;  // the tables report it
   Quantity min = Amounts{policy}.at("validRange.min"), max = Amounts{policy}.at("validRange.max"),
            step = Amounts{policy}.at("validRange.step");
   if (min > all) out.invalid(sub(at, "min"), min.text(), "min" + larger);

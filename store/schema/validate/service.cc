@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of services. Whether an address or node port is free is the registry's to know, not ours.
-// Source: core/v1 API reference, Service.
+// Validation of services. The registry checks whether an address or node port is free. Source: core/v1 API reference, Service.
 #include <set>
 
 #include "runtime/base/text.h"
@@ -42,11 +41,11 @@ void check_service_ports(view::ServiceSpec spec, const std::string& path, Findin
   }
 }
 
-// An address under which a service is reached from outside. Kubernetes lets some of these pass; here the machine would answer for
-// them itself, and take what is sent to all from everybody.
+// Checks an address at which a service is reachable from outside. Kubernetes accepts some of these. Here the machine itself would
+// answer for them, and would receive broadcast and multicast traffic of others.
 void check_reachable(Findings& out, const std::string& path, std::string_view ip) {
   check_not_special(out, path, ip);
-  bool link_local = ip.starts_with("224.0.0.") || ip.starts_with("ff02:");  // said already
+  bool link_local = ip.starts_with("224.0.0.") || ip.starts_with("ff02:");  // reported already
   if (is_multicast(ip) && !link_local) out.invalid(path, ip, "may not be a multicast address (224.0.0.0/4, ff00::/8)");
   if (ip == "255.255.255.255") out.invalid(path, ip, "may not be the broadcast address");
 }
@@ -74,7 +73,7 @@ void check_service_addresses(view::ServiceSpec spec, const std::string& path, Fi
   }
 }
 
-// Fields that only a load balancer has a use for.
+// Fields that only apply to load balancers.
 void check_balancer(view::ServiceSpec spec, const std::string& path, Findings& out) {
   constexpr std::string_view kOnly = "may only be used when `type` is 'LoadBalancer'";
   bool balanced = spec.type() == "LoadBalancer";
@@ -166,7 +165,7 @@ void check_service_status(const json::value& now, const json::value& before, Fin
   if (points == get_array(before, "status.loadBalancer.ingress")) return;
   if (!points.empty() && get_string(now, "spec.type") != "LoadBalancer")
     return out.forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is LoadBalancer");
-  // Without a class it is this machine's own controller that writes them: its address may be on a link that has no others.
+  // Without a class our own controller writes the status: the node's address may be link-local.
   bool others = find(now, "spec.loadBalancerClass") != nullptr;
   for (size_t i = 0; i < points.size(); ++i) {
     std::string at = item("status.loadBalancer.ingress", i);

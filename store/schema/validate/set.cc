@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of StatefulSets, DaemonSets and ControllerRevisions. Of a StatefulSet's pods only labels and annotations are
-// looked at: its volumes come from the claims as well. Source: apps/v1 API reference.
+// Validation of StatefulSets, DaemonSets and ControllerRevisions. Of a StatefulSet's pod template only labels and annotations are
+// checked, because its volumes also come from the claims. Source: apps/v1 API reference.
 #include "store/schema/validate/syntax.h"
 #include "store/schema/validate/workload.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of PersistentVolumes and PersistentVolumeClaims: one source, a size, access modes that go together; and that
-// storage does not change under those who use it. Source: core/v1 API reference; Kubernetes "Persistent Volumes".
+// Validation of PersistentVolumes and PersistentVolumeClaims: exactly one source, a size, compatible access modes; the storage is
+// immutable. Source: core/v1 API reference; Kubernetes "Persistent Volumes".
 #include "runtime/base/text.h"
 #include "store/object/quantity.h"
 #include "store/schema/validate/findings.h"
@@ -142,7 +142,7 @@ void check_claim_spec(const json::value& spec, const std::string& path, Findings
   if (source) check_data_source(*source, sub(path, "dataSource"), out);
   if (reference) check_data_source(*reference, sub(path, "dataSourceRef"), out);
   if (!source || !reference) return;
-  json::value shown = json::object();  // a path has no JSON of its own
+  json::value shown = json::object();  // printed as {}: the error is about two fields
   if (!get_string(*reference, "namespace").empty()) {
     return out.invalid_json(path, shown, "may not be specified when dataSourceRef.namespace is specified");
   }
@@ -164,7 +164,7 @@ std::string_view old_class(const json::value& claim) {
   return found && found->is_string() ? std::string_view(found->get_string()) : std::string_view();
 }
 
-// The spec of a claim without what may change in it.
+// The spec of a claim without its mutable fields.
 json::value fixed_spec(const json::value& claim, bool bound, bool named, bool classed) {
   json::value out = json::object(get_object(claim, "spec"));
   json::object& spec = out.get_object();
@@ -214,7 +214,7 @@ void check_volume_update(const json::value& now, const json::value& before, std:
 
 void check_claim_update(const json::value& now, const json::value& before, std::string_view, Findings& out) {
   bool bound = get_string(now, "status.phase") == "Bound", named = !get_string(before, "spec.volumeName").empty();
-  // A claim without a class may get one, that of its old annotation if there is one.
+  // A claim without a class may get one, but the one in its old annotation if that is set.
   const json::value *mine = find(now, "spec.storageClassName"), *old = find(before, "spec.storageClassName");
   bool gets_class = mine && mine->is_string() && !old &&
                     (old_class(before).empty() || old_class(before) == std::string_view(mine->get_string()));

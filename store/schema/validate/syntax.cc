@@ -33,7 +33,7 @@ bool is_mapped(const std::string& address) {  // ::ffff:1.2.3.4
   return address.size() == 16 && address.compare(0, 12, prefix) == 0;
 }
 
-// 010.1.2.3: an address but for zeros in front.
+// 010.1.2.3: an address with leading zeros.
 bool has_leading_zeros(std::string_view text) {
   std::vector<std::string_view> parts = split(text, '.');
   if (parts.size() != 4) return false;
@@ -125,7 +125,7 @@ std::vector<std::string> path_segment_problems(std::string_view text) {
   for (std::string_view forbidden : {"/", "%"}) {
     if (text.find(forbidden) != text.npos) out.push_back("may not contain '" + std::string(forbidden) + "'");
   }
-  if (text.find('\0') != text.npos) out.push_back("may not contain NUL");  // no path of ours can name it
+  if (text.find('\0') != text.npos) out.push_back("may not contain NUL");  // no path can contain it
   return out;
 }
 
@@ -133,7 +133,7 @@ std::vector<std::string> wildcard_subdomain_problems(std::string_view text) {
   std::vector<std::string> out;
   if (text.size() > 253) out.push_back("must be no more than 253 characters");
   std::string_view rest = text.starts_with("*.") ? text.substr(2) : std::string_view();
-  // Of the rest only the syntax counts here; its length was looked at.
+  // Only the syntax of the rest is checked here; its length was checked before.
   if (rest.empty() || !dns_subdomain_problems(rest.substr(0, 253)).empty()) {
     out.push_back(
         "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "

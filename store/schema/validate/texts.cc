@@ -95,7 +95,7 @@ void check_client_config(Findings& out, const std::string& path, const json::val
   bool by_url = has(config, "url"), by_service = has(config, "service");
   if (by_url == by_service) return out.required(path, "exactly one of url or service is required");
   if (by_url) return check_url(out, sub(path, "url"), get_string(config, "url"));
-  std::string at = sub(path, "service");  // its names are required by the tables
+  std::string at = sub(path, "service");  // the tables check required names
   int64_t port = get_int(config, "service.port");
   if (port < 1 || port > 65535) out.invalid(sub(at, "port"), port, "port is not valid: must be between 1 and 65535, inclusive");
   check_webhook_path(out, sub(at, "path"), get_string(config, "service.path"));

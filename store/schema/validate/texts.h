@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several groups' rules look at in the same way: lists of texts, wildcards, class and driver names, webhooks' addresses.
-// Rules read objects by path, so that a group's types can have the names of another's. Pure.
+// Checks that the rules of several groups share: lists of strings, wildcards, class and driver names, webhooks' client
+// configurations. Rules read objects by path, because types in different groups have equal names. Pure.
 #pragma once
 
 #include <string>
@@ -14,20 +14,20 @@ namespace coracle::schema {
 std::vector<std::string_view> texts_at(const json::value& value, std::string_view dotted);
 size_t bytes_of(const json::object& texts);                     // keys and values
 bool has_wildcard(const std::vector<std::string_view>& texts);  // "*" is one of them
-bool has(const json::value& value, std::string_view dotted);    // there, and not null
-// Only white space, or nothing.
+bool has(const json::value& value, std::string_view dotted);    // present and not null
+// True if empty or only white space.
 bool is_blank(std::string_view text);
 
-// The same words as Findings::not_supported, the values in the order that is given.
+// The text of Findings::not_supported, with the values in the given order.
 void unsupported(Findings& out, const std::string& path, std::string_view value, std::vector<std::string> supported);
-// One finding for all that is wrong, joined by commas.
+// One cause for all problems, joined by commas.
 void invalid_joined(Findings& out, const std::string& path, std::string_view value, const std::vector<std::string>& problems,
                     std::string_view before = {});
 
 void check_qualified(Findings& out, const std::string& path, std::string_view name);
 void check_driver_name(Findings& out, const std::string& path, std::string_view name);  // of CSI and of devices
 
-// How a webhook is called. Source: apiserver pkg/util/webhook/validation.go.
+// The client configuration of a webhook. Source: apiserver pkg/util/webhook/validation.go.
 void check_client_config(Findings& out, const std::string& path, const json::value& config);
 void check_review_versions(Findings& out, const std::string& path, const json::value& hook, std::string_view field);
 

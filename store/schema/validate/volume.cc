@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of volumes: one source each, modes and paths that stay inside. Source: core/v1 API reference, Volume.
+// Validation of volumes: exactly one source each, modes, and relative paths that stay inside. Source: core/v1 API reference,
+// Volume.
 #include <algorithm>
 #include <set>
 
@@ -19,7 +20,7 @@ void check_mode(Findings& out, const std::string& path, bool given, int64_t mode
   }
 }
 
-// A path within a volume.
+// Checks a relative path in a volume.
 void check_inner_path(Findings& out, const std::string& path, std::string_view text) {
   if (text.starts_with('/')) out.invalid(path, text, "must be a relative path");
   bool leaves = false;
@@ -76,7 +77,7 @@ void check_downward_file(const json::value& value, const std::string& path, Find
   static constexpr std::string_view kFields[] = {"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
                                                  "metadata.uid"};
   std::string_view field = get_string(value, "fieldRef.fieldPath");
-  bool keyed = field.ends_with("']");  // the rule of the reference looks at it
+  bool keyed = field.ends_with("']");  // the rule of the reference checks it
   if (!field.empty() && !keyed && std::find(std::begin(kFields), std::end(kFields), field) == std::end(kFields))
     out.not_supported(sub(path, "fieldRef.fieldPath"), field, {std::begin(kFields), std::end(kFields)});
   if (file.has_resource_field_ref() && get_string(value, "resourceFieldRef.containerName").empty())
@@ -133,7 +134,7 @@ void check_nfs(const json::value& value, const std::string& path, Findings& out)
     out.invalid(sub(path, "path"), source.path(), "must be an absolute path");
 }
 
-// Of a pod's volume and of a PersistentVolume alike.
+// For a pod's volume and for a PersistentVolume.
 void check_iscsi(const json::value& value, const std::string& path, Findings& out) {
   std::string_view name = get_string(value, "iqn");
   if (!name.empty() && !name.starts_with("iqn") && !name.starts_with("eui") && !name.starts_with("naa")) {
@@ -170,7 +171,7 @@ void check_made_claim(const json::value& value, const std::string& path, Finding
   if (!find(value, "volumeClaimTemplate")) out.required(sub(path, "volumeClaimTemplate"));
 }
 
-// A template may leave it to somebody who fills it in.
+// A template may omit it, because a controller can fill it in.
 void check_image_volume(const json::value& value, const std::string& path, Findings& out) {
   const bool in_pod = path.starts_with("spec.volumes[");
   if (in_pod && get_string(value, "reference").empty()) out.required(sub(path, "reference"));

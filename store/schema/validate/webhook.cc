@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of admissionregistration.k8s.io: webhooks, policies and what they match. CEL expressions have to be there; what
-// they say is not looked into. Source: Kubernetes 1.36, pkg/apis/admissionregistration/validation.
+// Validation of admissionregistration.k8s.io: webhooks, policies and match rules. CEL expressions must be present; their contents
+// are not parsed. Source: Kubernetes 1.36, pkg/apis/admissionregistration/validation.
 #include <set>
 
 #include "runtime/base/text.h"
@@ -234,7 +234,7 @@ void check_mutation(const json::value& value, const std::string& path, Findings&
   for (const Form& form : {Form{"ApplyConfiguration", "applyConfiguration"}, Form{"JSONPatch", "jsonPatch"}}) {
     std::string at = sub(path, form.field), field(form.field);
     bool given = has(value, form.field), asked = type == form.type;
-    if (type != "ApplyConfiguration" && type != "JSONPatch") return;  // the tables say so
+    if (type != "ApplyConfiguration" && type != "JSONPatch") return;  // the tables report it
     if (asked && !given) out.required(at, "must be specified when patchType is " + std::string(type));
     if (asked && given && is_blank(get_string(value, field + ".expression"))) out.required(sub(at, "expression"));
     if (!asked && given) out.invalid(at, "{" + field + "}", "must not be specified when patchType is " + std::string(type));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of what keeps equal pods: ReplicaSets, Deployments, ReplicationControllers. The selector finds the template's
-// pods, the strategy can make progress. Source: apps/v1 and core/v1 API reference.
+// Validation of ReplicaSets, Deployments and ReplicationControllers: the selector matches the template, and the strategy can make
+// progress. Source: apps/v1 and core/v1 API reference.
 #include "store/schema/validate/workload.h"
 
 #include "store/schema/validate/syntax.h"
@@ -109,7 +109,7 @@ void check_selector_and_template(const json::value& spec, std::string_view workl
   }
   auto parsed = LabelSelector::from_json(given ? selector : nullptr);
   if (parsed) return check_template_labels(spec, *parsed, path, out);
-  if (workload == "daemonset") return;  // whose selector's own errors say it all
+  if (workload == "daemonset") return;  // the selector's errors are sufficient
   out.invalid_json(sub(path, "selector"), *selector, workload == "deployment" ? "invalid label selector" : "");
 }
 

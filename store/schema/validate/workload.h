@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of all workloads share: a selector with a template, and templates of pods that are to run for ever. Pure.
+// Rules that all workloads share: a selector with a template, and pod templates with restartPolicy Always. Pure.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace coracle::schema {
 
-// spec.selector is not empty ("empty selector is invalid for <workload>") and finds the template's labels. One that is absent
-// finds nothing.
+// spec.selector is not empty ("empty selector is invalid for <workload>") and matches the template's labels. An absent selector
+// matches nothing.
 void check_selector_and_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out);
 void check_template_labels(const json::value& spec, const LabelSelector& selector, const std::string& path, Findings& out);
-// restartPolicy Always, no activeDeadlineSeconds.
+// Requires restartPolicy Always and no activeDeadlineSeconds.
 void check_endless_template(const json::value& spec, std::string_view workload, const std::string& path, Findings& out);
 
 }  // namespace coracle::schema
