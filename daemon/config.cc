@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See config.h. One table says which field is read how; it is also what the check for unknown fields knows.
+// See config.h. One table defines how each field is read; it also serves to detect unknown fields.
 #include "daemon/config.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Result<int64_t> number_of(const json::value& value, int64_t first, int64_t last)
   return *number;
 }
 
-// "2m", "30s": whole seconds up to an hour.
+// A duration such as "2m" or "30s": whole seconds, at most an hour.
 Read seconds(int Config::*member) {
   return [member](Config& config, const json::value& value) -> Result<void> {
     constexpr std::chrono::seconds kMax{3600};
@@ -83,7 +83,7 @@ Read seconds(int Config::*member) {
   };
 }
 
-// "100", or a quantity: "100Mi".
+// Megabytes as a number or a quantity: "100", "100Mi".
 Result<int> megabytes_of(const json::value& value, int64_t first, int64_t last) {
   constexpr int64_t kMegabyte = 1 << 20;
   std::optional<int64_t> megabytes;
@@ -259,7 +259,7 @@ Result<void> apply_config(Config& config, std::string_view yaml_text) {
   for (const auto& [name, value] : *object) {
     auto field = fields().find(std::string_view(name));
     if (field == fields().end()) return Error(Code::invalid, "unknown field " + quoted(std::string_view(name)));
-    if (value.is_null()) continue;  // "port:" with nothing behind it: the default
+    if (value.is_null()) continue;  // an empty value means the default
     TRY(field->second(config, value).wrap(std::string(name)));
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See house.h. First our configuration in the words of each room, then the wiring.
+// See house.h. First the configuration of each component, then their connection.
 #include "daemon/house.h"
 
 #include <unistd.h>
@@ -32,7 +32,7 @@
 namespace coracle {
 namespace {
 
-constexpr size_t kWindowBytesMax = 1 << 20, kWindowBytesAtRest = 32 << 10;  // of recent events
+constexpr size_t kWindowBytesMax = 1 << 20, kWindowBytesAtRest = 32 << 10;  // memory for recent events
 
 Result<Facts> look_at_machine(const Config& config) {
   Facts facts{config.node_name, config.node_address};
@@ -49,7 +49,7 @@ registry::Ranges ranges_of(const Config& config) {
   return ranges;
 }
 
-// What objects may take where the settings say nothing. They are in memory, all of them.
+// The default limit of all objects' size. All objects are in memory.
 size_t store_bytes_max(const Config& config) {
   if (config.store_max_size != 0) return size_t(config.store_max_size) << 20;
   auto memory = uint64_t(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * uint64_t(std::max(0L, ::sysconf(_SC_PAGESIZE)));
@@ -66,7 +66,7 @@ EventRecord store_full_event(const engine::Usage& usage, const std::string& node
 
 engine::Options engine_options(const schema::CatalogSource& catalogs, bool set_aside_damaged = false) {
   engine::Options options;
-  options.window_events_max = 2048;  // what a client that comes back within minutes goes on from, on a small machine
+  options.window_events_max = 2048;  // recent events from which a reconnecting client can resume, on a small machine
   options.window_bytes_max = kWindowBytesMax;
   options.set_aside_damaged = set_aside_damaged;
   options.find_kind = std::bind_front(&schema::CatalogSource::stored_kind, &catalogs);
@@ -80,7 +80,7 @@ runtime::Config runtime_config(const Config& config) {
   to.pause_program = config.pause_program;
   to.image_program = config.image_program;
   to.cgroup_root = config.cgroup_root;
-  to.cgroup_unit = "system.slice/coracle-pods.service";  // which systemd delegates to us
+  to.cgroup_unit = "system.slice/coracle-pods.service";  // systemd delegates it to the daemon
   to.registries = RegistrySource(config);
   return to;
 }
@@ -96,7 +96,7 @@ network::Config network_config(const Config& config) {
   return to;
 }
 
-node::VerificationPolicy verification_policy(std::string_view name) {  // which the configuration has checked
+node::VerificationPolicy verification_policy(std::string_view name) {  // validated with the configuration
   if (name == "NeverVerify") return node::VerificationPolicy::never;
   if (name == "NeverVerifyAllowlistedImages") return node::VerificationPolicy::never_allowlisted;
   if (name == "AlwaysVerify") return node::VerificationPolicy::always;
@@ -234,7 +234,7 @@ Result<void> House::furnish() {
   network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice),
                                         informers_->of(kPod), events_.get()));
   if (facts_.node_address.starts_with("127."))
-    facts_.node_address = network_->gateway_address();  // where pods find us, network or not
+    facts_.node_address = network_->gateway_address();  // the address for pods, with or without a network
   gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
   });
@@ -305,7 +305,7 @@ void House::make_deciders() {
   scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_, scheduler_configuration_);
 }
 
-// Who decides what there is to be, and where.
+// Stops the controllers and the scheduler.
 void House::stop_deciders() {
   explaining_.with([](auto& now) { now = nullptr; });
   scheduler_.reset();
@@ -329,11 +329,11 @@ void House::wait_for_end_of_pods(const std::function<void()>& tick) {
   else log_warning("main", "pods have not ended in time", {{"pods", join(left, " ")}, {"ms", std::to_string(took.count())}});
 }
 
-House::~House() {  // pods go on
+House::~House() {  // pods keep running
   settled_ = false;
   stop_deciders();
-  if (informers_) informers_->stop();  // their handlers name those who go
-  if (agent_) agent_->stop();          // before the server: who follows a silent log is woken by the agent
+  if (informers_) informers_->stop();  // their handlers use the components below
+  if (agent_) agent_->stop();          // before the server: it wakes the readers of silent logs
   if (server_) server_->stop();
   if (network_) network_->stop();
 }
@@ -376,17 +376,17 @@ controller::Config House::controller_config() const {
   return to;
 }
 
-// ---- without a house ----
+// ---- functions without a House ----
 
 namespace {
 
-// What another process holds: asks the question that helps.
+// Adds a hint to an error that means another process holds the store or the runtime.
 Error ask_for_daemon(Error error) {
   bool is_held = error.code() == Code::unavailable || error.code() == Code::conflict;
   return is_held ? std::move(error).wrap("is coracled still running?") : std::move(error);
 }
 
-// Whether a pod runs. Errors: conflict while a daemon runs.
+// Whether any pod runs. Errors: conflict while a daemon runs.
 Result<bool> has_pods(const Config& config) {
   auto runtime = runtime::open(runtime_config(config));
   if (!runtime) return ask_for_daemon(runtime.take_error());
@@ -420,7 +420,8 @@ Result<void> end_pods(const Config& config, bool machine_ends) {
 Result<void> remove_pods(const Config& config) {
   {
     const schema::CatalogSource catalogs;
-    auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options(catalogs));  // nobody else may have it open
+    // Fails if another process has it open.
+    auto store = engine::Engine::open(config.state_dir + "/state.db", engine_options(catalogs));
     if (!store && store.error().code() == Code::unavailable) return ask_for_daemon(store.take_error());
     auto runtime = TRY(runtime::open(runtime_config(config)));
     std::vector<runtime::SandboxState> all = TRY(runtime->sandboxes());
@@ -434,7 +435,7 @@ Result<void> remove_pods(const Config& config) {
 Result<void> set_aside_damaged(const Config& config) {
   std::string path = config.state_dir + "/state.db";
   const schema::CatalogSource catalogs;
-  TRY(engine::Engine::open(path, engine_options(catalogs, true)));  // says what it did, if it did anything
+  TRY(engine::Engine::open(path, engine_options(catalogs, true)));  // logs what it did, if anything
   log_info("main", "the store is whole", {{"path", path}});
   return {};
 }

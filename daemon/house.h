@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The house: every room of one running coracled, built and wired. A table of contents: with house.cc the only place that
-// names both sides of a seam. Members stand in the order in which they start; they stop in reverse.
+// House: the composition root of the daemon: creates and connects all components. With house.cc it is the only file that refers
+// to both sides of an interface between components. Members are declared in the order of their dependencies and destroyed in
+// reverse.
 //
 //   engine ◀─ registry ◀─ client ─▶ informers ─▶ controllers, scheduler, network, agent ─▶ runtime
 //                 ▲                                                                  │
@@ -34,55 +35,56 @@
 
 namespace coracle {
 
-// What the configuration left to the machine.
+// Values that the configuration leaves to the machine.
 struct Facts {
   std::string node_name, node_address;
 };
 
 class House {
  public:
-  // Makes the directories, opens the store and the network, and finds the pods that run; serves nothing yet. Errors:
-  // unavailable when another process has the store; internal, naming the file, when the store is damaged; those of the rooms.
+  // Creates the directories, opens the store and the network, and finds the running pods. Does not serve yet. Errors: unavailable
+  // if another process has the store open; internal, with the file name, if the store is damaged; those of the components.
   static Result<std::unique_ptr<House>> build(const Config& config);
-  ~House();  // stops serving and acting; pods go on
+  ~House();  // stops all components; pods keep running
   House(const House&) = delete;
   House& operator=(const House&) = delete;
 
-  // Blocks until every room has seen what the store holds: ready when it returns. Errors: cancelled by `stop`; an address
-  // that cannot be bound.
+  // Starts all components. Blocks until all informers have synced: the daemon is ready when it returns. Errors: cancelled by
+  // `stop`; an address that cannot be bound.
   Result<void> start(std::stop_token stop);
 
-  // Nothing is started any more, and the pods that run end by their own rules: see node::Agent. Also before start(), which then
-  // starts what the pods' end needs and no more.
+  // Stops starting pods and terminates the running ones: see node::Agent. May be called before start(), which then starts only
+  // what is necessary for the termination.
   void end_pods();
-  // After both: blocks until they have ended, or shutdownGracePeriod is over. `tick` is called every second or so.
+  // Call after end_pods() and start(). Blocks until the pods have ended or shutdownGracePeriod is over. `tick` is called about
+  // once a second.
   void wait_for_end_of_pods(const std::function<void()>& tick);
 
-  // Becomes readable when a restored store waits to be adopted: then close this house and build another.
+  // Becomes readable when a restored store is ready: then destroy this object and build another.
   const Fd& restored() const { return restored_; }
 
-  // Comes back when the rooms that everything passes through give their locks back: what the watchdog waits for.
+  // Returns when the locks of the central components can be acquired; the watchdog depends on it.
   void answer() const;
 
-  // The wall clock jumped: who waits for a time of day looks again.
+  // The wall clock was set: components that wait for a wall time check it again.
   void clock_was_set() const {
     controllers_->clock_was_set();
     agent_->clock_was_set();
     server_->clock_was_set();
   }
 
-  // How many requests and changes there were: what work there was. Counts up only.
+  // The number of requests and changes since the start; it never decreases.
   uint64_t work_done() const { return asked_.load(std::memory_order_relaxed) + engine_->revision(); }
-  // Becomes readable when somebody asks for something, for the first time since listen_for_work().
+  // Becomes readable at the first request after listen_for_work().
   const Fd& stirred() const { return stirred_; }
   void listen_for_work() const;
-  // The work is over for a while: what was kept in memory for more of it is let go. Takes some milliseconds.
+  // Frees memory that was kept for further work. Call when the daemon is idle. Takes some milliseconds.
   void rest() const;
 
   std::string summary() const;  // "node NAME at https://ADDRESS:PORT"
-  // By which others reach this machine; where there is no network, the pods' gateway.
+  // The address of this machine for others; without a network, the pods' gateway.
   const std::string& node_address() const { return facts_.node_address; }
-  // A sentence about the limits that this kernel cannot enforce. "": none.
+  // A sentence about the limits that this kernel cannot enforce, or "".
   std::string missing_limits() const { return runtime_->enforcement().missing; }
 
  private:
@@ -99,9 +101,9 @@ class House {
   bool ends_ = false;  // end_pods() was called
   std::atomic<bool> settled_ = false;
   Fd restored_, stirred_;
-  std::atomic<uint64_t> asked_ = 0;              // requests
-  mutable std::atomic<bool> listening_ = false;  // the next one is to be told
-  const schema::CatalogSource catalogs_;         // outlives all that works with kinds
+  std::atomic<uint64_t> asked_ = 0;              // number of requests
+  mutable std::atomic<bool> listening_ = false;  // the next request writes to stirred_
+  const schema::CatalogSource catalogs_;         // outlives all users of kinds
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<backup::Keeper> keeper_;
   std::unique_ptr<registry::Registry> registry_;
@@ -112,23 +114,22 @@ class House {
   std::unique_ptr<network::Network> network_;
   std::unique_ptr<order::Gate> gate_;
   std::unique_ptr<node::Agent> agent_;
-  Guarded<std::shared_ptr<const WorkQueue>> controllers_queue_;  // what /metrics counts, once there are controllers
+  Guarded<std::shared_ptr<const WorkQueue>> controllers_queue_;  // for /metrics, while there are controllers
   std::unique_ptr<api::Server> server_;
   std::unique_ptr<controller::Manager> controllers_;
   scheduler::Configuration scheduler_configuration_ = scheduler::default_configuration();
   std::unique_ptr<scheduler::Scheduler> scheduler_;
-  Guarded<const scheduler::Scheduler*> explaining_{nullptr};  // whom the API asks about placement, while there is one
+  Guarded<const scheduler::Scheduler*> explaining_{nullptr};  // for the API's placement requests, while there is a scheduler
 };
 
-// Ends every pod of this machine by its own rules, as when the machine ends, and takes our network away unless it does. Errors:
-// conflict while a daemon runs.
+// Terminates every pod of this machine gracefully, as in a shutdown; then removes the network unless the machine shuts down.
+// Errors: conflict while a daemon runs.
 Result<void> end_pods(const Config& config, bool machine_ends);
 
-// Kills every pod of this machine and takes our network away. Errors: unavailable while a daemon runs.
+// Kills every pod of this machine and removes the network. Errors: unavailable while a daemon runs.
 Result<void> remove_pods(const Config& config);
 
-// Begins with an empty store where the present one is damaged; the damaged one is kept beside it. Errors: unavailable while a
-// daemon runs.
+// Replaces a damaged store by an empty one and keeps the damaged file beside it. Errors: unavailable while a daemon runs.
 Result<void> set_aside_damaged(const Config& config);
 
 }  // namespace coracle

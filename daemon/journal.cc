@@ -32,10 +32,10 @@ void to_journal(LogLevel level, std::string_view room, std::string_view text, Lo
   more.push_back("SYSLOG_IDENTIFIER=coracled");
   std::vector<iovec> parts;
   for (auto& line : more) parts.push_back({line.data(), line.size()});
-  (void)sd_journal_sendv(parts.data(), int(parts.size()));  // nowhere is left to say that it failed
+  (void)sd_journal_sendv(parts.data(), int(parts.size()));  // a failed log write cannot be logged
 }
 
-// Whether standard error is the journal: systemd says which device and inode that is. See systemd.exec(5), $JOURNAL_STREAM.
+// Whether standard error is connected to the journal: systemd passes its device and inode. See systemd.exec(5), $JOURNAL_STREAM.
 bool is_journal() {
   const char* told = std::getenv("JOURNAL_STREAM");
   struct stat error {};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the daemon's log goes: to journald with fields of its own where that listens, else to standard error.
+// Selects the log output: journald with structured fields if standard error is connected to it, else text on standard error.
 #pragma once
 
 #include "runtime/base/log.h"
 
 namespace coracle {
 
-// For the whole process, from now on. A line becomes MESSAGE, PRIORITY, CORACLE_ROOM and one CORACLE_<FIELD> per field
-// (systemd.journal-fields(7)); without a journal it is text, and a file is kept from growing for ever: see text_log.h.
+// Sets the log output of the whole process. In the journal a line has the fields MESSAGE, PRIORITY, CORACLE_ROOM and one
+// CORACLE_<FIELD> per field (systemd.journal-fields(7)). Otherwise it is text; if standard error is a file, its size is limited
+// (text_log.h).
 void choose_log(LogLevel level);
 
 }  // namespace coracle

@@ -37,7 +37,7 @@ Result<std::string> host_name() {
 }
 
 std::string node_name_of(const std::vector<json::value>& nodes, std::string_view machine_id, const std::string& host) {
-  std::optional<std::pair<std::string, std::string>> first;  // when it was made, and its name
+  std::optional<std::pair<std::string, std::string>> first;  // creation time and name
   for (const json::value& node : nodes) {
     if (machine_id.empty() || get_string(node, "status.nodeInfo.machineID") != machine_id) continue;
     std::pair<std::string, std::string> its(get_string(node, "metadata.creationTimestamp"), get_string(node, "metadata.name"));
@@ -81,7 +81,7 @@ Result<bool> has_address(const std::string& address) {
 
 namespace {
 
-// Mounts a file system on an existing directory, unless it is one of that type already, mounted by a daemon before this one.
+// Mounts a file system on an existing directory, unless one of that type is mounted already, as by an earlier daemon.
 Result<void> mount_once(const std::string& directory, const std::string& type, int64_t magic, unsigned mode,
                         std::vector<sys::FsOption> options) {
   Fd place = TRY(sys::open_directory(directory));

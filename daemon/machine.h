@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon asks of the machine it starts on: its name, its address, and mounts for volumes that must not reach a disk.
+// Functions for the machine: its name, its address, its node's name, mounts for volumes in memory, and AppArmor.
 #pragma once
 
 #include <string>
@@ -12,30 +12,28 @@
 
 namespace coracle {
 
-// The host's name as Kubernetes names nodes: lower case, a DNS-1123 subdomain. Errors: invalid when it cannot be one.
+// The host name as a node name: lower case, a DNS-1123 subdomain. Errors: invalid if it cannot be one.
 Result<std::string> host_name();
 
-// The name of this machine's node, of which the host's name says `host`: that under which the machine registered first, since its
-// pods are bound to it, whatever the host has been called since. `nodes`: Node objects. `machine_id`: of /etc/machine-id; "" is
-// nobody's.
+// The name of this machine's node: the one with which the machine first registered, because pods are bound to it, even if the
+// host was renamed; otherwise `host`. `nodes`: Node objects. `machine_id`: of /etc/machine-id; "" matches no node.
 std::string node_name_of(const std::vector<json::value>& nodes, std::string_view machine_id, const std::string& host);
 
-// The IPv4 address by which others reach this machine: that of the default route's link, else the first global one that is
-// not ours (links named coracle…), else 127.0.0.1: a machine without a network is one that works by itself.
+// The IPv4 address of this machine for others: that of the default route's interface, else the first global one that is not on an
+// interface of the daemon (coracle…), else 127.0.0.1, because a machine may have no network.
 Result<std::string> host_address();
-// Whether the numeric address is one of this machine's, or stands for all of them.
+// Whether the numeric address is an address of this machine or the unspecified address.
 Result<bool> has_address(const std::string& address);
 
-// Mounts a tmpfs on an existing directory, unless it is one already. `size` 0: half of the memory.
+// Mounts a tmpfs on an existing directory, unless one is mounted there. `size` 0: half of the memory.
 Result<void> mount_tmpfs(const std::string& directory, Bytes size, unsigned mode);
-// The same with a hugetlbfs of pages of `page_size`, which takes no more than `size`. Errors: what the kernel says of a size that
-// it does not have.
+// Mounts a hugetlbfs with pages of `page_size` and at most `size` bytes. Errors: the kernel's, for an unsupported page size.
 Result<void> mount_huge_pages(const std::string& directory, Bytes page_size, Bytes size, unsigned mode);
-// Lazily, all that is mounted there; succeeds when nothing is.
+// Detaches all mounts on the directory (MNT_DETACH); succeeds if there are none.
 Result<void> unmount(const std::string& directory);
 
-// The name of the AppArmor profile that RuntimeDefault means, which the kernel knows from then on. Blocks while it is compiled,
-// once after each start of the machine. Errors: as sys::load_apparmor_profile.
+// Loads the AppArmor profile of type RuntimeDefault and returns its name. Blocks while it is compiled, once per boot. Errors: as
+// sys::load_apparmor_profile.
 Result<std::string> load_default_apparmor();
 
 }  // namespace coracle

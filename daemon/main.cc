@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// coracled, the process: reads the configuration, opens a house (house.h), tells systemd, and waits. A machine that gets
-// another address gets another house.
+// The process coracled: reads the configuration, creates the components (house.h), notifies systemd, and waits. When the machine
+// gets another address, the components are recreated.
 #include <getopt.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -30,15 +30,15 @@
 namespace coracle {
 namespace {
 
-// What coracled never does itself: set clocks and wake the machine by them, end it, put code into the kernel (which loads by
-// itself what a mount or a rule needs), touch ports and memory of devices, read or write the kernel's log and audit, and what
-// nobody does. Pods may be allowed to: what we start has its rights from the bounding set, which stays whole.
+// Capabilities that coracled never needs: setting clocks and wake alarms, rebooting, loading modules (the kernel loads those for
+// mounts and rules itself), raw I/O, and the kernel's log and audit. Pods may get them: child processes take their capabilities
+// from the bounding set, which is not changed.
 constexpr int kNeedless[] = {CAP_SYS_TIME,  CAP_WAKE_ALARM,     CAP_BLOCK_SUSPEND, CAP_SYS_BOOT,      CAP_SYS_MODULE,
                              CAP_SYS_RAWIO, CAP_SYSLOG,         CAP_AUDIT_CONTROL, CAP_AUDIT_READ,    CAP_AUDIT_WRITE,
                              CAP_SYS_PACCT, CAP_SYS_TTY_CONFIG, CAP_IPC_OWNER,     CAP_NET_BROADCAST, CAP_LINUX_IMMUTABLE,
                              CAP_LEASE,     CAP_MAC_OVERRIDE};
 
-// From here on a fault of ours does less harm.
+// Drops these capabilities, to limit the damage of a bug.
 void give_up_what_is_needless() {
   uint64_t needless = 0;
   for (int each : kNeedless) needless |= uint64_t(1) << each;
@@ -52,7 +52,8 @@ void prepare_process() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &files);  // as many as we may have; fewer only limit how many clients fit
+    // Raises the limit as far as possible; a lower limit only reduces the number of clients.
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
   }
   ::umask(022);
   std::signal(SIGPIPE, SIG_IGN);
@@ -60,22 +61,23 @@ void prepare_process() {
 
 constexpr const char* kPodsUnit = "coracle-pods.service";
 
-enum class Why { asked_to_end, moved, restored };  // why a house is closed
+enum class Why { asked_to_end, moved, restored };  // why the components are stopped
 
-// The address that the machine has now, if it is another than the house's. Has it lost that and has no other, a house that begins
-// now takes the pods' gateway, by which pods reach the API all the same.
+// The machine's present address, if it is not the one in use. If that one is lost and there is no other, the recreated components
+// use the pods' gateway, by which pods still reach the API.
 std::optional<std::string> moved_to(const House& house) {
   auto now = host_address();
   if (!now || *now == house.node_address()) return std::nullopt;
   const bool is_none = now->starts_with("127.");
-  if (is_none && has_address(house.node_address()).value_or(true)) return std::nullopt;  // the gateway, or one that we do not choose
+  // The gateway, or an address that is not selected automatically.
+  if (is_none && has_address(house.node_address()).value_or(true)) return std::nullopt;
   return is_none ? "none" : *now;
 }
 
-// A moment that is waited for; nothing: none is.
+// A time to wait for; nullopt: none.
 using Moment = std::optional<SteadyTime>;
 
-// For poll(): until the first of them, -1 when there is none.
+// The timeout for poll(): until the earliest of them, -1 if there is none.
 int milliseconds_until(std::initializer_list<Moment> moments) {
   Moment first;
   for (const Moment& each : moments)
@@ -86,7 +88,7 @@ int milliseconds_until(std::initializer_list<Moment> moments) {
 
 bool has_come(const Moment& moment) { return moment && system_clock().steady() >= *moment; }
 
-// Lets the house rest when its work is over. It sleeps until somebody asks for something, and looks for as long as there is work.
+// Frees memory when the daemon is idle. Polls only while there is work, and sleeps until the next request otherwise.
 class Resting {
  public:
   explicit Resting(const House& house) : house_(house), look_at_(system_clock().steady() + Lull::kLookPause) {}
@@ -96,7 +98,7 @@ class Resting {
     if (!look_at_) look_at_ = system_clock().steady() + Lull::kLookPause;
   }
   void tend() {
-    if (!look_at_ && lull_.is_overdue(house_.work_done())) woken();  // work that nobody asked for: pods that start again, jobs
+    if (!look_at_ && lull_.is_overdue(house_.work_done())) woken();  // work without requests: restarting pods, jobs
     if (!has_come(look_at_)) return;
     Lull::Verdict verdict = lull_.look(house_.work_done());
     if (verdict.rest) house_.rest();
@@ -111,8 +113,8 @@ class Resting {
   Moment look_at_;  // the start was work, too
 };
 
-// Blocks until the process is asked to end, the machine has stood under another address for kSettle, or a restored store
-// waits. Tells systemd's watchdog that the house answers, and the house when the wall clock is set or work is over.
+// Blocks until the process is asked to stop, the machine has had another address for kSettle, or a restored store is ready.
+// Notifies systemd's watchdog while the components respond, and the components when the wall clock is set or they are idle.
 Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_address) {
   constexpr std::chrono::milliseconds kSettle{2000};
   uint64_t watchdog_us = 0;
@@ -120,8 +122,8 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
   auto monitor = TRY(sys::NetlinkMonitor::open());
   auto clock = sys::ClockWatch::open();
   if (!clock) log_warning("main", "nobody will say when the clock is set: " + clock.error().text());
-  Moment look_at;                                         // addresses changed: when to look
-  if (follow_address) look_at = system_clock().steady();  // they may have while the house was opened
+  Moment look_at;                                         // time of the next check after a change of addresses
+  if (follow_address) look_at = system_clock().steady();  // they may have changed while the components were created
   Resting resting(house);
   for (;;) {
     Moment tell_watchdog;
@@ -163,9 +165,9 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
   }
 }
 
-// The pods end before the daemon does: it knows their rules, and remembers what came of them.
+// Terminates the pods before the daemon, which applies their grace periods and records their results.
 void end_pods_with(House& house, const Config& config) {
-  constexpr std::chrono::seconds kOwnTime{30};  // of the daemon's, beside the pods'
+  constexpr std::chrono::seconds kOwnTime{30};  // for the daemon itself, in addition to the pods' time
   log_notice("main", "stopping, and so are the pods");
   auto longest = std::chrono::microseconds(std::chrono::seconds(config.shutdown_grace_period) + kOwnTime).count();
   sd_notify(0, ("STOPPING=1\nSTATUS=ending the pods\nEXTEND_TIMEOUT_USEC=" + std::to_string(longest)).c_str());
@@ -173,7 +175,7 @@ void end_pods_with(House& house, const Config& config) {
   house.wait_for_end_of_pods([] { sd_notify(0, "WATCHDOG=1"); });
 }
 
-// One house, from its opening to its end.
+// Runs one set of components from creation to destruction.
 Result<Why> run_once(const Config& config, const Fd& signals) {
   SteadyTime started = system_clock().steady();
   sd_notify(0, "STATUS=starting");
@@ -201,7 +203,7 @@ Result<void> run(const Config& config) {
   sigset_t blocked;
   ::sigemptyset(&blocked);
   for (int signal : wanted) ::sigaddset(&blocked, signal);
-  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);  // before any thread is made: all inherit it
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);  // before any thread is created, because all inherit the mask
   Fd signals = TRY(sys::make_signalfd(wanted));
   for (;;) {
     Why why = TRY(run_once(config, signals));
@@ -230,7 +232,7 @@ struct Options {
   bool check_config = false, end_pods = false, remove_pods = false, set_aside_damaged = false;
 };
 
-// Reads the command line, or prints what it asks for or what is wrong with it: then the process's exit status.
+// Parses the command line. If it requests output or is wrong, prints that and returns the exit status.
 std::variant<Options, int> read_options(int argc, char** argv) {
   static const option known[] = {{"config", required_argument, nullptr, 'c'},
                                  {"check-config", no_argument, nullptr, 'k'},
@@ -249,7 +251,7 @@ std::variant<Options, int> read_options(int argc, char** argv) {
       case 'a': out.set_aside_damaged = true; break;
       case 'v': std::puts("coracled " CORACLE_VERSION); return 0;
       case 'h': std::fputs(kHelp, stdout); return 0;
-      default: std::fputs("See coracled --help.\n", stderr); return 2;  // getopt has said what is wrong
+      default: std::fputs("See coracled --help.\n", stderr); return 2;  // getopt has printed the error
     }
   if (optind == argc) return out;
   std::fprintf(stderr, "coracled: unexpected argument '%s'\nSee coracled --help.\n", argv[optind]);

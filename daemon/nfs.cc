@@ -13,14 +13,14 @@ namespace coracle {
 namespace {
 
 constexpr std::chrono::seconds kMountMax{30}, kAnswerMax{10}, kUnmountMax{2};
-constexpr const char* kPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";  // mount.nfs starts rpc.statd by a script
+constexpr const char* kPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";  // mount.nfs starts rpc.statd with a script
 
 std::string text_of(const node::NfsShare& share) {
   const bool is_ipv6 = share.server.find(':') != std::string::npos && !share.server.starts_with('[');
   return (is_ipv6 ? "[" + share.server + "]" : share.server) + ":" + share.path;
 }
 
-// We try again ourselves; without "retry" it does so for two minutes, and says nothing meanwhile.
+// Adds retry=0 unless the share sets it: the daemon retries itself, and by default mount.nfs retries silently for two minutes.
 std::string options_of(const node::NfsShare& share) {
   std::vector<std::string> options = share.options;
   if (std::ranges::none_of(options, [](const std::string& option) { return option.starts_with("retry="); }))
@@ -43,7 +43,7 @@ Result<void> mount_nfs(const node::NfsShare& share, const std::string& directory
                     .input = "",
                     .timeout = kMountMax,
                     .stop = std::move(stop)};
-  if (!guard.empty()) {  // it ends when we are killed: the daemon after us mounts the share again
+  if (!guard.empty()) {  // it ends when the daemon is killed; the next daemon mounts the share again
     spec.path = guard, spec.argv[0] = program;
     spec.argv.insert(spec.argv.begin(), {"setpriv", "--pdeathsig", "KILL"});
   }
@@ -57,7 +57,7 @@ Result<void> mount_nfs(const node::NfsShare& share, const std::string& directory
                "mount failed: exit status " + std::to_string(heard->exit_code) + ": " + std::string(trim(heard->text)));
 }
 
-// The options keep it from looking at what is mounted there.
+// The options prevent umount from accessing the mounted file system.
 Result<void> unmount_nfs(const std::string& directory) {
   const std::string program = sys::find_program("umount");
   if (program.empty()) return sys::detach_mount(directory);
@@ -66,7 +66,7 @@ Result<void> unmount_nfs(const std::string& directory) {
                                   .env = {"LC_ALL=C"},
                                   .input = "",
                                   .timeout = kUnmountMax});
-  if (!heard && heard.error().code() == Code::timeout) return {};  // it is not mounted there any more
+  if (!heard && heard.error().code() == Code::timeout) return {};  // it is detached already
   if (!heard) return heard.take_error();
   if (heard->exit_code == 0) return {};
   return Error(Code::unavailable, "unmount " + directory + ": " + std::string(trim(heard->text)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NFS shares, mounted by the program of nfs-common. A server that does not answer holds up who mounts its share or looks at it,
-// in the kernel: programs do both here, which can be ended.
+// Mounts NFS shares with the mount helper of nfs-common. If a server does not answer, the kernel blocks processes that mount or
+// access its share. So separate programs do both here, because they can be killed.
 #pragma once
 
 #include <stop_token>
@@ -13,8 +13,8 @@ namespace coracle {
 
 // As node::MountHooks::nfs.
 Result<void> mount_nfs(const node::NfsShare& share, const std::string& directory, std::stop_token stop);
-// What is mounted last on the directory goes, lazily, without waiting for more than some seconds until its server knows: the
-// kernel waits for minutes for one that does not answer.
+// Detaches the topmost mount on the directory (lazily). It waits only some seconds for the server to be informed, because the
+// kernel waits for minutes for a server that does not answer.
 Result<void> unmount_nfs(const std::string& directory);
 // As node::MountHooks::server_answers.
 Result<void> server_answers(const std::string& directory, std::stop_token stop);

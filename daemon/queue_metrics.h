@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// workqueue_*: how busy the controllers are, under the names that Kubernetes' dashboards know.
-// Source: k8s.io/component-base/metrics/prometheus/workqueue.
+// workqueue_*: metrics of the controllers' queues, with the names that Kubernetes dashboards use. Source:
+// k8s.io/component-base/metrics/prometheus/workqueue.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace coracle {
 
-// One series of each metric for each queue; `counts` is by the queue's name.
+// Writes one series of each metric per queue; `counts` is by queue name.
 void write_queue_metrics(std::string& text, const std::map<std::string, QueueCount>& counts);
 
 }  // namespace coracle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings about registries, read again for each pull: who adds one need not start the daemon anew.
+// The settings about image registries. They are read again before each pull, so that changes need no restart.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace coracle {
 
-class RegistrySource {  // may be copied; thread-safe
+class RegistrySource {  // copyable; thread-safe
  public:
-  // `config`: as read at the start, and from where.
+  // `config`: as read at the start, with its path.
   explicit RegistrySource(const Config& config);
-  // As the file says now. What cannot be read, or is wrong, leaves them as they were, with a warning in the log.
+  // The current settings of the file. If it cannot be read or is invalid, the last valid ones, with a warning in the log.
   runtime::RegistrySettings operator()() const;
 
  private:

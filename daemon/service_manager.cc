@@ -22,7 +22,7 @@ using Bus = std::unique_ptr<sd_bus, decltype([](sd_bus* bus) { sd_bus_flush_clos
 using Message = std::unique_ptr<sd_bus_message, decltype([](sd_bus_message* message) { sd_bus_message_unref(message); })>;
 using Text = std::unique_ptr<char, decltype([](char* text) { std::free(text); })>;
 
-// Null: nobody is there.
+// Null if systemd does not answer.
 Bus connect() {
   sd_bus* made = nullptr;
   if (sd_bus_new(&made) < 0) return nullptr;

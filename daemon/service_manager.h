@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What systemd is about to do, as far as it concerns the pods. Asked over its own socket, which is there without a message bus.
-// Where systemd does not run, it is about to do nothing. Block for two seconds at the most.
-// Source: org.freedesktop.systemd1(5).
+// Queries systemd about shutdowns that concern the pods. It uses systemd's private socket, which works without a message bus.
+// Without systemd the functions return false. They block for at most two seconds. Source: org.freedesktop.systemd1(5).
 #pragma once
 
 #include <string>
 
 namespace coracle {
 
-// Whether the unit is to be stopped: a job that stops or restarts it waits or runs.
+// Whether a stop or restart job for the unit is queued or running.
 bool is_to_be_stopped(const std::string& unit);
-// Whether the machine is being switched off or started anew.
+// Whether the machine is shutting down or rebooting.
 bool is_machine_ending();
 
 }  // namespace coracle

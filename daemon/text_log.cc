@@ -41,15 +41,15 @@ void TextLog::write(LogLevel level, std::string_view room, std::string_view text
   const std::string line =
       format_micro_time(system_clock().now()) + " " + name_of(level) + " " + log_line(room, text, fields) + "\n";
   std::lock_guard lock(mutex_);
-  if (::write(fd_, line.data(), line.size()) > 0) turn_over();  // nowhere is left to say that it failed
+  if (::write(fd_, line.data(), line.size()) > 0) turn_over();  // a failed log write cannot be logged
 }
 
-// When anything fails here, the file grows on: better than no log.
+// On any error the file keeps growing, which is better than no log.
 void TextLog::turn_over() {
   struct stat now {
   }, at_path{};
   if (::fstat(fd_, &now) != 0 || !S_ISREG(now.st_mode) || size_t(now.st_size) < file_bytes_max_) return;
-  if (::stat(path_.c_str(), &at_path) != 0 || !is_same_file(now, at_path)) return;  // somebody else has moved or removed it
+  if (::stat(path_.c_str(), &at_path) != 0 || !is_same_file(now, at_path)) return;  // another program has renamed or removed it
   if (::rename(path_.c_str(), (path_ + ".1").c_str()) != 0) return;
   Fd next(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, now.st_mode & 0777));
   if (!next) return;

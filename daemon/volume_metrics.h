@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet_volume_stats_*: how full the volumes of claims are, under the names that Kubernetes' dashboards know.
-// Source: kubelet, pkg/kubelet/metrics/collectors/volume_stats.go.
+// kubelet_volume_stats_*: usage of the claims' volumes, with the names that Kubernetes dashboards use. Source: kubelet,
+// pkg/kubelet/metrics/collectors/volume_stats.go.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace coracle {
 
-// One series of each metric for each claim; nothing at all when there are none.
+// Writes one series of each metric per claim; nothing if there are no claims.
 void write_volume_metrics(std::string& text, const std::vector<node::VolumeUse>& volumes);
 
 }  // namespace coracle

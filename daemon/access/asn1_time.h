@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A moment as certificates say it: for those that the house issues itself and those that it signs. Pure.
-// Source: RFC 5280 section 4.1.2.5 (OpenSSL's ASN1_TIME_set_string_X509 chooses between its two forms).
+// A time in the format of X.509 certificates, for serving certificates and signed requests. Pure. Source: RFC 5280 section
+// 4.1.2.5 (OpenSSL's ASN1_TIME_set_string_X509 selects one of its two forms).
 #pragma once
 
 #include <ctime>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes: one request as authorization sees it. Source: Kubernetes "Authorization Overview", request attributes.
+// Attributes: the attributes of a request for authorization. Source: Kubernetes "Authorization Overview", request attributes.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace coracle::access {
 
 struct Attributes {
   std::string verb, group, resource, subresource, ns, name;
-  std::string path;  // of what is no resource
+  std::string path;  // of a non-resource request
   bool is_resource = true;
   std::string field_selector;  // of list, watch and deletecollection: nodes may list their own pods only
 
-  // "pods", or "pods/status" of a subresource.
+  // "pods", or "pods/status" with a subresource.
   std::string combined() const { return subresource.empty() ? resource : resource + "/" + subresource; }
   bool is_combined(std::string_view name) const {
     if (subresource.empty()) return name == resource;

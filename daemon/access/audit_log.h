@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audit log: events as lines of JSON in a file that never grows beyond its bound: when it is full it becomes <path>.1, the
-// oldest one goes. Nothing is forced to the disk: the card decides when.
-// Thread-safe. Source: Kubernetes "Auditing", log backend; audit.k8s.io/v1 Event.
+// Audit log: events as JSON lines in a file of bounded size. A full file is renamed to <path>.1 and so on, and the oldest one is
+// deleted. Writes are not synced, to spare the SD card. Thread-safe. Source: Kubernetes "Auditing", log backend; audit.k8s.io/v1
+// Event.
 #pragma once
 
 #include <map>
@@ -24,9 +24,10 @@ struct AuditSettings {
 
 class AuditLog {
  public:
-  // Errors: what the disk said.
+  // Errors: of opening the file.
   static Result<std::unique_ptr<AuditLog>> open(AuditSettings settings);
-  // A failing disk is logged once, and the line is lost: requests go on.
+  // Writes a line. If that fails, the line is lost, and the first such error is logged; requests are not affected. Blocks for
+  // file I/O.
   void write(std::string_view line);
 
  private:
@@ -44,23 +45,23 @@ class AuditLog {
   Guarded<File> file_;
 };
 
-// What is known of one request; filled in while it is answered.
+// The audit data of one request; filled in while it is processed.
 struct AuditRecord {
   AuditDecision decision;
   std::string id, uri, source, agent;
   User user;
-  std::optional<User> as;  // whom it impersonates
+  std::optional<User> as;  // the impersonated user
   Attributes asked;
   std::string version;  // of the API group
   WallTime received;
   json::value request, response;  // null: not recorded
   int status = 0;
   bool allowed = false;
-  std::string reason;                              // why
+  std::string reason;                              // of the authorization decision
   std::map<std::string, std::string> annotations;  // of admission
 };
 
-// The event as one object. Pure.
+// The audit event as a JSON object. Pure.
 json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime now);
 
 }  // namespace coracle::access

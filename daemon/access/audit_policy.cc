@@ -43,7 +43,7 @@ Result<unsigned> stages_of(const json::value& of, const std::string& path) {
   return out;
 }
 
-// Fields that there are not: a typing mistake would silence the log.
+// Rejects unknown fields: a typing mistake could disable the audit.
 Result<void> known_fields(const json::value& value, const std::string& path, std::initializer_list<std::string_view> known) {
   const json::object* object = value.if_object();
   if (!object) return wrong(path.empty() ? "policy" : path, "an object is needed");

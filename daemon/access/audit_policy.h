@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audit policy: which requests are written down, at which stages, and how much of them. The first rule that fits decides.
-// Pure. Source: Kubernetes audit.k8s.io/v1 Policy; apiserver audit/policy (matching, words).
+// Audit policy: which requests are recorded, at which stages and in which detail. The first matching rule applies. Pure. Source:
+// Kubernetes audit.k8s.io/v1 Policy; apiserver audit/policy (matching, texts).
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ std::string_view text_of(AuditStage stage);  // "RequestReceived"
 
 struct AuditDecision {
   AuditLevel level = AuditLevel::none;
-  unsigned omitted = 0;  // stages
+  unsigned omitted = 0;  // bit set of stages
   bool omit_managed_fields = false;
   bool wants(AuditStage stage) const { return level != AuditLevel::none && !(omitted & unsigned(stage)); }
 };
 
 class AuditPolicy {
  public:
-  // YAML or JSON. Errors: invalid, naming the field.
+  // YAML or JSON. Errors: invalid, with the field.
   static Result<AuditPolicy> parse(std::string_view text);
   AuditDecision decide(const User& user, const Attributes& asked) const;
 

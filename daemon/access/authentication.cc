@@ -13,7 +13,7 @@ constexpr std::string_view kScheme = "bearer";
 
 User anonymous() { return {std::string(kAnonymous), "", {std::string(kUnauthenticated)}, {}}; }
 
-// The token of "Bearer TOKEN"; another scheme is nobody's business here.
+// The token of "Bearer TOKEN"; nullopt for other schemes.
 std::optional<std::string_view> bearer(std::string_view header) {
   size_t space = header.find(' ');
   if (space == header.npos || to_lower(header.substr(0, space)) != kScheme) return {};

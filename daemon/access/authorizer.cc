@@ -8,7 +8,7 @@
 namespace coracle::access {
 namespace {
 
-// As an error of a missing role reads in a reason: clusterrole.rbac.authorization.k8s.io "x" not found
+// The text of a missing role in a reason: clusterrole.rbac.authorization.k8s.io "x" not found
 std::string missing(const RoleRef& role) {
   return to_lower(role.kind) + ".rbac.authorization.k8s.io " + coracle::quoted(std::string_view(role.name)) + " not found";
 }

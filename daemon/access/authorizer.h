@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authorizer: may they? Administrators (system:masters) always; nodes by what their pods need; everybody by roles.
+// Authorizer: decides whether a user may perform a request. Members of system:masters may do everything, nodes what their pods
+// need, and all users what RBAC grants.
 //   User, Attributes ──▶ system:masters | node authorizer | roles ──▶ Decision
-// The house's own components act in process and are never asked. Thread-safe; an answer takes microseconds.
-// Source: Kubernetes "Authorization Overview", "Using RBAC Authorization"; plugin/pkg/auth/authorizer/rbac (words).
+// The daemon's own components act in process and are not authorized. Thread-safe; a decision takes microseconds. Source:
+// Kubernetes "Authorization Overview", "Using RBAC Authorization"; plugin/pkg/auth/authorizer/rbac (texts).
 #pragma once
 
 #include "daemon/access/attributes.h"
@@ -13,11 +14,11 @@ namespace coracle::access {
 
 inline constexpr std::string_view kAdministrators = "system:masters", kAuthenticated = "system:authenticated",
                                   kUnauthenticated = "system:unauthenticated", kAnonymous = "system:anonymous",
-                                  kServiceAccountPrefix = "system:serviceaccount:";  // then NAMESPACE:NAME
+                                  kServiceAccountPrefix = "system:serviceaccount:";  // followed by NAMESPACE:NAME
 
 struct Decision {
   bool allowed = false;
-  std::string reason;  // RBAC: allowed by ...; or what kept an answer from being found
+  std::string reason;  // RBAC: allowed by ...; or why no decision was possible
 };
 
 class Authorizer {
@@ -27,8 +28,8 @@ class Authorizer {
 
   struct Held {
     Rules rules;
-    std::string error;        // what could not be found out
-    bool incomplete = false;  // there may be more
+    std::string error;        // what could not be determined
+    bool incomplete = false;  // the rules may be incomplete
   };
   Held rules_for(const User& user, const std::string& ns) const;
   // Errors: not_found.
@@ -39,10 +40,11 @@ class Authorizer {
   NodeAuthorizer nodes_;
 };
 
-// In Kubernetes' words: pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace "ns"
+// The error with Kubernetes' text: pods "x" is forbidden: User "u" cannot get resource "pods" in API group "" in the namespace
+// "ns"
 Error denial(const User& user, const Attributes& asked, std::string_view reason = {});
 
-// The user that SubjectAccessReviews and impersonation name.
+// The user of a service account, as SubjectAccessReviews and impersonation name it.
 User account_user(std::string_view ns, std::string_view name, std::string_view uid);
 
 }  // namespace coracle::access

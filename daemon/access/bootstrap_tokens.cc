@@ -17,7 +17,7 @@ constexpr std::string_view kBootstrappersGroup = "system:bootstrappers", kGroupP
 bool small(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool all_small(std::string_view text) { return std::all_of(text.begin(), text.end(), small); }
 
-// system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]
+// A valid group: system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]
 bool good_group(std::string_view group) {
   if (!group.starts_with(kGroupPrefix)) return false;
   std::string_view rest = group.substr(kGroupPrefix.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bootstrap tokens: id.secret, by which a machine asks for its first certificate. Each is a Secret in kube-system.
-// Source: Kubernetes "Authenticating with Bootstrap Tokens"; plugin/pkg/auth/authenticator/token/bootstrap.
+// Bootstrap tokens: id.secret, with which a machine requests its first certificate. Each is a Secret in kube-system. Source:
+// Kubernetes "Authenticating with Bootstrap Tokens"; plugin/pkg/auth/authenticator/token/bootstrap.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ inline constexpr std::string_view kBootstrapSecretType = "bootstrap.kubernetes.i
                                   kBootstrapSecretPrefix = "bootstrap-token-";
 
 bool looks_like_bootstrap_token(std::string_view token);
-// Whose token it is; nothing: nobody's, or not for authentication, or over.
+// The user of a token; nullopt if it is unknown, not for authentication, or expired.
 std::optional<User> bootstrap_user(registry::Registry& registry, std::string_view token);
 
 }  // namespace coracle::access

@@ -21,7 +21,7 @@ using Request = std::unique_ptr<X509_REQ, openssl::Freer<X509_REQ_free>>;
 using Extensions = std::unique_ptr<STACK_OF(X509_EXTENSION), openssl::Freer<free_extensions>>;
 
 struct Usage {
-  std::string_view name, key, extended;  // OpenSSL's words; one of them
+  std::string_view name, key, extended;  // OpenSSL's names; one of the two is set
 };
 constexpr Usage kUsages[] = {{"signing", "digitalSignature", ""},
                              {"digital signature", "digitalSignature", ""},
@@ -72,7 +72,7 @@ std::string address_text(const ASN1_OCTET_STRING* bytes) {
   return text;
 }
 
-// The alternative names of the four kinds that are passed on; nullptr: none.
+// The subject alternative names of the four supported kinds; nullptr if there are none.
 openssl::GeneralNames names_of(X509_REQ* request) {
   Extensions extensions(X509_REQ_get_extensions(request));
   if (!extensions) return nullptr;
@@ -99,7 +99,7 @@ bool add_usages(X509* certificate, X509* issuer, const std::vector<std::string>&
   return good && (extended.empty() || openssl::add_extension(certificate, issuer, NID_ext_key_usage, join(extended, ",")));
 }
 
-// As Go prints a set of usages: sorted, in brackets.
+// A set of usages in Go's format: sorted, in brackets.
 std::string expected(std::initializer_list<std::string_view> usages) {
   std::string text = "usages did not match [";
   for (std::string_view usage : usages) text += (text.ends_with('[') ? "" : " ") + std::string(usage);

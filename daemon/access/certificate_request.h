@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a certificate request asks for, whether a built-in signer may sign it, and the signing. The cryptography is OpenSSL's.
-//   CertificateSigningRequest ──read──▶ facts ──signer_problem──▶ "" | why not;   sign ──▶ PEM
-// Source: Kubernetes "Certificate Signing Requests", signers; pkg/controller/certificates, apis/certificates (rules, words);
-// RFC 2986, 5280.
+// Certificate signing requests: parsing, the rules of the built-in signers, and signing with OpenSSL.
+//   CertificateSigningRequest ──read──▶ facts ──signer_problem──▶ "" | the reason of a rejection;   sign ──▶ PEM
+// Source: Kubernetes "Certificate Signing Requests", signers; pkg/controller/certificates, apis/certificates (rules, texts); RFC
+// 2986, 5280.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ struct RequestFacts {
   std::vector<std::string> organizations, dns_names, addresses, emails, uris;
 };
 
-// `request`: as it stands in spec.request, PEM in base64. Errors: invalid.
+// `request` is spec.request: PEM in base64. Errors: invalid.
 Result<RequestFacts> read_certificate_request(std::string_view request);
 
 bool is_built_in(std::string_view signer);
-// Why the signer does not sign this; "": it does. Pure.
+// The reason why the signer rejects this request; "" if it signs it. Pure.
 std::string signer_problem(std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages);
 
 struct Authority {
@@ -40,7 +40,7 @@ struct Signing {
   WallTime not_before, not_after;
 };
 
-// The certificate in PEM: the request's subject, names and key. Errors: invalid for the request, internal for the authority.
+// The certificate in PEM, with the request's subject, names and key. Errors: invalid for the request, internal for the authority.
 Result<std::string> sign_certificate(const Authority& authority, std::string_view request, const Signing& signing);
 
 }  // namespace coracle::access

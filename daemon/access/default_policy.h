@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default roles and bindings as text, in the order in which they are made. A line at the margin opens an object:
-//   clusterrole NAME [to=ROLE]   to: its rules are added to the ClusterRole ROLE; `aggregate` instead of rules collects them
+// The default roles and bindings as text, in the order of their creation. A line without indentation begins an object:
+//   clusterrole NAME [to=ROLE]   to: its rules are aggregated to the ClusterRole ROLE; that one has `aggregate` instead of rules
 //   role NAMESPACE NAME
-//   bind NAME [SUBJECT]...       a ClusterRoleBinding to the ClusterRole of its name; kind:name, accounts ServiceAccount:ns/name
+//   bind NAME [SUBJECT]...       a ClusterRoleBinding to the ClusterRole NAME; SUBJECT is kind:name, ServiceAccount:ns/name
 //   bind NAMESPACE NAME ROLE SUBJECT...
-// an indented one is a rule: VERBS | GROUPS | RESOURCES [| NAMES], or VERBS | URL... ; "core" is the group "".
-// What is indented further goes on with the line before.
-// Source: Kubernetes 1.36, rbac/bootstrappolicy (facts).
+// An indented line is a rule: VERBS | GROUPS | RESOURCES [| NAMES], or VERBS | URL... ; "core" is the group "". A line with more
+// indentation continues the line before. Source: Kubernetes 1.36, rbac/bootstrappolicy (facts).
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See default_roles.h. The texts of default_policy.h and controller_policy.h become objects; what is stored is compared with
-// them.
+// See default_roles.h. Parses default_policy.h and controller_policy.h and compares the objects with the stored ones.
 #include "daemon/access/default_roles.h"
 
 #include <algorithm>
@@ -81,7 +80,7 @@ DefaultObject role_of(const std::vector<std::string_view>& words) {
   return {&kClusterRole, json::object{{"metadata", std::move(meta)}}};
 }
 
-// The text's lines, each with what goes on with it: a list behind its comma, words behind a space.
+// The lines of the text, joined with their continuation lines: directly after a comma, otherwise with a space.
 std::vector<std::string> joined_lines(std::string_view text) {
   std::vector<std::string> out;
   for (std::string_view line : split(text, '\n')) {
@@ -93,7 +92,7 @@ std::vector<std::string> joined_lines(std::string_view text) {
   return out;
 }
 
-// Reads a text into `out`. The bindings of controllers come after the text's own.
+// Parses a text into `out`. The bindings of controllers come last.
 void parse_policy(std::string_view text, std::vector<DefaultObject>& out) {
   std::vector<DefaultObject> bindings;
   for (const std::string& joined : joined_lines(text)) {
@@ -130,7 +129,7 @@ std::vector<DefaultObject> parsed() {
   return out;
 }
 
-// What `wanted` has in the map at `path` and `there` lacks goes in; labels that a user changed stay changed.
+// Adds the entries of the map at `path` that `there` lacks; labels that a user changed stay.
 bool add_missing(json::value& there, const json::value& wanted, std::string_view path) {
   bool changed = false;
   for (const auto& [key, value] : get_object(wanted, path)) {
@@ -141,7 +140,7 @@ bool add_missing(json::value& there, const json::value& wanted, std::string_view
   return changed;
 }
 
-// Items of the list at `path` that are not there are added at its end.
+// Appends the items of the list at `path` that `there` lacks.
 bool append_missing(json::value& there, const json::value& wanted, std::string_view path) {
   bool changed = false;
   for (const json::value& item : get_array(wanted, path)) {
@@ -179,8 +178,9 @@ std::optional<json::value> reconciled(const DefaultObject& wanted, const json::v
   bool changed = add_missing(out, wanted.body, "metadata.labels");
   changed |= add_missing(out, wanted.body, "metadata.annotations");
   if (*wanted.kind == kRole || *wanted.kind == kClusterRole) {
-    bool aggregated = wanted.body.get_object().contains("aggregationRule");  // its rules are the aggregation's
-    bool compared_all = true;  // a role of thousands of rules is its administrator's: what it has is not looked for one by one
+    bool aggregated = wanted.body.get_object().contains("aggregationRule");  // its rules come from the aggregation
+    // False for a role with thousands of rules, which an administrator maintains: it is not compared completely.
+    bool compared_all = true;
     Rules missing = aggregated ? Rules{} : uncovered(read_rules(there), read_rules(wanted.body), &compared_all);
     if (!missing.empty() && compared_all) {
       json::value& rules = make(out, "rules");
@@ -209,7 +209,7 @@ Result<void> ensure_default_roles(registry::Registry& registry) {
         if (better) TRY(registry.update(*wanted.kind, {ns, name}, {}, *std::move(better), house).wrap("mend " + name));
         continue;
       }
-      TRY(registry.remove(*wanted.kind, {ns, name}, {}, house).wrap("remove " + name));  // a binding's role cannot be changed
+      TRY(registry.remove(*wanted.kind, {ns, name}, {}, house).wrap("remove " + name));  // the role of a binding is immutable
     }
     auto made = registry.create(*wanted.kind, {ns, ""}, wanted.body, house);
     if (!made && made.error().code() != Code::already_exists) return made.take_error().wrap("make " + name);

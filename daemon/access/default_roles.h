@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roles and bindings that every cluster begins with, and how they are kept: what is missing is made, rules and subjects
-// that are missing are added; nothing that somebody added is taken away, and an object whose annotation
-// rbac.authorization.kubernetes.io/autoupdate is "false" is left alone.
-// Source: Kubernetes "Default roles and role bindings", 1.36; rbac/bootstrappolicy (facts), registry/rbac/reconciliation.
+// Creates and maintains the default roles and bindings: missing objects are created, and missing rules and subjects are added.
+// Additions by users are kept, and objects with the annotation rbac.authorization.kubernetes.io/autoupdate "false" are not
+// changed. Source: Kubernetes "Default roles and role bindings", 1.36; rbac/bootstrappolicy (facts),
+// registry/rbac/reconciliation.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ struct DefaultObject {
   json::value body;
 };
 
-std::vector<DefaultObject> default_roles();          // roles before the bindings that name them
-Rules default_rules(std::string_view cluster_role);  // of one of them, {} when there is none
+std::vector<DefaultObject> default_roles();          // roles precede the bindings that refer to them
+Rules default_rules(std::string_view cluster_role);  // of one default role; {} if there is none
 
-// What `there` needs to hold all of `wanted`; nothing: it does already, or does not want to. Pure.
+// `there` with everything that `wanted` contains; nullopt if it has all of it already or opts out. Pure.
 std::optional<json::value> reconciled(const DefaultObject& wanted, const json::value& there);
 
-// Makes and mends them in the store. Errors: what the store said.
+// Creates and updates them in the store. Errors: the store's.
 Result<void> ensure_default_roles(registry::Registry& registry);
 
 }  // namespace coracle::access

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See jwt.h. OpenSSL speaks DER signatures, JOSE two 32-byte numbers: converted here.
+// See jwt.h. OpenSSL uses DER signatures, JOSE two 32-byte numbers; this file converts them.
 #include "daemon/access/jwt.h"
 
 #include <openssl/core_names.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON Web Tokens signed with ECDSA P-256 (ES256): what a ServiceAccount's pod carries. Nothing but ES256 is made or
-// believed, so the algorithm is not the token's to choose.
-// Source: RFC 7515, 7518 section 3.4, 7519; RFC 7638 (the key's name).
+// JSON Web Tokens signed with ECDSA P-256 (ES256), as ServiceAccount tokens. No other algorithm is created or accepted, so a
+// token cannot choose its algorithm. Source: RFC 7515, 7518 section 3.4, 7519; RFC 7638 (the key id).
 #pragma once
 
 #include <memory>
@@ -13,9 +12,9 @@
 
 namespace coracle::access {
 
-constexpr size_t kTokenBytesMax = 16 << 10;  // longer ones are nobody's
+constexpr size_t kTokenBytesMax = 16 << 10;  // longer tokens are rejected
 
-// The answer to a token that is not believed.
+// The error for a rejected token.
 inline Error unauthorized(const std::string& why = "Unauthorized") { return Error(Code::unauthorized, why); }
 
 class TokenSigner {  // Thread-safe.
@@ -23,8 +22,7 @@ class TokenSigner {  // Thread-safe.
   static Result<TokenSigner> make(std::string_view private_key);  // PEM, P-256. Errors: invalid
 
   Result<std::string> sign(const json::object& claims) const;
-  // The claims of a token with a good signature of ours; time and audience are the caller's to judge.
-  // Errors: unauthorized.
+  // The claims of a token with a valid signature of this key. The caller checks time and audience. Errors: unauthorized.
   Result<json::value> verify(std::string_view token) const;
 
   const std::string& key_id() const { return key_id_; }

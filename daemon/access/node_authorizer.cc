@@ -102,7 +102,7 @@ std::optional<std::string> node_identity(const User& user) {
   return user.name.substr(kPrefix.size());
 }
 
-// Whether a pod on the node, one that somebody but the node itself made, refers to the object.
+// Whether a pod on the node, other than those that the node itself created, refers to the object.
 bool NodeAuthorizer::related(const std::string& node, const Attributes& asked) const {
   registry::ListRequest request;
   request.options.ns = asked.resource == "persistentvolumes" || asked.resource == "volumeattachments" ? "" : asked.ns;

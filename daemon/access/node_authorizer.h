@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node authorizer: what a node's kubelet may, which is to serve the pods that are bound to it and nothing beyond. What it
-// writes is narrowed down further by the admission of NodeRestriction.
-// Source: Kubernetes "Using Node Authorization"; plugin/pkg/auth/authorizer/node (rules and words).
+// Node authorizer: a kubelet's permissions: what it needs to run the pods that are bound to its node. The admission plugin
+// NodeRestriction restricts its writes further. Source: Kubernetes "Using Node Authorization"; plugin/pkg/auth/authorizer/node
+// (rules and texts).
 #pragma once
 
 #include <optional>
@@ -15,16 +15,17 @@ namespace coracle::access {
 
 struct Opinion {
   bool allowed = false;
-  std::string reason;  // why not, "" when there is nothing to say
+  std::string reason;  // of a rejection; "" if there is none to report
 };
 
-// The node that a user is: in system:nodes and called system:node:<name>. Nothing: no node. "": a node without a name.
+// The name of the node that the user is: a member of system:nodes called system:node:<name>. nullopt: not a node. "": a node
+// without a name.
 std::optional<std::string> node_identity(const User& user);
 
 class NodeAuthorizer {
  public:
   explicit NodeAuthorizer(registry::Registry& registry) : registry_(registry) {}
-  // Nothing: not a node, nothing to say. Reads the pods of one namespace, or of one node, where the answer depends on them.
+  // nullopt if the user is not a node. Reads the pods of one namespace or of one node if the decision depends on them.
   std::optional<Opinion> authorize(const User& user, const Attributes& asked) const;
 
  private:
@@ -33,7 +34,7 @@ class NodeAuthorizer {
   registry::Registry& registry_;
 };
 
-// What every node may, beside what depends on its pods.
+// The permissions of every node that do not depend on its pods.
 const Rules& node_rules();
 
 }  // namespace coracle::access

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL's objects with owners, its errors, its texts: for the certificates that the house issues itself, those that it signs
-// and those that it is shown.
+// Owners for OpenSSL's objects, its errors and its strings, for all code that handles certificates.
 #pragma once
 
 #include <openssl/bio.h>
@@ -31,7 +30,7 @@ using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using GeneralNames = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
 
-// What OpenSSL says last about what it was `doing`; and it forgets it.
+// OpenSSL's latest error, prefixed by what was being done; clears its error queue.
 inline Error error(std::string_view doing, Code code = Code::internal) {
   char text[256] = "unknown error";
   if (unsigned long number = ERR_get_error()) ERR_error_string_n(number, text, sizeof text);
@@ -39,17 +38,17 @@ inline Error error(std::string_view doing, Code code = Code::internal) {
   return Error(code, std::string(doing) + ": " + text);
 }
 
-// Reads `text`, which must outlive it.
+// Reads `text`, which must outlive the BIO.
 inline Bio memory_bio(std::string_view text) { return Bio(BIO_new_mem_buf(text.data(), int(text.size()))); }
 
-// What was written into a BIO_s_mem().
+// The content of a BIO_s_mem().
 inline std::string take_text(BIO* from) {
   char* text = nullptr;
   long size = BIO_get_mem_data(from, &text);
   return std::string(text, size_t(size));
 }
 
-// Null: there is none, and OpenSSL has an error.
+// Null on an error, which is in OpenSSL's error queue.
 inline Certificate read_certificate(BIO* from) { return Certificate(PEM_read_bio_X509(from, nullptr, nullptr, nullptr)); }
 inline Certificate parse_certificate(std::string_view pem) { return read_certificate(memory_bio(pem).get()); }
 inline PrivateKey parse_private_key(std::string_view pem) {
@@ -67,7 +66,7 @@ inline std::string to_pem(EVP_PKEY* key) {  // PKCS#8
   return take_text(out.get());
 }
 
-// Nothing: what is there is no text.
+// nullopt if it cannot be converted.
 inline std::optional<std::string> utf8_text(const ASN1_STRING* from) {
   unsigned char* text = nullptr;
   int size = ASN1_STRING_to_UTF8(&text, from);
@@ -77,7 +76,7 @@ inline std::optional<std::string> utf8_text(const ASN1_STRING* from) {
   return out;
 }
 
-// Of a distinguished name; what is no text is left out.
+// The entries of a distinguished name; those that are not text are left out.
 inline std::vector<std::string> name_entries(X509_NAME* name, int nid) {
   std::vector<std::string> out;
   for (int at = -1; (at = X509_NAME_get_index_by_NID(name, nid, at)) >= 0;)

@@ -20,7 +20,7 @@ constexpr const Kind* kKinds[] = {&kRole, &kClusterRole, &kRoleBinding, &kCluste
 
 struct Subject {
   bool group = false;
-  std::string name;  // of the user, as authentication knows him, or of the group
+  std::string name;  // of the user, as authenticated, or of the group
   std::string text;  // User "jane"
 };
 
@@ -59,14 +59,14 @@ std::string Grant::text() const {
 
 struct RoleIndex::State {
   template <typename T>
-  using Named = std::map<std::string, T, std::less<>>;  // looked up without a copy of the name
+  using Named = std::map<std::string, T, std::less<>>;  // allows lookups without copying the name
   using SharedRules = std::shared_ptr<const Rules>;
-  struct Applied {  // a binding as it names one subject
+  struct Applied {  // a binding, for one of its subjects
     std::shared_ptr<const Binding> binding;
     const Subject* subject = nullptr;
   };
   using Bindings =
-      std::map<RoleRef, Named<Applied>>;  // of one subject: a role may be bound ten thousand times, and is asked once
+      std::map<RoleRef, Named<Applied>>;  // of one subject: a role may be bound ten thousand times and is visited once
   struct Found {
     Applied applied;
     SharedRules rules;
@@ -76,13 +76,13 @@ struct RoleIndex::State {
   Revision seen = 0;
   bool broken = true;
   std::map<Key, std::shared_ptr<const Binding>> bindings;
-  struct Scope {  // what is in one namespace, or in none
+  struct Scope {  // the contents of one namespace, or of the cluster
     Named<SharedRules> roles;
     Named<Bindings> of_users, of_groups;
     Named<Bindings>& of(const Subject& subject) { return subject.group ? of_groups : of_users; }
     bool empty() const { return roles.empty() && of_users.empty() && of_groups.empty(); }
   };
-  Named<Scope> scopes;  // by namespace, "" the cluster's
+  Named<Scope> scopes;  // by namespace; "" for the cluster
 
   void put(const Object& object, bool gone);
   void unlink(const Key& key);
@@ -99,7 +99,7 @@ void RoleIndex::State::unlink(const Key& key) {
   for (const Subject& subject : found->second->subjects) {
     Named<Bindings>& of_all = scope->second.of(subject);
     auto of = of_all.find(subject.name);
-    if (of == of_all.end()) continue;  // named twice
+    if (of == of_all.end()) continue;  // a duplicate subject
     if (auto role = of->second.find(found->second->role); role != of->second.end()) {
       role->second.erase(key.name);
       if (role->second.empty()) of->second.erase(role);
@@ -146,7 +146,7 @@ void RoleIndex::State::refresh(engine::Engine& engine) {
     }
     for (auto& watcher : watchers)
       if (!drain(*watcher, [this](const Object& object, bool gone) { put(object, gone); }))
-        again = broken = true;  // it fell too far behind: from the beginning
+        again = broken = true;  // it fell too far behind: start again
   }
   seen = watchers[0]->progress();
   for (auto& watcher : watchers) seen = std::min(seen, watcher->progress());
@@ -183,7 +183,7 @@ void RoleIndex::visit(const User& user, const std::string& ns, const std::functi
       if (where.empty()) state->refresh(engine_);
       state->find_granted(where, user, granted);
     });
-    for (const State::Found& one : granted) {  // rules may be many: nobody else waits while they are looked at
+    for (const State::Found& one : granted) {  // without the lock, because there may be many rules
       const Binding& binding = *one.applied.binding;
       if (!visitor({binding.name, binding.of_cluster, binding.role, one.applied.subject->text, one.rules.get()})) return;
     }

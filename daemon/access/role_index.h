@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoleIndex: roles and bindings as authorization needs them, by subject. It follows the engine by watches of its own that
-// are emptied when somebody asks, so an answer never trails behind a write that was acknowledged, no request lists
-// anything, and there is no thread.
+// RoleIndex: roles and bindings, indexed by subject for authorization. It has watches on the engine and processes their events on
+// each query. So a decision reflects every acknowledged write, no request lists objects, and there is no thread.
 //   engine ── watches ──▶ refresh ──▶ bindings by user, group, account; rules by role ──▶ visit
-// Thread-safe. Source: Kubernetes "Using RBAC Authorization"; registry/rbac/validation (order and words).
+// Thread-safe. Source: Kubernetes "Using RBAC Authorization"; registry/rbac/validation (order and texts).
 #pragma once
 
 #include <functional>
@@ -23,14 +22,13 @@ struct RoleRef {
   auto operator<=>(const RoleRef&) const = default;
 };
 
-// A role that applies to a user, and the first of the bindings that give it. The pointers live as long as the call of the
-// visitor.
+// A role that applies to a user, and the first binding that grants it. The references are valid during the visitor's call.
 struct Grant {
-  const std::string& binding;  // name; of a RoleBinding name/namespace
+  const std::string& binding;  // its name; of a RoleBinding name/namespace
   bool of_cluster;
   const RoleRef& role;
-  const std::string& subject;  // Group "system:masters"
-  const Rules* rules;          // nullptr: there is no such role
+  const std::string& subject;  // for example Group "system:masters"
+  const Rules* rules;          // nullptr: the role does not exist
   std::string text() const;    // ClusterRoleBinding "a" of ClusterRole "b" to Group "c"
 };
 
@@ -39,10 +37,11 @@ class RoleIndex {
   explicit RoleIndex(engine::Engine& engine);
   ~RoleIndex();
 
-  // What is granted in the cluster first, then in `ns` (unless it is ""): to the user, then to each group. A role comes once for
-  // each of them, however many bindings give it. False from `visitor` ends it. The visitor runs without the index's lock.
+  // Visits the grants of the cluster first, then those of `ns` (unless it is ""): for the user, then for each group. A role is
+  // visited once for each of them, even if several bindings grant it. The visit ends when `visitor` returns false. The visitor is
+  // called without the index's lock.
   void visit(const User& user, const std::string& ns, const std::function<bool(const Grant&)>& visitor) const;
-  // The rules behind a roleRef. Errors: not_found, in Kubernetes' words.
+  // The rules of a roleRef. Errors: not_found, with Kubernetes' text.
   Result<Rules> rules_of(const RoleRef& role, const std::string& ns) const;
 
  private:

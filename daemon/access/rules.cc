@@ -22,7 +22,7 @@ bool has_all(const std::vector<std::string>& list, const std::vector<std::string
   return std::all_of(items.begin(), items.end(), [&](const std::string& item) { return has(list, item); });
 }
 
-// "*/scale" stands for the subresource scale of everything.
+// "*/scale" matches the subresource scale of all resources.
 bool covers_resource(const std::vector<std::string>& held, std::string_view resource, std::string_view subresource) {
   for (const std::string& each : held) {
     if (each == "*") return true;
@@ -47,7 +47,7 @@ bool covers_url(const std::vector<std::string>& held, std::string_view url) {
   return false;
 }
 
-// `part` has one verb, and one group and resource and at most one name, or one URL.
+// `part` has one verb and either one group, one resource and at most one name, or one URL.
 bool covers(const Rule& held, const Rule& part) {
   if (!has(held.verbs, "*") && !has_all(held.verbs, part.verbs)) return false;
   if (!part.urls.empty()) return covers_url(held.urls, part.urls[0]);
@@ -60,11 +60,11 @@ bool covers(const Rule& held, const Rule& part) {
   return !part.names.empty() && has_all(held.names, part.names);
 }
 
-// A role may list a thousand verbs, groups, resources and names: their product is not compared, and such a rule counts as one
-// that is not covered, unless everything is. The same goes for many parts beside much that is held.
+// Limits: a role may list a thousand verbs, groups, resources and names. Their product is not compared; such a rule counts as
+// uncovered, unless everything is allowed. The same holds for many parts with many held rules.
 constexpr uint64_t kPartsMax = 200'000, kComparedMax = 100'000'000;  // strings
 uint64_t parts_of(const Rule& rule) {
-  auto times = [](uint64_t a, uint64_t b) { return std::min(a * b, kPartsMax + 1); };  // of at most that or a list's length
+  auto times = [](uint64_t a, uint64_t b) { return std::min(a * b, kPartsMax + 1); };  // saturates at the limit
   return times(rule.verbs.size(),
                times(times(rule.groups.size(), rule.resources.size()), std::max<size_t>(rule.names.size(), 1))) +
          times(rule.verbs.size(), rule.urls.size());
@@ -75,7 +75,7 @@ uint64_t strings_in(const Rules& rules) {
     count += 1 + rule.verbs.size() + rule.groups.size() + rule.resources.size() + rule.names.size() + rule.urls.size();
   return count;
 }
-// All that has no URL.
+// Everything except non-resource URLs.
 bool covers_everything(const Rule& held) {
   return has(held.verbs, "*") && has(held.groups, "*") && has(held.resources, "*") && held.names.empty();
 }
@@ -149,7 +149,7 @@ Rules uncovered(const Rules& held, const Rules& wanted, bool* compared_all) {
 
 Rules compacted(const Rules& rules) {
   struct Simple {
-    size_t at;  // in `out`
+    size_t at;  // index in `out`
     std::set<std::string_view> verbs;
   };
   Rules out;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: what a role allows, as data. Whether a rule covers a request, and whether some rules cover others, which is what
-// keeps anybody from granting more than they have. Pure.
-// Source: Kubernetes "Using RBAC Authorization"; component-helpers auth/rbac/validation (semantics).
+// Rules: the content of a role. Checks whether a rule covers a request, and whether rules cover other rules, which prevents
+// privilege escalation. Pure. Source: Kubernetes "Using RBAC Authorization"; component-helpers auth/rbac/validation (semantics).
 #pragma once
 
 #include <memory>
@@ -14,25 +13,26 @@
 namespace coracle::access {
 
 struct Rule {
-  std::vector<std::string> verbs, groups, resources, names, urls;  // PolicyRule's fields, "*" is everything
+  std::vector<std::string> verbs, groups, resources, names, urls;  // PolicyRule's fields; "*" is everything
   bool operator==(const Rule&) const = default;
 };
 using Rules = std::vector<Rule>;
 
-// Of a Role or ClusterRole: its `rules`.
+// The `rules` of a Role or ClusterRole.
 Rules read_rules(const json::value& role);
 json::array write_rules(const Rules& rules);
 
 bool allows(const Rule& rule, const Attributes& asked);
 
-// What of `wanted` nothing in `held` covers, as rules of one verb, one group, one resource, one name each; a rule that stands for
-// too many of them as it is, unless `held` has everything; `compared_all` becomes false then. Empty: all is covered.
+// The part of `wanted` that `held` does not cover, as rules with one verb, one group, one resource and one name each. A rule that
+// expands to too many of them is returned unchanged, unless `held` allows everything; then `compared_all` becomes false. Empty:
+// all is covered.
 Rules uncovered(const Rules& held, const Rules& wanted, bool* compared_all = nullptr);
-// Rules of one group and one resource are put together by their verbs.
+// Merges rules with one group and one resource by their verbs.
 Rules compacted(const Rules& rules);
 // {APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list"]}
 std::string describe(const Rule& rule);
-// ["a" "b"], as Go prints a list of strings.
+// ["a" "b"], Go's format of a list of strings.
 std::string describe(const std::vector<std::string>& list);
 
 }  // namespace coracle::access

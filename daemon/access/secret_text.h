@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts in Secrets, and their comparison in a time that does not tell how much of them fits.
+// Reading values of Secrets, and comparing them in constant time.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace coracle::access {
 
-// The plain text at data[key]; "" when there is none.
+// The decoded text of data[key]; "" if it is absent.
 inline std::string secret_text(const json::value& secret, std::string_view key) {
   const json::value* found = get_object(secret, "data").if_contains(key);
   const json::string* text = found ? found->if_string() : nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a certificate request: whether a node's own request is approved by itself, and what a built-in signer
-// makes of an approved one. The controllers write it down.
-// Source: Kubernetes "Certificate Signing Requests"; pkg/controller/certificates/approver, signer (rules, words).
+// Decides on certificate signing requests: automatic approval of a node's own request, and signing of approved requests by the
+// built-in signers. The controllers write the results. Source: Kubernetes "Certificate Signing Requests";
+// pkg/controller/certificates/approver, signer (rules, texts).
 #pragma once
 
 #include <optional>
@@ -14,15 +14,15 @@ namespace coracle::access {
 
 inline constexpr std::chrono::hours kSignedLifetimeMax{24 * 365};
 
-// The message of an approval, for a node that asks for its client certificate and may have it approved; nothing: it is for
-// somebody else to decide. Errors: forbidden, when it is such a request but whoever asks may not.
+// The approval message for a node that requests its client certificate and is authorized to have it approved; nullopt: not such a
+// request. Errors: forbidden if it is such a request but the requester is not authorized.
 Result<std::optional<std::string>> approval_of(const json::value& request, const Authorizer& authorizer);
 
 struct Outcome {
   std::string certificate;  // PEM
-  std::string failure;      // why the signer refuses, for good
+  std::string failure;      // why the signer rejects it permanently
 };
-// Of an approved request for a built-in signer. Errors: as sign_certificate.
+// Signs an approved request for a built-in signer. Errors: as sign_certificate.
 Result<Outcome> signed_request(const json::value& request, const Authority& authority, WallTime now);
 
 }  // namespace coracle::access

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See static_tokens.h. Source: RFC 4180 (quotes), as Go's encoding/csv reads it.
+// See static_tokens.h. Source: RFC 4180 (quotes), as Go's encoding/csv parses it.
 #include "daemon/access/static_tokens.h"
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace coracle::access {
 namespace {
 
-// The fields of one line; a quoted one may hold commas and, doubled, quotes. Errors: invalid.
+// The fields of one line. A quoted field may contain commas and doubled quotes. Errors: invalid.
 Result<std::vector<std::string>> fields_of(std::string_view line) {
   std::vector<std::string> out;
   for (size_t at = 0;;) {

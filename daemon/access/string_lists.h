@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of strings, as rules, policies and requests have them. Pure.
+// Functions on lists of strings in rules, policies and requests. Pure.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline bool has(const std::vector<std::string>& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-inline std::vector<std::string> strings_of(const json::array& list) {  // what is no string is left out
+inline std::vector<std::string> strings_of(const json::array& list) {  // elements of other types are left out
   std::vector<std::string> out;
   for (const json::value& item : list)
     if (const json::string* text = item.if_string()) out.emplace_back(text->data(), text->size());

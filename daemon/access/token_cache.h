@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token cache: what was found out about tokens lately, for their signature takes three times as long as the answer to a request.
-//   token ──SHA-256──▶ digest ──find──▶ Finding, which says what it rests on: whoever uses it asks the engine whether that is
-//   unchanged
-// So a remembered token is as good as one that is checked: an account, pod, node or secret that was removed or made anew ends it
-// with the next request, and the time that it says itself ends it too. Tokens themselves are not kept.
-// One belongs to one signing key: another key gets another cache. Thread-safe.
-// Source: Kubernetes apiserver authentication/token/cache (ten seconds, good answers only).
+// Token cache: recent results of token checks, because a signature check takes three times as long as answering a request.
+//   token ──SHA-256──▶ digest ──find──▶ Finding, with the revisions of the objects that it depends on; the user of the finding
+//   checks that they are unchanged
+// So a cached token is as valid as a newly checked one: deletion or recreation of its account, pod, node or secret ends it with
+// the next request, and so does its expiry time. Tokens themselves are not stored. A cache belongs to one signing key.
+// Thread-safe. Source: Kubernetes apiserver authentication/token/cache (ten seconds, successes only).
 #pragma once
 
 #include <chrono>
@@ -24,15 +23,15 @@
 
 namespace coracle::access {
 
-constexpr size_t kTokensRememberedMax = 1024;  // beyond, the one that was not used for the longest goes
+constexpr size_t kTokensRememberedMax = 1024;  // beyond, the least recently used one is removed
 constexpr std::chrono::seconds kTokenRemembered{10};
 
 using TokenDigest = Sha256;
 
-struct Finding {  // of a token that was believed
+struct Finding {  // the result for an accepted token
   User user;
-  std::vector<std::string> audiences;  // whom it is meant for
-  // When it may be used, in seconds since 1970: from the first, before the second.
+  std::vector<std::string> audiences;  // that it is valid for
+  // Validity in seconds since 1970: from `from`, until before `until`.
   std::chrono::seconds from = std::chrono::seconds::min(), until = std::chrono::seconds::max();
   std::vector<engine::Seen> rests_on;
 };
@@ -41,7 +40,7 @@ using FindingPtr = std::shared_ptr<const Finding>;
 class TokenCache {
  public:
   explicit TokenCache(size_t most = kTokensRememberedMax) : most_(most) {}
-  // Null: nothing is remembered, or it is too old.
+  // Null if there is no entry or it is too old.
   FindingPtr find(const TokenDigest& token, SteadyTime now);
   void put(const TokenDigest& token, FindingPtr finding, SteadyTime now);
   void forget(const TokenDigest& token);
@@ -55,7 +54,7 @@ class TokenCache {
     SteadyTime until;
   };
   struct Entries {
-    std::list<Entry> by_use;  // the last used first
+    std::list<Entry> by_use;  // the most recently used first
     std::map<TokenDigest, std::list<Entry>::iterator> by_token;
     void erase(std::list<Entry>::iterator entry) {
       by_token.erase(entry->token);

@@ -20,12 +20,13 @@ namespace {
 
 constexpr std::string_view kLastingIssuer = "kubernetes/serviceaccount", kLastingClaims = "kubernetes.io/serviceaccount/";
 constexpr int64_t kLeewaySeconds = 60;
-// What a pod's projected token asks for. Clients that never read it again get a year, and a warning in the audit log.
+// The lifetime that a pod's projected token requests. For clients that never reload it, it is extended to a year, with a warning
+// in the audit log.
 constexpr int64_t kProjectedSeconds = 3607, kExtendedSeconds = 365 * 24 * 3600;
 
 int64_t seconds_of(WallTime time) { return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count(); }
 
-// A claim of one string stands for a list of it.
+// A claim may be a string or a list of strings.
 std::vector<std::string> string_or_strings(const json::value* value) {
   if (!value) return {};
   if (const json::string* one = value->if_string()) return {std::string(one->data(), one->size())};
@@ -45,7 +46,7 @@ std::string text_at(const json::value& of, std::string_view name) {
 
 }  // namespace
 
-// ---- issuing ----
+// ---- issue ----
 
 Result<json::object> Tokens::bind(const Object& account, const json::value& reference) const {
   std::string kind(get_string(reference, "kind")), name(get_string(reference, "name")), uid(get_string(reference, "uid"));
@@ -113,7 +114,7 @@ Result<std::string> Tokens::issue_lasting(const Object& account, std::string_vie
                                    {"sub", std::string(kServiceAccountPrefix) + account.ns() + ":" + account.name()}});
 }
 
-// ---- believing ----
+// ---- verification ----
 
 namespace {
 
@@ -142,7 +143,7 @@ Tokens::Tokens(TokenSigner signer, TokenSettings settings, registry::Registry& r
 Result<Tokens::Verified> Tokens::verify(std::string_view token, const std::vector<std::string>& audiences) const {
   if (token.size() > kTokenBytesMax) return unauthorized();
   TokenDigest digest = sha256_of(token);
-  std::optional<User> known;  // by tokens that are for nobody in particular: for the API, then
+  std::optional<User> known;  // of static and bootstrap tokens, which have no audience: they are for the API server
   if (auto found = static_tokens_.find(digest); found != static_tokens_.end()) known = found->second;
   else known = bootstrap_user(registry_, token);
   if (known) {
@@ -181,7 +182,7 @@ Result<Finding> Tokens::find_out(std::string_view token) const {
   return find_out_bound(claims);
 }
 
-// An object that is being deleted is good for a minute longer than it was given.
+// An object that is being deleted is accepted for its grace period and one more minute.
 Result<void> Tokens::still_there(const Kind& kind, const std::string& ns, const json::value& reference, Finding& finding) const {
   if (!reference.is_object()) return {};
   Key key{kind.namespaced ? ns : "", text_at(reference, "name")};
@@ -230,7 +231,7 @@ Result<Finding> Tokens::find_out_bound(const json::value& claims) const {
   TRY(still_there(kServiceAccount, ns, account, out));
   TRY(still_there(kPod, ns, pod, out));
   TRY(still_there(kSecret, ns, secret, out));
-  if (!pod.is_object()) TRY(still_there(kNode, ns, node, out));  // a pod's node is told, not asked for
+  if (!pod.is_object()) TRY(still_there(kNode, ns, node, out));  // a pod's node is only recorded, not checked
   out.user = account_user(ns, text_at(account, "name"), text_at(account, "uid"));
   auto tell = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) out.user.extra["authentication.kubernetes.io/" + name] = {value};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens: whose is it? Service accounts' tokens are issued and believed here; static and bootstrap tokens are believed.
-//   token ──▶ static file | bootstrap Secret | signed by us (jwt.h): account, and what it is bound to, still there? ──▶ User
-// What was found out about a signed one is remembered for ten seconds, and counts while what it rests on is unchanged
-// (token_cache.h). Thread-safe. Source: Kubernetes "Authenticating", "Managing Service Accounts"; pkg/serviceaccount (claims,
-// rules).
+// Tokens: authenticates bearer tokens. Tokens of service accounts are issued and verified here; static tokens and bootstrap
+// tokens are only verified.
+//   token ──▶ static file | bootstrap Secret | signed (jwt.h): do the account and the bound objects still exist? ──▶ User
+// The result for a signed token is cached for ten seconds and is valid while its objects are unchanged (token_cache.h).
+// Thread-safe. Source: Kubernetes "Authenticating", "Managing Service Accounts"; pkg/serviceaccount (claims, rules).
 #pragma once
 
 #include <atomic>
@@ -29,17 +29,17 @@ class Tokens : public registry::TokenIssuer {
  public:
   Tokens(TokenSigner signer, TokenSettings settings, registry::Registry& registry);
   Result<json::value> issue(const Object& account, json::value request) override;
-  // A token without an end, that lives as long as account and Secret: what Secrets of type service-account-token hold.
+  // Issues a token without an expiry time, valid while account and Secret exist: for Secrets of type service-account-token.
   Result<std::string> issue_lasting(const Object& account, std::string_view secret) const;
 
   struct Verified {
     User user;
     std::vector<std::string> audiences;
   };
-  // `audiences`: what the asker calls itself; empty: the API itself. Errors: unauthorized, saying why.
+  // `audiences`: the audiences of the verifier; empty: the API server. Errors: unauthorized, with the reason.
   Result<Verified> verify(std::string_view token, const std::vector<std::string>& audiences) const;
-  uint64_t signatures_checked() const { return signatures_checked_; }  // since the start: what remembering saves
-  void forget_remembered() const { remembered_.clear(); }              // for the memory: they are checked anew when they come
+  uint64_t signatures_checked() const { return signatures_checked_; }  // since the start, for measuring the cache
+  void forget_remembered() const { remembered_.clear(); }  // frees memory: tokens are verified again on their next use
   const TokenSigner& signer() const { return signer_; }
   const std::string& issuer() const { return settings_.issuer; }
 
@@ -52,7 +52,7 @@ class Tokens : public registry::TokenIssuer {
   Result<void> still_there(const Kind& kind, const std::string& ns, const json::value& reference, Finding& finding) const;
   TokenSigner signer_;
   TokenSettings settings_;
-  std::map<TokenDigest, User> static_tokens_;  // by digest: how long a search takes tells nothing of a token
+  std::map<TokenDigest, User> static_tokens_;  // by digest, so that the lookup time reveals nothing about a token
   registry::Registry& registry_;
   mutable TokenCache remembered_;
   mutable std::atomic<uint64_t> signatures_checked_ = 0;

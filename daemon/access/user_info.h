@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user as reviews answer and the audit log writes it down. Pure. Source: Kubernetes authentication.k8s.io/v1 UserInfo.
+// A user as UserInfo, for reviews and the audit log. Pure. Source: Kubernetes authentication.k8s.io/v1 UserInfo.
 #pragma once
 
 #include "daemon/admission/user.h"
@@ -7,7 +7,7 @@
 
 namespace coracle::access {
 
-// What is empty is left out, the name as well: of nobody there is nothing to say.
+// Empty fields are left out, also the name: an unauthenticated user gives an empty object.
 json::object user_info(const User& user);
 
 }  // namespace coracle::access

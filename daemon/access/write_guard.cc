@@ -23,7 +23,7 @@ bool same(const json::value& a, const json::value& b, std::string_view path) {
   return (left ? *left : absent) == (right ? *right : absent);
 }
 
-// Finalizers and owners are the garbage collector's to take away, whatever the role grants.
+// The garbage collector may change finalizers and owner references, whatever the role grants.
 bool only_life_changed(const registry::GuardedWrite& write) {
   if (!write.old) return false;
   json::value before = *write.old, now = write.object;
@@ -35,7 +35,7 @@ bool only_life_changed(const registry::GuardedWrite& write) {
   return before == now;
 }
 
-// The name of a node's own certificate; "": no node asks.
+// The node name of the requester's certificate; "" if it is not a node.
 std::string node_subject(const User& user) {
   bool node = user.in("system:nodes") && user.name.starts_with("system:node:");
   return node ? user.name : std::string();
@@ -95,14 +95,14 @@ Result<void> WriteGuard::check_role(const registry::GuardedWrite& write) const {
 Result<void> WriteGuard::check_binding(const registry::GuardedWrite& write) const {
   std::string ns(get_string(write.object, "metadata.namespace"));
   RoleRef role{std::string(get_string(write.object, "roleRef.kind")), std::string(get_string(write.object, "roleRef.name"))};
-  if (role.kind != "Role" && role.kind != "ClusterRole") return {};  // validation refuses it
+  if (role.kind != "Role" && role.kind != "ClusterRole") return {};  // validation rejects it
   Attributes bind{"bind", std::string(kRbac), role.kind == "Role" ? "roles" : "clusterroles", "", ns, role.name, "", true, ""};
   if (authorizer_.authorize(write.user, bind).allowed) return {};
   Rules rules = TRY(authorizer_.rules_of(role, ns));
   return holds(write, rules, ns);
 }
 
-// The signer itself, or all signers of its domain.
+// Whether the user has the verb for the signer or for all signers of its domain.
 bool WriteGuard::may_for_signer(const User& user, std::string_view verb, const std::string& signer) const {
   Attributes asked{std::string(verb), std::string(kCertificates), "signers", "", "", signer, "", true, ""};
   if (authorizer_.authorize(user, asked).allowed) return true;
@@ -119,7 +119,7 @@ Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite&
                                 facts->organizations.end();
     if (masters) return refuse("use of " + signer + " signer with system:masters group is not allowed");
   }
-  // A node asks for certificates of its own name only. Source: Kubernetes NodeRestriction, admitCSR.
+  // A node requests only certificates for its own name. Source: Kubernetes NodeRestriction, admitCSR.
   std::string node = node_subject(write.user);
   if (!write.old && !node.empty() && (signer == kKubeletClientSigner || signer == kKubeletServingSigner)) {
     auto facts = read_certificate_request(get_string(write.object, "spec.request"));

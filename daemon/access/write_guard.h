@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// WriteGuard: nobody grants what they do not have. A role may hold only rules that its writer has (or the writer may
-// "escalate" it), a binding may name only a role whose rules its writer has (or may "bind"); a certificate request is
-// approved and signed by who may do so for its signer. An update or an apply that creates needs the right to create.
-// Source: Kubernetes "Privilege escalation prevention and bootstrapping"; registry/rbac (escalation_check, policybased);
-// admission plugins CertificateApproval, CertificateSigning, CertificateSubjectRestriction (rules and words).
+// WriteGuard: prevents privilege escalation. A role may only contain permissions that its writer has (or the writer may
+// "escalate" it). A binding may only refer to a role whose permissions its writer has (or may "bind"). A certificate request is
+// approved and signed only by users with that permission for its signer. An update or apply that creates an object needs the
+// permission to create. Source: Kubernetes "Privilege escalation prevention and bootstrapping"; registry/rbac (escalation_check,
+// policybased); admission plugins CertificateApproval, CertificateSigning, CertificateSubjectRestriction (rules and texts).
 #pragma once
 
 #include "daemon/access/authorizer.h"

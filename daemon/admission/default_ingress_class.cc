@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultIngressClass: an ingress that names no class gets the default one, where there is one.
-// Source: Kubernetes plugin/pkg/admission/network/defaultingressclass.
+// DefaultIngressClass: sets the default class, if there is one, in an Ingress without a class. Source: Kubernetes
+// plugin/pkg/admission/network/defaultingressclass.
 #include "daemon/admission/plugin.h"
 #include "store/object/default_object.h"
 

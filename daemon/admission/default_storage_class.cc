@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultStorageClass: a claim that names no class gets the default one, where there is one. A claim that names "" wants none.
-// Source: Kubernetes plugin/pkg/admission/storage/storageclass/setdefault.
+// DefaultStorageClass: sets the default class, if there is one, in a claim without a class. The class "" means none. Source:
+// Kubernetes plugin/pkg/admission/storage/storageclass/setdefault.
 #include "daemon/admission/plugin.h"
 #include "store/object/default_object.h"
 

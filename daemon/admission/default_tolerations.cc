@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultTolerationSeconds: pods stay for five minutes on a node that is not ready or cannot be reached, unless they say how
-// long. Source: Kubernetes plugin/pkg/admission/defaulttolerationseconds.
+// DefaultTolerationSeconds: pods tolerate a node that is not ready or unreachable for five minutes, unless they set a time.
+// Source: Kubernetes plugin/pkg/admission/defaulttolerationseconds.
 #include <algorithm>
 
 #include "daemon/admission/plugin.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DenyServiceExternalIPs: where the settings say so, nobody may name external addresses that a Service did not have before. Off
-// by default, as in Kubernetes. Source: Kubernetes plugin/pkg/admission/denyserviceexternalips.
+// DenyServiceExternalIPs: rejects new external IPs in Services, if enabled. Off by default, as in Kubernetes. Source: Kubernetes
+// plugin/pkg/admission/denyserviceexternalips.
 #include <set>
 
 #include "daemon/admission/plugin.h"

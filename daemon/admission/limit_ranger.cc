@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LimitRanger: a namespace's LimitRanges give containers the resources that they do not name, and refuse pods and claims
-// that are outside the bounds. Source: Kubernetes plugin/pkg/admission/limitranger.
+// LimitRanger: applies a namespace's LimitRanges: sets default resources of containers, and rejects pods and claims outside the
+// bounds. Source: Kubernetes plugin/pkg/admission/limitranger.
 #include <set>
 
 #include "daemon/admission/plugin.h"
@@ -25,7 +25,7 @@ bool concerns(const Request& request) {
 
 // ---- defaults ----
 
-// What the range gives a container that says nothing of it: `field` is "default" (limits) or "defaultRequest".
+// The range's defaults for containers: `field` is "default" (limits) or "defaultRequest".
 Amounts defaults_of(const json::value& range, std::string_view field) {
   Amounts out;
   for (const json::value& limit : get_array(range, "spec.limits"))
@@ -34,7 +34,7 @@ Amounts defaults_of(const json::value& range, std::string_view field) {
   return out;
 }
 
-// Returns the names that were set.
+// Sets missing amounts. Returns the names of those that were set.
 std::vector<std::string> fill(json::value& container, std::string_view list, const Amounts& defaults) {
   std::vector<std::string> set;
   if (defaults.empty()) return set;
@@ -70,7 +70,7 @@ void give_defaults(json::value& pod, const json::value& range) {
 
 // ---- bounds ----
 
-struct Asked {  // by a container, a pod or a claim: now and, when it is changed, before
+struct Asked {  // requests and limits of a container, pod or claim: now and, on an update, before
   Amounts requests, limits, old_requests, old_limits;
   bool is_change = false;
 
@@ -181,7 +181,7 @@ void check_claim(const json::value& limit, const json::value& claim, const json:
   Bounds(limit, asked, findings).check(false);
 }
 
-// One finding as it is; several in brackets, each once. Source: apimachinery util/errors Aggregate.
+// A single problem as it is; several in brackets, without duplicates. Source: apimachinery util/errors Aggregate.
 std::string together(const std::vector<std::string>& findings) {
   std::vector<std::string> once;
   std::set<std::string> seen;

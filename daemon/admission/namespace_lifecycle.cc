@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NamespaceLifecycle: nothing is created in a namespace that is not there or is going, and three namespaces never go.
+// NamespaceLifecycle: rejects creations in a missing or terminating namespace, and the deletion of three system namespaces.
 // Source: apiserver admission/plugin/namespace/lifecycle.
 #include "daemon/admission/plugin.h"
 #include "store/object/object.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeRestriction: who comes with a node's name (system:node:NAME of the group system:nodes) may touch that node, what runs
-// on it, and nothing by which it would draw others' pods to itself. Source: Kubernetes plugin/pkg/admission/noderestriction.
+// NodeRestriction: limits a node (user system:node:NAME in the group system:nodes) to its own Node object and its pods, without
+// changes that would attract other pods. Source: Kubernetes plugin/pkg/admission/noderestriction.
 #include <array>
 #include <set>
 
@@ -17,7 +17,7 @@ constexpr std::string_view kNodesGroup = "system:nodes", kNodePrefix = "system:n
 constexpr Kind kCSIDrivers{"storage.k8s.io", "v1", "CSIDriver", "csidrivers", false};
 constexpr std::string_view kRestrictedDomain = "node-restriction.kubernetes.io";
 
-// The labels under Kubernetes' domains that a node says of itself. Source: kubelet/pkg/apis well_known_labels.go.
+// The labels in Kubernetes' domains that a node may set on itself. Source: kubelet/pkg/apis well_known_labels.go.
 constexpr std::array kKubeletLabels = {"kubernetes.io/hostname",
                                        "topology.kubernetes.io/zone",
                                        "topology.kubernetes.io/region",
@@ -52,7 +52,7 @@ bool is_forbidden(std::string_view label) {
   return (in_domain(domain, "kubernetes.io") || in_domain(domain, "k8s.io")) && !is_kubelets(label, domain);
 }
 
-// The labels that differ and that a node may not change; sorted, with commas. "": there are none.
+// The changed labels that a node may not change, sorted, separated by commas; "" if there are none.
 std::string forbidden_changes(const json::object& now, const json::object& before) {
   std::set<std::string> changed;
   auto differ = [&](const json::object& a, const json::object& b) {
@@ -75,7 +75,7 @@ const char* verb_of(Operation operation) {
   return "";
 }
 
-class Restriction {  // of one request by one node
+class Restriction {  // checks one request of one node
  public:
   Restriction(const Request& request, const World& world, std::string node)
       : request_(request), world_(world), node_(std::move(node)), by_("node " + coracle::quoted(node_)) {}
@@ -153,7 +153,7 @@ class Restriction {  // of one request by one node
     return {};
   }
 
-  // What a node's own pod may not use: everything that others keep in the API.
+  // Objects that a node's own pods (mirror pods) may not refer to.
   Result<void> references() const {
     auto cannot = [&](const char* what) { return refuse(request_, by_ + " can not create pods that reference " + what); };
     if (!get_string(object(), "spec.serviceAccountName").empty()) return cannot("a service account");
@@ -214,7 +214,8 @@ class Restriction {  // of one request by one node
       return refuse(request_, by_ + " is not allowed to modify taints");
     std::string labels = forbidden_changes(get_object(object(), "metadata.labels"), get_object(old(), "metadata.labels"));
     if (!labels.empty()) return refuse(request_, "is not allowed to modify labels: " + labels);
-    // With an owner that does not exist the garbage collector would delete the node, and it could come back without its taints.
+    // Owner references are rejected: with a missing owner the garbage collector would delete the Node, which could then register
+    // again without its taints.
     if (get_array(object(), "metadata.ownerReferences") != get_array(old(), "metadata.ownerReferences"))
       return refuse(request_, by_ + " is not allowed to modify ownerReferences");
     return {};
@@ -255,7 +256,7 @@ class Restriction {  // of one request by one node
     return audience(*pod);
   }
 
-  // A node gets tokens for those whom its pods talk to: by a volume that projects one, or by a storage driver that wants one.
+  // A node may request tokens for audiences that a pod on it needs: in a projected volume, or for a CSI driver.
   Result<void> audience(const Object& pod) const {
     const json::array& audiences = get_array(object(), "spec.audiences");
     if (audiences.size() > 1) return refuse(request_, "node may only request 0 or 1 audiences");
@@ -271,7 +272,7 @@ class Restriction {  // of one request by one node
     return refuse(request_, "audience " + coracle::quoted(asked) + " not found in pod spec volume");
   }
 
-  // The CSIDriver behind a volume of a pod; null: there is none.
+  // The CSIDriver of a pod's volume; null if there is none.
   json::value driver_of(const Object& pod, const json::value& volume) const {
     std::string name(get_string(volume, "csi.driver")), claim(get_string(volume, "persistentVolumeClaim.claimName"));
     if (find(volume, "ephemeral")) claim = pod.name() + "-" + std::string(get_string(volume, "name"));
@@ -284,7 +285,7 @@ class Restriction {  // of one request by one node
   }
 
   Result<void> resource_slice() const {
-    if (request_.operation == Operation::update) return {};  // its node may not change
+    if (request_.operation == Operation::update) return {};  // its node name is immutable
     bool creates = request_.operation == Operation::create;
     const json::value& slice = creates ? object() : old();
     if (get_string(slice, "spec.nodeName") == node_) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NotServed: what is stored as Kubernetes stores it, but not acted on yet, says so in a warning to whoever writes it. It stands
-// at the kind in the schema text, and goes when the kind works. Ours: Kubernetes has no such plugin.
+// NotServed: warns about objects that are stored as in Kubernetes but have no effect yet. The warning is defined with the kind in
+// the schema text and is removed when the kind works. Kubernetes has no such plugin.
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 #include "runtime/base/text.h"
@@ -38,7 +38,7 @@ class NotServed : public Plugin {
   static void ingress(const Request& request, const World& world) {
     std::string name(get_string(*request.object, "spec.ingressClassName"));
     bool old_way = get_object(*request.object, "metadata.annotations").contains("kubernetes.io/ingress.class");
-    if (old_way || (!name.empty() && world.get(kIngressClass, {"", name}))) return;  // somebody brought a controller along
+    if (old_way || (!name.empty() && world.get(kIngressClass, {"", name}))) return;  // a controller was installed for it
     request.warn("Ingresses are stored, but nothing here serves them by itself" +
                  (name.empty() ? std::string() : ": there is no IngressClass " + quoted(name)));
   }

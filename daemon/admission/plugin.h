@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugin: one rule of admission, in a file of its own. First all may change the request's object, in the order of chain.cc;
-// then the object is validated; then all may refuse it.
+// Plugin: one admission rule, in a file of its own. First every plugin may change the object, in the order of chain.cc. Then the
+// object is validated. Then every plugin may reject it.
 #pragma once
 
 #include <functional>
@@ -10,18 +10,18 @@
 
 namespace coracle::admission {
 
-// What the configuration and the machine say to plugins.
+// Settings of the plugins, from the configuration and the machine.
 struct Settings {
   bool deny_service_external_ips = false;
-  bool has_app_armor = true;  // the kernel
+  bool has_app_armor = true;  // of the kernel
 };
 
-// What plugins look at besides the request: the store as it is now, and the settings.
+// The plugins' access to the store's current state and to the settings.
 class World {
  public:
-  // `suffix`: what makes a generated name unlike any other.
+  // `suffix` generates unique suffixes of names.
   World(engine::Engine& engine, std::function<std::string()> suffix) : engine_(engine), suffix_(std::move(suffix)) {}
-  ObjectPtr get(const Kind& kind, const Key& key) const;  // null: there is none
+  ObjectPtr get(const Kind& kind, const Key& key) const;  // null: it does not exist
   std::vector<ObjectPtr> list(const Kind& kind, const std::string& ns = {}) const;
   engine::Engine& engine() const { return engine_; }
   std::string suffix() const { return suffix_(); }
@@ -38,7 +38,7 @@ class Plugin {
  public:
   virtual ~Plugin() = default;
   virtual std::string_view name() const = 0;
-  // Errors: as the client is told them.
+  // Errors: returned to the client.
   virtual Result<void> admit(Request& request, const World& world) const;
   virtual Result<void> validate(const Request& request, const World& world) const;
 };

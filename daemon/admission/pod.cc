@@ -14,7 +14,7 @@ void visit_environment(const json::value& spec, std::string_view from, std::stri
   });
 }
 
-// Volumes of kinds that nothing here serves name their secrets by secretRef.name, or by a field of their own.
+// Volumes of unsupported kinds refer to secrets by secretRef.name, or by a field of their own.
 constexpr std::string_view kSecretPaths[] = {
     "secret.secretName",         "azureFile.secretName",         "cephfs.secretRef.name",  "cinder.secretRef.name",
     "flexVolume.secretRef.name", "rbd.secretRef.name",           "scaleIO.secretRef.name", "iscsi.secretRef.name",

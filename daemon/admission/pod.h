@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several plugins ask of a pod: its containers, and the names it refers to. Pure.
+// Functions on pods shared by plugins: visiting containers and referenced names. Pure.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,17 @@ namespace coracle::admission {
 inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 
 bool is_mirror(const json::value& pod);
-json::array& array_at(json::value& root, std::string_view dotted);  // made where there is none
+json::array& array_at(json::value& root, std::string_view dotted);  // created if absent
 
-// A pod itself, or its template; null where there is none.
+// The object itself if it is a pod, else its pod template; null if it has none.
 const json::value* pod_of(const schema::KindInfo& info, const json::value& object);
 
-// Of a pod's spec; `list`: "initContainers", "containers", "ephemeralContainers", in this order; `index`: in that list.
+// Visits the containers of a pod's spec. `list`: "initContainers", "containers", "ephemeralContainers", in this order; `index`:
+// in that list.
 using VisitContainer = std::function<void(const json::value& container, std::string_view list, size_t index)>;
 void visit_containers(const json::value& spec, const VisitContainer& visit);
 
-// Every name of a Secret, or of a ConfigMap, that the pod's spec mentions anywhere.
+// Visits every name of a Secret or of a ConfigMap in the pod's spec.
 using VisitName = std::function<void(std::string_view name)>;
 void visit_secrets(const json::value& spec, const VisitName& visit);
 void visit_config_maps(const json::value& spec, const VisitName& visit);

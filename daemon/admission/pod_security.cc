@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodSecurity: a namespace says by labels how much its pods may do; pods that do more are refused (enforce), noted in the
-// audit log (audit) or warned about (warn); workloads are warned about what their pods will meet. Nobody is exempt unless a
-// configuration says so, and ours has none: as in Kubernetes by default.
-// Source: pod-security-admission/admission; policy in pod_security_policy.h.
+// PodSecurity: labels of a namespace define what its pods may do. Violating pods are rejected (enforce), recorded in the audit
+// log (audit) or warned about (warn); for workloads there are warnings about their pods. There are no exemptions, as in
+// Kubernetes without a configuration. Source: pod-security-admission/admission; policy in pod_security_policy.h.
 #include <map>
 #include <set>
 
@@ -19,7 +18,7 @@ namespace {
 constexpr std::string_view kEnforcedPolicy = "pod-security.kubernetes.io/enforce-policy";
 constexpr std::string_view kAuditViolations = "pod-security.kubernetes.io/audit-violations";
 constexpr std::string_view kAuditError = "pod-security.kubernetes.io/error";
-constexpr size_t kPodsMax = 3000;  // of a namespace that are looked at when its level rises
+constexpr size_t kPodsMax = 3000;  // pods of a namespace that are checked when its level is raised
 
 const json::value& part(const json::value& root, std::string_view name) {
   static const json::value empty = json::object();
@@ -27,7 +26,7 @@ const json::value& part(const json::value& root, std::string_view name) {
   return found ? *found : empty;
 }
 
-// Another image, or other containers: only these of what may change in a pod matter here.
+// Whether an update changes images or containers: other mutable fields do not matter here.
 bool significant(const json::value& pod, const json::value& old) {
   for (const char* list : {"spec.containers", "spec.initContainers"}) {
     const json::array &now = get_array(pod, list), &before = get_array(old, list);
@@ -67,7 +66,7 @@ Result<void> evaluate(const Request& request, const SecurityPolicy& policy, cons
 
 // ---- namespaces ----
 
-// What the pods that are there would be refused for now, each kind of it once, with the pods that do it.
+// Warns about existing pods that violate the new level, one line per kind of violation with the names of pods.
 void warn_of_pods(const Request& request, const World& world, const std::string& ns, const LevelVersion& enforce) {
   struct Seen {
     std::string first;
@@ -75,7 +74,7 @@ void warn_of_pods(const Request& request, const World& world, const std::string&
   };
   std::map<std::string, Seen> found;
   std::vector<ObjectPtr> pods = world.list(kPod, ns), first, more;
-  std::set<std::string> controllers;  // of pods that are all alike, one comes first
+  std::set<std::string> controllers;  // of pods with the same controller, one is checked first
   for (ObjectPtr& pod : pods) {
     auto controller = pod->controller();
     (controller && !controllers.insert(controller->uid).second ? more : first).push_back(std::move(pod));
@@ -135,7 +134,7 @@ class PodSecurity : public Plugin {
  private:
   static Result<void> check_pod(const Request& request, const World& world) {
     const std::string_view sub = request.subresource;
-    if (!sub.empty() && sub != "ephemeralcontainers" && sub != "resize") return {};  // the others write no pod's spec
+    if (!sub.empty() && sub != "ephemeralcontainers" && sub != "resize") return {};  // the others do not write a pod's spec
     ObjectPtr ns = world.get(kNamespace, {"", request.key.ns});
     if (!ns) return internal_error("failed to lookup namespace " + quoted(request.key.ns));
     SecurityPolicy policy = policy_of(ns->labels());

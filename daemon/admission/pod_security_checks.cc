@@ -50,7 +50,7 @@ std::optional<bool> said(const json::value& root, std::string_view path) {
 bool is_windows(const CheckedPod& pod) { return get_string(pod.spec, "os.name") == "windows"; }
 bool has_own_users(const CheckedPod& pod) { return said(pod.spec, "hostUsers") == false; }
 
-// The pod itself and those containers whose value at `path` (below securityContext) is bad.
+// The pod itself and the containers whose value at `path` (below securityContext) is forbidden.
 struct Setters {
   Words who;
   Sorted values;

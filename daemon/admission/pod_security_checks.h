@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Pod Security Standards look at, one function per check and version. Pure. Each returns what the pod does that the
-// check forbids, in Kubernetes' words; nothing when it passes. Source: pod-security-admission/policy/check_*.go.
+// The checks of the Pod Security Standards, one function per check and version. Pure. Each returns the violation, with
+// Kubernetes' text; nullopt if the pod passes. Source: pod-security-admission/policy/check_*.go.
 #pragma once
 
 #include "daemon/admission/pod_security_policy.h"
@@ -22,7 +22,7 @@ Verdict check_host_ports(const CheckedPod& pod);
 Verdict check_host_probes(const CheckedPod& pod);
 Verdict check_privileged(const CheckedPod& pod);
 Verdict check_proc_mount(const CheckedPod& pod);
-Verdict check_proc_mount_1_35(const CheckedPod& pod);  // pods with users of their own may
+Verdict check_proc_mount_1_35(const CheckedPod& pod);  // exempts pods with a user namespace
 Verdict check_se_linux(const CheckedPod& pod);
 Verdict check_se_linux_1_31(const CheckedPod& pod);
 Verdict check_seccomp_annotations(const CheckedPod& pod);
@@ -34,7 +34,7 @@ Verdict check_sysctls_1_32(const CheckedPod& pod);
 Verdict check_windows_host_process(const CheckedPod& pod);
 
 Verdict check_privilege_escalation(const CheckedPod& pod);
-Verdict check_privilege_escalation_1_25(const CheckedPod& pod);  // of Windows it cannot be asked
+Verdict check_privilege_escalation_1_25(const CheckedPod& pod);  // exempts Windows pods, which lack the field
 Verdict check_capabilities_restricted(const CheckedPod& pod);
 Verdict check_capabilities_restricted_1_25(const CheckedPod& pod);
 Verdict check_restricted_volumes(const CheckedPod& pod);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pod_security_policy.h: labels, the table of checks with the versions from which they count, and their words. The checks
-// themselves are in pod_security_checks.cc.
+// See pod_security_policy.h: parses the labels and contains the table of checks with the versions in which they apply. The checks
+// are in pod_security_checks.cc.
 #include "daemon/admission/pod_security_policy.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace coracle::admission {
 namespace {
 
-constexpr int kMinorLatest = 36;  // the newest version of the standards that we know
+constexpr int kMinorLatest = 36;  // the latest supported version of the standards
 
 const char* level_text(SecurityLevel level) {
   switch (level) {
@@ -30,7 +30,7 @@ std::optional<SecurityLevel> parse_level(std::string_view text) {
   return std::nullopt;
 }
 
-// Nothing: it is no version. Inside nothing: latest.
+// nullopt: malformed. An inner nullopt: latest.
 std::optional<std::optional<int>> parse_version(std::string_view text) {
   if (text == "latest") return std::optional<int>();
   if (!text.starts_with("v1.")) return std::nullopt;
@@ -56,7 +56,7 @@ Label label_of(const json::object& labels, std::string_view mode) {
   return out;
 }
 
-// Reads one mode into `into`. Returns whether its level was said, and rightly.
+// Reads one mode into `into`. Returns whether its level is present and valid.
 bool read_mode(const Label& label, SecurityLevel if_wrong, LevelVersion& into, std::vector<Cause>& errors) {
   bool right = false;
   if (label.level_value) {
@@ -81,13 +81,13 @@ bool read_mode(const Label& label, SecurityLevel if_wrong, LevelVersion& into, s
 
 using CheckPod = std::optional<Violation> (*)(const CheckedPod& pod);
 struct Version {
-  int from;  // minor
+  int from;  // minor version
   CheckPod check;
 };
 struct Check {
   std::string_view id;
-  std::array<Version, 5> versions;  // rising; unused ones have no check
-  std::string_view overrides = {};  // of a restricted check: the baseline one that it makes needless
+  std::array<Version, 5> versions;  // ascending; unused ones have no check
+  std::string_view overrides = {};  // of a restricted check: the baseline check that it replaces
 };
 
 CheckPod at(const Check& check, int minor) {
@@ -97,7 +97,7 @@ CheckPod at(const Check& check, int minor) {
   return found;
 }
 
-// Each by its id, as violations are told in that order.
+// Sorted by id, the order of violations.
 const Check kBaselineChecks[] = {
     {"appArmorProfile", {{{0, check_app_armor}}}},
     {"capabilities_baseline", {{{0, check_capabilities_baseline}}}},
@@ -148,7 +148,7 @@ SecurityPolicy policy_of(const json::object& labels) {
   read_mode(label_of(labels, "audit"), SecurityLevel::privileged, policy.audit, policy.errors);
   Label warn = label_of(labels, "warn");
   read_mode(warn, SecurityLevel::privileged, policy.warn, policy.errors);
-  if (!warn.level_value && enforced && policy.enforce.level > policy.warn.level) {  // who is refused is warned beforehand
+  if (!warn.level_value && enforced && policy.enforce.level > policy.warn.level) {  // warns at the enforced level at least
     policy.warn.level = policy.enforce.level;
     if (!warn.version_value) policy.warn.minor = policy.enforce.minor;
   }

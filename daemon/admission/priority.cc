@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority: a pod's number and preemption policy follow from its PriorityClass, or from the one that is everybody's default.
-// Source: Kubernetes plugin/pkg/admission/priority.
+// Priority: sets a pod's priority and preemption policy from its PriorityClass, or from the global default class. Source:
+// Kubernetes plugin/pkg/admission/priority.
 #include "store/schema/priority.h"
 
 #include "daemon/admission/plugin.h"
@@ -21,7 +21,7 @@ Class priority_class_of(const Object& object) {
   return out;
 }
 
-// Of several, which can only come of a race, the one of the least value. Null: there is none.
+// Of several (possible after a race), the one with the lowest value. Null if there is none.
 ObjectPtr default_priority_class(const World& world) {
   ObjectPtr found;
   for (ObjectPtr& one : world.list(kPriorityClass))
@@ -37,7 +37,7 @@ Result<Class> class_for(const Request& request, const World& world) {
     return found ? priority_class_of(*found) : Class();
   }
   if (ObjectPtr found = world.get(kPriorityClass, {"", name})) return priority_class_of(*found);
-  // The system's own are as fixed as their names, and pods may come before they are stored.
+  // System classes are built in, because pods may use them before they are stored.
   for (const schema::SystemClass& one : schema::kSystemClasses)
     if (name == one.name) return Class{name, one.value};
   return refuse(request, "no PriorityClass with name " + name + " was found");
@@ -70,7 +70,7 @@ class Priority : public Plugin {
     if (!(request.kind == kPod) || !request.subresource.empty()) return {};
     if (request.operation == Operation::create) return admit_new_pod(request, world);
     if (request.operation != Operation::update) return {};
-    for (const char* path : {"spec.priority", "spec.preemptionPolicy"})  // who leaves them out does not mean to change them
+    for (const char* path : {"spec.priority", "spec.preemptionPolicy"})  // omitting them does not change them
       if (const json::value* before = find(request.old->json(), path); before && !find(*request.object, path))
         make(*request.object, path) = *before;
     return {};

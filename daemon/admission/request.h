@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request: one write on its way into the store, as admission sees it: who does what to which object.
-// Source: apiserver admission.Attributes.
+// Request: the attributes of one write for admission: user, operation and object. Source: apiserver admission.Attributes.
 #pragma once
 
 #include <map>
@@ -23,18 +22,18 @@ enum class Operation : uint8_t { create, update, remove };
 
 struct Request {
   Operation operation;
-  const schema::KindInfo& info;   // as it is stored
+  const schema::KindInfo& info;   // the stored kind
   const Kind& kind;               // its kind
-  Key key;                        // the name is "" where the server has yet to make one
+  Key key;                        // the name is "" until the server has generated it
   std::string_view subresource;   // "": the object itself
-  json::value* object = nullptr;  // what is to be written, or the body of an action; null: a removal
-  const Object* old = nullptr;    // what is there; null: nothing
+  json::value* object = nullptr;  // the object to write, or the body of a subresource; null: a deletion
+  const Object* old = nullptr;    // the present object; null: none
   const User& user;
   WallTime now;
   bool dry_run = false;
-  std::vector<std::string>* warnings = nullptr;         // null: nobody listens
-  std::map<std::string, std::string>* audit = nullptr;  // annotations for the audit log, likewise
-  std::vector<engine::Write>* charges = nullptr;        // what is to be written together with the object
+  std::vector<std::string>* warnings = nullptr;         // null: discarded
+  std::map<std::string, std::string>* audit = nullptr;  // annotations for the audit log; null: discarded
+  std::vector<engine::Write>* charges = nullptr;        // receives writes to commit together with the object
 
   bool creates(const Kind& of) const { return operation == Operation::create && kind == of && subresource.empty(); }
   void warn(std::string text) const {
@@ -45,7 +44,7 @@ struct Request {
   }
 };
 
-// pods "x" is forbidden: why
+// The error "pods "x" is forbidden: why".
 Error refuse(const Request& request, std::string_view why);
 
 }  // namespace coracle::admission

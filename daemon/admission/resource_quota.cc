@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourceQuota: a write that uses more than a quota leaves is refused; one that fits is charged, in the same transaction as
-// the object (Request::charges), so that what is charged is there and nothing is there uncharged. What goes is given back by
-// the quota controller, which counts anew. Source: apiserver admission/plugin/resourcequota; quota/v1.
+// ResourceQuota: rejects a write that exceeds a quota. Otherwise the quota is charged in the same transaction as the object
+// (Request::charges), so that charges and objects always agree. The quota controller recomputes the usage when objects are
+// deleted. Source: apiserver admission/plugin/resourcequota; quota/v1.
 #include <set>
 
 #include "daemon/admission/plugin.h"
@@ -34,7 +34,7 @@ bool handled(const Request& request) {
   return request.subresource.empty() && creates;
 }
 
-// A quota on cpu or memory wants every container to say what it needs. "": all do.
+// The compute resources that a quota tracks and that a container does not set; "" if all are set.
 std::string missing_amounts(const json::value& pod, const std::vector<std::string>& tracked) {
   static const std::set<std::string_view> kWanted = {"cpu",        "memory",       "requests.cpu", "requests.memory",
                                                      "limits.cpu", "limits.memory"};
@@ -53,7 +53,7 @@ std::string missing_amounts(const json::value& pod, const std::vector<std::strin
   return join(parts, "; ");
 }
 
-// Whether the pod itself says what its containers do not have to.
+// Whether pod-level resources replace those of the containers.
 bool says_for_all(const json::value& pod) { return find(pod, "spec.resources") != nullptr; }
 
 class ResourceQuota : public Plugin {
@@ -94,7 +94,7 @@ class ResourceQuota : public Plugin {
     return {};
   }
 
-  // What the write adds to what the quota counts already; without what comes to nothing.
+  // The usage that the write adds to the quota, without zero amounts.
   static Result<Amounts> more_than_before(const Request& request, const Object& quota) {
     Amounts now = quota::usage_of(request.kind, *request.object, request.now), out;
     std::vector<std::string> below;

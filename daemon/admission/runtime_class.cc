@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RuntimeClass: what a pod's runtime costs besides its containers, and on which nodes it runs, follow from its RuntimeClass.
-// Source: Kubernetes plugin/pkg/admission/runtimeclass; util/tolerations.
+// RuntimeClass: sets a pod's overhead, node selector and tolerations from its RuntimeClass. Source: Kubernetes
+// plugin/pkg/admission/runtimeclass; util/tolerations.
 #include <algorithm>
 #include <set>
 
@@ -12,7 +12,7 @@
 namespace coracle::admission {
 namespace {
 
-// Whether `wide` tolerates all that `narrow` does.
+// Whether `wide` tolerates everything that `narrow` does.
 bool covers(const json::value& wide, const json::value& narrow) {
   if (wide == narrow) return true;
   std::string_view op = get_string(wide, "operator");
@@ -28,8 +28,8 @@ bool covers(const json::value& wide, const json::value& narrow) {
   return equal && get_string(narrow, "operator") == "Equal" && get_string(narrow, "value") == get_string(wide, "value");
 }
 
-// What no other one makes needless. Of very many only those are left out that are there twice: to compare each with each would
-// take too long, and a needless one does no harm.
+// Removes tolerations that others cover. Above the limit only duplicates are removed: comparing all pairs would take too long,
+// and a superfluous toleration does no harm.
 constexpr size_t kComparedMax = 500;
 
 json::array merged(const json::array& first, const json::array& second) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServiceAccount: a pod acts as a service account of its namespace ("default" where it names none), gets that account's
-// token in a volume, and its pull secrets; an account may say that its pods use no secrets but its own.
-// Source: Kubernetes plugin/pkg/admission/serviceaccount.
+// ServiceAccount: a pod runs as a service account of its namespace ("default" if it names none). It gets a volume with the
+// account's token, and the account's pull secrets. An account may restrict its pods to its own secrets. Source: Kubernetes
+// plugin/pkg/admission/serviceaccount.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -18,7 +18,7 @@ constexpr std::string_view kTokenPath = "/var/run/secrets/kubernetes.io/servicea
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
 constexpr std::string_view kEnforce = "kubernetes.io/enforce-mountable-secrets";
 constexpr std::string_view kEphemeral = "ephemeralcontainers";
-constexpr std::chrono::seconds kAccountWait{1};  // a new namespace's default account comes from a controller
+constexpr std::chrono::seconds kAccountWait{1};  // a controller creates a new namespace's default account
 
 // ---- the account ----
 
@@ -97,11 +97,11 @@ std::set<std::string_view> names_in(const Object& account, std::string_view list
 }
 
 bool enforces_secrets(const Object& account) {
-  static constexpr std::array kTrue = {"1", "t", "T", "true", "TRUE", "True"};  // as Go's ParseBool reads
+  static constexpr std::array kTrue = {"1", "t", "T", "true", "TRUE", "True"};  // as Go's ParseBool
   return std::find(kTrue.begin(), kTrue.end(), account.annotation(kEnforce)) != kTrue.end();
 }
 
-// The first secret that the containers of `list` use though the account does not name it; "": there is none.
+// The first secret that the containers of `list` use and the account does not list; "" if there is none.
 std::string foreign_secret(const json::value& pod, std::string_view only, const char* called, const Object& account) {
   std::set<std::string_view> allowed = names_in(account, "secrets");
   std::string why;
@@ -168,7 +168,7 @@ class ServiceAccount : public Plugin {
     if (name.empty()) name = get_string(pod, "spec.serviceAccount");
     if (name.empty()) name = "default";
     make(pod, "spec.serviceAccountName") = name;
-    make(pod, "spec.serviceAccount") = name;  // the field's old name, which is kept level
+    make(pod, "spec.serviceAccount") = name;  // the deprecated field is kept equal
     ObjectPtr account = TRY(account_of(request, world, true));
     if (wants_token(pod, *account)) mount_token(pod, world);
     if (get_array(pod, "spec.imagePullSecrets").empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StartOrder: coracle.io/after on a pod becomes a scheduling gate of the same name; what the annotation cannot mean is refused
-// where it is written, on a pod or on the template of a workload. See daemon/order.
+// StartOrder: converts the annotation coracle.io/after of a pod to a scheduling gate of the same name. Rejects invalid
+// annotations of pods and of pod templates. See daemon/order.
 #include <algorithm>
 
 #include "daemon/admission/plugin.h"
@@ -12,7 +12,7 @@
 namespace coracle::admission {
 namespace {
 
-// What the annotations of the pod, or of the template of pods, say; null: nothing.
+// The annotation of the pod or of the pod template; null if absent.
 const json::value* written_in(const schema::KindInfo& info, const json::value& object) {
   const json::value* pod = pod_of(info, object);
   return pod ? get_object(*pod, "metadata.annotations").if_contains(order::kAfter) : nullptr;
@@ -24,7 +24,7 @@ class StartOrder : public Plugin {
 
   Result<void> admit(Request& request, const World&) const override {
     if (!request.creates(kPod) || !written_in(request.info, *request.object)) return {};
-    if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it has its node: the node agent holds it back
+    if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it is bound already: the node agent holds it back
     json::array& gates = array_at(*request.object, "spec.schedulingGates");
     bool there = std::any_of(gates.begin(), gates.end(),
                              [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StorageObjectInUseProtection: claims, volumes and their attributes' classes begin with a finalizer, which the protection
-// controller takes away once nobody uses them. Source: Kubernetes plugin/pkg/admission/storage/storageobjectinuseprotection.
+// StorageObjectInUseProtection: adds a finalizer to new claims, volumes and VolumeAttributesClasses; the protection controller
+// removes it when they are not used any more. Source: Kubernetes plugin/pkg/admission/storage/storageobjectinuseprotection.
 #include <algorithm>
 
 #include "daemon/admission/plugin.h"

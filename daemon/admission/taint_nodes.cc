@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaintNodesByCondition: a new node takes no pods until it was seen to be ready; the node lifecycle controller takes the
-// taint away. Source: Kubernetes plugin/pkg/admission/nodetaint.
+// TaintNodesByCondition: adds the taint not-ready to a new node; the node lifecycle controller removes it when the node is ready.
+// Source: Kubernetes plugin/pkg/admission/nodetaint.
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// User: who asks. The api room finds out (daemon/access), the write pipeline records it where Kubernetes does, admission
-// and the audit log read it. Source: Kubernetes "Authenticating", user info.
+// User: the requester. Authentication (daemon/access) determines it; the write pipeline, admission and the audit log use it.
+// Source: Kubernetes "Authenticating", user info.
 #pragma once
 
 #include <algorithm>

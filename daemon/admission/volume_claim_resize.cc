@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PersistentVolumeClaimResize: a claim may ask for more once it is bound, where its class allows volumes to grow.
-// Source: Kubernetes plugin/pkg/admission/storage/persistentvolume/resize.
+// PersistentVolumeClaimResize: a bound claim may request more if its class allows expansion. Source: Kubernetes
+// plugin/pkg/admission/storage/persistentvolume/resize.
 #include "daemon/admission/plugin.h"
 #include "daemon/quota/usage.h"
 #include "store/object/object.h"

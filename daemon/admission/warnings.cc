@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings: what is taken, and is probably not what its writer means, or will not work for ever. Told to whoever writes it, in
-// the words of Kubernetes. Source: kube-apiserver, WarningsOnCreate and WarningsOnUpdate of its strategies;
-// pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/service/warnings.go.
+// Warnings: about accepted objects that are probably mistakes or use deprecated features, with Kubernetes' texts. Source:
+// kube-apiserver, WarningsOnCreate and WarningsOnUpdate of its strategies; pkg/api/pod/warnings.go, pkg/api/node/util.go,
+// pkg/api/service/warnings.go.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -61,7 +61,7 @@ std::string_view meaning_of(std::string_view key, std::span<const Pair> table) {
 std::string keyed(std::string_view path, std::string_view key) { return std::string(path).append("[").append(key).append("]"); }
 std::string indexed(std::string_view path, size_t index) { return keyed(path, std::to_string(index)); }
 
-// "path[index]" with each item of a list that `object` has at `dotted`; `path`: of the object, "" or with a dot at its end.
+// Visits each item of the list at `dotted` with its "path[index]"; `path`: of the object, "" or with a trailing dot.
 template <typename F>
 void each_item(const json::value& object, const std::string& path, std::string_view dotted, F&& visit) {
   const json::array& items = get_array(object, dotted);
@@ -148,7 +148,7 @@ void check_lists(const json::value& spec, const std::string& path, Texts& out) {
   });
 }
 
-// 64m of memory is a fraction of a byte; 64M was meant.
+// 64m of memory is a fraction of a byte; 64M was probably meant.
 void check_bytes(const json::object& amounts, const std::string& path, Texts& out) {
   for (std::string_view resource : {"memory", "ephemeral-storage", "storage"}) {
     const json::value* given = amounts.if_contains(resource);
@@ -166,7 +166,7 @@ void check_environment(const json::value& container, const std::string& path, Te
     if (names.insert(name).second) return;
     std::string reference = "$(" + std::string(name) + ")";
     std::string_view value = get_string(variable, "value");
-    // memmem(3) takes time by the sum of both lengths, find() by their product.
+    // memmem(3) is linear in both lengths, find() takes their product.
     bool adds_to_it = !find(variable, "valueFrom") && value != reference &&
                       ::memmem(value.data(), value.size(), reference.data(), reference.size()) != nullptr;
     if (!adds_to_it)
@@ -183,7 +183,7 @@ struct Ports {
   std::map<std::pair<int64_t, std::string_view>, std::vector<Port>> of;  // of all containers, by number and protocol
   size_t compared = 0;
 };
-constexpr size_t kPortPairsMax = 1'000'000, kPortWarningsMax = 200;  // further ones would be cut off in any case
+constexpr size_t kPortPairsMax = 1'000'000, kPortWarningsMax = 200;  // further warnings would be truncated anyway
 
 void check_ports(const json::value& container, const std::string& path, Ports& all, Texts& out) {
   each_item(container, path + ".", "ports", [&](const json::value& value, const std::string& at) {
@@ -207,7 +207,7 @@ void check_ports(const json::value& container, const std::string& path, Ports& a
   });
 }
 
-// `at`: the template's path, "" for a pod.
+// `at`: path of the template; "" for a pod.
 void check_pod(const json::value& pod, const std::string& at, Texts& out) {
   const std::string prefix = at.empty() ? "" : at + ".", path = prefix + "spec.";
   const json::value* spec = find(pod, "spec");
@@ -272,7 +272,7 @@ void check_service(const json::value& service, Texts& out) {
     out.push_back("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
 }
 
-// Pods and hosts are named after it. It is a DNS subdomain, or was refused.
+// The name becomes part of pod and host names. It is a DNS subdomain, or was rejected.
 void check_name(const Request& request, const std::string& name, Texts& out) {
   constexpr size_t kLabelMax = 63;
   std::vector<std::string> why;

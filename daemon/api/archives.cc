@@ -15,13 +15,13 @@ Result<json::value> receive_archive(Call& call, const std::function<Result<json:
   sys::Pipe pipe = TRY(sys::make_pipe());
   Result<json::value> answer = Error(Code::internal, "not read");
   std::jthread reader = start_thread("streams", [&, from = std::move(pipe.read)] { answer = read(from); });
-  call.exchange.connection.set_read_deadline(SteadyTime::max());  // an archive takes what it takes
+  call.exchange.connection.set_read_deadline(SteadyTime::max());  // no limit for archives
   Result<void> written;
   auto sent =
       call.exchange.stream_body([&](std::string_view bytes) { return (written = sys::write_all(pipe.write, bytes)).ok(); });
-  pipe.write.reset();  // the end of the archive
+  pipe.write.reset();  // end of the archive
   reader.join();
-  if (!answer) return answer;  // says more than a broken pipe does
+  if (!answer) return answer;  // more specific than a broken pipe
   if (!sent) return sent.take_error();
   return answer;
 }
@@ -43,7 +43,7 @@ Result<void> send_archive(Call& call, const char* type, const char* what,
     if (!answer) answer.emplace(call.exchange, type, common_headers(call));
     is_read = answer->write(std::string_view(piece).substr(0, *got));
   }
-  pipe.read.reset();  // who still writes learns that nobody reads
+  pipe.read.reset();  // a blocked writer gets EPIPE
   writer.join();
   if (!answer) return written;
   if (written) answer->end();

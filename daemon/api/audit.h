@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audit of a call: what the policy wants of it is collected while it is answered and written when it arrives, when an
-// endless answer begins, and when it is over. Source: Kubernetes "Auditing"; apiserver filters/audit.
+// Audit of API requests. What the policy requires is collected during the request, and an event is written when the request
+// arrives, when a streaming response begins, and when the request is over. Source: Kubernetes "Auditing"; apiserver
+// filters/audit.
 #pragma once
 
 #include <memory>
@@ -11,13 +12,15 @@ namespace coracle::api {
 
 class Auditor {
  public:
-  // Without paths nobody listens. Errors: invalid, naming file and field of the policy; what the disk said.
+  // Without paths in the settings there is no audit. Errors: invalid, with file and field of the policy; errors of opening the
+  // log file.
   static Result<std::unique_ptr<Auditor>> open(const access::AuditSettings& settings);
 
-  // `user` is who asks, before impersonation. nullptr: this call is not written down. The record lives as long as the call.
+  // Begins the audit of a request. `user` is the requester before impersonation. Returns nullptr if the policy excludes the
+  // request. The record lives as long as the call.
   std::unique_ptr<access::AuditRecord> begin(Call& call, const access::Attributes& asked, WallTime received) const;
   void end(const Call& call, const access::AuditRecord& record) const;
-  // A request whose credentials were wrong: one event, of nobody.
+  // Writes one event, without a user, for a request whose authentication failed.
   void refused(Call& call, const access::Attributes& asked, WallTime received) const;
 
  private:

@@ -11,9 +11,9 @@ namespace coracle::api {
 namespace {
 
 constexpr size_t kBodyPiece = 16 << 10;
-constexpr size_t kChunkLineBytesMax = 4 << 10;  // a chunk's size, with its extensions
+constexpr size_t kChunkLineBytesMax = 4 << 10;  // a chunk's size line with its extensions
 constexpr size_t kTrailersBytesMax = 16 << 10;
-// What has begun to come is often there a moment later: it is not worth to give up one's place for it.
+// The rest of a body often arrives a moment later, and waiting that long is cheaper than giving up the request's place.
 constexpr std::chrono::milliseconds kMoment{2};
 
 Error malformed_chunks() { return Error(Code::bad_request, "the request body is malformed: chunked encoding"); }
@@ -43,8 +43,8 @@ SteadyTime BodyReader::deadline() const {
   return began_ + std::min(pace_->whole, pace_->grace + earned);
 }
 
-// Runs a read that may have to wait: for a moment first; when nothing comes the request steps aside, and it is waited for as long
-// as the pace allows.
+// Runs a read that may have to wait. It waits for kMoment first. If nothing arrives, the request gives up its place and waits as
+// long as the pace allows.
 template <typename Read>
 auto BodyReader::paced(Read read) -> decltype(read()) {
   if (!pace_ && !drained_by_) return read();
@@ -57,7 +57,7 @@ auto BodyReader::paced(Read read) -> decltype(read()) {
     if (!std::exchange(aside, true)) {
       auto stepped = step_aside();
       if (!stepped) return stepped.take_error();
-    } else if (deadline() <= until) {  // nothing came meanwhile that would earn it more time
+    } else if (deadline() <= until) {  // no data has arrived that would extend the deadline
       return Error(Code::timeout, "the request body came too slowly");
     }
   }
@@ -111,7 +111,7 @@ Result<void> BodyReader::take_piece(const Take& take) {
   auto feed = [&](std::string_view bytes) { return wanted = take(bytes); };
   if (!unpacker_) feed({piece.data(), *count});
   else TRY(unpacker_->feed({piece.data(), *count}, feed));
-  if (!chunked_ && left_ == 0) complete_ = true;  // whether the last of it was wanted or not
+  if (!chunked_ && left_ == 0) complete_ = true;  // whether or not `take` wanted the last piece
   if (!wanted && !complete_) return Error(Code::cancelled, "the rest of the body was not wanted");
   return {};
 }
@@ -149,12 +149,13 @@ Result<void> BodyReader::pass_trailers() {
 }
 
 bool BodyReader::drain(size_t bytes_max, std::chrono::milliseconds patience) {
-  if (complete_ || broken_ || to_invite_) return complete_;  // who waits to be told to send it may never do so
+  if (complete_ || broken_ || to_invite_) return complete_;  // a client that waits for 100 Continue may never send the body
   begun_ = true;
   drained_by_ = std::chrono::steady_clock::now() + patience;
   size_t drained = 0;
   unpacker_.reset();
-  (void)read_pieces([&](std::string_view piece) { return (drained += piece.size()) <= bytes_max; });  // complete_ tells
+  // The result is in complete_.
+  (void)read_pieces([&](std::string_view piece) { return (drained += piece.size()) <= bytes_max; });
   return complete_;
 }
 

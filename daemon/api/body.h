@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BodyReader: the body of one request, read from its connection: of a known length or in chunks, unpacked where it is packed,
-// and no slower than it may be. Before the first wait for bytes that have not come the request is asked to step aside: others
-// can have its place meanwhile.
-//   connection ──pieces──▶ length | chunks (extensions and trailers are passed over) ──▶ gunzip ──▶ take
+// BodyReader: reads the body of one request from its connection, with a Content-Length or in chunks. It decompresses the body and
+// enforces a minimum rate. Before it first waits for bytes, it calls the `begin` functions, which release what other requests can
+// use meanwhile.
+//   connection ──pieces──▶ length | chunks (extensions and trailers are skipped) ──▶ gunzip ──▶ take
 // Source: RFC 9112 sections 6 and 7, RFC 9110 section 10.1.1 (100 Continue).
 #pragma once
 
@@ -19,34 +19,35 @@
 
 namespace coracle::api {
 
-constexpr uint64_t kBodyBytesPerSecond = 4 << 10;  // the least that a body brings on the average, after its grace
+constexpr uint64_t kBodyBytesPerSecond = 4 << 10;  // the minimum average rate of a body, after its grace period
 
 struct BodyPace {
-  std::chrono::milliseconds whole{60'000};  // no ordinary body takes longer
-  std::chrono::milliseconds grace{5'000};   // none has to be faster
+  std::chrono::milliseconds whole{60'000};  // time limit of an ordinary body
+  std::chrono::milliseconds grace{5'000};   // no minimum rate for so long
 };
 
-// What happens around the time in which a request waits for its body. Both in the thread that reads it. Of several the last
-// begins first and ends last: what was taken last is given back first.
+// Called around the time in which a request waits for its body, on the thread that reads it. With several of them, the last one
+// begins first and ends last.
 struct BodyWait {
-  std::function<Result<void>()> begin;  // an error ends the reading; then there is no end()
-  std::function<Result<void>()> end;    // the body is whole, or broke off
+  std::function<Result<void>()> begin;  // on an error reading stops, and end() is not called
+  std::function<Result<void>()> end;    // the body is complete, or reading has failed
 };
 
 class BodyReader {
  public:
   using Take = std::function<bool(std::string_view)>;
 
-  // `as_sent`: it is not unpacked. Without a pace the connection's own deadline counts.
+  // `as_sent`: it is not decompressed. Without a pace, only the connection's own deadline applies.
   BodyReader(TlsConnection& connection, const Head& head, bool as_sent, std::optional<BodyPace> pace);
 
-  // Tells a client that waits for it to send the body. Does nothing the second time. Before anything is answered.
+  // Sends 100 Continue to a client that waits for it, once. Call before the response.
   void invite();
-  // Hands over the next pieces until `take` returns false or the body is complete. Errors: timeout (it comes too slowly, or not
-  // within the connection's deadline), bad_request (it breaks off, or is malformed), cancelled (`take` wanted no more), and what
-  // `waits` say.
+  // Passes the next pieces to `take` until it returns false or the body is complete. Errors: timeout (the body is too slow, or
+  // misses the connection's deadline), bad_request (it is malformed or breaks off), cancelled (`take` returned false), and the
+  // errors of `waits`.
   Result<void> read(const Take& take, const std::vector<BodyWait>& waits = {});
-  // Reads what is left, `bytes_max` at most, and waits so long for it. True: it is complete, and the next request may follow.
+  // Reads and discards the rest, at most `bytes_max`, and waits at most `patience` for it. True: the body is complete, and the
+  // next request may follow.
   bool drain(size_t bytes_max, std::chrono::milliseconds patience);
 
   bool begun() const { return begun_; }
@@ -70,11 +71,11 @@ class BodyReader {
   std::optional<BodyPace> pace_;
   std::optional<Unpacker> unpacker_;
   const std::vector<BodyWait>* waits_ = nullptr;
-  size_t waiting_ = 0;  // of `waits_`, those that have begun, from the last on
+  size_t waiting_ = 0;  // number of `waits_` that have begun, counted from the last
   std::optional<SteadyTime> drained_by_;
   SteadyTime began_{};
   bool begun_ = false, complete_ = false, in_chunk_ = false;
-  bool broken_ = false;               // nobody knows where its end is
+  bool broken_ = false;               // the end of the body cannot be determined
   uint64_t left_ = 0, received_ = 0;  // left: of the body, or of the chunk
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See build_info.h. The two headers are made by meson whenever something is built, and change with the commit only.
+// See build_info.h. Meson generates the two headers in every build; their content changes with the commit only.
 #include "daemon/api/build_info.h"
 
 #include "daemon/api/build_commit.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that was upgraded, as bytes both ways: as they are, or in the binary messages of a WebSocket, whose borders mean
-// nothing (KEP-4006, SPDY in a tunnel). For one reader beside several writers.
+// An upgraded connection as a byte stream in both directions: either plain, or in binary WebSocket messages whose boundaries have
+// no meaning (KEP-4006, SPDY in a tunnel). For one reader and several writers.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace coracle::api {
 
-// How long one side of an exec or a forwarded port may look on without reading. Source: kubelet's idle time of such streams.
+// How long a peer of an exec or port-forward stream may leave output unread. Source: kubelet's idle time of such streams.
 constexpr std::chrono::hours kStreamPatience{4};
 
 class ByteLink {
  public:
   virtual ~ByteLink() = default;
-  // Blocks; "" at the end. Errors: unavailable, bad_request, too_large.
+  // Blocks; returns "" at the end. Errors: unavailable, bad_request, too_large.
   virtual Result<std::string> read() = 0;
-  virtual bool write(std::string_view bytes) = 0;  // sent at once; thread-safe. False: the peer is gone
-  virtual void end() = 0;                          // nothing more is written
+  virtual bool write(std::string_view bytes) = 0;  // sends at once; thread-safe. False: the peer is gone
+  virtual void end() = 0;                          // closes the sending direction
   virtual const Fd& socket() const = 0;
 };
 

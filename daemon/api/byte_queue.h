@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes on their way from a thread that receives to one that uses them. It has no bound of its own: who puts looks at size() and
-// stops receiving in time, for it has to wait for other things as well.
+// A byte queue from a receiving thread to a consuming one. It has no limit of its own: the producer checks size() and stops
+// receiving in time, because it must wait for other events too.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@
 
 namespace coracle::api {
 
-constexpr size_t kBacklogMax = 256 << 10;  // bytes that wait in one queue before its filler pauses
+constexpr size_t kBacklogMax = 256 << 10;  // queued bytes at which the producer pauses
 
 class ByteQueue {  // Thread-safe.
  public:
-  // False: nobody wants them any more.
+  // False: the consumer has abandoned the queue.
   bool put(std::string_view bytes) {
     bool wanted = state_.with([&](State& state) { return !state.unwanted && (state.bytes += bytes, true); });
     state_.notify();
     return wanted;
   }
-  void end() {  // nothing follows
+  void end() {  // no more bytes follow
     state_.with([](State& state) { state.ended = true; });
     state_.notify();
   }
-  // Nobody takes any more. Gives how many bytes were thrown away.
+  // The consumer stops. Returns the number of discarded bytes.
   size_t abandon() {
     size_t dropped = state_.with([](State& state) {
       state.unwanted = true;
@@ -37,7 +37,7 @@ class ByteQueue {  // Thread-safe.
   bool cut_off() const {
     return state_.with([](const State& state) { return state.unwanted; });
   }
-  // Blocks for all there is. "": the end, or abandoned.
+  // Blocks until there are bytes and returns all of them. "": end, or abandoned.
   std::string take() {
     return state_.wait(
         {}, [](const State& state) { return !state.bytes.empty() || state.ended || state.unwanted; },

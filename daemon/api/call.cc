@@ -30,7 +30,7 @@ std::string_view cut_to(std::string_view text, size_t runes) {
   return text.substr(0, at);
 }
 
-// A header's quoted string holds neither controls nor broken UTF-8.
+// A quoted string in a header must not contain control characters or invalid UTF-8.
 bool can_be_said(std::string_view text) {
   auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   return !text.empty() && is_utf8(text) && std::none_of(text.begin(), text.end(), control);
@@ -45,13 +45,13 @@ std::string warning_header(std::string_view text) {
   return out + "\"";
 }
 
-// Each warning once; when they are too long together, each is cut, and what is beyond the limit still is left out.
+// Each warning once. If they exceed the limit together, each is truncated, and the rest beyond the limit is left out.
 std::vector<Header> warning_headers(const std::vector<std::string>& warnings) {
   std::vector<std::string_view> said;
   std::set<std::string_view> known;
   size_t total = 0, written = 0;
   for (const std::string& warning : warnings) {
-    if (said.size() == kWarningRunesMax) break;  // each has a rune at least: no more of them are written
+    if (said.size() == kWarningRunesMax) break;  // each one has at least one rune, so no more can be written
     if (!can_be_said(warning) || !known.insert(warning).second) continue;
     said.push_back(warning);
     total += runes_of(warning);
@@ -77,7 +77,7 @@ size_t size_of(const Answer& answer) {
   return bytes;
 }
 
-// Puts the pieces together, for who has to see all of them.
+// Joins the pieces, for uses that need the whole body.
 void join_pieces(Answer& answer) {
   answer.body.reserve(size_of(answer));
   for (std::string_view piece : answer.pieces) answer.body += piece;
@@ -85,7 +85,7 @@ void join_pieces(Answer& answer) {
   answer.holds.reset();
 }
 
-// Over a real network a large answer is worth compressing; on this machine it is not.
+// Compresses a large response for remote clients; for local ones that would cost more than it saves.
 void compress(Call& call) {
   Answer& answer = call.answer();
   bool wanted = names_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
@@ -109,7 +109,7 @@ void add_flow_headers(const Call& call, std::vector<Header>& to) {
   to.emplace_back("X-Kubernetes-Pf-Prioritylevel-Uid", call.flow->level_uid);
 }
 
-// Every answer has them: they are made in their place.
+// Appends in place, because every response has these headers.
 void add_common_headers(const Call& call, std::vector<Header>& to) {
   constexpr size_t kCommon = 4, kSome = 2;
   to.reserve(to.size() + kCommon + kSome);
@@ -119,7 +119,7 @@ void add_common_headers(const Call& call, std::vector<Header>& to) {
   for (Header& warning : warning_headers(call.warnings)) to.push_back(std::move(warning));
 }
 
-// What the audit log wants of an answer: the object, or at least the Status of a failure.
+// Records the response as the audit level requires: the object, or at least the Status of a failure.
 void record_response(Call& call) {
   if (!call.audit) return;
   Answer& answer = call.answer();
@@ -192,7 +192,7 @@ void answer_error(Call& call, const Error& error) {
   json::value status = to_status(error);
   int code = http_status(error);
   if (error.code() == Code::timeout && call.exchange.body_was_late())
-    status.get_object()["code"] = code = 408;  // it is the client who was slow
+    status.get_object()["code"] = code = 408;  // the client was too slow
   if (error.details() && error.details()->retry_after_seconds > 0)
     call.answer().headers.emplace_back("Retry-After", std::to_string(error.details()->retry_after_seconds));
   if (error.code() == Code::unauthorized) call.answer().headers.emplace_back("WWW-Authenticate", "Bearer realm=\"coracle\"");
@@ -281,13 +281,13 @@ Result<json::value> parse_body(std::string_view body, Encoding encoding, const s
                                std::vector<std::string>* duplicates, json::storage_ptr storage) {
   if (encoding == Encoding::protobuf) return schema::from_protobuf(body, expected);
   if (encoding == Encoding::json) return parse_json(body, duplicates, std::move(storage));
-  if (trim(without_byte_order_mark(body)).starts_with("{")) {  // JSON, as a rule; or YAML in its braces
+  if (trim(without_byte_order_mark(body)).starts_with("{")) {  // usually JSON, or YAML in flow style
     auto value = parse_json(body, duplicates);
     if (value) return value;
   }
-  std::vector<std::string> ignored;  // of options, for which keys that stand twice are nothing to tell of
+  std::vector<std::string> ignored;  // for options, which do not report duplicate keys
   auto documents = parse_yaml(body, nullptr, duplicates ? duplicates : &ignored);
-  if (!documents) return bad_request(documents.error().text());  // too deep and too many aliases as well
+  if (!documents) return bad_request(documents.error().text());  // includes excessive depth and aliases
   if (documents->size() != 1) return bad_request("the body must be one YAML document, not " + std::to_string(documents->size()));
   return std::move(documents->front());
 }
@@ -295,7 +295,7 @@ Result<json::value> parse_body(std::string_view body, Encoding encoding, const s
 }  // namespace
 
 Result<std::string> read_text(Call& call) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // UTF-8's; no protobuf body begins so
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // UTF-8's; no protobuf body begins with it
   std::string body = TRY(call.exchange.read_body());
   if (body.starts_with(kByteOrderMark)) body.erase(0, kByteOrderMark.size());
   return body;
@@ -315,7 +315,7 @@ Result<std::optional<json::value>> read_optional_value(Call& call, const schema:
   std::string body = TRY(read_text(call));
   if (body.empty()) return std::optional<json::value>();
   Encoding encoding = TRY(body_encoding(call.head().headers.get("Content-Type")));
-  json::value value = TRY(parse_body(body, encoding, expected, nullptr, arena_for(body)));  // options become no object
+  json::value value = TRY(parse_body(body, encoding, expected, nullptr, arena_for(body)));  // options are not stored as objects
   if (call.audit) call.audit->request = value;
   return std::optional<json::value>(std::move(value));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call: one request on its way through the room, and the ways to answer it. Whatever the client asked to read (JSON, YAML,
-// protobuf; the object, a Table of it, its metadata) is made here; stored text goes out as it is when JSON was asked for.
+// Call: one API request on its way through the server, and the functions that answer it. They produce the requested
+// representation (JSON, YAML, protobuf; the object, a Table or its metadata). For JSON, the stored text is sent unchanged.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace coracle::api {
 
-struct House {  // what handlers work with
+struct House {  // dependencies of the handlers
   registry::Registry& registry;
   PodStreams& streams;
   NodeImages& images;
@@ -33,12 +33,12 @@ struct House {  // what handlers work with
   access::Tokens* tokens = nullptr;
   const access::Authorizer* authorizer = nullptr;
   const std::string* ca = nullptr;
-  backup::Keeper* keeper = nullptr;  // of the store's file; null: nobody keeps it
+  backup::Keeper* keeper = nullptr;  // maintenance of the store's file; null: none
   std::function<Front::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
   fairness::Fairness& fairness;
   RequestMetrics metrics = {};
-  std::atomic<int> reading = 0, writing = 0;  // short requests that run now
+  std::atomic<int> reading = 0, writing = 0;  // short requests in progress
 };
 
 struct Call {
@@ -46,12 +46,12 @@ struct Call {
   House& house;
   Route route;
   User user;
-  schema::CatalogPtr catalog;              // as it was when the request came
+  schema::CatalogPtr catalog;              // as of the time of the request
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
-  std::optional<fairness::Classified> flow;  // where fairness put it
+  std::optional<fairness::Classified> flow;  // its flow schema and priority level
   std::string audit_id;                      // the header Audit-ID
-  access::AuditRecord* audit = nullptr;      // where this call is written down, nullptr: nowhere
+  access::AuditRecord* audit = nullptr;      // the audit record; nullptr: not audited
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }
@@ -61,45 +61,46 @@ struct Call {
 };
 
 using Header = std::pair<std::string, std::string>;
-// Which flow schema and priority level took the request, by their uids.
+// The uids of the request's flow schema and priority level, as headers.
 std::vector<Header> flow_headers(const Call& call);
-// Cache-Control, Audit-ID, warnings and the above: what goes with every answer.
+// The headers of every response: Cache-Control, Audit-ID, warnings and flow_headers.
 std::vector<Header> common_headers(const Call& call);
 
 void answer_error(Call& call, const Error& error);
-void answer_error(Exchange& exchange, const Error& error);  // before anything is known of the request
+void answer_error(Exchange& exchange, const Error& error);  // before the request is parsed
 void answer_text(Call& call, int status, std::string text);
-void answer_page_not_found(Call& call);  // 404, as text: no path of the API
-void answer_with_slash(Call& call);      // 301: without it a page's relative links lead nowhere
-// A value with apiVersion and kind, in the encoding that was asked for.
+void answer_page_not_found(Call& call);  // 404 as text: not a path of the API
+void answer_with_slash(Call& call);      // 301, because relative links in a page need the slash
+// Responds with a value that has apiVersion and kind, in the requested encoding.
 void answer_value(Call& call, const json::value& value, int status = 200);
-bool is_plain(const Wanted& wanted);  // the stored text as it is
+bool is_plain(const Wanted& wanted);  // the stored text is sent unchanged
 void answer_object(Call& call, const ObjectPtr& object, int status = 200);
-// In the representation that was asked for (lists.cc). Looks into one object after the other.
+// Responds with a list in the requested representation (lists.cc). Unpacks one object at a time.
 void answer_list(Call& call, const engine::RestingPage& page);
 void set_answer(Call& call, int status, std::string_view type, std::string body);
-void finish_answer(Call& call, int status, std::string_view type);  // the body, or its pieces, are there already
-// Runs a handler that may fail, and answers for it.
+void finish_answer(Call& call, int status, std::string_view type);  // with the body or the pieces that are set already
+// Completes a handler that may have failed: responds with its error.
 void answer_with(Call& call, Result<void> outcome);
 
-// "*core.PodList": how the answer of a Kubernetes server calls what it has.
+// "*core.PodList": the Go type that a Kubernetes server names in its errors.
 std::string go_type(const schema::KindInfo& info, std::string_view suffix);
-// Of a Table or a partial form, in the version of meta.k8s.io that was asked for.
+// Sets apiVersion of a Table or partial object to the requested version of meta.k8s.io.
 void set_version(json::object& representation, const Wanted& wanted);
 
-// ?includeObject=, which counts for Tables only. Errors: bad_request.
+// ?includeObject=, which applies to Tables only. Errors: bad_request.
 Result<schema::IncludeObject> include_object(const Query& query, const Wanted& wanted);
-// `value` as the client wants to read it (not a Table or partial form). Errors: not_acceptable, internal.
+// `value` in the requested encoding (not as a Table or partial object). Errors: not_acceptable, internal.
 Result<std::string> encode(const json::value& value, const Wanted& wanted);
-// One object in its representation. Errors: not_acceptable.
+// One object in the requested representation. Errors: not_acceptable.
 Result<std::string> represent(const schema::KindInfo& info, const ObjectPtr& object, const Wanted& wanted,
                               const schema::TableOptions& table, WallTime now);
 
-// The request body as text: without the byte order mark that some editors write. Errors: as Exchange::read_body.
+// The request body as text, without a byte order mark. Errors: as Exchange::read_body.
 Result<std::string> read_text(Call& call);
-// The request body as one JSON value. `duplicates`: keys that stood there twice. Errors: bad_request, unsupported, too_large.
+// The request body as one JSON value. `duplicates` receives the keys that occur twice. Errors: bad_request, unsupported,
+// too_large.
 Result<json::value> read_value(Call& call, const schema::Type* expected, std::vector<std::string>* duplicates = nullptr);
-// The same where a body may be absent.
+// The same for an optional body.
 Result<std::optional<json::value>> read_optional_value(Call& call, const schema::Type* expected);
 
 }  // namespace coracle::api

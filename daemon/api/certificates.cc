@@ -23,7 +23,7 @@ Result<openssl::PrivateKey> generate_key() {
   return key;
 }
 
-// What the clock says, or, on a board that does not know the time yet, a time by which this was written.
+// The present time or, if the clock is not set yet, a time before which this code did not exist.
 WallTime believable(const Clock& clock) {
   static const WallTime earliest = MUST(parse_time("2026-01-01T00:00:00Z"));
   return std::max(clock.now(), earliest);
@@ -80,7 +80,7 @@ bool names_all(std::vector<std::string> has, std::vector<std::string> wants) {
   return std::includes(has.begin(), has.end(), wants.begin(), wants.end());
 }
 
-// Text of a file of ours, "" when there is none.
+// The text of a file; "" if it does not exist.
 Result<std::string> read_or_nothing(const std::string& path) {
   auto text = sys::read_file(path);
   if (!text && text.error().code() == Code::not_found) return std::string();
@@ -108,7 +108,7 @@ bool belongs_together(const KeyPair& pair) {
   return good;
 }
 
-// Whether a stored pair can go on being used.
+// Whether a stored pair is still usable.
 bool good_until(const KeyPair& pair, const std::string& ca, WallTime until, const PkiNames& names) {
   if (!belongs_together(pair) || !signed_by(pair.certificate, ca)) return false;
   auto facts = read_facts(pair.certificate);

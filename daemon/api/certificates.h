@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own certification authority, and what it signs: the serving certificate, client certificates. All keys are ECDSA P-256.
-// Certificates are valid from kNotBefore, where clocks begin, so that a board that boots without knowing the time starts;
-// serving certificates renew themselves before they end, or when the machine's addresses have changed.
+// The cluster's certificate authority and the certificates that it signs: the serving certificate and client certificates. All
+// keys are ECDSA P-256. Certificates are valid from kNotBefore, the start of Unix time, so that a board without a correct clock
+// can start. Serving certificates are renewed before they expire or when the machine's addresses have changed.
 //   pki directory: ca.crt ca.key serving.crt serving.key admin.crt admin.key sa.key
 // Source: RFC 5280; Kubernetes "PKI certificates and requirements".
 #pragma once
@@ -29,13 +29,13 @@ struct CertificateRequest {
   std::string common_name;
   std::vector<std::string> organizations;
   std::vector<std::string> dns_names, addresses;  // of a server
-  bool server = false;                            // else for clients
+  bool server = false;                            // a server certificate; otherwise a client certificate
   WallTime not_after;
 };
 
 struct CertificateFacts {
   std::string common_name;
-  std::vector<std::string> organizations, dns_names, addresses;  // sorted; addresses as inet_ntop writes them
+  std::vector<std::string> organizations, dns_names, addresses;  // sorted; addresses in the format of inet_ntop
   WallTime not_before, not_after;
 };
 
@@ -44,16 +44,16 @@ Result<KeyPair> make_ca(std::string_view common_name);
 Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);
 Result<CertificateFacts> read_facts(std::string_view certificate);  // Errors: invalid
 bool signed_by(std::string_view certificate, std::string_view ca);
-std::string sha256_fingerprint(std::string_view certificate);  // of the DER, hex
+std::string sha256_fingerprint(std::string_view certificate);  // of the DER encoding, in hexadecimal
 
-struct PkiNames {  // what the serving certificate must be good for
+struct PkiNames {  // the names that the serving certificate must contain
   std::vector<std::string> dns_names, addresses;
 };
 
-// The pki directory: made where it is missing, mended where it is damaged or out of date.
+// The pki directory: created if it is missing, repaired if it is damaged or expired.
 class Pki {
  public:
-  // Errors: what the disk said. A damaged CA is an error, never replaced: every client trusts it.
+  // Errors: file errors. A damaged CA is an error and is never replaced, because every client trusts it.
   static Result<Pki> open(const std::string& directory, const PkiNames& names, const Clock& clock);
 
   const KeyPair& ca() const { return ca_; }
@@ -61,7 +61,7 @@ class Pki {
   const KeyPair& admin() const { return admin_; }
   const std::string& token_key() const { return token_key_; }
 
-  // Issues anew what is about to end or does not name all of `names`. True: something changed.
+  // Issues new certificates for those that expire soon or lack one of `names`. Returns whether something changed.
   Result<bool> renew(const PkiNames& names, const Clock& clock);
   Result<KeyPair> client(std::string_view common_name, const std::vector<std::string>& organizations, const Clock& clock) const;
 
@@ -71,9 +71,9 @@ class Pki {
   std::string token_key_;
 };
 
-// A kubeconfig for `server` with everything embedded.
+// A kubeconfig for `server` with embedded certificates and key.
 std::string make_kubeconfig(std::string_view server, std::string_view ca, const KeyPair& client);
-// Writes it, readable by root only, when it says something else than what is there.
+// Writes the file, readable by root only, if its content differs.
 Result<void> write_kubeconfig(const std::string& path, std::string_view text);
 
 }  // namespace coracle::api

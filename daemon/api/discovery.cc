@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery: what is served here, from the schema's catalog; the legacy documents and the aggregated one.
+// API discovery: the served groups, versions and resources from the catalog, as legacy documents and as the aggregated one.
 // Source: Kubernetes API concepts ("API discovery"); apiserver endpoints/discovery, discovery/aggregated.
 #include <algorithm>
 #include <array>
@@ -28,8 +28,8 @@ struct Version {
   std::string text() const { return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version); }
 };
 
-// The groups in the order in which clients look for a kind that several of them have. Those that are not here follow.
-// Source: kube-aggregator's API service priorities.
+// The order of groups in which clients look for a kind that several groups have. Other groups follow. Source: kube-aggregator's
+// API service priorities.
 size_t rank_of(std::string_view group) {
   static constexpr std::string_view kOrder[] = {"",
                                                 "apiregistration.k8s.io",
@@ -55,7 +55,7 @@ size_t rank_of(std::string_view group) {
   return size_t(std::find(std::begin(kOrder), std::end(kOrder), group) - std::begin(kOrder));
 }
 
-// v2 before v1 before v1beta1 before v1alpha1: {maturity, major, minor}, each the greater the better.
+// Orders v2 before v1 before v1beta1 before v1alpha1: {maturity, major, minor}; larger is better.
 std::array<int, 3> maturity_of(std::string_view version) {
   size_t digits = version.find_first_not_of("0123456789", 1);
   int major = parse_number<int>(version.substr(1, digits == version.npos ? digits : digits - 1)).value_or(0);
@@ -64,7 +64,7 @@ std::array<int, 3> maturity_of(std::string_view version) {
   return {beta ? 1 : 0, major, parse_number<int>(version.substr(std::min(version.size(), digits + (beta ? 4 : 5)))).value_or(0)};
 }
 
-std::vector<Version> versions(const schema::Catalog& catalog) {  // in the order of discovery
+std::vector<Version> versions(const schema::Catalog& catalog) {  // in discovery order
   std::vector<Version> out;
   for (const KindInfo& info : catalog.kinds()) {
     Version version{info.kind.group, info.kind.version};
@@ -77,7 +77,7 @@ std::vector<Version> versions(const schema::Catalog& catalog) {  // in the order
   return out;
 }
 
-std::vector<const KindInfo*> kinds_of(const schema::Catalog& catalog, const Version& version) {  // by name
+std::vector<const KindInfo*> kinds_of(const schema::Catalog& catalog, const Version& version) {  // sorted by name
   std::vector<const KindInfo*> out;
   for (const KindInfo& info : catalog.kinds())
     if (info.kind.group == version.group && info.kind.version == version.version) out.push_back(&info);
@@ -206,7 +206,7 @@ json::value aggregated(const schema::Catalog& catalog, bool core) {
                       {"items", std::move(items)}};
 }
 
-// Whether the client prefers the aggregated form to the legacy one. v2beta1 is no longer served.
+// Whether the client prefers the aggregated form. v2beta1 is not served any more.
 bool prefers_aggregated(const Head& head) {
   for (const MediaType& type : accepted_by(head)) {
     bool discovery = type.parameter("as") == "APIGroupDiscoveryList" && type.parameter("g") == "apidiscovery.k8s.io" &&

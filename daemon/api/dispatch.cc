@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which handler a call ends at. A table of contents for the room.
+// Selects the handler of a call.
 #include <algorithm>
 
 #include "daemon/api/handlers.h"
@@ -8,7 +8,7 @@
 namespace coracle::api {
 namespace {
 
-// Within a group and version that is served, the answer is a Status; elsewhere it is plain text.
+// For a served group and version a 404 is a Status, otherwise plain text.
 bool serves_version(const schema::Catalog& catalog, const Route& route) {
   auto kinds = catalog.kinds();
   return std::any_of(kinds.begin(), kinds.end(), [&](const schema::KindInfo& info) {
@@ -31,7 +31,7 @@ void dispatch_other(Call& call) {
   const std::string& path = call.route.path;
   bool reads = call.head().method == "GET" || call.head().method == "HEAD";
   bool ours = below(path, "/coracle/v1/images") || below(path, "/coracle/v1/volumes") || below(path, "/coracle/v1/store");
-  if (ours && !reads && call.query().has("dryRun"))  // it would not be dry
+  if (ours && !reads && call.query().has("dryRun"))  // dry run is not supported there
     return answer_error(call, bad_request("dryRun: " + path + " has no dry run"));
   if (below(path, "/coracle/v1/images")) return serve_images(call);
   if (below(path, "/coracle/v1/volumes")) return serve_volumes(call);
@@ -58,7 +58,7 @@ void dispatch_resource(Call& call) {
 
   if (!route.subresource.empty()) {
     const schema::Subresource* sub = call.info->subresource(route.subresource);
-    if (sub && route.is_proxy()) return serve_proxy(call);  // whatever the method
+    if (sub && route.is_proxy()) return serve_proxy(call);  // for all methods
     if (!sub || !route.rest.empty()) return no_such_resource(call);
     std::string verb = route.verb(call.head());
     if (!sub->has_verb(verb)) return not_allowed(call);

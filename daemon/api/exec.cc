@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec and attach: what is asked for, and by which protocol it will be carried. See exec.h.
+// exec and attach: reads the request and selects the transport. See exec.h.
 #include "daemon/api/exec.h"
 
 #include "daemon/api/handlers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways in which an exec or attach reaches its client. Both return when the client has left.
+// The two transports of exec and attach. Both functions return when the client has disconnected.
 #pragma once
 
 #include "daemon/api/call.h"
@@ -7,9 +7,9 @@
 
 namespace coracle::api {
 
-// By channels in messages. Source: apimachinery util/remotecommand; KEP-4006 (version 5).
+// WebSocket messages with channels. Source: apimachinery util/remotecommand; KEP-4006 (version 5).
 void run_exec(Call& call, WebSocket& socket, const ExecRequest& request);  // exec_websocket.cc
-// By streams of SPDY, the remotecommand protocol in `version` (1 to 4); the connection has been upgraded.
+// SPDY streams with the remotecommand protocol in `version` (1 to 4). The connection has been upgraded.
 void run_exec(Call& call, int version, const ExecRequest& request);  // exec_spdy.cc
 
 }  // namespace coracle::api

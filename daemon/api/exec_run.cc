@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See exec_run.h. Source: apimachinery util/remotecommand; kubelet's remotecommand (what the error channel says).
+// See exec_run.h. Source: apimachinery util/remotecommand; kubelet's remotecommand (texts of the error channel).
 #include "daemon/api/exec_run.h"
 
 #include <optional>
@@ -36,7 +36,7 @@ ExecRun::ExecRun(PodStreams& streams, const ExecRequest& request, ExecCarrier ca
 ExecRun::~ExecRun() {
   left_.with([](bool& left) { left = true; });
   left_.notify();
-  if (session_) session_->hang_up();  // then both threads return, and only then the session may go
+  if (session_) session_->hang_up();  // makes both threads return, before the session is destroyed
 }
 
 void ExecRun::resize(uint16_t width, uint16_t height) {
@@ -44,7 +44,7 @@ void ExecRun::resize(uint16_t width, uint16_t height) {
 }
 
 void ExecRun::feed() {
-  bool reads = true;  // the process; what comes behind its end is thrown away
+  bool reads = true;  // false after the process has stopped reading; further input is discarded
   for (;;) {
     std::optional<std::string> bytes = carrier_.read_stdin();
     if (!bytes) return;
@@ -57,7 +57,7 @@ void ExecRun::see_out(const std::optional<Error>& not_started) {
   carrier_.ended(not_started ? Result<int>(*not_started) : session_->wait());
   left_.wait_until(
       {}, std::chrono::steady_clock::now() + kGoodbye, [](bool left) { return left; }, [](bool) {});
-  sys::shut_down(carrier_.socket);  // wakes who receives, when it still does
+  sys::shut_down(carrier_.socket);  // wakes the receiving thread if the client is still connected
 }
 
 std::string exec_end_text(int version, const Result<int>& code) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One exec or attach from its start to its end, whatever carries it to the client (exec_websocket.cc, exec_spdy.cc).
+// One exec or attach from start to end, independent of the transport (exec_websocket.cc, exec_spdy.cc).
 //   carrier ──read_stdin──▶ feeder (a thread) ──▶ ExecSession ──output (the node's threads)──▶ carrier
 //                                                       └──end──▶ waiter (a thread) ──ended──▶ carrier
-// Who receives from the client never waits for the process: a client that leaves is noticed, and takes the process along.
+// The thread that receives from the client never waits for the process. So a disconnected client is noticed and its process is
+// ended.
 #pragma once
 
 #include <functional>
@@ -19,17 +20,18 @@ namespace coracle::api {
 
 struct ExecCarrier {
   ExecOutput& output;
-  // Blocks. "" at the end; nothing when the client was cut off, which ends no input. None: there is no input.
+  // Blocks. Returns "" at end of input; nullopt when the connection is lost, which is not an end of input. Absent: there is no
+  // input.
   std::function<std::optional<std::string>()> read_stdin;
-  std::function<void(const Result<int>&)> ended;  // all output was handed over; or it could not be started
-  const Fd& socket;                               // ended, some time after, when the client stays
+  std::function<void(const Result<int>&)> ended;  // all output was passed on, or the process could not be started
+  const Fd& socket;                               // shut down some time after that if the client stays connected
 };
 
 class ExecRun {
  public:
-  // Starts the process. `streams` and what `carrier` refers to outlive this.
+  // Starts the process. `streams` and everything that `carrier` refers to must outlive this object.
   ExecRun(PodStreams& streams, const ExecRequest& request, ExecCarrier carrier);
-  // The client has left: read_stdin returns, and goes on returning nothing.
+  // Call when the client has disconnected: read_stdin must return nullopt from then on.
   ~ExecRun();
   void resize(uint16_t width, uint16_t height);
 
@@ -43,9 +45,9 @@ class ExecRun {
   std::jthread feeder_, waiter_;
 };
 
-// What the error channel says at the end. From version 4 on a Status; before, plain text, and nothing when all went well.
+// The text of the error channel at the end: from version 4 on a Status; before that plain text, and empty on success.
 std::string exec_end_text(int version, const Result<int>& code);
-// {"Width":80,"Height":24}, as clients tell the size of their terminal. False: it is something else.
+// Parses a terminal size, {"Width":80,"Height":24}. Returns false if it is malformed.
 bool apply_size(ExecRun& run, std::string_view text);
 
 }  // namespace coracle::api

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exec and attach over SPDY: the client opens a stream for each of error, stdin, stdout, stderr and resize that it asked for, and
-// names it in the header "streamtype"; when they are all there, the process starts.
+// Exec and attach over SPDY: the client opens one stream for each of error, stdin, stdout, stderr and resize that it has
+// requested, identified by the header "streamtype". When all streams are open, the process starts.
 //   SpdySession (the request's thread) ──streams──▶ conductor (a thread) ──▶ ExecRun
-// Source: kubelet's remotecommand (httpstream.go): which streams a version has, and how it ends.
+// Source: kubelet's remotecommand (httpstream.go): the streams of each version, and how it ends.
 #include <map>
 #include <optional>
 #include <set>
@@ -27,7 +27,7 @@ std::set<std::string, std::less<>> wanted_streams(int version, const ExecRequest
   return names;
 }
 
-class Streams {  // which of the wanted ones are there
+class Streams {  // the requested streams that are open
  public:
   explicit Streams(std::set<std::string, std::less<>> wanted) : wanted_(std::move(wanted)) {}
 
@@ -38,7 +38,7 @@ class Streams {  // which of the wanted ones are there
     state_.with([&](State& state) { state.open.emplace(stream->header("streamtype"), stream); });
     state_.notify();
   }
-  void leave() {  // the client has
+  void leave() {  // the client has disconnected
     state_.with([](State& state) { state.left = true; });
     state_.notify();
   }
@@ -84,7 +84,7 @@ class SpdyOutput : public ExecOutput {
   SpdyStreamPtr stdout_, stderr_, error_;
 };
 
-// One size behind another, with or without a line's end between them.
+// Reads terminal sizes, with or without line breaks between them.
 void read_sizes(SpdyStream& stream, ExecRun& run) {
   std::string text;
   for (std::string bytes; !(bytes = stream.read()).empty();) {
@@ -94,7 +94,7 @@ void read_sizes(SpdyStream& stream, ExecRun& run) {
   }
 }
 
-// From the moment when all streams are there until the client has left.
+// Runs from when all streams are open until the client has disconnected.
 void conduct(Call& call, SpdySession& session, Streams& streams, int version, const ExecRequest& request) {
   const Fd& socket = call.exchange.connection.socket();
   if (!streams.wait_for_all()) {
@@ -128,7 +128,7 @@ void run_exec(Call& call, int version, const ExecRequest& request) {
   SpdySession session(link, {[&](const SpdyStream& stream) { return streams.lacks(stream.header("streamtype")); },
                              [&](const SpdyStreamPtr& stream) { streams.add(stream); }});
   std::jthread conductor = start_thread("streams", [&] { conduct(call, session, streams, version, request); });
-  (void)session.run();  // what the client broke, it was told
+  (void)session.run();  // protocol errors were reported to the client
   streams.leave();
 }
 

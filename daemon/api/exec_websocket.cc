@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exec and attach over a WebSocket: channels in messages.
+// Exec and attach over a WebSocket, with channels in messages.
 //   client ──channel 0 (stdin), 4 (resize), 255 (close)──▶ ExecRun
-//   client ◀──channel 1 (stdout), 2 (stderr), 3 (how it ended)── ExecRun
+//   client ◀──channel 1 (stdout), 2 (stderr), 3 (result)── ExecRun
 #include "daemon/api/byte_link.h"
 #include "daemon/api/byte_queue.h"
 #include "daemon/api/exec.h"
@@ -31,7 +31,7 @@ class ExecChannels : public ExecOutput {
   ChannelProtocol protocol_;
 };
 
-// The process' input, and a bell that rings when some of it was taken.
+// The input for the process, and an eventfd that is signalled when some of it was taken.
 struct Stdin {
   ByteQueue bytes;
   sys::Bell taken;
@@ -42,7 +42,7 @@ struct Stdin {
     if (some.empty() && bytes.cut_off()) return std::nullopt;
     return some;
   }
-  // Until there is room for more. False: the client left.
+  // Blocks until the queue has space. False: the client has disconnected.
   bool wait_for_room(const Fd& socket) {
     for (;;) {
       taken.clear();
@@ -54,15 +54,15 @@ struct Stdin {
 
 void take_input(ExecRun& run, Stdin& input, const ChannelProtocol& protocol, const ChannelBytes& got) {
   if (got.channel == kStdin) {
-    (void)input.bytes.put(got.bytes);  // nobody reads any more: its end will tell
+    (void)input.bytes.put(got.bytes);  // false after the reader has stopped, which is fine
   } else if (got.channel == kResize) {
-    (void)apply_size(run, got.bytes);  // what is no size changes none
+    (void)apply_size(run, got.bytes);  // malformed sizes are ignored
   } else if (got.channel == kCloseChannel && protocol.version >= 5) {
     if (!got.bytes.empty() && got.bytes[0] == char(kStdin)) input.bytes.end();
   }
 }
 
-// Until the client leaves, or has answered our goodbye.
+// Reads until the client disconnects or has answered the close frame.
 void read_input(WebSocket& socket, const Fd& connection, ExecRun& run, Stdin& input, const ChannelProtocol& protocol) {
   while (input.wait_for_room(connection)) {
     auto message = socket.receive();
@@ -80,8 +80,8 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
   TlsConnection& connection = call.exchange.connection;
   connection.set_write_patience(kStreamPatience);
   ExecChannels channels(socket, protocol);
-  // An empty message on each channel tells a client that it is connected. One of version 5 does without: client-go's may come
-  // upon it before it knows its own channels, and then complains to the user.
+  // An empty message on each channel tells the client that it is connected. It is not sent in version 5: client-go may receive it
+  // before it has set up its channels and then reports an error.
   for (uint8_t channel : {kStdout, kStderr, kError})
     if (protocol.version < 5 && (channel == kError || (channel == kStdout ? request.use_stdout : request.use_stderr)))
       channels.write(channel, {});
@@ -91,7 +91,7 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
               {channels, read_stdin, [&](const Result<int>& code) { channels.ended(code); }, connection.socket()});
   read_input(socket, connection.socket(), run, input, protocol);
   input.bytes.abandon();
-  sys::shut_down(connection.socket());  // wakes who writes still
+  sys::shut_down(connection.socket());  // wakes blocked writers
 }
 
 }  // namespace coracle::api

@@ -16,7 +16,7 @@ using fairness::Fairness;
 using Count = Fairness::Count;
 using FlowCount = Fairness::FlowCount;
 
-// Lists of now go through what is in memory; pages and lists of another time are collected.
+// Whether a list reads the current objects in memory. Continued pages and lists of an earlier revision are collected first.
 bool is_from_memory(const Query& query) {
   if (!query.get("continue").empty()) return false;
   std::string_view revision = query.get("resourceVersion"), match = query.get("resourceVersionMatch");

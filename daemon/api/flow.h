@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API tells fairness, and what it tells of it: how wide a request is, and the metrics.
-// Source: apiserver flowcontrol/request, flowcontrol/metrics.
+// The API server's side of API priority and fairness: the seats of a request, and the metrics. Source: apiserver
+// flowcontrol/request, flowcontrol/metrics.
 #pragma once
 
 #include "daemon/api/call.h"
 
 namespace coracle::api {
 
-// Of a request that was classified: one, and more for lists and watches that go through many objects.
+// The seats of a classified request: one, or more for lists and watches that read many objects.
 int seats_wanted(const Call& call, const access::Attributes& attributes);
 
 // apiserver_flowcontrol_*, by priority level and flow schema.

@@ -52,7 +52,7 @@ void Forward::carry_in(const Fd& socket) {
   for (std::string bytes; !(bytes = ends_.read()).empty();) {
     progress_.with([](Progress& progress) { progress.heard++; });
     progress_.notify();
-    if (!sys::send_all(socket, bytes, wake_.fd())) break;  // the pod hears no more
+    if (!sys::send_all(socket, bytes, wake_.fd())) break;  // the pod has closed its receiving side
   }
   ends_.stop_reading();
   sys::shut_down_writing(socket);
@@ -64,9 +64,9 @@ void Forward::carry_out(const Fd& socket) {
   std::array<char, 16 << 10> buffer;
   for (;;) {
     auto count = sys::receive(socket, buffer.data(), buffer.size(), wake_.fd());
-    if (!count || *count == 0) break;  // a connection that was reset has ended too
+    if (!count || *count == 0) break;  // a reset connection has ended too
     if (ends_.write({buffer.data(), *count})) continue;
-    sys::shut_down(socket);  // the pod shall know that nobody listens
+    sys::shut_down(socket);  // closes the pod's connection, because the client is gone
     break;
   }
   ends_.finish();

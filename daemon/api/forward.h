@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a port of a pod, and its two directions, whatever carries it to the client (port_forward_spdy.cc,
+// One connection to a pod's port with its two directions, independent of the transport (port_forward_spdy.cc,
 // port_forward_websocket.cc).
 //   client ──read──▶ a thread ──▶ socket ──▶ the pod's server
 //   client ◀──write── a thread ◀── socket ◀── the pod's server
-// Each side's end of sending is carried to the other; the connection is over when both have ended. Clients that cannot close
-// their sending while they still hear are given a moment once the pod has ended, then it is over as well.
+// A half-close on one side is forwarded to the other. The connection is over when both directions have ended. Clients that cannot
+// half-close are given kLastWord after the pod has ended, then the connection is over too.
 #pragma once
 
 #include <atomic>
@@ -20,28 +20,28 @@
 
 namespace coracle::api {
 
-constexpr std::chrono::milliseconds kLastWord{500};  // of a client, after the pod has ended. Source: socat's -t
+constexpr std::chrono::milliseconds kLastWord{500};  // idle time of a client after the pod has ended. Source: socat's -t
 
-struct ForwardEnds {                             // how to reach the client; called by Forward's threads
-  std::function<std::string()> read;             // blocks; "" at the end, or when it is over
-  std::function<void()> stop_reading;            // read returns, from now on at once
-  std::function<bool(std::string_view)> write;   // blocks; false: the client wants no more
-  std::function<void()> finish;                  // the pod has said all
-  std::function<void(std::string_view)> closed;  // it is over; not "": why it could not be
-  bool hears_half_closes = false;                // the client does: it will end by itself
+struct ForwardEnds {                             // the client's side; called by Forward's threads
+  std::function<std::string()> read;             // blocks; "" at the end or after stop_reading
+  std::function<void()> stop_reading;            // makes read return, at once and from then on
+  std::function<bool(std::string_view)> write;   // blocks; false: the client accepts no more
+  std::function<void()> finish;                  // the pod has closed its sending direction
+  std::function<void(std::string_view)> closed;  // the connection is over; the text is the error, or ""
+  bool hears_half_closes = false;                // the client notices a half-close and closes its side itself
 };
 
 class Forward {
  public:
   Forward(PodStreams& streams, Key pod, std::string pod_uid, uint16_t port, ForwardEnds ends);
-  // The client has left, or it is over: read returns.
+  // Ends the connection. `read` must return.
   ~Forward();
   bool over() const { return over_; }
 
  private:
   struct Progress {
     bool client_ended = false;
-    uint64_t heard = 0;  // pieces from the client
+    uint64_t heard = 0;  // number of pieces received from the client
   };
   void run();
   Result<void> carry();
@@ -61,7 +61,7 @@ class Forward {
   std::jthread thread_;
 };
 
-// "8080", as a client names a port. Errors: bad_request, in Kubernetes' words.
+// Parses a port number, "8080". Errors: bad_request, with Kubernetes' text.
 Result<uint16_t> read_port(std::string_view text);
 
 }  // namespace coracle::api

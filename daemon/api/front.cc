@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See front.h: doorman and crew.
+// See front.h: the acceptor and the worker pool.
 #include "daemon/api/front.h"
 
 #include <csignal>
@@ -17,22 +17,23 @@
 namespace coracle::api {
 namespace {
 
-constexpr std::chrono::seconds kCrewIdle{20};  // a thread without work leaves
+constexpr std::chrono::seconds kCrewIdle{20};  // an idle thread ends after that
 constexpr std::chrono::milliseconds kLinger{20};
-// How long a thread waits for the rest of a handshake or head; who takes longer waits without a thread.
+// How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
-constexpr std::chrono::milliseconds kDoorShut{200};  // when the process is out of descriptors
+constexpr std::chrono::milliseconds kDoorShut{200};  // pause of accepting when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 constexpr size_t kBlankBytesMax = 4;  // empty lines before a request. Source: Go net/http
-// The head of one request as most are, and how many may be longer at a time, while they are read and served.
+// The size of usual heads, and how many longer ones may be in use at a time.
 constexpr size_t kUsualHeadBytes = 64 << 10;
 constexpr int kLongHeadsMax = 16;
-// Whoever is answered before all of his request was read gets to read the answer: what he still sends is thrown away for so long.
+// A client that gets its response before its request was read completely may still read the response: further input is discarded
+// within these limits.
 constexpr size_t kLingerBytesMax = 8 << 20;
 constexpr std::chrono::milliseconds kLingerTime{2000};
 constexpr size_t kDiscardPiece = 256 << 10;
 
-// `stays`: the next request may follow on the connection.
+// `stays`: the connection is kept for the next request.
 bool write_answer(TlsConnection& connection, const Head& asked, const Answer& answer, bool stays) {
   std::vector<std::string_view> whole{answer.body};
   const std::vector<std::string_view>& pieces = answer.pieces.empty() ? whole : answer.pieces;
@@ -48,7 +49,7 @@ bool write_answer(TlsConnection& connection, const Head& asked, const Answer& an
   return std::all_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return connection.write(piece); });
 }
 
-// Says that there is no place just now.
+// The error of a full server.
 Error busy() {
   ErrorDetails details;
   details.retry_after_seconds = 1;
@@ -59,23 +60,23 @@ struct Connection {
   explicit Connection(Fd socket, std::shared_ptr<SSL_CTX> context) : tls(std::move(socket), std::move(context)) {}
   TlsConnection tls;
   uint64_t token = 0;
-  bool greeted = false;  // the handshake is over
+  bool greeted = false;  // the handshake is complete
   SteadyTime rests_since{};
-  SteadyTime rests_until{};              // closed when nothing comes by then
-  std::optional<SteadyTime> head_until;  // a head has begun: it must be whole by then
-  bool in_set = false;                   // known to the ReadySet
-  size_t blank_bytes = 0;                // before the request
+  SteadyTime rests_until{};              // closed if nothing arrives by then
+  std::optional<SteadyTime> head_until;  // the deadline of a head that has begun
+  bool in_set = false;                   // registered in the ReadySet
+  size_t blank_bytes = 0;                // empty lines before the request
   bool long_head = false;                // counted in Book::long_heads
-  size_t lingers = 0;                    // answered and ended by us: so many bytes may still be thrown away
+  size_t lingers = 0;                    // after a final response: how many more input bytes are discarded
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-struct Book {                                 // everything that doorman and crew share
-  std::map<uint64_t, ConnectionPtr> resting;  // armed in the ready set
+struct Book {                                 // state shared by the acceptor and the workers
+  std::map<uint64_t, ConnectionPtr> resting;  // registered in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
-  std::deque<ConnectionPtr> waiting;              // readable, no thread yet
-  std::map<uint64_t, std::stop_source> noticing;  // serving, and its thread wants to know when the peer stirs
-  uint64_t next_token = 1000;                     // below: listeners and the bell
+  std::deque<ConnectionPtr> waiting;              // readable, without a thread yet
+  std::map<uint64_t, std::stop_source> noticing;  // being served; stopped when the peer sends or disconnects
+  uint64_t next_token = 1000;                     // smaller tokens are listeners and the eventfd
   int threads = 0, idle_threads = 0, requests = 0, watches = 0, bodies = 0;
   int long_heads = 0;
   bool stopping = false;
@@ -97,10 +98,10 @@ struct Front::State {
   sys::ReadySet ready;
   sys::Bell bell;
   Guarded<Book> book;
-  std::optional<SteadyTime> door_opens;  // the doorman's own
+  std::optional<SteadyTime> door_opens;  // used by the acceptor only
   std::jthread doorman;
 
-  // ---- doorman ----
+  // ---- acceptor ----
   void keep_door(std::stop_token stop);
   void let_in(const Fd& listener);
   bool make_room();
@@ -109,23 +110,24 @@ struct Front::State {
   void stirred(uint64_t token);
   std::stop_token notice_peer(Connection& connection);
   sys::Timeout close_the_overdue();
-  void rest(ConnectionPtr connection);  // back to the ready set
+  void rest(ConnectionPtr connection);  // returns the connection to the ready set
   void throw_away(ConnectionPtr connection);
   void hand_over(ConnectionPtr connection);
 
-  // ---- crew ----
+  // ---- workers ----
   void work();
   ConnectionPtr next();
   void attend(const ConnectionPtr& connection);
   bool more_to_serve(TlsConnection& tls);
-  // May be used again; waits for the rest of a head; is to be closed; the same, once its peer had time to read the answer.
+  // again: keep the connection; later: wait for the rest of a head; never: close it; lingers: close it after the peer had time to
+  // read the response.
   enum class Served { again, later, never, lingers };
   Served serve_one(Connection& connection);
   Result<std::string> read_head(Connection& connection);
   bool take_long_head(Connection& connection);
   void drop_long_head(Connection& connection);
   Served refuse_one(Connection& connection, const Head& head, const Error& why);
-  // What a request holds of the limits.
+  // The limit that a request counts against.
   enum class Slot { none, request, watch, body };
   int& count_of(Book& b, Slot slot) const {
     return slot == Slot::request ? b.requests : slot == Slot::watch ? b.watches : b.bodies;
@@ -155,7 +157,7 @@ void Front::State::keep_door(std::stop_token stop) {
   }
 }
 
-// A resting connection has something to serve; or the peer of one that is being served sent something, or left.
+// An idle connection is readable; or the peer of a connection in use has sent something or disconnected.
 void Front::State::stirred(uint64_t token) {
   std::stop_source notice(std::nostopstate);
   auto readable = book.with([&](Book& b) -> ConnectionPtr {
@@ -169,7 +171,7 @@ void Front::State::stirred(uint64_t token) {
   else hand_over(std::move(readable));
 }
 
-// Of one that was answered and ended: what it sends all the same is not looked at, which costs no thread and hardly any time.
+// Discards input after a final response, without a thread and at little cost.
 void Front::State::throw_away(ConnectionPtr connection) {
   auto count = sys::discard(connection->tls.socket(), std::min(connection->lingers, kDiscardPiece));
   bool nothing_yet = !count && count.error().code() == Code::unavailable;
@@ -194,7 +196,7 @@ std::stop_token Front::State::notice_peer(Connection& connection) {
   return source.get_token();
 }
 
-// Out of descriptors, or of memory: to ask again at once would only spin.
+// Pauses accepting when descriptors or memory are exhausted: an immediate retry would only spin.
 void Front::State::shut_door(const Error& why) {
   log_warning("api", "no new connections for a moment", {{"why", why.text()}});
   for (const Fd& listener : listeners) ready.remove(listener.get());
@@ -204,7 +206,7 @@ void Front::State::shut_door(const Error& why) {
 void Front::State::open_door() {
   if (!door_opens || std::chrono::steady_clock::now() < *door_opens) return;
   door_opens.reset();
-  for (size_t i = 0; i < listeners.size(); i++) (void)ready.add(listeners[i].get(), i + 1);  // it was in it before
+  for (size_t i = 0; i < listeners.size(); i++) (void)ready.add(listeners[i].get(), i + 1);  // it was registered before
 }
 
 void Front::State::let_in(const Fd& listener) {
@@ -219,15 +221,15 @@ void Front::State::let_in(const Fd& listener) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
     });
-    if (full && !make_room()) continue;  // closed by leaving scope
+    if (full && !make_room()) continue;  // closed by its destructor
     connection->rests_until = std::chrono::steady_clock::now() + limits.handshake;
     rest(std::move(connection));
   }
 }
 
-// Makes room for a newcomer: otherwise whoever opens connections and says nothing, even a stranger, would keep all others out.
-// However fast they come, there is always one to close: who never finished a handshake or was ended already first, then who
-// rested for the longest.
+// Closes a connection for a new one. Otherwise a client that opens connections and sends nothing could block all others, even
+// without credentials. First come connections without a completed handshake and those with a final response, then the one that
+// has been idle for longest.
 bool Front::State::make_room() {
   auto worst = book.with([](Book& b) -> ConnectionPtr {
     auto wanted = [](const Connection& x) { return x.greeted && x.lingers == 0; };
@@ -242,7 +244,7 @@ bool Front::State::make_room() {
   return worst != nullptr;
 }
 
-// Closes who rested for too long. Returns how long the doorman may sleep.
+// Closes connections that were idle too long. Returns how long the acceptor may sleep.
 sys::Timeout Front::State::close_the_overdue() {
   auto now = std::chrono::steady_clock::now();
   std::vector<ConnectionPtr> overdue;
@@ -273,12 +275,12 @@ void Front::State::rest(ConnectionPtr connection) {
     b.serving.erase(token);
     if (b.stopping) return false;
     bool earlier = b.resting.empty();
-    b.resting.emplace(token, connection);  // shared: its descriptor stays open until it is armed, whoever closes it meanwhile
+    b.resting.emplace(token, connection);  // the map shares ownership, so that the descriptor stays open until it is registered
     return earlier;
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
   if (!armed) book.with([&](Book& b) { b.resting.erase(token); });
-  if (first_due) bell.ring();  // the doorman may sleep without an end
+  if (first_due) bell.ring();  // the acceptor may be sleeping without a timeout
 }
 
 void Front::State::hand_over(ConnectionPtr connection) {
@@ -292,8 +294,8 @@ void Front::State::hand_over(ConnectionPtr connection) {
   book.notify();
   if (!hire) return;
   try {
-    start_thread("crew", [this] { work(); }).detach();  // counted in `threads`: stop() waits for it
-  } catch (const std::system_error& why) {              // the machine has no more: who runs will come for it
+    start_thread("crew", [this] { work(); }).detach();  // counted in `threads`, which stop() waits for
+  } catch (const std::system_error& why) {              // no more threads are possible: a running one will serve it
     log_warning("api", "no thread for a request", {{"why", why.what()}});
     book.with([](Book& b) { b.threads--; });
   }
@@ -308,7 +310,7 @@ ConnectionPtr Front::State::next() {
         b.idle_threads--;
         if (b.waiting.empty() || b.stopping) {
           b.threads--;
-          book.notify();  // under the lock: once it is released, stop() may return and all this be gone
+          book.notify();  // with the lock held: after its release, stop() may return and destroy this object
           return nullptr;
         }
         auto connection = std::move(b.waiting.front());
@@ -334,12 +336,12 @@ void Front::State::work() {
   }
 }
 
-// Serves what has arrived. Leaves the connection broken when it cannot be used again.
+// Serves what has arrived. The connection is broken afterwards if it cannot be used again.
 void Front::State::attend(const ConnectionPtr& connection) {
   if (!connection->greeted) {
     auto patience = std::min(connection->rests_until, std::chrono::steady_clock::now() + kPatience);
     auto greeted = connection->tls.handshake(patience);
-    if (!greeted && greeted.error().code() == Code::timeout) return;  // goes on when more has come, until rests_until
+    if (!greeted && greeted.error().code() == Code::timeout) return;  // continues when more has arrived, until rests_until
     if (!greeted) return connection->tls.close();
     connection->greeted = true;
   }
@@ -354,7 +356,7 @@ void Front::State::attend(const ConnectionPtr& connection) {
   }
 }
 
-// Lingers for a moment: the next request of a busy client is served without a detour by the doorman.
+// Waits a moment: so a busy client's next request is served without passing through the acceptor.
 bool Front::State::more_to_serve(TlsConnection& tls) {
   if (tls.has_buffered_input()) return true;
   bool busy = book.with([](const Book& b) { return !b.waiting.empty() || b.stopping; });
@@ -373,7 +375,7 @@ void Front::State::drop_long_head(Connection& connection) {
   if (std::exchange(connection.long_head, false)) book.with([](Book& b) { b.long_heads--; });
 }
 
-// Errors: timeout when it is not whole yet and may still come; too_large, too_many_requests, unavailable.
+// Errors: timeout if the head is incomplete and may be continued; too_large, too_many_requests, unavailable.
 Result<std::string> Front::State::read_head(Connection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
@@ -392,7 +394,7 @@ Result<std::string> Front::State::read_head(Connection& connection) {
     while (head->compare(blank, 2, "\r\n") == 0 && connection.blank_bytes + blank < kBlankBytesMax) blank += 2;
     connection.blank_bytes += blank;
     head->erase(0, blank);
-    if (head->empty()) continue;  // nothing but empty lines, so far
+    if (head->empty()) continue;  // only empty lines so far
     return head;
   }
 }
@@ -430,7 +432,7 @@ Front::State::Served Front::State::serve_one(Connection& connection) {
 }
 
 Front::State::Served Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
-  bool unread = head.method.empty();  // nobody knows what it says, or how long it is
+  bool unread = head.method.empty();  // its content and length are unknown
   Head as = head;
   if (unread) as.method = "GET", as.keep_alive = false;
   Slot slot = Slot::none;
@@ -446,14 +448,14 @@ Front::State::Served Front::State::refuse_one(Connection& connection, const Head
 void Front::State::call(Exchange& exchange, const Handler& with) const {
   try {
     with(exchange);
-  } catch (const std::exception& why) {  // memory has run out, or the house has a fault: this request fails, others do not
+  } catch (const std::exception& why) {  // out of memory, or a bug: only this request fails
     log_error("api", "a request failed", {{"why", why.what()}, {"path", exchange.head.path}});
     exchange.answer = {500, "text/plain", {}, "the server could not serve this request; its log says why\n", {}, {}};
     exchange.reusable = false;
   }
 }
 
-// While a request waits for its body it is counted among those who do, and its place is free for others.
+// While a request waits for its body, it counts as a waiting request and frees its slot for others.
 BodyWait Front::State::wait_for_body(Slot& slot) {
   auto begin = [this, &slot]() -> Result<void> {
     if (!take(Slot::body)) return busy();
@@ -461,7 +463,7 @@ BodyWait Front::State::wait_for_body(Slot& slot) {
     slot = Slot::body;
     return {};
   };
-  auto end = [this, &slot]() -> Result<void> {  // it is let in again, whoever came meanwhile
+  auto end = [this, &slot]() -> Result<void> {  // it gets a slot back, even above the limit
     leave(slot);
     slot = Slot::request;
     book.with([](Book& b) { b.requests++; });
@@ -470,7 +472,7 @@ BodyWait Front::State::wait_for_body(Slot& slot) {
   return {begin, end};
 }
 
-// An answer that is not read as fast as it is written: the request is counted with those who wait for their bodies, too.
+// A response that the client reads slowly: the request counts as a waiting request too.
 bool Front::State::wait_for_reader(Exchange& exchange, Slot& slot) {
   if (!take(Slot::body)) return false;
   leave(slot);
@@ -479,8 +481,8 @@ bool Front::State::wait_for_reader(Exchange& exchange, Slot& slot) {
   return !exchange.when_answer_waits || exchange.when_answer_waits();
 }
 
-// What nobody read of the body: true when it is out of the way, and the next request may follow. Somebody whom we know is waited
-// for, without what others wait for.
+// Discards the unread part of the body. Returns true if the next request may follow. For an authenticated user it waits some
+// time, in a slot of waiting requests.
 bool Front::State::clear_body(Exchange& exchange, BodyReader& body, Slot& slot) {
   if (exchange.hangs_up) return false;
   if (body.drain(kDrainBytesMax, std::chrono::milliseconds(0))) return true;
@@ -498,7 +500,7 @@ Front::State::Served Front::State::linger(Connection& connection) const {
   return Served::lingers;
 }
 
-// A long request is a stream: what it carries is passed on, and unpacked by nobody here.
+// The body of a long request is a stream: it is passed on without decompression.
 Front::State::Served Front::State::process(Connection& connection, const Head& head, const Handler& with, Slot& slot) {
   TlsConnection& tls = connection.tls;
   bool streams = slot == Slot::watch;
@@ -514,7 +516,7 @@ Front::State::Served Front::State::process(Connection& connection, const Head& h
   book.with([&](Book& b) { b.noticing.erase(connection.token); });
   bool stays = head.keep_alive && (!exchange.taken() || exchange.reusable) && clear_body(exchange, body, slot);
   if (!exchange.taken()) stays = write_answer(tls, head, exchange.answer, stays) && stays;
-  // Before the end of the answer leaves: who has it may ask for the next at once.
+  // Before the end of the response is sent, because the client may send its next request at once.
   exchange.take_held().reset();
   leave(slot);
   bool sent = tls.flush();
@@ -530,7 +532,7 @@ Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, F
 Front::~Front() { stop(); }
 
 Result<std::vector<sys::Endpoint>> Front::start(const std::vector<sys::Endpoint>& listen_on) {
-  (void)std::signal(SIGPIPE, SIG_IGN);  // a client that leaves is a failed write, not the end of the process
+  (void)std::signal(SIGPIPE, SIG_IGN);  // so that a write to a closed connection returns an error
   std::vector<sys::Endpoint> bound;
   TRY(state_->ready.add(state_->bell.fd(), kBellToken));
   for (const auto& endpoint : listen_on) {
@@ -560,7 +562,7 @@ void Front::stop() {
     return all;
   });
   for (auto& [token, source] : noticing) source.request_stop();
-  for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes who reads, writes or watches
+  for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes reads, writes and watches
   state_->book.notify();
   state_->book.wait(
       std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See head.h: a small strict reader. What is ambiguous is refused, not guessed.
+// See head.h. A small strict parser: ambiguous input is rejected.
 #include "daemon/api/head.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ bool is_token_char(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 bool is_token(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char); }
-// Values, not functions: the loops over a head's every byte call no pointer.
+// Lambdas as constants, so that the loops over every byte are inlined.
 constexpr auto is_control_char = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
 constexpr auto is_target_char = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
 
-// What HTTP has a status for, and Kubernetes has none.
+// Errors with an HTTP status for which Kubernetes has no reason.
 Error not_spoken(int status, std::string text) {
   ErrorDetails details;
   details.http_status = status;
@@ -41,20 +41,20 @@ Result<std::string> decode_component(std::string_view text) {
   return decoded;
 }
 
-// Of an absolute target, as proxies are sent them, the path and the query: "http://host:6443/api?x=y". Source: RFC 9112
-// section 3.2.2
+// Path and query of an absolute target, as sent to proxies: "http://host:6443/api?x=y". Source: RFC 9112 section 3.2.2
 std::string_view without_host(std::string_view target) {
   for (std::string_view scheme : {"http://", "https://"}) {
     if (target.size() < scheme.size() || !equal_fold(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     size_t end = std::min(target.find_first_of("/?"), target.size());
-    if (end == 0) return {};  // no host
+    if (end == 0) return {};  // without a host
     return end == target.size() ? std::string_view("/") : target.substr(end);
   }
   return target;
 }
 
-// Of HTTP/1: who speaks a later one is answered as by 1.1. Source: RFC 9110 section 2.5, RFC 9112 section 2.3
+// The minor version of HTTP/1. Clients of a later minor version are served as 1.1. Source: RFC 9110 section 2.5, RFC 9112 section
+// 2.3
 Result<int> minor_version(std::string_view version) {
   auto is_digit = [&](size_t at) { return version[at] >= '0' && version[at] <= '9'; };
   bool well_formed = version.size() == 8 && version.starts_with("HTTP/") && is_digit(5) && version[6] == '.' && is_digit(7);
@@ -116,7 +116,7 @@ Result<void> check_host(const Head& head) {
   return {};
 }
 
-// Only that it is told to go on. Source: RFC 9110 section 10.1.1
+// Only 100-continue is supported. Source: RFC 9110 section 10.1.1
 Result<void> read_expectation(Head& head) {
   std::string_view expected = head.headers.get("Expect");
   if (expected.empty() || !head.knows_chunks) return {};
@@ -134,7 +134,7 @@ Result<void> frame_body(Head& head) {
   return {};
 }
 
-// "HTTP/1.1 404 Not Found"; the words may be missing.
+// "HTTP/1.1 404 Not Found"; the reason may be absent.
 Result<void> read_status_line(std::string_view line, AnswerHead& head) {
   Error not_http = Error(Code::bad_request, "malformed HTTP response " + quoted(line.substr(0, 64)));
   if (!line.starts_with("HTTP/1.") || line.size() < 12 || line[8] != ' ') return not_http;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the house is: /livez, /readyz, /healthz, /version, /metrics. The first three need no credentials.
-// Source: Kubernetes API health endpoints; apimachinery version.Info; Prometheus text format.
+// Health and metrics: /livez, /readyz, /healthz, /version, /metrics. The first three need no credentials. Source: Kubernetes API
+// health endpoints; apimachinery version.Info; Prometheus text format.
 #include <algorithm>
 
 #include "daemon/api/build_info.h"

@@ -9,7 +9,7 @@ namespace coracle::api {
 
 Result<std::string> Exchange::read_body(size_t bytes_max) {
   auto too_large = [&] {
-    hangs_up = true;  // what comes of it still is as long
+    hangs_up = true;  // the rest of the body is just as long
     return Error(Code::too_large, "Request entity too large: limit is " + std::to_string(bytes_max));
   };
   if (head.content_length.value_or(0) > bytes_max) return too_large();
@@ -53,7 +53,7 @@ bool ChunkedAnswer::write(std::string_view bytes) { return write(std::span(&byte
 bool ChunkedAnswer::write(std::span<const std::string_view> pieces) {
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();
-  if (bytes == 0) return !connection_.broken();  // an empty chunk would be the end
+  if (bytes == 0) return !connection_.broken();  // an empty chunk would end the body
   char size[24];
   int digits = std::snprintf(size, sizeof size, "%zx\r\n", bytes);
   if (chunked_ && !connection_.write({size, size_t(digits)})) return false;
@@ -115,7 +115,7 @@ std::string begin_head(int status, const std::vector<std::pair<std::string, std:
 
 std::string_view connection_header(const Head& asked, bool stays) {
   if (!stays) return "Connection: close\r\n";
-  return asked.knows_chunks ? "" : "Connection: keep-alive\r\n";  // HTTP/1.0 takes the end for granted
+  return asked.knows_chunks ? "" : "Connection: keep-alive\r\n";  // HTTP/1.0 closes by default
 }
 
 }  // namespace coracle::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /coracle/v1/images, for `coraclectl image`: list, pull, import, export, tag, remove, prune. Answers that take long are JSON
-// lines: {"progress":{…}} as it goes, then {"image":{…}} or {"images":[…]}, or a Status when it failed.
+// /coracle/v1/images, for `coraclectl image`: list, pull, import, export, tag, remove, prune. Long operations respond with JSON
+// lines: {"progress":{…}} repeatedly, then {"image":{…}} or {"images":[…]}, or a Status on failure.
 #include "daemon/api/archives.h"
 #include "store/object/status.h"
 
@@ -11,7 +11,7 @@ constexpr std::string_view kPath = "/coracle/v1/images";
 
 void list_images(Call& call) { answer_value(call, call.house.images.list()); }
 
-// The body may hold credentials: {"username":…,"password":…}.
+// The body may contain credentials: {"username":…,"password":…}.
 Result<void> pull_image(Call& call, const std::string& reference) {
   auto sent = TRY(read_optional_value(call, nullptr));
   const json::value body = sent ? *std::move(sent) : json::value();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists as they are answered. One object after the other is looked into, written and let go of, so that a list takes memory for
-// its own text and for no more: its objects, parsed, would take several times as much.
-//   stored text as it is ──▶ pieces, never put together
+// Responses to lists. Objects are unpacked, written and released one at a time, so that a list needs memory for its text only;
+// all parsed objects together would need several times as much.
+//   stored text unchanged ──▶ pieces, never joined
 //   Tables, partial and indented forms, protobuf ──▶ head ▸ item ▸ item ▸ … ▸ end
-// Only YAML is made of the whole.
+// Only YAML is made from the whole list.
 #include <array>
 #include <deque>
 #include <functional>
@@ -17,7 +17,7 @@
 namespace coracle::api {
 namespace {
 
-// The items of a list carry neither apiVersion nor kind: stored text begins with them.
+// Removes apiVersion and kind, with which stored texts begin, because list items do not have them.
 class WithoutType {
  public:
   explicit WithoutType(const Kind& kind) {
@@ -42,8 +42,7 @@ json::object list_metadata(const engine::RestingPage& page) {
   return out;
 }
 
-// A list out of the texts that its objects are stored as. They are not copied: a long list costs no memory, but of what is
-// packed.
+// A list made of its objects' stored texts, without copying them. Only unpacked texts need memory.
 struct ListText {
   std::string head;
   std::vector<RestingPtr> items;
@@ -67,10 +66,10 @@ void set_list_text(Answer& answer, const schema::KindInfo& info, const engine::R
   answer.holds = std::move(text);
 }
 
-// A list in some representation, without its items.
+// A representation of a list, without its items.
 struct ListForm {
   json::object head;
-  std::string_view member;  // where its items are: "items", "rows"
+  std::string_view member;  // the member that contains the items: "items", "rows"
   std::function<json::value(const Object&)> item;
 };
 
@@ -123,7 +122,7 @@ std::string compact(const ListForm& form, const std::vector<RestingPtr>& items) 
   return out + "]}\n";
 }
 
-// As to_pretty() writes the whole.
+// The same output as to_pretty() of the whole.
 std::string indented(const ListForm& form, const std::vector<RestingPtr>& items) {
   constexpr int kIndent = 2;
   const std::string line = "\n" + std::string(kIndent, ' '), item_line = line + std::string(kIndent, ' ');
@@ -134,7 +133,7 @@ std::string indented(const ListForm& form, const std::vector<RestingPtr>& items)
     if (object != items.front()) out += ',';
     std::string text = to_pretty(form.item(*object->awake()), kIndent);
     out += item_line;
-    for (char c : text) c == '\n' ? out += item_line : out += c;  // no string has one: they are escaped
+    for (char c : text) c == '\n' ? out += item_line : out += c;  // line breaks in strings are escaped, so each one is formatting
   }
   if (!items.empty()) out += line;
   return out + "]\n}\n";

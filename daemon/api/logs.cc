@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /pods/x/log: a container's output, as it is or as it comes; over HTTP, or WebSocket messages, one for each line.
+// GET /pods/x/log: a container's log, once or followed, over HTTP, or as WebSocket messages with one line each.
 //   node (PodStreams::logs) ──bytes──▶ chunks or messages ──▶ client
 // Source: Kubernetes API reference, "read log of the specified Pod".
 #include <functional>
@@ -16,7 +16,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kTogetherMax = 16 << 10;  // bytes of lines that are sent at once
+constexpr size_t kTogetherMax = 16 << 10;  // bytes of lines that are sent together
 
 Error invalid_log(std::string field, std::string_view value, std::string_view why) {
   return invalid({"", "v1", "PodLogOptions", {}}, "", {invalid_value(std::move(field), value, why)});
@@ -67,11 +67,11 @@ Result<LogRequest> read_log_request(Call& call, const Object& pod) {
   return request;
 }
 
-class LogOutput {  // opened by the first byte, so that an error before it can still be told properly
+class LogOutput {  // opened by the first byte, so that an earlier error gets a proper status
  public:
   explicit LogOutput(Call& call) : call_(call), left_(call.exchange.notice_peer()) {}
 
-  // A line, or "" when no more is there for now: until then some are sent together.
+  // Writes a line. "" means that there is nothing more for now, and flushes; until then, lines are collected.
   bool write(std::string_view line) {
     if (left_.stop_requested() && !still_there()) return false;
     if (!open()) return false;
@@ -120,7 +120,8 @@ Result<void> send_log(Call& call) {
   LogRequest request = TRY(read_log_request(call, *pod));
   LogOutput output(call);
   bool is_anywhere = !get_string(pod->json(), "spec.nodeName").empty();
-  if (!is_anywhere) return output.end(), Result<void>();  // as in Kubernetes: who reads many pods' logs gets the others'
+  // As in Kubernetes: a client that reads the logs of several pods gets those of the others.
+  if (!is_anywhere) return output.end(), Result<void>();
   TRY(call.house.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
   output.end();
   return {};

@@ -14,8 +14,9 @@
 namespace coracle::api {
 namespace {
 
-constexpr int kTicksPerSecond = 100;  // USER_HZ of every architecture that we build for
-constexpr size_t kStatUser = 11, kStatSystem = 12, kStatStart = 19, kStatVirtual = 20, kStatResident = 21;  // behind the name
+constexpr int kTicksPerSecond = 100;  // USER_HZ of every supported architecture
+// Fields after the program name.
+constexpr size_t kStatUser = 11, kStatSystem = 12, kStatStart = 19, kStatVirtual = 20, kStatResident = 21;
 
 std::string text_of(const RequestLabels& labels) {
   constexpr size_t kUsual = 192;  // bytes
@@ -41,7 +42,7 @@ std::string text_of(const RequestLabels& labels) {
 
 std::string text_of_others() { return text_of({"OTHER", "", "", "other", "", "", false}); }
 
-// The numbers of /proc/self/stat behind the program's name, which may hold anything.
+// The fields of /proc/self/stat after the program name, which may contain any character.
 std::vector<double> stat_fields() {
   auto stat = sys::read_file("/proc/self/stat");
   std::vector<double> fields;

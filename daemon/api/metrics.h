@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics: what was asked of the API, how it went and how long it took, under the names and labels that Kubernetes' dashboards
-// know; and the process itself. What nobody asked for is not there. Bounded: beyond kSeriesMax kinds of request, further ones
-// count together as "other"; so do the times of those beyond kHistogramsMax, for a histogram is as long as thirty counters.
-// Thread-safe. Source: apiserver endpoints/metrics; Prometheus text format 0.0.4.
+// Metrics of API requests: count, result and duration, with the names and labels that Kubernetes dashboards use; and metrics of
+// the process. A series exists only once it has a request. Bounded: after kSeriesMax series, further ones are counted together as
+// "other". The same holds for durations after kHistogramsMax, because a histogram is as large as thirty counters. Thread-safe.
+// Source: apiserver endpoints/metrics; Prometheus text format 0.0.4.
 #pragma once
 
 #include <array>
@@ -36,12 +36,12 @@ class RequestMetrics {
   static constexpr double kBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  1.25, 1.5, 2,
                                        3,     4,     5,    6,   8,   10,  15,  20,  30, 45,   60};
   struct Histogram {
-    std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last is beyond every bound
+    std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last one is above all bounds
     double seconds = 0;
   };
   struct Book {
     std::map<std::string, std::map<int, uint64_t>> codes;  // by labels
-    std::map<std::string, Histogram> times;                // the same
+    std::map<std::string, Histogram> times;                // by labels
     std::map<std::string, int64_t> long_running;
   };
   Guarded<Book> book_;
@@ -50,10 +50,10 @@ class RequestMetrics {
 // One sample. `labels` is `a="b",c="d"`, or empty.
 void write_metric(std::string& text, std::string_view name, std::string_view labels, double value);
 void write_type(std::string& text, std::string_view name, std::string_view type);
-// The samples of one histogram. `buckets` has one more than there are bounds, for what is beyond them, and is not cumulative.
+// The samples of one histogram. `buckets` is not cumulative and has one more element than `bounds`, for larger values.
 void write_histogram(std::string& text, std::string_view name, std::string_view labels, std::span<const double> bounds,
                      std::span<const uint64_t> buckets, double sum);
-// process_cpu_seconds_total and its kin, from /proc.
+// process_cpu_seconds_total and the other process metrics, from /proc.
 void write_process_metrics(std::string& text);
 
 }  // namespace coracle::api

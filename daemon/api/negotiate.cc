@@ -54,7 +54,7 @@ std::optional<As> as_of(const MediaType& type) {
 }
 
 bool wants_pretty(const Head& head) {
-  if (std::string_view asked = head.query.get("pretty"); !asked.empty()) {  // as Go reads a boolean
+  if (std::string_view asked = head.query.get("pretty"); !asked.empty()) {  // as Go parses a boolean
     static constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
     return std::find(std::begin(kTrue), std::end(kTrue), asked) != std::end(kTrue);
   }
@@ -94,7 +94,7 @@ std::vector<MediaType> accepted_by(const Head& head) {
 
 namespace {
 
-// Nothing where it is none of ours, or none of this offer.
+// nullopt if the type is not supported, or not in this offer.
 std::optional<Wanted> wanted_as(const MediaType& type, Offer offer) {
   auto encoding = encoding_of(type.type);
   auto as = as_of(type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client wants to read and what it wrote: media types. Pure.
-// Source: RFC 9110 section 12 (Accept); apiserver handlers/negotiation; Kubernetes API concepts ("Alternate representations").
+// Content negotiation: the media types of a client's request and of the response. Pure. Source: RFC 9110 section 12 (Accept);
+// apiserver handlers/negotiation; Kubernetes API concepts ("Alternate representations").
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum class As { itself, table, partial, partial_list };  // ;as=Table;g=meta.k8s
 struct Wanted {
   Encoding encoding = Encoding::json;
   As as = As::itself;
-  std::string version = "v1";  // of the representation
+  std::string version = "v1";  // of the representation's group
   bool pretty = false;
   std::string_view media_type() const;
 };
@@ -29,17 +29,18 @@ struct MediaType {
   double quality = 1;
   std::string_view parameter(std::string_view name) const;
 };
-std::vector<MediaType> parse_accept(std::string_view field);  // best first, in their order; wildcards behind their equals
-std::vector<MediaType> accepted_by(const Head& head);         // of all its Accept headers
+// Best first, otherwise in the given order; wildcards after exact types of the same quality.
+std::vector<MediaType> parse_accept(std::string_view field);
+std::vector<MediaType> accepted_by(const Head& head);  // of all its Accept headers
 
-// What an endpoint can answer with: values only; objects, their Tables and metadata too; a stream of the latter (no YAML).
+// What an endpoint can respond with: plain values; objects with their Tables and metadata; a stream of those (no YAML).
 enum class Offer { value, object, stream };
-// All that we can do, best first: where the answer lacks a form (not all have one in protobuf), the next will do.
-// Errors: not_acceptable, naming what there is.
+// All acceptable forms, best first. If a response does not exist in one form (some have no protobuf), the next one is used.
+// Errors: not_acceptable, with the list of available types.
 Result<std::vector<Wanted>> negotiate_all(const Head& head, Offer offer);
 // The first of them.
 Result<Wanted> negotiate(const Head& head, Offer offer);
-// Of a request body; absent means JSON. Errors: unsupported.
+// The encoding of a request body; an absent content type means JSON. Errors: unsupported.
 Result<Encoding> body_encoding(std::string_view content_type);
 
 }  // namespace coracle::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAPI documents for kubectl explain and apply: written by the schema when asked for, never kept: they are large and
-// clients keep them by their hash. Source: Kubernetes "OpenAPI v2/v3 endpoints".
+// OpenAPI documents for kubectl explain and apply. The schema generates them on request. They are not cached, because they are
+// large and clients cache them by hash. Source: Kubernetes "OpenAPI v2/v3 endpoints".
 #include "store/schema/openapi.h"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// As Go's strconv.ParseInt: a sign may stand before it.
+// As Go's strconv.ParseInt, which accepts a sign.
 Result<std::optional<int64_t>> integer(const Query& query, std::string_view name) {
   if (!query.has(name)) return std::optional<int64_t>();
   std::string_view text = query.get(name), digits = text;
@@ -28,14 +28,14 @@ Result<std::optional<int64_t>> integer(const Query& query, std::string_view name
   return bad_request(unparsable("ParseInt", text, all_digits(digits)));
 }
 
-size_t rune_bytes(std::string_view text) {  // of the first one, as its first byte says
+size_t rune_bytes(std::string_view text) {  // of the first rune, from its first byte
   auto lead = static_cast<unsigned char>(text[0]);
   size_t bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   return std::min(bytes, text.size());
 }
 
-// Where the first character stands that Go does not call printable, as far as ASCII and the controls behind it go; the rest of
-// Unicode passes. Nothing where all are.
+// The position of the first character that Go does not consider printable: ASCII and C1 control characters are checked, other
+// Unicode is accepted. nullopt if all are printable.
 std::optional<size_t> first_unprintable(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     std::string_view rune = text.substr(at, rune_bytes(text.substr(at)));
@@ -62,7 +62,7 @@ void check_dry_run(const std::vector<std::string>& values, std::vector<Cause>& c
   causes.push_back(not_supported("dryRun", to_text(json::value_from(values)), {"All"}));
 }
 
-// What an update without a manager's name is recorded under: the client's name, as far as it can be read.
+// The field manager of an update without fieldManager: the client's name from User-Agent, as far as it is printable.
 std::string default_manager(const Head& head) {
   std::string_view agent = head.headers.get("User-Agent");
   std::string name;
@@ -126,7 +126,7 @@ Result<RawDeleteOptions> from_body(const json::value& given) {
   std::string_view kind = get_string(given, "kind");
   if (!kind.empty() && kind != "DeleteOptions") return bad_request("decoded object cannot be converted to DeleteOptions");
   json::value body = given;
-  body.get_object()["apiVersion"] = "v1";  // any group's DeleteOptions will do
+  body.get_object()["apiVersion"] = "v1";  // DeleteOptions of any group are accepted
   body.get_object()["kind"] = "DeleteOptions";
   schema::Decoded decoded = TRY(schema::decode(*schema::root_type("v1", "DeleteOptions"), std::move(body)));
   RawDeleteOptions raw;
@@ -231,7 +231,7 @@ Result<DeleteParameters> read_delete_parameters(Call& call) {
   RawDeleteOptions raw;
   std::optional<json::value> body = TRY(read_optional_value(call, schema::root_type("v1", "DeleteOptions")));
   if (body) {
-    raw = TRY(from_body(*body));  // in place of the query's, but for dryRun: who asks for a rehearsal anywhere gets no deletion
+    raw = TRY(from_body(*body));  // replaces the query's options, except dryRun, which counts in both places
     for (std::string_view value : call.query().all("dryRun")) raw.dry_run.emplace_back(value);
   } else {
     raw = TRY(from_query(call.query()));
@@ -242,7 +242,8 @@ Result<DeleteParameters> read_delete_parameters(Call& call) {
   parameters.options.propagation = raw.propagation.value_or("");
   if (raw.orphan) parameters.options.propagation = *raw.orphan ? "Orphan" : "Background";
   parameters.options.uid = raw.uid;
-  if (raw.revision) parameters.options.revision = parse_revision(*raw.revision).value_or(0);  // what is none, no object has
+  // An invalid revision matches no object.
+  if (raw.revision) parameters.options.revision = parse_revision(*raw.revision).value_or(0);
   parameters.dry_run = !raw.dry_run.empty();
   parameters.accepts_later = raw.orphan && !*raw.orphan;
   return parameters;

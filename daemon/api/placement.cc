@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// /coracle/v1/placement, for `coraclectl why pod`: where a pod could stand now, and why not elsewhere, as the scheduler sees it.
-// It tells of nodes, so nobody but those who may read this path is told.
-//   GET /coracle/v1/placement?namespace=NS&pod=NAME   the answer is Scheduler::explain's
+// /coracle/v1/placement, for `coraclectl why pod`: where a pod could be scheduled now, and why not elsewhere. The response
+// contains data of nodes, so this path needs its own permission.
+//   GET /coracle/v1/placement?namespace=NS&pod=NAME   the response is that of Scheduler::explain
 #include "daemon/api/handlers.h"
 #include "store/object/status.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET and POST /pods/x/portforward: what is asked for, and by which protocol it will be carried. See port_forward.h.
-//   POST, Upgrade: SPDY/3.1, portforward.k8s.io                  streams          kubectl before 1.31
-//   GET, WebSocket, SPDY/3.1+portforward.k8s.io                  streams within   kubectl since
-//   GET, WebSocket, v4.channel.k8s.io, ?ports=80&ports=443       channels         browsers and libraries
+// GET and POST /pods/x/portforward: reads the request and selects the transport. See port_forward.h.
+//   POST, Upgrade: SPDY/3.1, portforward.k8s.io                  streams             kubectl before 1.31
+//   GET, WebSocket, SPDY/3.1+portforward.k8s.io                  tunnelled streams   kubectl since then
+//   GET, WebSocket, v4.channel.k8s.io, ?ports=80&ports=443       channels            browsers and libraries
 // Source: KEP-4006; kubelet's portforward.
 #include "daemon/api/port_forward.h"
 

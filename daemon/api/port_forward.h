@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which a port-forward reaches its client. They return when the client has left.
+// The two transports of port-forward. The functions return when the client has disconnected.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace coracle::api {
 struct ForwardRequest {
   Key pod;
   std::string uid;              // of the pod
-  std::vector<uint16_t> ports;  // of a WebSocket with channels; with streams, each names its own
+  std::vector<uint16_t> ports;  // for a WebSocket with channels; each SPDY stream has its own port
 };
 
 void forward_streams(PodStreams& streams, ByteLink& link, const ForwardRequest& request);  // port_forward_spdy.cc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which streams and channels of a port-forward belong together: each connection to a port has one for data and one for errors.
-// Pure. Source: kubelet's portforward (httpstream.go, websocket.go).
+// Pairs the streams or channels of a port-forward: each connection to a port has one for data and one for errors. Pure. Source:
+// kubelet's portforward (httpstream.go, websocket.go).
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,17 @@ namespace coracle::api {
 
 // ---- streams ----
 
-struct ForwardStream {  // what a stream's headers say
+struct ForwardStream {  // the headers of a stream
   bool is_error = false;
   uint16_t port = 0;
-  std::string request;  // what both of a pair have in common
+  std::string request;  // the request id, the same for both streams of a pair
 };
-// Errors: bad_request, in Kubernetes' words. Clients of old name no request: their error stream comes first, its number counts.
+// Errors: bad_request, with Kubernetes' text. Old clients send no request id: their error stream comes first, and its number is
+// the id.
 Result<ForwardStream> read_forward_stream(uint32_t id, std::string_view type, std::string_view port, std::string_view request);
 
 struct StreamPair {
-  uint32_t data = 0, error = 0;  // 0: has not come yet
+  uint32_t data = 0, error = 0;  // 0: not opened yet
   uint16_t port = 0;
 };
 
@@ -36,11 +37,11 @@ class StreamPairs {
  public:
   struct Added {
     std::optional<StreamPair> complete;
-    std::string trouble;        // not "": a second one of its kind
-    uint32_t error_stream = 0;  // where the trouble can be told; 0: nowhere
+    std::string trouble;        // an error, or "": a second stream of the same kind
+    uint32_t error_stream = 0;  // the stream to report the error on; 0: none
   };
   Added add(uint32_t id, const ForwardStream& stream, SteadyTime now);
-  // Whose partners have not come in time.
+  // The incomplete pairs that are older than `patience`.
   std::vector<StreamPair> take_overdue(SteadyTime now, std::chrono::milliseconds patience);
 
  private:
@@ -53,12 +54,13 @@ class StreamPairs {
 
 // ---- channels ----
 
-constexpr size_t kPortsMax = 64;  // of one request: the kubelet has no limit; a channel's number is a byte, and a port has two
+// Per request; the kubelet has no limit. A channel number is one byte, and a port uses two channels.
+constexpr size_t kPortsMax = 64;
 
-// Two channels for the port that stands at `index` in the request.
+// The two channels of the port at `index` in the request.
 inline uint8_t data_channel(size_t index) { return uint8_t(2 * index); }
 inline uint8_t error_channel(size_t index) { return uint8_t(2 * index + 1); }
-// What a channel begins with: its port, the lower byte first.
+// The first message of a channel: its port, little-endian.
 std::string port_greeting(uint16_t port);
 
 }  // namespace coracle::api

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Port-forward by streams: one SPDY connection for all of a client's connections to a pod's ports, two streams for each.
+// Port-forward over SPDY: one SPDY connection for all of a client's connections to a pod's ports, with two streams each.
 #include <list>
 #include <map>
 
@@ -16,7 +16,7 @@ Result<ForwardStream> read_stream(const SpdyStream& stream) {
   return read_forward_stream(stream.id(), stream.header("streamtype"), stream.header("port"), stream.header("requestid"));
 }
 
-class Forwards {  // used by the session's thread
+class Forwards {  // used by the session's thread only
  public:
   Forwards(PodStreams& streams, const ForwardRequest& request) : streams_(streams), request_(request) {}
 
@@ -25,9 +25,9 @@ class Forwards {  // used by the session's thread
     for (const StreamPair& late : pairs_.take_overdue(now, kStreamCreation)) give_up(late, "timed out waiting for streams");
     std::erase_if(running_, [](const Forward& forward) { return forward.over(); });
     auto read = read_stream(*stream);
-    if (!read) return;  // it would not have been admitted
+    if (!read) return;  // it was checked on admission
     if (waiting_.size() >= kStreamsMax)
-      return stream->reset(spdy::ResetStatus::refused_stream);  // those before were reset, and count
+      return stream->reset(spdy::ResetStatus::refused_stream);  // the earlier streams were reset and count too
     waiting_.emplace(stream->id(), stream);
     auto added = pairs_.add(stream->id(), *read, now);
     if (!added.trouble.empty()) {
@@ -52,7 +52,7 @@ class Forwards {  // used by the session's thread
   }
   void begin(const StreamPair& pair) {
     SpdyStreamPtr data = take(pair.data), error = take(pair.error);
-    error->stop_reading();  // there is nothing that a client has to say by it
+    error->stop_reading();  // clients send nothing on the error stream
     running_.emplace_back(streams_, request_.pod, request_.uid, pair.port,
                           ForwardEnds{[data] { return data->read(); }, [data] { data->stop_reading(); },
                                       [data](std::string_view bytes) { return data->write(bytes); }, [data] { data->finish(); },
@@ -66,19 +66,19 @@ class Forwards {  // used by the session's thread
   PodStreams& streams_;
   const ForwardRequest& request_;
   StreamPairs pairs_;
-  std::map<uint32_t, SpdyStreamPtr> waiting_;  // for their partners
+  std::map<uint32_t, SpdyStreamPtr> waiting_;  // streams whose partner is missing
   std::list<Forward> running_;
 };
 
 }  // namespace
 
 void forward_streams(PodStreams& streams, ByteLink& link, const ForwardRequest& request) {
-  // What the session's streams are used by ends before it does; it calls nobody once run() has returned.
+  // The objects that the session's streams use are destroyed before it. The session does not call them after run() has returned.
   std::optional<Forwards> forwards;
   SpdySession session(link, {[](const SpdyStream& stream) { return read_stream(stream).ok(); },
                              [&](const SpdyStreamPtr& stream) { forwards->add(stream); }});
   forwards.emplace(streams, request);
-  (void)session.run();  // what the client broke, it was told
+  (void)session.run();  // protocol errors were reported to the client
   forwards.reset();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Port-forward by channels of a WebSocket: one connection to each port that the request names, two channels for each, which begin
-// with the port. Version 5 is ours (coraclectl): message 255 names a channel that has ended, as in exec; without it only the end
-// of all can be told.
+// Port-forward over WebSocket channels: one connection to each port in the request, with two channels each, which begin with the
+// port number. Version 5 is an extension of coraclectl: message 255 closes one channel, as for exec. Without it, only the end of
+// all connections is visible.
 #include <deque>
 
 #include "daemon/api/byte_queue.h"
@@ -36,7 +36,7 @@ class ForwardChannels {
       running_.emplace_back(streams, request.pod, request.uid, request.ports[i], ends(i));
   }
 
-  // Until the client leaves, or has answered our goodbye.
+  // Reads until the client disconnects or has answered the close frame.
   void receive() {
     while (wait_for_room()) {
       auto message = socket_.receive();
@@ -47,7 +47,7 @@ class ForwardChannels {
     }
   }
 
-  // The last connection is over: the client is told, and given time to leave.
+  // After the last connection has ended: sends a close frame and waits some time for the client to disconnect.
   void say_goodbye(std::stop_token left) {
     bool all = open_.wait(
         left, [](size_t open) { return open == 0; }, [](size_t open) { return open == 0; });
@@ -87,9 +87,9 @@ class ForwardChannels {
     bool ends = got.channel == kCloseChannel && tells_ends() && got.bytes.size() == 1;
     uint8_t channel = ends ? uint8_t(got.bytes[0]) : got.channel;
     size_t index = channel / 2;
-    if (channel != data_channel(index) || index >= inputs_.size()) return;  // errors are ours to tell
+    if (channel != data_channel(index) || index >= inputs_.size()) return;  // only the server sends on error channels
     if (ends) input(index).end();
-    else (void)input(index).put(got.bytes);  // the pod hears no more: its end will tell
+    else (void)input(index).put(got.bytes);  // false after the pod has closed its receiving side, which is fine
   }
 
   bool wait_for_room() {
@@ -107,7 +107,7 @@ class ForwardChannels {
   const ChannelProtocol protocol_;
   sys::Bell taken_;
   std::deque<ByteQueue> inputs_;
-  Guarded<size_t> open_{size_t(0)};  // connections that are not over
+  Guarded<size_t> open_{size_t(0)};  // number of open connections
   std::deque<Forward> running_;
 };
 
@@ -119,7 +119,7 @@ void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket&
   channels.begin(streams, request);
   std::jthread goodbye = start_thread("streams", [&](std::stop_token left) { channels.say_goodbye(left); });
   channels.receive();
-  sys::shut_down(connection.socket());  // wakes who writes still
+  sys::shut_down(connection.socket());  // wakes blocked writers
 }
 
 }  // namespace coracle::api

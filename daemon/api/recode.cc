@@ -10,13 +10,13 @@ namespace coracle::api {
 namespace {
 
 constexpr size_t kZlibOutputBytes = 16 << 10;
-constexpr int kGzipBits = 15 + 16, kWrappedBits = 15, kBareBits = -15;  // zlib's names for the formats
+constexpr int kGzipBits = 15 + 16, kWrappedBits = 15, kBareBits = -15;  // windowBits values of zlib for the formats
 
-// Whether a deflate body begins with the wrapper's two bytes.
+// Whether a deflate body begins with a zlib header.
 bool is_wrapped(unsigned char first) { return (first & 0x0f) == Z_DEFLATED && first >> 4 <= 7; }
 
-// Takes steps of inflate or deflate over all of `bytes`, and hands over what comes out until `take` returns false, the stream
-// ends or fails. Gives what the last step said.
+// Calls inflate or deflate until all of `bytes` are consumed, and passes the output to `take` until it returns false, the stream
+// ends or fails. Returns the result of the last call.
 template <typename Step, typename Take>
 int pump(z_stream& stream, std::string_view bytes, Step step, Take take) {
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -75,7 +75,7 @@ struct Packer::State {
     if (coding == Coding::none) return void(out += bytes);
     if (!works) return;
     pump(
-        stream, bytes, [flush](z_stream* at) { return deflate(at, flush); },  // with a good stream it cannot fail
+        stream, bytes, [flush](z_stream* at) { return deflate(at, flush); },  // cannot fail on a valid stream
         [&out](std::string_view piece) { return out += piece, true; });
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed bodies: of long answers, and of pages behind the proxy, which are opened and closed again piece by piece, for their
-// links are rewritten on the way. Holds a window and a piece, never the body, whatever it unpacks to. Source: RFC 9110 section
-// 8.4.1 (codings), RFC 1950 to 1952.
+// Compression of bodies: of long responses, and of HTML pages behind the proxy, which are decompressed and compressed again in
+// pieces because their links are rewritten. Memory use is one window and one piece, regardless of the decompressed size. Source:
+// RFC 9110 section 8.4.1 (codings), RFC 1950 to 1952.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,14 @@
 
 namespace coracle::api {
 
-enum class Coding { none, gzip, deflate };  // deflate: with its wrapper, or bare, as some servers send it
+enum class Coding { none, gzip, deflate };  // deflate: with the zlib wrapper, or raw, as some servers send it
 
 class Unpacker {
  public:
   explicit Unpacker(Coding coding);
   ~Unpacker();
-  // Hands over what `bytes` unpack to, in pieces, until `take` returns false. Errors: bad_request, not packed in this way.
+  // Decompresses `bytes` and passes the result to `take` in pieces until it returns false. Errors: bad_request if the data is not
+  // in this coding.
   Result<void> feed(std::string_view bytes, const std::function<bool(std::string_view)>& take);
 
  private:
@@ -31,9 +32,9 @@ class Packer {
  public:
   explicit Packer(Coding coding);
   ~Packer();
-  bool works() const;                                   // false: there is no memory for it
-  void feed(std::string_view bytes, std::string& out);  // all of it is in `out` afterwards: a reader need not wait
-  void add(std::string_view bytes, std::string& out);   // some of it may be in `out` with what follows
+  bool works() const;                                   // false: out of memory
+  void feed(std::string_view bytes, std::string& out);  // flushes: the reader can decompress everything given so far
+  void add(std::string_view bytes, std::string& out);   // does not flush: a part may come with later output
   void end(std::string& out, std::string_view last = {});
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Get, list, create, update, patch and delete, for every kind alike: query parameters in, registry, answer out.
-// Source: Kubernetes API concepts; apiserver endpoints/handlers.
+// Get, list, create, update, patch and delete for all kinds: parses the query, calls the registry, writes the response. Source:
+// Kubernetes API concepts; apiserver endpoints/handlers.
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +16,7 @@
 namespace coracle::api {
 namespace {
 
-// ---- reading ----
+// ---- reads ----
 
 Result<void> get(Call& call) {
   std::string_view text = call.query().get("resourceVersion");
@@ -54,7 +54,7 @@ Result<void> list(Call& call) {
   return {};
 }
 
-// ---- writing ----
+// ---- writes ----
 
 Result<void> create(Call& call) {
   registry::Writer writer = TRY(read_writer(call, "CreateOptions"));
@@ -69,7 +69,7 @@ Result<void> create(Call& call) {
   if (!placed || !call.route.name.empty())
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
-  if (call.kind().resource == "bindings") {  // the older way of putting a pod on a node: the body names it
+  if (call.kind().resource == "bindings") {  // the older form of a binding: the body names the pod
     std::string pod(get_string(body, "metadata.name"));
     json::value answer = TRY(call.house.registry.act(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();
@@ -136,7 +136,7 @@ Result<void> patch(Call& call) {
   return {};
 }
 
-// ---- deleting ----
+// ---- deletions ----
 
 registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
   registry::Writer writer;
@@ -168,7 +168,7 @@ Result<void> remove_all(Call& call) {
 }  // namespace
 
 void serve_resource(Call& call) {
-  auto readable = negotiate(call.head(), Offer::object);  // before anything is written
+  auto readable = negotiate(call.head(), Offer::object);  // checked before anything is written
   if (!readable) return answer_error(call, readable.error());
   std::string verb = call.route.verb(call.head());
   if (verb == "get") return answer_with(call, get(call));

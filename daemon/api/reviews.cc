@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reviews: questions about who somebody is and what they may, asked as objects that are never stored; and the documents by
-// which others can check our tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
+// Reviews: questions about authentication and authorization, sent as objects that are never stored; and the OpenID documents for
+// verifying service account tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
 // Discovery 1.0.
 #include "daemon/access/string_lists.h"
 #include "daemon/access/user_info.h"
@@ -117,8 +117,8 @@ Result<json::object> status_of(const Call& call, const json::value& spec) {
 Result<void> review(Call& call) {
   if (call.head().method != "POST" || !call.route.name.empty())
     return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
-  TRY(negotiate(call.head(), Offer::value));                          // a Table of it is asked for in vain
-  registry::Writer writer = TRY(read_writer(call, "CreateOptions"));  // with dryRun a review is the same: it changes nothing
+  TRY(negotiate(call.head(), Offer::value));                          // it has no Table form
+  registry::Writer writer = TRY(read_writer(call, "CreateOptions"));  // a review changes nothing, so dryRun has no effect
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
   TRY(registry::settle_place(call.kind(), body, call.key()));
   schema::Decoded decoded = TRY(schema::decode(call.info->type(), std::move(body)));

@@ -19,11 +19,11 @@ Result<std::string> read_segment(std::string_view raw) {
   return segment;
 }
 
-// What follows the version: [watch] [namespaces/<ns>] <resource> [<name> [<subresource> [rest]]]
+// The part after the version: [watch] [namespaces/<ns>] <resource> [<name> [<subresource> [rest]]]
 void read_resource(const std::vector<std::string>& segments, size_t at, Route& route) {
   auto segment = [&](size_t i) { return i < segments.size() ? segments[i] : std::string(); };
   if (segment(at) == "watch") route.watch_prefix = true, at++;
-  // namespaces/<ns>/<resource>: but namespaces/<ns>/status and finalize are the namespace's own.
+  // namespaces/<ns>/<resource>; but namespaces/<ns>/status and finalize are subresources of the namespace.
   bool own = segment(at + 2) == "status" || segment(at + 2) == "finalize";
   if (segment(at) == "namespaces" && at + 2 < segments.size() && !own) route.ns = segment(at + 1), at += 2;
   route.what = Route::What::resource;
@@ -33,7 +33,7 @@ void read_resource(const std::vector<std::string>& segments, size_t at, Route& r
   for (size_t i = at + 3; i < segments.size(); i++) route.rest += "/" + segments[i];
 }
 
-// What the segments say, as far as they go.
+// The route of the segments, as far as they match.
 Route read_meaning(const std::vector<std::string>& segments) {
   Route route;
   route.path = join(segments, "/").insert(0, 1, '/');

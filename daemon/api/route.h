@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a URL means, by hand and without regular expressions. Pure.
+// Parses the URL path of a request, without regular expressions. Pure.
 //   /apis/apps/v1/namespaces/default/deployments/web/scale ──▶ resource apps/v1 deployments, default/web, scale
-// Whether such a resource exists is the catalog's to say; this reads positions only.
-// Source: Kubernetes API concepts ("Resource URIs"); apiserver endpoints/request/requestinfo.
+// It reads positions only; the catalog decides whether such a resource exists. Source: Kubernetes API concepts ("Resource URIs");
+// apiserver endpoints/request/requestinfo.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace coracle::api {
 
 struct Route {
   enum class What {
-    other,          // health, version, openapi, ...: by `path`
+    other,          // health, version, openapi, …: identified by `path`
     api_versions,   // /api
     group_list,     // /apis
     group,          // /apis/<g>
@@ -24,20 +24,20 @@ struct Route {
   What what = What::other;
   std::string path;  // decoded, without a trailing slash
   std::string group, version, ns, resource, name, subresource;
-  std::string rest;           // what stands behind the subresource; of a proxy subresource as it was sent, slashes and all
-  bool watch_prefix = false;  // /api/v1/watch/..., the legacy way
+  std::string rest;           // the path after the subresource; for a proxy subresource as it was sent
+  bool watch_prefix = false;  // /api/v1/watch/…, the deprecated form
 
-  // Whether the rest of the path is another server's, to which the request is handed on.
+  // Whether the request is for a proxied server, which gets the rest of the path.
   bool is_proxy() const { return what == What::resource && group.empty() && subresource == "proxy"; }
 
-  // As authorization names it: get list watch create update patch delete deletecollection; "" for OPTIONS.
+  // The verb for authorization: get list watch create update patch delete deletecollection; "" for OPTIONS.
   std::string verb(const Head& head) const;
 };
 
 // Errors: bad_request for broken percent-encoding, or an encoded slash or NUL in a segment.
 Result<Route> read_route(std::string_view path);
 
-// Whether the query or the URL asks for a watch.
+// Whether the query or the URL requests a watch.
 bool asks_for_watch(const Route& route, const Head& head);
 
 }  // namespace coracle::api

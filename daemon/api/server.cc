@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See server.h: the parts put together, and the order of questions that every request passes.
+// See server.h: creates the parts, and processes each request in order.
 #include "daemon/api/server.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace coracle::api {
 namespace {
 
 constexpr std::chrono::hours kCertificateCheck{1};
-constexpr int kWatchesKept = 16;  // for administrators
+constexpr int kWatchesKept = 16;  // reserved for administrators
 constexpr size_t kAuditIdMax = 64;
 
 std::string audit_id(const Head& head) {
@@ -45,7 +45,7 @@ PkiNames names_of(const Config& config) {
   for (const auto& address : config.addresses) names.addresses.push_back(address);
   for (const auto& endpoint : config.listen)
     if (endpoint.address != "0.0.0.0" && endpoint.address != "::") names.addresses.push_back(endpoint.address);
-  // Pods come and go with addresses of their own on our bridge; what counts is where others reach this machine.
+  // Without the addresses of pods, which are on the bridge and change: only addresses that other machines use matter.
   bool everywhere = std::any_of(config.listen.begin(), config.listen.end(),
                                 [](const auto& endpoint) { return endpoint.address == "0.0.0.0" || endpoint.address == "::"; });
   if (everywhere)
@@ -64,7 +64,7 @@ bool is_long(const Head& head) {
          (sub == "log" && head.query.flag("follow"));
 }
 
-// As dashboards know requests.
+// The labels of the request metrics, as dashboards expect them.
 RequestLabels labels_of(const Call& call) {
   const Route& route = call.route;
   std::string verb = route.verb(call.head());
@@ -78,7 +78,7 @@ RequestLabels labels_of(const Call& call) {
   if (labels.verb == "PATCH" && call.head().headers.get("Content-Type").starts_with("application/apply-patch"))
     labels.verb = "APPLY";
   labels.dry_run = call.head().query.has("dryRun");
-  if (!call.info) return labels;  // names that a client invents are no labels
+  if (!call.info) return labels;  // names that a client invents are not used as labels
   const schema::Subresource* sub = call.info->subresource(route.subresource);
   if (sub && (sub->name == "exec" || sub->name == "attach" || sub->name == "portforward" || sub->name == "proxy"))
     labels.verb = "CONNECT";
@@ -135,7 +135,7 @@ struct Server::State {
   std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
   Front front;
-  struct News {  // what the keeper sleeps on
+  struct News {  // events for the keeper thread
     bool any = false, clock_set = false;
   };
   Guarded<News> news;
@@ -156,21 +156,22 @@ struct Server::State {
   Result<void> tell_administrator(const KeyPair& admin) const;
 };
 
-// Who, where, may they: then the handler.
+// Authentication, route, authorization; then the handler.
 void Server::State::serve(Exchange& exchange) {
   if (config.when_asked) config.when_asked();
-  exchange.when_answer_waits = [this, &exchange] {  // one user's readers are as many as his slow bodies: a share of all
+  // Slow readers count against a user's share of waiting requests, as slow bodies do.
+  exchange.when_answer_waits = [this, &exchange] {
     auto place = bodies.take(exchange.user, 0);
     if (place) exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));
     return place.ok();
   };
-  if (exchange.head.path == "*") return;  // OPTIONS *: is there a server?
+  if (exchange.head.path == "*") return;  // OPTIONS *: asks only whether a server responds
   Call call{exchange, house, {}, {}, house.registry.catalogs().now(), nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
   std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;
   if (running) ++*running;
-  Scope leave([running] {  // whatever becomes of the request
+  Scope leave([running] {  // runs in all cases
     if (running) --*running;
   });
   answer(call);
@@ -214,8 +215,8 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
   house.metrics.end_long(labels);
 }
 
-// Whether the request may go on now; else it was answered. Streams that are no watches are not limited here; watches hold their
-// seats until they have said what is there (watch.cc).
+// Returns whether the request may continue; otherwise the response has been made. Streams other than watches are not limited
+// here; watches hold their seats until the initial events were sent (watch.cc).
 bool Server::State::take_seat(Call& call, const access::Attributes& attributes) {
   bool watches = attributes.verb == "watch";
   if (call.exchange.is_long && !watches) return true;
@@ -229,8 +230,8 @@ bool Server::State::take_seat(Call& call, const access::Attributes& attributes) 
   return false;
 }
 
-// A request whose body has not come gives its seats to others: it takes a place among its user's slow ones instead, and goes back
-// to its level when the body is whole.
+// A request whose body has not arrived frees its seats and takes one of its user's places for slow bodies. When the body is
+// complete, it enters its priority level again.
 BodyWait Server::State::wait_for_body(Call& call, int seats) {
   auto begin = [this, &call]() -> Result<void> {
     const Head& head = call.head();
@@ -238,7 +239,7 @@ BodyWait Server::State::wait_for_body(Call& call, int seats) {
     auto place =
         bodies.take(call.user.name, size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax);
     if (!place) return place.take_error();
-    call.exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));  // in place of its seats
+    call.exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));  // replaces its seats
     return {};
   };
   auto end = [this, &call, seats]() -> Result<void> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: the Kubernetes API over HTTPS. HTTP only: what is written is the registry's business, what runs is the node's.
-//   connection (front) ▸ who (user) ▸ where (route, catalog) ▸ may they? ▸ verb (resources, watch, streams, ...) ▸ answer
-// It owns its certificates (certificates.h): makes them on first start, renews them while it runs.
-// Threads: "doorman" (one), the crew (front.h), and "keeper" (one, wakes once an hour for the certificates).
+// Server: the Kubernetes API over HTTPS. It contains only HTTP; the registry stores objects and the node runs pods.
+//   connection (front) ▸ authentication (user) ▸ route (route, catalog) ▸ authorization ▸ verb (resources, watch, …) ▸ response
+// It owns the certificates (certificates.h): it creates them on the first start and renews them while it runs. Threads: "doorman"
+// (one), the worker pool (front.h), and "keeper" (one, runs once an hour for the certificates).
 #pragma once
 
 #include <functional>
@@ -28,50 +28,51 @@ namespace coracle::api {
 struct HealthCheck {
   std::string name;
   std::function<bool()> good;  // does not block
-  bool live = false;           // also asked by /livez
+  bool live = false;           // also part of /livez
 };
 
 struct Config {
   std::string pki_dir;                // /var/lib/coracle/pki
-  std::vector<sys::Endpoint> listen;  // numeric; port 0 picks one. Empty: 127.0.0.1 and ::1 are not implied
+  std::vector<sys::Endpoint> listen;  // numeric; port 0 picks a free one. Empty: nothing listens, not even loopback
   std::string node_name;
-  std::vector<std::string> dns_names;  // further names of the serving certificate
-  std::vector<std::string> addresses;  // further addresses: the node's, the service range's first
+  std::vector<std::string> dns_names;  // additional names of the serving certificate
+  std::vector<std::string> addresses;  // additional addresses: the node's, the first of the service range
   std::string cluster_domain = "cluster.local";
-  std::string system_logs = "/var/log";  // shown by a node's proxy
-  std::string kubeconfig_path;           // "" = none is written
-  access::AuditSettings audit;           // without paths: nothing is written down
-  access::TokenSettings tokens;          // an empty issuer follows from cluster_domain
-  std::vector<HealthCheck> checks;       // for /readyz and /livez, beside our own
+  std::string system_logs = "/var/log";  // directory that a node's proxy serves at /logs/
+  std::string kubeconfig_path;           // "": none is written
+  access::AuditSettings audit;           // without paths: no audit
+  access::TokenSettings tokens;          // an empty issuer is derived from cluster_domain
+  std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
   FrontLimits limits;
   fairness::FairnessLimits fairness;
-  std::function<void(std::string&)> metrics;  // writes further ones, as text
-  std::function<void()> when_asked;           // called with each request, by many threads at once: short
-  // Where a pod could stand, and why not elsewhere; thread-safe. Errors: unavailable while nobody schedules.
+  std::function<void(std::string&)> metrics;  // appends further metrics as text
+  std::function<void()> when_asked;           // called for each request, concurrently by many threads; must be fast
+  // Where a pod could be scheduled, and why not elsewhere. Thread-safe. Errors: unavailable while no scheduler runs.
   std::function<Result<json::value>(const Object& pod)> placement;
 };
 
 class Server {
  public:
-  // `registry`, `streams`, `images` and `volumes` must outlive it. Does nothing before start().
+  // `registry`, `streams`, `images` and `volumes` must outlive the server. Does nothing before start().
   Server(Config config, registry::Registry& registry, PodStreams& streams, NodeImages& images, NodeVolumes& volumes,
          const Clock& clock = system_clock());
   ~Server();
-  // Serves /coracle/v1/store, and lets it do its upkeep once an hour. It must outlive the server. Before start().
+  // Sets the store's maintenance: it serves /coracle/v1/store and runs once an hour. It must outlive the server. Call before
+  // start().
   void set_keeper(backup::Keeper& keeper);
 
-  // Certificates that are over by the new time are made anew, at once. Does not block.
+  // Renews at once the certificates that have expired by the new time. Does not block.
   void clock_was_set();
 
-  // Makes or reads the certificates, becomes the registry's token issuer, listens, writes the kubeconfig (for the first
-  // listener). Errors: what the disk or the network said.
+  // Creates or reads the certificates, becomes the registry's token issuer, listens, and writes the kubeconfig (for the first
+  // listener). Errors: of files and of the network.
   Result<void> start();
-  void stop();  // ends every connection and returns when no handler runs
+  void stop();  // closes all connections and blocks until no handler runs
 
   const std::vector<sys::Endpoint>& bound() const;
   const std::string& ca_certificate() const;  // PEM; for kube-root-ca.crt
   KeyPair admin() const;                      // the administrator's certificate and key
-  access::Authority authority() const;        // by which certificate requests are signed
+  access::Authority authority() const;        // signs certificate signing requests
   const access::Authorizer& authorizer() const;
   const access::Tokens& tokens() const;
   Front::Counts counts() const;

@@ -25,7 +25,7 @@ enum Type : uint16_t {
   kWindowUpdate = 9
 };
 
-// What both sides know before the first header: words behind their length, and a tail without.
+// The predefined dictionary: words with a length prefix, and a tail without.
 constexpr std::string_view kWords[] = {"options",
                                        "head",
                                        "post",
@@ -122,7 +122,7 @@ const std::string& dictionary() {
 }
 const Bytef* dictionary_bytes() { return reinterpret_cast<const Bytef*>(dictionary().data()); }
 
-// zlib does not write to its input.
+// zlib does not write to its input, although its type is not const.
 Bytef* bytes_of(const char* text) { return reinterpret_cast<Bytef*>(const_cast<char*>(text)); }
 
 std::string control(Type type, uint8_t flags, std::string_view payload) {
@@ -349,7 +349,7 @@ std::string FrameEncoder::block(const HeaderList& headers) {
 }
 
 std::string FrameEncoder::syn_stream(const SynStream& frame) {
-  std::string payload = two_numbers(frame.stream, 0);  // which belongs to no other stream
+  std::string payload = two_numbers(frame.stream, 0);  // no associated stream
   put(payload, 0, 2);                                  // priority and slot
   payload += block(frame.headers);
   return control(kSynStream, uint8_t((frame.fin ? kFlagFin : 0) | (frame.unidirectional ? kFlagUnidirectional : 0)), payload);

@@ -7,7 +7,7 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kPieceSent = (16 << 10) - 32;        // with its heads it fits a TLS record
+constexpr size_t kPieceSent = (16 << 10) - 32;        // with its frame headers it fits in one TLS record
 constexpr size_t kAcknowledgeFrom = size_t(1) << 30;  // of the windows' two gigabytes
 
 Error spdy_protocol_error(std::string_view how) { return Error(Code::bad_request, "SPDY: " + std::string(how)); }
@@ -31,7 +31,7 @@ void SpdyStream::reset(spdy::ResetStatus status) {
   session_.reset(id_, status);
 }
 
-// ---- what streams ask of the session ----
+// ---- used by SpdyStream ----
 
 size_t SpdySession::claim(uint32_t stream, size_t wanted) {
   auto open = [&](const Book& book) {
@@ -68,7 +68,7 @@ void SpdySession::finish(uint32_t stream) {
     auto found = book.streams.find(stream);
     return !book.gone && found != book.streams.end() && !std::exchange(found->second.output_ended, true);
   });
-  if (says) (void)link_.write(spdy::FrameEncoder::data(stream, {}, true));  // a client that is gone needs no word
+  if (says) (void)link_.write(spdy::FrameEncoder::data(stream, {}, true));  // a client that is gone needs no frame
   forget(stream);
 }
 
@@ -84,7 +84,7 @@ void SpdySession::taken(size_t count) {
   room_.ring();
 }
 
-// Once both sides have said all.
+// Removes a stream that both sides have ended.
 void SpdySession::forget(uint32_t stream) {
   book_.with([&](Book& book) {
     auto found = book.streams.find(stream);
@@ -103,7 +103,7 @@ Result<void> SpdySession::run() {
     for (;;) {
       if (!wait_for_room()) break;
       auto bytes = link_.read();
-      if (!bytes && bytes.error().code() == Code::unavailable) break;  // it left without a word, as clients do
+      if (!bytes && bytes.error().code() == Code::unavailable) break;  // it disconnected without GOAWAY, as clients do
       outcome = bytes ? take(*bytes) : Result<void>(bytes.take_error());
       if (!outcome) go_away(spdy::GoAwayStatus::protocol_error);
       if (!outcome || bytes->empty()) break;
@@ -119,7 +119,7 @@ void SpdySession::go_away(spdy::GoAwayStatus status) {
     return book.last_stream;
   });
   if (!last) return;
-  (void)link_.write(spdy::FrameEncoder::go_away(*last, status));  // who is gone needs no word
+  (void)link_.write(spdy::FrameEncoder::go_away(*last, status));  // ignored if the client is gone
   link_.end();
 }
 
@@ -133,10 +133,10 @@ void SpdySession::leave() {
   book_.notify();
   for (auto& [id, entry] : streams)
     if (!entry.input_ended) entry.stream->stop_reading();
-  sys::shut_down(link_.socket());  // wakes who writes still
+  sys::shut_down(link_.socket());  // wakes blocked writers
 }
 
-// Reading goes on when there is room. False: the client left meanwhile.
+// Blocks until reading may continue. False: the client has disconnected.
 bool SpdySession::wait_for_room() {
   for (;;) {
     room_.clear();
@@ -163,7 +163,7 @@ Result<void> SpdySession::handle(spdy::Frame& frame) {
   if (auto* headers = std::get_if<spdy::HeadersFrame>(&frame)) {
     if (headers->fin) end_input(headers->stream);
   } else if (auto* ping = std::get_if<spdy::Ping>(&frame)) {
-    if (ping->id % 2 == 1) (void)link_.write(spdy::FrameEncoder::ping(ping->id));  // reading will tell that it is gone
+    if (ping->id % 2 == 1) (void)link_.write(spdy::FrameEncoder::ping(ping->id));  // a lost connection is noticed by reading
   } else if (auto* reset = std::get_if<spdy::RstStream>(&frame)) {
     auto stream = book_.with([&](Book& book) {
       auto entry = book.streams.extract(reset->stream);
@@ -174,7 +174,7 @@ Result<void> SpdySession::handle(spdy::Frame& frame) {
   } else if (std::holds_alternative<spdy::SynReply>(frame)) {
     return spdy_protocol_error("a reply to no stream of ours");
   }
-  return {};  // GOAWAY: its connection will end
+  return {};  // GOAWAY: the connection will end
 }
 
 Result<void> SpdySession::open(spdy::SynStream& frame) {
@@ -190,11 +190,12 @@ Result<void> SpdySession::open(spdy::SynStream& frame) {
   });
   if (judged == Judged::odd) return spdy_protocol_error("a stream's number that is not the next");
   if (judged == Judged::refused) {
-    (void)link_.write(spdy::FrameEncoder::rst_stream(frame.stream, spdy::ResetStatus::refused_stream));  // reading will tell
+    // A lost connection is noticed by reading.
+    (void)link_.write(spdy::FrameEncoder::rst_stream(frame.stream, spdy::ResetStatus::refused_stream));
     return {};
   }
   if (frame.fin) stream->input_.end();
-  (void)link_.write(encoder_.syn_reply({frame.stream, {}, false}));  // before anything else of it; as above
+  (void)link_.write(encoder_.syn_reply({frame.stream, {}, false}));  // before any other frame of the stream; errors as above
   handler_.opened(stream);
   return {};
 }
@@ -218,9 +219,9 @@ Result<void> SpdySession::deliver(spdy::Data& frame) {
   std::string answer;
   if (size_t bytes = acknowledged(received_)) answer = spdy::FrameEncoder::window_update(0, uint32_t(bytes));
   if (found.acknowledge) answer += spdy::FrameEncoder::window_update(frame.stream, uint32_t(found.acknowledge));
-  if (!answer.empty()) (void)link_.write(answer);  // reading will tell that it is gone
-  if (!found.stream) return {};                    // on its way when the stream was reset
-  waiting_ += frame.bytes.size();                  // before anybody can take them
+  if (!answer.empty()) (void)link_.write(answer);  // a lost connection is noticed by reading
+  if (!found.stream) return {};                    // sent before the client knew of the reset
+  waiting_ += frame.bytes.size();                  // before a reader can take them
   if (!found.stream->input_.put(frame.bytes)) waiting_ -= frame.bytes.size();
   last_filled_ = found.stream;
   if (frame.fin) end_input(frame.stream);

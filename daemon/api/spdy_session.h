@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SPDY/3.1 connection, the server's side: streams that the client opens, each read and written by a thread of its own.
+// The server side of a SPDY/3.1 connection. The client opens streams; each stream is read and written by a thread of its own.
 //   client ──ByteLink──▶ run() (one thread): frames ──▶ SpdyStream::read
 //   client ◀──ByteLink── SpdyStream::write, finish (any thread)
-// What bounds memory is that run() reads no further while too much waits to be taken; windows are opened as wide as they go,
-// for Go's spdystream, which Kubernetes' clients use, does not know of them. A client's own windows are kept once it speaks of
-// them. Source: SPDY Protocol, draft 3.1; moby/spdystream.
+// Memory is bounded because run() stops reading while too much data is queued. Receive windows are opened as far as possible,
+// because Go's spdystream, which Kubernetes' clients use, ignores them. The client's windows are respected once it has sent one.
+// Source: SPDY Protocol, draft 3.1; moby/spdystream.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@
 
 namespace coracle::api {
 
-constexpr size_t kStreamsMax = 256;             // at once, of one connection
-constexpr size_t kSessionBacklogMax = 1 << 20;  // bytes that wait in all of a connection's (in one: kBacklogMax)
+constexpr size_t kStreamsMax = 256;             // concurrent streams of one connection
+constexpr size_t kSessionBacklogMax = 1 << 20;  // queued bytes in all streams of a connection (in one stream: kBacklogMax)
 
 class SpdySession;
 
@@ -35,14 +35,14 @@ class SpdyStream {  // Thread-safe; one thread reads.
   uint32_t id() const { return id_; }
   std::string_view header(std::string_view name) const { return spdy::find_header(headers_, name); }
 
-  // Blocks for what the client sends. "": it has finished, has left, or nobody wants it any more.
+  // Blocks for data from the client. "": end of stream, disconnected, or stop_reading() was called.
   std::string read();
-  bool cut_off() const { return input_.cut_off(); }  // the end that was read is not one that the client has told
-  void stop_reading();                               // from any thread: who reads returns, and what comes is thrown away
-  // Blocks while the client does not read. False: it wants no more, or is gone.
+  bool cut_off() const { return input_.cut_off(); }  // the end was not sent by the client
+  void stop_reading();                               // from any thread: read() returns, and further data is discarded
+  // Blocks while the client does not read. False: the client rejects more data, or is gone.
   bool write(std::string_view bytes);
-  void finish();                                                     // our side has said all
-  void reset(spdy::ResetStatus status = spdy::ResetStatus::cancel);  // both sides have
+  void finish();                                                     // ends this side of the stream
+  void reset(spdy::ResetStatus status = spdy::ResetStatus::cancel);  // ends both sides
 
  private:
   friend class SpdySession;
@@ -53,33 +53,34 @@ class SpdyStream {  // Thread-safe; one thread reads.
 };
 using SpdyStreamPtr = std::shared_ptr<SpdyStream>;
 
-struct SpdyHandler {                                 // called by run()'s thread; must not block
-  std::function<bool(const SpdyStream&)> admit;      // whether such a stream is wanted
-  std::function<void(const SpdyStreamPtr&)> opened;  // the client knows that it is
+struct SpdyHandler {                                 // called on run()'s thread; must not block
+  std::function<bool(const SpdyStream&)> admit;      // whether to accept the stream
+  std::function<void(const SpdyStreamPtr&)> opened;  // called after the stream was accepted and the client was informed
 };
 
 class SpdySession {
  public:
   SpdySession(ByteLink& link, SpdyHandler handler) : link_(link), handler_(std::move(handler)) {}
 
-  // Serves until the client has left; then all streams are at their ends. Errors: what the client broke; it was told.
+  // Serves until the client has disconnected; then all streams have ended. Errors: the client's protocol error, which was
+  // reported to it.
   Result<void> run();
-  // Says that nothing more will come. The client is expected to leave.
+  // Sends GOAWAY. The client is expected to disconnect.
   void go_away(spdy::GoAwayStatus status = spdy::GoAwayStatus::ok);
 
  private:
   friend class SpdyStream;
   struct Entry {
     SpdyStreamPtr stream;
-    int64_t window = 0;   // what the client takes of it
-    size_t received = 0;  // since it was last told to go on
+    int64_t window = 0;   // bytes that the client accepts on this stream
+    size_t received = 0;  // bytes since the last window update
     bool input_ended = false, output_ended = false;
   };
   struct Book {
     std::map<uint32_t, Entry> streams;
     uint32_t last_stream = 0;
     int64_t window = spdy::kWindowInitial, initial_window = spdy::kWindowInitial;
-    bool keeps_windows = false;  // the client has spoken of them
+    bool keeps_windows = false;  // the client has sent a window
     bool going_away = false, gone = false;
   };
 
@@ -95,8 +96,8 @@ class SpdySession {
   void forget(uint32_t stream);
   void leave();
 
-  // For streams.
-  size_t claim(uint32_t stream, size_t wanted);  // blocks for a window; 0: the stream is over
+  // Used by SpdyStream.
+  size_t claim(uint32_t stream, size_t wanted);  // blocks until the window is open; 0: the stream has ended
   bool send(uint32_t stream, std::string_view bytes);
   void finish(uint32_t stream);
   void reset(uint32_t stream, spdy::ResetStatus status);
@@ -105,12 +106,12 @@ class SpdySession {
   ByteLink& link_;
   SpdyHandler handler_;
   spdy::FrameDecoder decoder_;
-  spdy::FrameEncoder encoder_;  // run()'s
+  spdy::FrameEncoder encoder_;  // used by run() only
   Guarded<Book> book_;
-  SpdyStreamPtr last_filled_;        // run()'s: the stream that got bytes last
-  std::atomic<size_t> waiting_ = 0;  // bytes, in all streams
+  SpdyStreamPtr last_filled_;        // used by run() only: the stream that received data last
+  std::atomic<size_t> waiting_ = 0;  // queued bytes in all streams
   sys::Bell room_;
-  size_t received_ = 0;  // run()'s: since the client was last told to go on
+  size_t received_ = 0;  // used by run() only: bytes since the last window update
 };
 
 }  // namespace coracle::api

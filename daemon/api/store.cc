@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// /coracle/v1/store, for `coraclectl backup`, `restore` and `store`: the store's file as a whole. Who may POST here reads
-// every Secret and replaces every object, so nobody but administrators should.
-//   GET  /coracle/v1/store           its size, and what the latest check found
-//   POST /coracle/v1/store/backup    the answer is the copy            ?keys=false: without certificates and keys
-//   POST /coracle/v1/store/restore   the body is the copy              ?keys=false: keep this machine's
+// /coracle/v1/store, for `coraclectl backup`, `restore` and `store`: operations on the whole store. Permission to POST here means
+// to read every Secret and to replace every object, so only administrators should have it.
+//   GET  /coracle/v1/store           its size, and the findings of the latest check
+//   POST /coracle/v1/store/backup    the response is the backup        ?keys=false: without certificates and keys
+//   POST /coracle/v1/store/restore   the body is the backup            ?keys=false: keep this machine's
 //   POST /coracle/v1/store/check, /compact
 #include "daemon/api/handlers.h"
 #include "runtime/sys/file.h"
@@ -22,7 +22,7 @@ Result<void> send_backup(Call& call) {
   std::string piece(kBackupPieceBytes, '\0');
   for (;;) {
     ssize_t got = ::read(copy.get(), piece.data(), piece.size());
-    if (got < 0) return Error::from_errno("read the copy");  // the answer has no end: the client sees that it is not whole
+    if (got < 0) return Error::from_errno("read the copy");  // the response stays incomplete, which the client notices
     if (got == 0) break;
     if (!answer.write(std::string_view(piece.data(), size_t(got)))) return {};
   }
@@ -31,13 +31,13 @@ Result<void> send_backup(Call& call) {
 }
 
 Result<void> take_backup(Call& call) {
-  call.exchange.connection.set_read_deadline(SteadyTime::max());  // it takes what it takes
+  call.exchange.connection.set_read_deadline(SteadyTime::max());  // no limit for uploads
   json::value restored =
       TRY(call.house.keeper->restore([&](const auto& take) { return call.exchange.stream_body(take); }, wants_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/json", common_headers(call));
   answer.write(to_text(restored) + "\n");
   answer.end();
-  call.house.keeper->start_anew();  // the answer is on its way
+  call.house.keeper->start_anew();  // after the response was sent
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tls.h. Every SSL call is made under a lock and never waits inside: what OpenSSL wants is waited for outside, so that
-// a thread that reads does not keep another from writing.
+// See tls.h. Every SSL call is made with a lock held and does not block; waiting is done without the lock. So a reading thread
+// does not block writers.
 #include "daemon/api/tls.h"
 
 #include <sys/auxv.h>
@@ -26,7 +26,7 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// A bad client certificate does not end the handshake: the request is answered 401 instead, which says more.
+// An invalid client certificate does not end the handshake: the request gets a 401 with an explanation instead.
 int accept_for_now(int, X509_STORE_CTX*) { return 1; }
 
 Result<void> use_certificates(SSL_CTX* context, std::string_view chain, std::string_view key, std::string_view client_ca) {
@@ -36,7 +36,7 @@ Result<void> use_certificates(SSL_CTX* context, std::string_view chain, std::str
     return openssl::error("read the serving certificate", Code::invalid);
   while (openssl::Certificate next = openssl::read_certificate(chain_bio.get()))
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return openssl::error("read the certificate chain", Code::invalid);
-  ERR_clear_error();  // the end of the chain reads as an error
+  ERR_clear_error();  // the end of the chain is reported as an error
   openssl::PrivateKey private_key = openssl::parse_private_key(key);
   if (!private_key || SSL_CTX_use_PrivateKey(context, private_key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
     return openssl::error("read the serving key", Code::invalid);
@@ -46,7 +46,7 @@ Result<void> use_certificates(SSL_CTX* context, std::string_view chain, std::str
   return {};
 }
 
-// Where the processor has no instructions for AES (a Raspberry Pi's before the fifth), ChaCha20 takes a third of its time.
+// Without AES instructions (Raspberry Pi before model 5), ChaCha20 takes a third of the time of AES.
 bool encrypts_aes_itself() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
@@ -59,7 +59,7 @@ bool encrypts_aes_itself() {
 #endif
 }
 
-// The server chooses what costs it least; all of these are safe. As Go's servers do. Source: RFC 9325 section 4.2
+// Prefers the ciphers that are cheapest for the server, as Go's servers do; all of them are safe. Source: RFC 9325 section 4.2
 void choose_ciphers(SSL_CTX* context) {
   bool aes = encrypts_aes_itself();
   (void)SSL_CTX_set_ciphersuites(context, aes ? "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
@@ -84,7 +84,7 @@ Result<void> TlsSettings::set(std::string_view chain, std::string_view key, std:
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_num_tickets(context.get(), 0);
-  SSL_CTX_set_read_ahead(context.get(), 1);  // a record in one read, not its head first
+  SSL_CTX_set_read_ahead(context.get(), 1);  // reads a record at once, not its header first
   choose_ciphers(context.get());
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, accept_for_now);
@@ -123,7 +123,7 @@ Result<void> TlsConnection::handshake(Deadline deadline) {
     }
     auto woken = sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, until(deadline));
     if (!woken.first.readable && !woken.first.writable && std::chrono::steady_clock::now() >= deadline)
-      return Error(Code::timeout, "TLS handshake");  // may be gone on with
+      return Error(Code::timeout, "TLS handshake");  // may be continued
   }
 }
 
@@ -194,14 +194,14 @@ Result<std::string> TlsConnection::read_until(std::string_view end, size_t bytes
       return taken;
     }
     size_t there = in_.size() - in_used_;
-    searched_ = there - std::min(there, end.size() - 1);  // the end may lie across two reads
+    searched_ = there - std::min(there, end.size() - 1);  // `end` may be split across two reads
     if (there > bytes_max) return Error(Code::too_large, "the request head is too large");
     size_t count = TRY(fill(read_deadline_));
     if (count == 0) return Error(Code::unavailable, "the peer has closed");
   }
 }
 
-// Leaves what the peer does not take where it is not waited for.
+// In non-blocking mode, keeps what the peer does not accept.
 bool TlsConnection::write_through(std::string_view& bytes) {
   while (!bytes.empty()) {
     int count, why;
@@ -233,7 +233,7 @@ bool TlsConnection::write(std::string_view bytes) {
   std::lock_guard lock(write_mutex_);
   if (broken_) return false;
   if (!waits_) return out_.append(bytes), true;
-  while (!bytes.empty()) {  // in whole records: a small one costs as much as a large one
+  while (!bytes.empty()) {  // in whole records, because a small one costs as much as a large one
     size_t taken = std::min(bytes.size(), kWriteChunk - std::min(out_.size(), kWriteChunk));
     bool whole = taken == kWriteChunk;
     if (!whole) out_.append(bytes.substr(0, taken));
@@ -269,7 +269,7 @@ void TlsConnection::close() {
   if (!broken_) {
     std::lock_guard lock(ssl_mutex_);
     ERR_clear_error();
-    (void)SSL_shutdown(ssl_.get());  // best effort: the socket is closed either way
+    (void)SSL_shutdown(ssl_.get());  // errors do not matter: the socket is closed anyway
     ERR_clear_error();
   }
   broken_ = true;
@@ -281,7 +281,7 @@ void TlsConnection::finish() {
   if (broken_) return;
   std::lock_guard lock(ssl_mutex_);
   ERR_clear_error();
-  (void)SSL_shutdown(ssl_.get());  // best effort: the end of the stream says the same
+  (void)SSL_shutdown(ssl_.get());  // errors do not matter: the end of the stream has the same meaning
   ERR_clear_error();
   sys::shut_down_writing(socket_);
 }
@@ -306,7 +306,7 @@ void TlsConnection::release_buffers() {
   if (!std::exchange(keeps_buffers_, false)) return;
   std::lock_guard also(ssl_mutex_);
   SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
-  (void)SSL_free_buffers(ssl_.get());  // not while something is in them: they go with the next record then
+  (void)SSL_free_buffers(ssl_.get());  // fails while they are in use; then they are freed with the next record
 }
 
 }  // namespace coracle::api

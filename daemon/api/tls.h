@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS over a non-blocking socket: buffered, with a deadline on every wait, and safe for one reader beside several writers
-// (an exec reads and writes at once). OpenSSL is tuned for many idle connections: no session cache, no tickets, buffers
-// given back when they are empty. Renewed certificates are swapped in under running connections.
+// TLS over a non-blocking socket: buffered, with a deadline for every wait, and safe for one reader and several concurrent
+// writers (an exec reads and writes at once). OpenSSL is configured for many idle connections: no session cache, no tickets,
+// empty buffers are freed. Renewed certificates apply to new connections.
 //   socket ⇄ SSL ⇄ in_/out_ buffers ⇄ read/write
 // Source: openssl SSL_CTX_set_mode(3), RFC 8446.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace coracle::api {
 
-// What a client's certificate says, once it was verified against our CA.
+// The client's certificate, verified against the cluster's CA.
 struct PeerCertificate {
   bool presented = false, valid = false;
   std::string common_name;
@@ -34,9 +34,9 @@ struct PeerCertificate {
 
 constexpr std::chrono::seconds kWriteStall{30};
 
-class TlsSettings {  // Thread-safe. What a new connection is opened with.
+class TlsSettings {  // Thread-safe. The settings of new connections.
  public:
-  // PEM texts. Errors: invalid when they are not what they should be, or do not belong together.
+  // PEM texts. Errors: invalid if one is malformed or key and certificate do not match.
   Result<void> set(std::string_view certificate_chain, std::string_view key, std::string_view client_ca);
   std::shared_ptr<SSL_CTX> current() const;
 
@@ -50,61 +50,62 @@ class TlsConnection {
   TlsConnection(Fd socket, std::shared_ptr<SSL_CTX> context);
   TlsConnection(const TlsConnection&) = delete;
 
-  // Errors: timeout, unavailable (the peer went away), bad_request (it does not speak TLS, or not ours).
+  // Errors: timeout, unavailable (the peer disconnected), bad_request (no TLS, or no common version).
   Result<void> handshake(Deadline deadline);
   PeerCertificate peer_certificate() const;
 
-  // Waits for at least one byte; 0 bytes at the end of the stream. Errors: timeout, unavailable.
+  // Blocks for at least one byte; returns 0 at the end of the stream. Errors: timeout, unavailable.
   Result<size_t> read(char* to, size_t size);
-  // Up to and including `end`, taken out of the stream. Errors: as read; too_large, after which it can be asked again for more.
+  // Reads up to and including `end`. Errors: as read; too_large, after which it may be called again with a higher limit.
   Result<std::string> read_until(std::string_view end, size_t bytes_max);
   void set_read_deadline(Deadline deadline) { read_deadline_ = deadline; }
-  // Bytes that were received and not yet asked for: somebody must read them, no socket will report them again.
+  // Whether there are received bytes that were not read yet. The socket does not report them again.
   bool has_buffered_input() const;
 
-  // Buffered until flush() or a full buffer. False: the peer is gone, or has not taken a byte for its patience (kWriteStall).
+  // Buffers until flush() or until the buffer is full. False: the peer is gone, or has accepted no byte for the write timeout
+  // (kWriteStall).
   bool write(std::string_view bytes);
   bool flush();
-  bool has_record_to_send() const;  // enough is buffered that it is time to flush
-  // What `write` writes stays here as far as the peer does not take it at once; flush() then returns false on a connection that
-  // is not broken(), and a later one goes on. Where nobody else writes meanwhile.
+  bool has_record_to_send() const;  // enough is buffered for a flush
+  // Runs `write` without blocking: bytes that the peer does not accept at once stay buffered. flush() then returns false although
+  // the connection is not broken(), and a later flush continues. Only while no other thread writes.
   bool without_waiting(const std::function<bool()>& write);
-  // Where a peer that reads slowly is in its right: a person looks at the output. Before several threads write.
+  // For peers that may read slowly because a person views the output. Call before several threads write.
   void set_write_patience(std::chrono::milliseconds patience) { write_patience_ = patience; }
-  // `before` is called by the next write that has to wait until the peer reads, once. False: it does not wait, and the connection
-  // is broken. For one writer.
+  // `before` is called once, by the next write that must wait for the peer. If it returns false, the write fails and the
+  // connection is broken. For one writer.
   void set_before_wait(std::function<bool()> before) { before_wait_ = std::move(before); }
-  // Says goodbye (close_notify), without waiting for the answer, and ends both directions.
+  // Sends close_notify, does not wait for the reply, and closes both directions.
   void close();
-  // The same for our direction alone: the peer reads the end. What it has sent is forgotten, what it sends stays in the socket.
+  // Closes the sending direction only: the peer reads the end. Received bytes are discarded, later ones stay in the socket.
   void finish();
   bool broken() const { return broken_; }
 
-  // Does not wait: true when the peer has closed; what it sent instead is kept for the next read.
+  // Does not block. True if the peer has closed the connection; received data is kept for the next read.
   bool peer_gone();
 
   const Fd& socket() const { return socket_; }
   const sys::Endpoint& peer() const { return peer_; }
   const sys::Endpoint& local() const { return local_; }
-  // While it serves one short request after the other: its buffers are not given back after each. Before the first thread waits.
+  // For a connection with many short requests: its buffers are not freed after each one. Call before the first thread waits.
   void keep_buffers();
-  void release_buffers();  // before it rests, or waits for long
+  void release_buffers();  // call before the connection becomes idle or waits for long
 
  private:
   bool write_through(std::string_view& bytes);
-  Result<size_t> fill(Deadline deadline);  // one read from SSL into in_
+  Result<size_t> fill(Deadline deadline);  // one SSL read into in_
 
   Fd socket_;
-  std::shared_ptr<SSL_CTX> context_;  // outlives a swap
+  std::shared_ptr<SSL_CTX> context_;  // kept when the settings change
   std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
   sys::Endpoint peer_, local_;
   Deadline read_deadline_ = Deadline::max();
   std::chrono::milliseconds write_patience_ = kWriteStall;
   std::string in_;
   size_t in_used_ = 0;
-  size_t searched_ = 0;     // bytes behind in_used_ that read_until has looked at
-  std::mutex ssl_mutex_;    // around each SSL call; never held while waiting
-  std::mutex write_mutex_;  // one record stream at a time
+  size_t searched_ = 0;     // bytes after in_used_ that read_until has searched
+  std::mutex ssl_mutex_;    // held around each SSL call; never held while waiting
+  std::mutex write_mutex_;  // serializes the TLS records of several writers
   std::string out_;
   std::function<bool()> before_wait_;
   bool waits_ = true, keeps_buffers_ = false;

@@ -10,8 +10,9 @@ namespace coracle::api {
 
 namespace {
 
-// A browser's WebSocket can carry no header of ours: the token stands among the subprotocols, of which one more has to be left to
-// choose. What is no such token is a wrong one. "" when there is none. Source: apiserver authentication/request/websocket.
+// The bearer token of a WebSocket request, or "". Browsers cannot set headers for a WebSocket, so the token is one of the
+// subprotocols; another one must remain to be selected. A malformed token is returned as a wrong one. Source: apiserver
+// authentication/request/websocket.
 std::string websocket_bearer(const Head& head) {
   constexpr std::string_view kPrefix = "base64url.bearer.authorization.k8s.io.";
   if (!asks_for_websocket(head)) return {};
@@ -72,7 +73,8 @@ access::Attributes attributes_of(const Route& route, const Head& head) {
   if (!of_many) return out;
   out.field_selector = head.query.get("fieldSelector");
   if (!out.name.empty()) return out;
-  if (auto selector = FieldSelector::parse(out.field_selector))  // a list of one named object is a question about that object
+  // A list with a selector for one name is authorized as a request for that object.
+  if (auto selector = FieldSelector::parse(out.field_selector))
     if (auto name = selector->required("metadata.name")) out.name = *name;
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request says about who asks, as whom, and for what: HTTP in the words of daemon/access, which judges it.
+// Extracts from a request who sends it, whom it impersonates, and what it does. Authentication and authorization are in
+// daemon/access.
 //   head, connection ──▶ Credentials ▸ Impersonation ▸ Attributes
 // Source: Kubernetes "Authenticating", "User impersonation", "Authorization Overview"; apiserver endpoints/request.
 #pragma once

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// /coracle/v1/volumes, for `coraclectl volume`: what the volumes of claims hold, as archives (tar, packed by zstd).
-//   GET  /coracle/v1/volumes/export?namespace=NS&claim=NAME   the answer is the archive    &inUse=true: although a pod may change
-//   it POST /coracle/v1/volumes/import?namespace=NS&claim=NAME   the body is the archive      &replace=true: what is there goes
+// /coracle/v1/volumes, for `coraclectl volume`: export and import of claims' volumes as archives (tar, compressed with zstd).
+//   GET  /coracle/v1/volumes/export?namespace=NS&claim=NAME   the response is the archive
+//                                                             &inUse=true: even while a pod may change the content
+//   POST /coracle/v1/volumes/import?namespace=NS&claim=NAME   the body is the archive
+//                                                             &replace=true: the present content is replaced
 #include "daemon/api/archives.h"
 #include "store/object/status.h"
 

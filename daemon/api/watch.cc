@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches: first what is there (when asked), then what happens, as one endless answer: chunked HTTP or WebSocket messages;
-// JSON or protobuf frames; the objects, Tables of them or their metadata.
+// Watches: the initial state (if requested), then all changes, as a streaming response: chunked HTTP or WebSocket messages; JSON
+// or protobuf frames; objects, Tables or metadata.
 //   engine::Watcher ▸ seen_through(selectors) ▸ represent ▸ frame ▸ client
-// The thread sleeps in the watcher; the front wakes it when the client leaves (Exchange::notice_peer). A watcher that is too
-// slow is ended, it never misses events. Source: Kubernetes API concepts; wire forms in apiserver handlers/watch.
+// The thread sleeps in the watcher; the HTTP server wakes it when the client disconnects (Exchange::notice_peer). A watcher that
+// is too slow is ended; it never loses events. Source: Kubernetes API concepts; wire formats in apiserver handlers/watch.
 #include "daemon/registry/watch.h"
 
 #include <chrono>
@@ -23,16 +23,16 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // when the client names none
+constexpr seconds kTimeoutMin{1800}, kTimeoutMax{3600};  // without timeoutSeconds
 constexpr seconds kBookmarkEvery{60};
-constexpr size_t kLargeBytes = 16 << 10;  // more than a connection's buffer holds
+constexpr size_t kLargeBytes = 16 << 10;  // larger than a connection's buffer
 
 struct WatchRequest {
   registry::Filter filter;
   std::string ns;
   bool bookmarks = false, marks_end_of_initial = false;
-  Revision after = 0;       // 0: begin with what is there
-  Revision not_before = 0;  // with what is there, when it is no older than this
+  Revision after = 0;       // 0: begin with the initial state
+  Revision not_before = 0;  // the initial state must be at least of this revision
   SteadyTime deadline;
   Wanted wanted;
   schema::IncludeObject include = schema::IncludeObject::metadata;
@@ -48,7 +48,7 @@ Result<WatchRequest> read_watch_request(Call& call) {
   ListParameters list = TRY(read_list_parameters(call, true));
   ListOptions& options = list.options;
   request.ns = options.ns;
-  if (!call.route.name.empty()) {  // a named GET with watch=1: of this object alone
+  if (!call.route.name.empty()) {  // a GET of a name with watch=1: watches this object only
     if (!options.field_selector.empty() && registry::name_demanded(options.field_selector) != call.route.name)
       return bad_request("fieldSelector metadata.name doesn't match requested name");
     if (options.field_selector.empty()) options.field_selector = "metadata.name=" + call.route.name;
@@ -72,14 +72,14 @@ Result<WatchRequest> read_watch_request(Call& call) {
   return request;
 }
 
-class Frames {  // where events go: the client's end
+class Frames {  // the client's side, which events are written to
  public:
   virtual ~Frames() = default;
-  virtual bool write(std::span<const std::string_view> pieces) = 0;  // of one frame. False: the client is gone
+  virtual bool write(std::span<const std::string_view> pieces) = 0;  // writes one frame. False: the client is gone
   bool write(std::string_view frame) { return write(std::span(&frame, 1)); }
   virtual bool flush() = 0;
   virtual void end() = 0;
-  virtual bool can_do_without_waiting() const { return false; }  // TlsConnection::without_waiting
+  virtual bool can_do_without_waiting() const { return false; }  // see TlsConnection::without_waiting
 };
 
 class ChunkedFrames : public Frames {
@@ -123,13 +123,13 @@ const char* type_name(EventType type) {
   return "ERROR";
 }
 
-class Stream {  // turns events into frames
+class Stream {  // converts events to frames
  public:
   Stream(Call& call, const WatchRequest& request, Frames& frames) : call_(call), request_(request), frames_(frames) {}
 
   bool send(const WatchEvent& event) {
     ObjectPtr object = schema::shown_as(*call_.info, event.object);
-    // The commonest by far: stored text, as it is. It is not copied: many may wait for a client that does not read.
+    // The most common case: the stored text, without a copy, because many watches may wait for clients that do not read.
     if (is_plain(request_.wanted)) {
       const std::string_view pieces[] = {"{\"type\":\"", type_name(event.type), "\",\"object\":", object->text(), "}\n"};
       return frames_.write(pieces);
@@ -149,7 +149,7 @@ class Stream {  // turns events into frames
         json::object made =
             schema::table_head(*call_.info, {schema::IncludeObject::none, !columns_sent_, std::to_string(revision), {}});
         json::array& rows = made["rows"].emplace_array();
-        if (ends_initial)  // Tables carry the mark in a row's object
+        if (ends_initial)  // in a Table, the annotation is in the object of a row
           rows.push_back(json::object{{"cells", json::array()}, {"object", schema::partial_metadata(object)}});
         columns_sent_ = true;
         object = std::move(made);
@@ -178,24 +178,24 @@ class Stream {  // turns events into frames
   bool columns_sent_ = false;
 };
 
-// Whether the client is really gone, now that it stirred. What it says during a watch nobody reads: that ends it as well.
+// Whether the client has disconnected after a notification. Input during a watch is not allowed and ends it as well.
 bool client_left(TlsConnection& connection) { return connection.peer_gone() || connection.has_buffered_input(); }
 
-// One event, as this watcher sees it. False: the client is gone.
+// Writes one event with this watch's filter. False: the client is gone.
 bool tell(const WatchRequest& request, const engine::Event& event, Stream& stream) {
   if (event.type == engine::EventType::synced) return !request.marks_end_of_initial || stream.bookmark(event.revision, true);
-  if (event.revision <= request.after) return true;  // of before what it asked for, which was yet to come
+  if (event.revision <= request.after) return true;  // an event before the requested revision
   auto seen = registry::seen_through(request.filter, event);
   return !seen || !seen->object || stream.send(*seen);
 }
 
-// What sleeping owners find when they are woken.
+// What a StandIn leaves for its sleeping thread.
 struct LeftBehind {
-  bool unflushed = false;              // something waits to be sent, in the connection
-  std::optional<engine::Event> large;  // it would have to wait there whole: its owner writes it, as fast as it is read
+  bool unflushed = false;              // buffered data in the connection must be flushed
+  std::optional<engine::Event> large;  // too large for the connection's buffer: the thread writes it while the client reads
 };
 
-// For the commonest of watches: texts as they are stored, to a client that keeps up.
+// Writes events without waking the watch's thread: for watches of plain stored texts whose client keeps up.
 std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
                                              LeftBehind& left) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
@@ -204,7 +204,7 @@ std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& req
     bool written = false;
     try {
       written = connection.without_waiting(what);
-    } catch (const std::exception&) {  // memory has run out: what was begun cannot be ended
+    } catch (const std::exception&) {  // out of memory: a partly written frame cannot be completed
       connection.close();
     }
     left.unflushed |= !written;
@@ -223,25 +223,25 @@ void follow(Call& call, const WatchRequest& request, engine::Watcher& watcher, S
   std::stop_token stirred = call.exchange.notice_peer();
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
   LeftBehind left;
-  bool begun = false;  // what was there is on its way
+  bool begun = false;  // the initial state was sent
   auto stand_in = make_stand_in(call, request, stream, frames, left);
   for (;;) {
     auto until = request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline;
     bool sleeps = begun && !left.unflushed;
     auto event = watcher.take(stirred, sleeps ? until : SteadyTime(), sleeps && stand_in ? &*stand_in : nullptr);
-    if (auto large = std::exchange(left.large, std::nullopt)) {  // before what follows it
+    if (auto large = std::exchange(left.large, std::nullopt)) {  // before the events after it
       if (!tell(request, *large, stream)) return;
       left.unflushed = true;
     }
     if (!event) return stream.error(event.error());
     if (*event) {
       if (!tell(request, **event, stream)) return;
-      left.unflushed = true;  // events that wait together are sent together
+      left.unflushed = true;  // queued events are flushed together
       continue;
     }
     bool had_some = std::exchange(left.unflushed, false);
     if (had_some && !frames.flush()) return;
-    if (!begun) call.exchange.take_held().reset();  // its seats: from here on it only waits
+    if (!begun) call.exchange.take_held().reset();  // releases the seats: from now on the watch only waits
     if (!std::exchange(begun, true) || had_some) continue;
     if (stirred.stop_requested()) {
       if (client_left(call.exchange.connection)) return;
@@ -268,7 +268,7 @@ Result<std::unique_ptr<Frames>> open_frames(Call& call, const WatchRequest& requ
 
 Result<void> watch(Call& call) {
   WatchRequest request = TRY(read_watch_request(call));
-  // Before the head: who has that sees all that happens from then on.
+  // Before the head is sent: a client that has it must see all later events.
   engine::Engine& engine = call.house.registry.engine();
   auto begin = [&]() -> Result<std::unique_ptr<engine::Watcher>> {
     TRY(await_revision(call, request.not_before));
@@ -277,7 +277,7 @@ Result<void> watch(Call& call) {
   auto watcher = begin();
   auto frames = TRY(open_frames(call, request));
   Stream stream(call, request, *frames);
-  auto fail = [&](const Error& why) {  // once the options were understood, errors are events
+  auto fail = [&](const Error& why) {  // after the options were parsed, errors are events
     stream.error(why);
     return frames->end(), Result<void>();
   };

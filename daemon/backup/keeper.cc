@@ -16,19 +16,19 @@
 namespace coracle::backup {
 namespace {
 
-constexpr Bytes kDiskLeft{int64_t(32) << 20};         // an upload leaves this much to everybody else
-constexpr size_t kLookEvery = 1 << 20;                // bytes of an upload between two looks at the disk
-constexpr std::chrono::minutes kQuiet{1};             // without a write that somebody waits for
-constexpr std::chrono::hours kCheckEvery{24};         // when it is quiet …
-constexpr std::chrono::hours kCheckAtLeastEvery{72};  // … and when it never is
+constexpr Bytes kDiskLeft{int64_t(32) << 20};         // free disk space that an upload must leave
+constexpr size_t kLookEvery = 1 << 20;                // bytes of an upload between two checks of the disk
+constexpr std::chrono::minutes kQuiet{1};             // time without a durable write
+constexpr std::chrono::hours kCheckEvery{24};         // if the store is quiet
+constexpr std::chrono::hours kCheckAtLeastEvery{72};  // even if it is never quiet
 constexpr std::chrono::hours kCompactEvery{24};
 constexpr uint64_t kWorthCompacting = 1 << 20;  // unused bytes; see worth_compacting
 constexpr size_t kFindingsLogged = 5;
 
 std::string restore_dir(const std::string& state_dir) { return state_dir + "/restore"; }
 
-// Writes twice what is used, so at least half of the file must be unused: then all compactions together write no more than
-// was written before them.
+// Compaction writes twice the used size. It requires that at least half of the file is unused, so that all compactions together
+// write no more than was written before them.
 bool worth_compacting(const engine::FileSize& size) { return size.unused >= kWorthCompacting && size.unused >= size.bytes / 2; }
 
 Result<void> sync_directory(const std::string& path) {
@@ -48,7 +48,7 @@ Result<std::vector<engine::KeptFile>> read_keys(const std::string& directory) {
   return files;
 }
 
-// Every object is one that this version can serve. Returns what a newer version would know better.
+// Checks that this version can serve every object. Returns warnings about what only a newer version supports.
 Result<std::vector<std::string>> check_objects(const std::vector<RestingPtr>& objects, const schema::Catalog& catalog) {
   std::vector<std::string> warnings;
   for (const RestingPtr& resting : objects) {
@@ -71,7 +71,7 @@ Result<void> take_upload(const std::string& path, const Source& source) {
   Result<void> written;
   size_t since_look = kLookEvery;
   auto take = [&](std::string_view bytes) {
-    if (!written) return true;  // read on to the end: who still sends does not listen
+    if (!written) return true;  // reads to the end, because the client does not read the response before
     if (since_look += bytes.size(); since_look >= kLookEvery) {
       since_look = 0;
       auto disk = sys::disk_usage(file);
@@ -85,7 +85,7 @@ Result<void> take_upload(const std::string& path, const Source& source) {
   return sent;
 }
 
-// Where the present store will be kept. A clock without a battery tells the same time twice.
+// The directory for the present store. Without a clock battery the same time may occur twice.
 std::string name_aside(const std::string& state_dir, WallTime now) {
   std::string first = state_dir + "/before-restore-" + format_time(now);
   std::erase(first, ':');
@@ -116,7 +116,8 @@ Result<Fd> Keeper::backup(bool keys) {
   copy.objects = std::move(snapshot.objects);
   std::string directory = config_.state_dir + "/backup-XXXXXX";
   if (!::mkdtemp(directory.data())) return Error::from_errno("make a directory in " + config_.state_dir);
-  Scope remove([&] { (void)sys::remove_tree(directory); });  // the descriptor keeps the bytes; most never reach the disk
+  // The descriptor keeps the data; most of it is never written to the disk.
+  Scope remove([&] { (void)sys::remove_tree(directory); });
   std::string path = directory + "/copy";
   TRY(engine::write_copy(path, copy).wrap("copy the store"));
   return sys::open(path, O_RDONLY);
@@ -129,7 +130,7 @@ Result<json::value> Keeper::restore(const Source& source, bool keys) {
   if (!alone) return Error(Code::conflict, "another restore is under way");
   std::string directory = restore_dir(config_.state_dir);
   Scope give_up([&] {
-    (void)sys::unlink(directory + "/ready");  // first: with it, what is half removed would be adopted
+    (void)sys::unlink(directory + "/ready");  // first: with it, a partly removed restore would be adopted
     (void)sys::remove_tree(directory);
     restoring_.with([](bool& busy) { busy = false; });
   });
@@ -152,7 +153,7 @@ Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
     for (const auto& file : copy.files)
       TRY(sys::replace_file(directory + "/pki/" + file.name, file.content, file.name.ends_with(".key") ? 0600 : 0644));
   }
-  // From here on nothing is acknowledged that the restored store would not hold.
+  // From here on no write is acknowledged, because the restored store would not contain it.
   Revision last = engine_.seal(Error(Code::unavailable, "the store is being replaced by a restored copy; try again in a moment"));
   Scope unseal([&] { engine_.unseal(); });
   TRY(engine::write_store(directory + "/store.db", copy.objects, std::max(last, copy.reserved)).wrap("write the restored store"));
@@ -160,7 +161,7 @@ Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
   std::string aside = name_aside(config_.state_dir, clock_.now());
   TRY(sys::replace_file(directory + "/ready", aside));
   unseal.dismiss();
-  (void)sys::unlink(upload);  // what is left of it goes when the store is adopted
+  (void)sys::unlink(upload);  // if that fails, it is removed when the store is adopted
   log_notice("store", "a backup was restored; the house starts anew over it", {{"taken", copy.label.taken}, {"kept", aside}});
   json::array told;
   for (const std::string& warning : warnings) told.emplace_back(warning);
@@ -177,7 +178,7 @@ Result<void> adopt(const std::string& state_dir) {
   std::string directory = restore_dir(state_dir);
   if (!sys::exists(directory)) return {};
   auto aside = sys::read_file(directory + "/ready");
-  if (!aside && aside.error().code() == Code::not_found) return sys::remove_tree(directory);  // it never came to be
+  if (!aside && aside.error().code() == Code::not_found) return sys::remove_tree(directory);  // it was not completed
   if (!aside) return aside.take_error();
   Fd state = TRY(sys::open_directory(state_dir));
   Fd fresh = TRY(sys::open_directory(directory));
@@ -202,7 +203,7 @@ Result<void> adopt(const std::string& state_dir) {
   return sys::remove_tree(directory);
 }
 
-// ---- upkeep ----
+// ---- maintenance ----
 
 Result<json::value> Keeper::state() {
   engine::FileSize size = TRY(engine_.file_size());

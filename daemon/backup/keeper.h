@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: looks after the store's file. Copies of it while the daemon runs, restored copies, and the checks and compactions
-// that it does by itself when nothing is written.
+// Keeper: maintenance of the store's file: backups while the daemon runs, restoring a backup, and periodic checks and compactions
+// while nothing is written.
 //
-//   backup:   engine's snapshot + keys ─▶ one file, given out as a descriptor
+//   backup:   engine's snapshot + keys ─▶ one file, returned as a descriptor
 //   restore:  stream ─▶ <state>/restore/upload ▸ check all of it ▸ seal the engine ▸ <state>/restore/{store.db,pki/} ▸ ready
-//             ▸ the client is answered ▸ the house starts anew ▸ adopt(): the old ones aside, the new ones in their place
+//             ▸ respond to the client ▸ the daemon restarts in process ▸ adopt(): move the old files aside, the new ones in place
 //
-// The name `ready` is the point of no return: before it, a power cut leaves the old store; from it on, the next start adopts
-// the new one, and may itself be cut off at any step. Everything blocks. Thread-safe.
+// The file `ready` is the point of no return: after a power cut before it, the old store remains; from then on, the next start
+// adopts the new store, and each step of that may be interrupted and repeated. All functions block. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -32,31 +32,31 @@ struct KeeperConfig {
   const schema::CatalogSource& catalogs;  // must outlive the keeper
 };
 
-// Hands over the bytes of an upload piece by piece until `take` returns false or it ends.
+// Passes the bytes of an upload to `take` in pieces until it returns false or the upload ends.
 using Source = std::function<Result<void>(const std::function<bool(std::string_view)>& take)>;
 
 class Keeper {
  public:
   Keeper(KeeperConfig config, engine::Engine& engine, const Clock& clock = system_clock());
-  // What starts the house anew once a restored store waits for it. Called from a request's thread: must return at once.
+  // Sets the function that restarts the daemon in process when a restored store is ready. It is called on a request's thread and
+  // must return at once.
   void on_restored(std::function<void()> start_anew) { start_anew_ = std::move(start_anew); }
 
-  // A copy of the store, with the certificates and keys unless they are not wanted. The file has no name any more.
-  // Errors: the disk's.
+  // Copies the store and, if `keys`, the certificates and keys to an unlinked file. Errors: of the disk.
   Result<Fd> backup(bool keys);
-  // Checks what `source` gives and makes it the next store; its certificates and keys too, where it has some and they are
-  // wanted. From then on nothing can be written. Returns what was restored: {objects, taken, node, version, keys, kept,
-  // warnings}. Errors: invalid when it is no whole copy; conflict while another restore is under way; the disk's. Then
-  // nothing has happened.
+  // Checks the backup from `source` and makes it the next store, with its certificates and keys if it has them and `keys` is
+  // true. After that, nothing can be written. Returns what was restored: {objects, taken, node, version, keys, kept, warnings}.
+  // Errors: invalid if the backup is incomplete; conflict while another restore runs; unavailable if the disk is nearly full; of
+  // the disk. On an error nothing has changed.
   Result<json::value> restore(const Source& source, bool keys);
-  void start_anew() const;  // after a restore was answered
+  void start_anew() const;  // call after the response to a restore was sent
 
   // {bytes, unusedBytes, objects, objectsBytes, objectsBytesMax (0: no limit), revision, check: {time, findings}}; check: the
   // latest one.
   Result<json::value> state();
-  json::value check();  // now. Returns `check` of state(); what is wrong is logged too
+  json::value check();  // checks now. Returns `check` of state(); findings are logged too
   Result<void> compact();
-  // Once an hour: checks and compacts when that is due and nothing is being written.
+  // Call once an hour. Checks and compacts the store if that is due and nothing is being written.
   void tend();
 
  private:
@@ -78,8 +78,8 @@ class Keeper {
   Guarded<bool> restoring_;
 };
 
-// Before the store is opened: puts a restored one in its place where one waits, and takes away what an unfinished restore
-// left. May be cut off anywhere and called again. Errors: the disk's.
+// Call before the store is opened. Puts a restored store that is ready in its place, and removes the files of an incomplete
+// restore. May be interrupted at any point and repeated. Errors: of the disk.
 Result<void> adopt(const std::string& state_dir);
 
 }  // namespace coracle::backup

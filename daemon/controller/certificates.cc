@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificate requests: nodes' own ones are approved, approved ones of built-in signers are signed, and all go when their
-// time is over. What may be approved and how it is signed is the access room's; it comes in by Config.
-//   request ──judge──▶ /approval;   approved ──sign──▶ /status;   decided and old ──▶ removed
-// Source: Kubernetes pkg/controller/certificates: approver, signer, cleaner (times, words).
+// Certificate signing requests: approves requests of nodes, signs approved requests of built-in signers, and deletes old
+// requests. The rules of approval and signing are in daemon/access; they are passed in Config.
+//   request ──judge──▶ /approval;   approved ──sign──▶ /status;   decided and old ──▶ deleted
+// Source: Kubernetes pkg/controller/certificates: approver, signer, cleaner (times, texts).
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -30,7 +30,7 @@ json::value with_condition(const json::value& request, std::string_view type, st
   return out;
 }
 
-// When a request is of no interest any more: an hour after it was decided, a day after it was made.
+// When a request is deleted: an hour after its decision, a day after its creation.
 WallTime end_of(const json::value& request) {
   WallTime end = parse_time(get_string(request, "metadata.creationTimestamp")).value_or(WallTime{}) + kPendingLifetime;
   for (const json::value& condition : get_array(request, "status.conditions")) {
@@ -83,7 +83,7 @@ class Certificates : public Controller {
 
   Result<void> sign(const json::value& request) {
     SignedRequest result = TRY(config_.sign_request(request));
-    if (result.certificate.empty() && result.failure.empty()) return {};  // another's to sign
+    if (result.certificate.empty() && result.failure.empty()) return {};  // for another signer
     json::value out = request;
     if (!result.failure.empty()) out = with_condition(request, "Failed", "SignerValidationFailure", result.failure, clock_.now());
     else make(out, "status.certificate") = base64_encode(result.certificate);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregated roles: a ClusterRole with an aggregationRule gets the rules of all ClusterRoles that its selectors choose, in
-// the order of their names, each rule once. They are applied: the rules are this controller's, and who applies others is told so.
-// Source: Kubernetes "Aggregated ClusterRoles"; controller/clusterroleaggregation.
+// Aggregated ClusterRoles: a ClusterRole with an aggregationRule gets the rules of all ClusterRoles that its selectors match,
+// ordered by name, without duplicates. They are written with server-side apply: this controller owns the rules, and other
+// appliers get a conflict. Source: Kubernetes "Aggregated ClusterRoles"; controller/clusterroleaggregation.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -36,7 +36,8 @@ class ClusterRoleAggregation : public Controller {
     if (rules == get_array(role->json(), "rules")) return Outcome{};
     json::value wanted = {{"apiVersion", kClusterRole.api_version()},
                           {"kind", kClusterRole.kind},
-                          {"metadata", {{"name", key.name}, {"uid", role->uid()}}},  // nothing is made of a role that is gone
+                          // The uid prevents that a deleted role is created.
+                          {"metadata", {{"name", key.name}, {"uid", role->uid()}}},
                           {"rules", std::move(rules)}};
     auto written = client_.patch(kClusterRole, key, PatchType::apply, wanted,
                                  {.field_manager = "clusterrole-aggregation-controller", .force = true});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See cluster_services.h. A change names a key; reconcile looks which of its objects is missing and makes it anew from what
-// was last seen of it.
+// See cluster_services.h. A change enqueues a key; reconcile recreates missing objects from their last known state.
 #include "daemon/controller/cluster_services.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Services by which pods find the API (kubernetes, with its endpoints) and the DNS (kube-dns): the daemon makes them when
-// it starts; taken away while it runs, as by `delete services --all`, they come back as they were.
+// The Services of the API (kubernetes, with its endpoints) and of the DNS (kube-dns). The daemon creates them when it starts. If
+// they are deleted while it runs, as by `delete services --all`, this controller recreates them unchanged.
 #pragma once
 
 #include "daemon/controller/controller.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of the controllers. See common.h.
+// See common.h.
 #include "daemon/controller/common.h"
 
 #include <algorithm>
@@ -86,8 +86,8 @@ Result<void> release(Client& client, const Object& owner, const Object& object, 
   return {};
 }
 
-// A set that is on its way out, or was replaced, must not adopt. That is an error, as the cache will show it soon: what is there
-// may be its own already, and nothing is to be made in its place.
+// An error if the owner is being deleted or was replaced, because then it must not adopt. The sync is retried when the cache
+// shows that; until then no replacements are created for objects that may be its own already.
 Result<void> check_may_adopt(Client& client, const Object& owner) {
   ObjectPtr live = TRY(client.get(owner.kind(), owner.key()));
   if (live->uid() == owner.uid() && !live->deleting()) return {};
@@ -207,7 +207,7 @@ json::object& object_at(json::value& root, std::string_view dotted) {
 }
 
 std::string name_hash(std::string_view text, int64_t collisions) {
-  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";  // no vowels, nothing that reads like another
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";  // without vowels and ambiguous characters
   std::string hashed(text);
   if (collisions) hashed += std::to_string(collisions);
   std::string name;

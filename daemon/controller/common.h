@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several controllers need: owner references, how ready a pod is, conditions, status writes that are none when
-// nothing changed, and the memory of one's own writes. Pure unless it takes a Client.
+// Functions shared by controllers: owner references, readiness of pods, conditions, status updates that skip unchanged status,
+// and tracking of a controller's own writes. Pure, except functions that take a Client.
 #pragma once
 
 #include <functional>
@@ -23,9 +23,9 @@ namespace coracle::controller {
 
 // An ownerReferences entry with controller and blockOwnerDeletion set.
 json::value controller_reference(const Object& owner);
-// `uid`'s entry is taken out; nothing when it is not among them.
+// The ownerReferences without the entry of `uid`; nullopt if there is no such entry.
 std::optional<json::array> without_owner(const Object& object, std::string_view uid);
-// Index "controller": an object's controller's uid, or "orphan/<namespace>" when it has none.
+// Index "controller": the uid of an object's controller, or "orphan/<namespace>" if it has none.
 void index_by_controller(Informer& informer);
 std::vector<ObjectPtr> controlled_by(const Informer& informer, const Object& owner);
 std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
@@ -33,9 +33,9 @@ std::vector<ObjectPtr> orphans(const Informer& informer, std::string_view ns);
 // Index "node": the name of the node that a pod is bound to.
 void index_by_node(Informer& pods);
 
-// Whom a set owns among what is there: adopts matching orphans, lets go of what matches no more. `belongs`: what has to hold
-// beside the selector. What is adopted gets the `finalizer`, what is let go loses it. Source: client-go controller ref manager
-// (semantics).
+// The objects that `owner` controls: adopts matching orphans and releases objects that no longer match. `belongs` is a further
+// condition beside the selector. Adopted objects get the `finalizer`, released ones lose it. Source: client-go controller ref
+// manager (semantics).
 Result<std::vector<ObjectPtr>> claim(Client& client, const Informer& informer, const Object& owner, const json::value* selector,
                                      bool active_only, const std::function<bool(const Object&)>& belongs = {},
                                      std::string_view finalizer = {});
@@ -44,7 +44,7 @@ bool pod_finished(view::Pod pod);    // Succeeded or Failed
 bool pod_active(const Object& pod);  // neither finished nor being deleted
 std::optional<view::PodCondition> pod_condition(view::Pod pod, std::string_view type);
 bool pod_ready(view::Pod pod);
-// When a ready pod becomes available: ready for `min_ready`. Nothing when it is not ready.
+// When a ready pod becomes available: it must be ready for `min_ready`. nullopt if it is not ready.
 std::optional<WallTime> pod_available_at(view::Pod pod, std::chrono::seconds min_ready);
 bool pod_available(view::Pod pod, std::chrono::seconds min_ready, WallTime now);
 
@@ -52,36 +52,38 @@ struct Condition {
   std::string type, status, reason, message;
 };
 const json::value* find_condition(const json::array& conditions, std::string_view type);
-// Keeps lastTransitionTime while the status stays. `with_update_time`: lastUpdateTime too (Deployment).
+// Sets a condition; lastTransitionTime is kept if its status is unchanged. `with_update_time`: sets lastUpdateTime too
+// (Deployment).
 void set_condition(json::array& conditions, const Condition& condition, WallTime now, bool with_update_time = false);
 void drop_condition(json::array& conditions, std::string_view type);
-// Of a status; left out where it is 0.
+// Sets a count in a status; removes it if it is 0.
 void set_count(json::object& status, std::string_view name, int64_t count);
 
-// The object with another status goes to its status subresource, unless it is equal: then null. Errors: conflict when the
-// object given is not the newest.
+// Updates the status subresource and returns the new object; returns null without a request if the status is equal. Errors:
+// conflict if the given object is not the newest.
 Result<ObjectPtr> update_status(Client& client, const Object& object, json::value status);
-Result<void> write_status(Client& client, const Object& object, json::value status);  // for whom it is the last word
+Result<void> write_status(Client& client, const Object& object, json::value status);  // the same, if the new object is not needed
 
-// The object at a dotted path, made when it is not there.
+// The object at a dotted path; created if it does not exist.
 json::object& object_at(json::value& root, std::string_view dotted);
 
-// The end of a name that stands for a text: short, in the alphabet of Kubernetes' generated names. `collisions`: how many names
-// for this text were taken by others.
+// A short suffix for a generated name, a hash of `text` in the alphabet of Kubernetes' generated names. `collisions`: the number
+// of earlier names for this text that were taken by other objects.
 std::string name_hash(std::string_view text, int64_t collisions);
 
-// A controller's own writes that its cache does not show yet. Counting again before it does would create or delete
-// twice.
+// Expectations: a controller's own writes that its cache does not contain yet. Without them, a sync with an old cache would
+// create or delete objects twice.
 class OwnWrites {
  public:
   explicit OwnWrites(const Clock& clock) : clock_(clock) {}
   void wrote(const Key& key, Revision revision);
   void removed(const Key& key, const std::string& uid);
-  // The cache shows what was written for this key. After kPatience the writes are given up: an event was lost.
+  // Whether the cache contains the writes for this key. After kPatience the expectations expire, because an event may have been
+  // lost.
   bool shown(const Key& key, const Informer& cache);
-  // The uids of what we have removed though the cache still shows it; forgets what it shows no more.
+  // The uids of removed objects that the cache still contains. Forgets the others.
   std::set<std::string> removed_among(const Key& key, const std::vector<ObjectPtr>& cached);
-  // `cached` without these.
+  // `cached` without these objects.
   std::vector<ObjectPtr> without_removed(const Key& key, std::vector<ObjectPtr> cached);
   void forget(const Key& key);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controller: a name, the changes it listens to, and a reconcile that brings one key's world level with its spec.
-// Level-based: a change only names a key; reconcile reads the caches again, plans (pure) and applies through the
-// Client.
+// Controller: a name, event handlers, and a reconcile function that brings the state for one key in line with its spec.
+// Level-based: an event only enqueues a key. reconcile reads the caches, makes a plan (pure) and applies it through the Client.
 //   informers ── change ──▶ keys ──▶ the manager's queue ──▶ reconcile(key) ── plan ──▶ Client
-// One file per controller; manager.h runs them.
+// There is one file per controller; manager.h runs them.
 #pragma once
 
 #include <chrono>
@@ -21,27 +20,27 @@
 
 namespace coracle::controller {
 
-struct SignedRequest {      // neither: somebody else's to sign
+struct SignedRequest {      // neither: it is for another signer
   std::string certificate;  // PEM
   std::string failure;      // why it will never be signed
 };
 
 struct Config {
-  std::string root_ca;     // PEM, published in each namespace
-  std::string local_node;  // this machine: its life is not judged by a lease
+  std::string root_ca;     // PEM, published in each namespace as kube-root-ca.crt
+  std::string local_node;  // name of this machine's node, which is never marked unreachable
   std::chrono::seconds event_ttl{3600};
-  size_t events_max = 2000;             // beyond that the oldest are removed
-  size_t events_bytes_max = 512 << 10;  // the same, of their text: they lie in memory
-  size_t terminated_pods_max = 500;     // beyond that the oldest are removed
-  std::chrono::seconds node_grace{50};  // a remote node silent for longer is not ready
+  size_t events_max = 2000;             // beyond that the oldest are deleted
+  size_t events_bytes_max = 512 << 10;  // the same, for their size in bytes: they are held in memory
+  size_t terminated_pods_max = 500;     // beyond that the oldest are deleted
+  std::chrono::seconds node_grace{50};  // a remote node without a heartbeat for longer is not ready
 
-  // What needs the authority's key or judges rights. Empty: certificate requests and tokens are left alone.
-  std::function<Result<std::optional<std::string>>(const json::value& request)> judge_request;  // the message of its approval
+  // Functions that need the CA's key or check permissions. Empty: certificate requests and tokens are not processed.
+  std::function<Result<std::optional<std::string>>(const json::value& request)> judge_request;  // the message of the approval
   std::function<Result<SignedRequest>(const json::value& request)> sign_request;
   std::function<Result<std::string>(const Object& account, std::string_view secret)> lasting_token;
 };
 
-// What every controller is made of. All must outlive it.
+// Dependencies of every controller. All must outlive it.
 struct Context {
   Client& client;
   Informers& informers;
@@ -51,7 +50,7 @@ struct Context {
   const Config& config;
 };
 
-// Names keys for the controller it was made for. Copyable, thread-safe, does not block.
+// Enqueues keys for the controller that it was made for. Copyable, thread-safe, does not block.
 struct LookAt {
   std::function<void(Key)> now;
   std::function<void(Key, std::chrono::nanoseconds)> after;
@@ -61,9 +60,9 @@ class Controller {
  public:
   virtual ~Controller() = default;
   virtual std::string_view name() const = 0;
-  // Once, before the informers start: asks for kinds and indexes, and registers which changes name which keys.
+  // Called once, before the informers start. Requests kinds and indexes and registers event handlers that enqueue keys.
   virtual void subscribe(const LookAt& look_at) = 0;
-  // Called by one worker at a time per key, once all caches are level.
+  // Called by one worker at a time per key, after all caches have synced.
   virtual Result<Outcome> reconcile(const Key& key) = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJob: makes a Job at set times. Scheduled times are wall time and timers run on the steady clock: a turn computes what is
-// due from what stands in the status, and how long until the next; when the clock is set, every cron job has a turn.
+// CronJob: creates a Job at scheduled times. Scheduled times are wall time and timers use the steady clock. A sync computes what
+// is due from the status, and the time until the next run. When the clock is set, all CronJobs are synced.
 //   cron job, its jobs, the clock ──▶ key ──▶ status of its jobs ──▶ due? ──▶ create a job ──▶ status ──▶ history
-// A run is started once, because its time is in the status and in its job's name: a clock that is set back repeats nothing,
-// one that jumps ahead by years starts the last run only. Source: Kubernetes CronJob; reasons of events are Kubernetes'.
+// A run is started once, because its time is in the status and in its Job's name. Setting the clock back repeats no run, and a
+// jump by years starts the last run only. Source: Kubernetes CronJob; reasons of events are Kubernetes'.
 #include "daemon/controller/cron_job.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ class CronJobController : public Controller {
     Outcome outcome;
     Result<void> started;
     bool caught_up =
-        last_run(status) != last_run(get_object(cron_job->json(), "status"));  // what is due now is judged by what is written now
+        last_run(status) != last_run(get_object(cron_job->json(), "status"));  // the decision uses the status written now
     if (!cron_job->deleting() && !caught_up) started = run(*cron_job, status, outcome);
     ObjectPtr written = TRY(update_status(client_, *cron_job, std::move(status)));
     if (written) own_status_.wrote(key, written->revision());
@@ -131,7 +131,7 @@ class CronJobController : public Controller {
   }
 
  private:
-  // What became of the jobs that the status names, and of others.
+  // Updates the status for the Jobs that it names and for other Jobs of the CronJob.
   Result<void> look_at_jobs(const Object& cron_job, const std::vector<ObjectPtr>& jobs, json::object& status) {
     json::array active = get_array(status, "active"), still;
     std::set<std::string, std::less<>> known;
@@ -165,7 +165,7 @@ class CronJobController : public Controller {
     return {};
   }
 
-  // Made for a time that the status does not know of yet: the daemon was stopped in between.
+  // Whether the Job is for a time that the status lacks: the daemon was stopped in between.
   static bool started_by_us(const Object& cron_job, const Object& job) {
     auto at = parse_time(job.annotation(kScheduledAt)), last = parse_time(view::CronJob(cron_job).status().last_schedule_time());
     return at && (!last || *at > *last) && job.name() == run_name(cron_job.name(), *at);
@@ -203,7 +203,7 @@ class CronJobController : public Controller {
     else status["active"] = std::move(active);
   }
 
-  // Starts the run that is due, if there is one, and says when the next will be.
+  // Starts the run that is due, if there is one, and sets the time of the next.
   Result<void> run(const Object& cron_job, json::object& status, Outcome& outcome) {
     view::CronJob view(cron_job);
     schema::TimeZone zone = schema::TimeZone::local();
@@ -244,7 +244,7 @@ class CronJobController : public Controller {
       if (tell_once(cron_job, *due.at, "JobAlreadyActive"))
         recorder_.normal(cron_job, "JobAlreadyActive",
                          "Not starting job because prior execution is running and concurrency policy is Forbid");
-      return {};  // the end of that job names this one again
+      return {};  // the end of that Job enqueues this CronJob again
     }
     if (view.spec().concurrency_policy() == "Replace") {
       for (const json::value& each : active) {
@@ -256,15 +256,16 @@ class CronJobController : public Controller {
     return start(cron_job, *due.at, zone, std::move(active), status);
   }
 
-  // It is of a day to come, and now is no time before the cron job was made: then it is the clock of now that is wrong, and once
-  // that is set the last run counts again.
+  // Whether lastScheduleTime is in the future although the present time is plausible (after the CronJob's creation): then it was
+  // recorded with a wrong clock and is ignored. If the present time is implausible, the clock is wrong now, and lastScheduleTime
+  // is used again after it is set.
   static bool last_was_wrong(view::CronJob cron_job, WallTime now) {
     auto created = parse_time(cron_job.metadata().creation_timestamp()),
          last = parse_time(cron_job.status().last_schedule_time());
     return last && *last > now + kBelievedAhead && created && *created <= now;
   }
 
-  // From when on the next run is waited for: a clock that was set back repeats nothing.
+  // The time after which the next run is searched: setting the clock back repeats no run.
   static WallTime after_last(view::CronJob cron_job, WallTime now) {
     auto last = parse_time(cron_job.status().last_schedule_time());
     return last ? std::max(*last, now) : now;
@@ -309,7 +310,7 @@ class CronJobController : public Controller {
     return {};
   }
 
-  // Every change of a job names its cron job: what holds for one run is told once.
+  // Returns true once per run and reason, because every change of a Job enqueues its CronJob.
   bool tell_once(const Object& cron_job, WallTime run, std::string_view reason) {
     return told_.with([&](auto& told) {
       WallTime& last = told[{cron_job.uid(), std::string(reason)}];
@@ -329,7 +330,7 @@ class CronJobController : public Controller {
   Informer& jobs_;
   EventRecorder recorder_;
   OwnWrites own_jobs_, own_status_;
-  Guarded<std::map<std::pair<std::string, std::string>, WallTime>> told_;  // by uid and reason: of which run
+  Guarded<std::map<std::pair<std::string, std::string>, WallTime>> told_;  // by uid and reason: the run that was reported
 };
 
 }  // namespace

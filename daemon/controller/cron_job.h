@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure part of the CronJob controller: which run is due, what its job is like, which jobs have been kept long enough.
-// Source: Kubernetes CronJob.
+// The pure part of the CronJob controller: which run is due, the Job of a run, and which Jobs exceed the history limits. Source:
+// Kubernetes CronJob.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,22 @@
 namespace coracle::controller {
 
 inline constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-inline constexpr int kMissedRunsMax = 100;               // beyond that somebody is told
-inline constexpr std::chrono::hours kBelievedAhead{24};  // a last run further ahead than that was of a clock that was wrong
+inline constexpr int kMissedRunsMax = 100;  // beyond that a warning event is recorded
+// A lastScheduleTime further in the future is ignored: the clock was wrong then.
+inline constexpr std::chrono::hours kBelievedAhead{24};
 
 struct DueRun {
-  std::optional<WallTime> at;      // the last scheduled time that has passed without a job. None: nothing is due
-  std::optional<WallTime> missed;  // a later one than `at` passed too long ago for startingDeadlineSeconds
+  std::optional<WallTime> at;      // the last scheduled time that has passed without a Job; nullopt: nothing is due
+  std::optional<WallTime> missed;  // a time later than `at` that passed longer ago than startingDeadlineSeconds
   bool many_missed = false;        // more than kMissedRunsMax before it
 };
 DueRun due_run(view::CronJob cron_job, const schema::Schedule& schedule, const schema::TimeZone& zone, WallTime now);
 
-// NAME-MINUTES, minutes since the epoch: a run that is started twice is refused once.
+// NAME-MINUTES, with the minutes since the epoch. So the API rejects a second Job for the same run.
 std::string run_name(std::string_view cron_job, WallTime scheduled);
 json::value job_of_run(const Object& cron_job, WallTime scheduled, const schema::TimeZone& zone);
 
-// Finished jobs beyond the limits of the history, the oldest first.
+// Finished Jobs beyond the history limits, oldest first.
 std::vector<ObjectPtr> outlived(view::CronJobSpec spec, const std::vector<ObjectPtr>& jobs);
 
 }  // namespace coracle::controller

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DaemonSet: applies the plan of daemon_set.h and says what it did.
-//   set, nodes, pods, revisions ──▶ key ──▶ history ──▶ claim pods ──▶ plan ──▶ make and remove pods ──▶ status
-// Then revisions beyond the limit go. Own creations that the cache does not show yet are waited for (OwnWrites), so that no node
-// gets two. Source: Kubernetes DaemonSet.
+// DaemonSet: applies the plan of daemon_set.h and records events.
+//   set, nodes, pods, revisions ──▶ key ──▶ history ──▶ claim pods ──▶ plan ──▶ create and delete pods ──▶ status
+// Then surplus revisions are deleted. The controller waits until the cache shows its own writes (OwnWrites), so that no node gets
+// two pods. Source: Kubernetes DaemonSet.
 #include "daemon/controller/daemon_set.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace coracle::controller {
 namespace {
 
-constexpr std::chrono::seconds kDaemonSetBackOffMax{900};  // before another pod is tried where they fail
+constexpr std::chrono::seconds kDaemonSetBackOffMax{900};  // longest delay before a failed pod is replaced
 
 bool same_to_pods(const Object& before, const Object& after) {
   const json::value none;
@@ -67,7 +67,7 @@ class DaemonSetController : public Controller {
 
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr set = sets_.get(key);
-    if (!set || set->deleting()) return Outcome{};  // whether its pods and its history stay is the collector's business
+    if (!set || set->deleting()) return Outcome{};  // the garbage collector handles its pods and history
     if (!own_.shown(key, pods_)) return Outcome{OwnWrites::kLookAgain};
     History history = TRY(keep_history(client_, revisions_, *set, kRevisionLabel));
     std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, find(set->json(), "spec.selector"), false));
@@ -83,7 +83,7 @@ class DaemonSetController : public Controller {
     std::set<std::string_view> hashes;
     for (const ObjectPtr& pod : world.pods) hashes.insert(pod->label(kRevisionLabel));
     auto has_pods = [&](const Object& revision) { return hashes.contains(hash_of(revision)); };
-    // What is remembered is bounded, whatever else does not succeed.
+    // Deletes surplus revisions even if another step has failed.
     Result<void> forgotten = remove_revisions(client_, beyond_limit(*set, history.others, has_pods));
     if (!done) return done.take_error();
     if (!written) return written.take_error();
@@ -92,13 +92,13 @@ class DaemonSetController : public Controller {
   }
 
  private:
-  // One that was adopted may have no label: then its pods have its name.
+  // An adopted revision may lack the label: then its pods have its name.
   static std::string_view hash_of(const Object& revision) {
     std::string_view hash = revision.label(kRevisionLabel);
     return hash.empty() ? std::string_view(revision.name()) : hash;
   }
 
-  // Of several revisions of the set's template one stays, and their pods become its pods.
+  // If several revisions have the set's template, keeps one and relabels the pods of the others.
   Result<void> unite(const Object& set, const History& history, std::vector<ObjectPtr>& pods) {
     if (history.same.empty()) return {};
     std::string_view hash = hash_of(*history.revision);
@@ -114,8 +114,8 @@ class DaemonSetController : public Controller {
   }
 
   Result<void> apply(const Object& set, const std::string& hash, const DaemonSetPlan& plan) {
-    Failure failure;                             // told as an event; the status of this kind has no place for it
-    for (const std::string& node : plan.create)  // the first failure ends it: what hinders one pod hinders all
+    Failure failure;                             // recorded as an event, because this kind's status has no field for it
+    for (const std::string& node : plan.create)  // stops at the first failure, because the others would fail for the same reason
       TRY(control_.create(set, daemon_pod(set, hash, node), failure));
     for (const DaemonSetPlan::Removal& removal : plan.remove) {
       if (removal.reason == "FailedDaemonPod") recorder_.warning(set, removal.reason, removal.message);

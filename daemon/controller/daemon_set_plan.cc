@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a DaemonSet does next. See daemon_set.h. Everything here is a function of its arguments.
+// The plan of a DaemonSet. See daemon_set.h. All functions are pure.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,7 @@ constexpr std::string_view kNodeNameField = "metadata.name";
 
 // ---- the pod ----
 
-// Whatever happens to its node, the pod stays there. What the template says of the same taint gives way.
+// Adds a toleration, so that the pod stays in spite of the node's condition. It replaces the template's toleration of that taint.
 void tolerate(json::object& spec, std::string_view taint, std::string_view effect) {
   json::value& tolerations = spec["tolerations"];
   if (!tolerations.is_array()) tolerations.emplace_array();
@@ -32,7 +32,7 @@ void tolerate(json::object& spec, std::string_view taint, std::string_view effec
   tolerations.get_array().push_back(std::move(wanted));
 }
 
-// What every pod of the set is like, wherever it stands.
+// The part of a pod that is the same for all nodes.
 json::value pod_anywhere(const Object& set) {
   const json::value* written = find(set.json(), "spec.template");
   json::value pod = pod_from_template(set, written ? *written : json::value());
@@ -46,7 +46,7 @@ json::value pod_anywhere(const Object& set) {
   return pod;
 }
 
-// Where a pod stands, or is bound to.
+// The node that a pod is bound to or is meant for.
 std::string_view node_of(view::Pod pod) {
   if (std::string_view bound = pod.spec().node_name(); !bound.empty()) return bound;
   view::NodeAffinity affinity = pod.spec().affinity().node_affinity();
@@ -68,15 +68,15 @@ NodeFit fit_of(view::Pod pod, const Object& node) {
   return out;
 }
 
-// Kubernetes takes a pod of the set's generation for a new one whatever its hash; but a set made anew over the pods of one that
-// was orphaned counts from 1 too, and would leave them as they are.
+// Whether the pod is of the current revision. Kubernetes also accepts a pod with the set's generation and any hash. But a set
+// that was recreated over orphaned pods starts at generation 1 too, and would not update them.
 bool of_revision(const Object& set, const std::string& hash, const Object& pod) {
   if (std::string_view own = pod.label(kRevisionLabel); !own.empty()) return own == hash;
   std::string_view generation = set.annotation(kGenerationAnnotation);
   return !generation.empty() && pod.label(kGenerationLabel) == generation;
 }
 
-// The one that counts for its node first: bound, then the oldest.
+// The pod that is kept on its node comes first: bound pods, then the oldest.
 bool counts_before(const ObjectPtr& a, const ObjectPtr& b) {
   auto key = [](const Object& pod) {
     return std::tuple(view::Pod(pod).spec().node_name().empty(), view::Pod(pod).metadata().creation_timestamp(),
@@ -100,7 +100,7 @@ class DaemonSetPlanner {
     }
     for (const ObjectPtr& each : world.pods) {
       std::string name(node_of(view::Pod(*each)));
-      bool ended = pod_finished(view::Pod(*each)) && leaving(*each);  // it is out of the way
+      bool ended = pod_finished(view::Pod(*each)) && leaving(*each);  // it no longer blocks the node
       if (!name.empty() && !ended) places_[name].pods.push_back(each);
     }
     for (auto& [name, place] : places_) std::sort(place.pods.begin(), place.pods.end(), counts_before);
@@ -109,7 +109,7 @@ class DaemonSetPlanner {
     if (!rolls_) return;
     max_unavailable_ = scaled(find(*rolling, "maxUnavailable"), desired_, true);
     max_surge_ = scaled(find(*rolling, "maxSurge"), desired_, true);
-    if (max_unavailable_ == 0 && max_surge_ == 0) max_unavailable_ = 1;  // else nothing could ever move
+    if (max_unavailable_ == 0 && max_surge_ == 0) max_unavailable_ = 1;  // otherwise an update could never proceed
   }
 
   DaemonSetPlan plan() {
@@ -125,12 +125,12 @@ class DaemonSetPlanner {
 
  private:
   struct Place {
-    bool there = false;  // the node is
+    bool there = false;  // the node exists
     NodeFit fit;
     std::vector<ObjectPtr> pods;
   };
   struct Pair {
-    ObjectPtr updated, old;  // the one of each that stays
+    ObjectPtr updated, old;  // the pod to keep of each revision
     bool one_of_each = true;
   };
 
@@ -142,7 +142,7 @@ class DaemonSetPlanner {
     if (in && (!plan_.again || *in < *plan_.again)) plan_.again = in;
   }
 
-  // ---- one pod on each node that should have one ----
+  // ---- one pod per node ----
 
   void keep(const std::string& node, const Place& place) {
     if (!place.there) return remove_unbound(place);
@@ -156,10 +156,10 @@ class DaemonSetPlanner {
       else running.push_back(pod);
     }
     if (max_surge_ > 0) return keep_surging(node, place, running, waits);
-    for (size_t i = 1; i < running.size(); ++i) remove(running[i]);  // the oldest stays
+    for (size_t i = 1; i < running.size(); ++i) remove(running[i]);  // keeps the oldest
   }
 
-  // Nobody will ever bind these, and nobody else takes them away.
+  // Deletes pods that are bound to no node and that nothing else would delete.
   void remove_unbound(const Place& place) {
     for (const ObjectPtr& pod : place.pods)
       if (!leaving(*pod) && view::Pod(*pod).spec().node_name().empty()) remove(pod);
@@ -170,7 +170,7 @@ class DaemonSetPlanner {
       if (!leaving(*pod)) remove(pod);
   }
 
-  // False: it stays for a while.
+  // False: it stays until its back-off is over.
   bool remove_ended(const std::string& node, const ObjectPtr& pod) {
     bool failed = view::Pod(*pod).status().phase() == "Failed";
     if (failed)
@@ -181,7 +181,7 @@ class DaemonSetPlanner {
     return true;
   }
 
-  // Two may be there while the new one is not available and the old one is ready.
+  // Two pods may exist while the new one is not available and the old one is ready.
   void keep_surging(const std::string& node, const Place& place, const std::vector<ObjectPtr>& running, bool waits) {
     if (running.empty() && place.fit.should_run && !waits) return plan_.create.push_back(node);
     if (running.size() <= 1) return;
@@ -207,10 +207,11 @@ class DaemonSetPlanner {
     }
     return pair;
   }
-  // Which nodes an update looks at: those with a pod, and those that should have one.
+  // The nodes of an update: those with a pod, and those that should have one.
   static bool concerned(const Place& place) { return place.fit.should_run || !place.pods.empty(); }
 
-  // Old pods are removed, and the new ones come because one is missing. What does not work costs no availability.
+  // Deletes old pods; their replacements are created because they are missing. Pods that are not available are deleted without
+  // using maxUnavailable.
   void replace() {
     int64_t unavailable = 0;
     std::vector<ObjectPtr> candidates;
@@ -232,7 +233,7 @@ class DaemonSetPlanner {
       if (unavailable++ < max_unavailable_) remove(pod);
   }
 
-  // A new pod beside the old one, which goes when the new one is available.
+  // Creates a new pod beside the old one, which is deleted when the new one is available.
   void surge() {
     int64_t surging = 0, available_nodes = 0;
     std::vector<std::string> candidates;
@@ -255,10 +256,10 @@ class DaemonSetPlanner {
       } else if (available(*pair.old)) {
         candidates.push_back(name);
       } else {
-        plan_.create.push_back(name);  // it costs nothing
+        plan_.create.push_back(name);  // no available pod is replaced
       }
     }
-    // A node that is left behind keeps its pod until another one makes up for it.
+    // A node that should no longer run a pod keeps it until another node compensates for it.
     for (size_t i = 0; i < misplaced.size() && int64_t(i) < available_nodes - desired_; ++i) remove(misplaced[i]);
     for (const std::string& name : candidates)
       if (surging++ < max_surge_) plan_.create.push_back(name);
@@ -297,7 +298,7 @@ class DaemonSetPlanner {
   const Object& set_;
   const WallTime now_;
   const std::chrono::seconds min_ready_;
-  std::map<std::string, Place> places_;  // by the node's name
+  std::map<std::string, Place> places_;  // by node name
   int64_t desired_ = 0, max_unavailable_ = 0, max_surge_ = 0;
   bool rolls_ = false;
   DaemonSetPlan plan_;
@@ -313,7 +314,7 @@ json::value daemon_pod(const Object& set, const std::string& hash, const std::st
   labels[kRevisionLabel] = hash;
   if (std::string_view generation = set.annotation(kGenerationAnnotation); !generation.empty())
     labels[kGenerationLabel] = generation;
-  // The node matches already whatever else the template requires.
+  // Added to all terms of the template, so the node must match as well.
   json::value field{{"key", kNodeNameField}, {"operator", "In"}, {"values", json::array{node}}};
   object_at(pod, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")["nodeSelectorTerms"] =
       json::array{json::object{{"matchFields", json::array{std::move(field)}}}};

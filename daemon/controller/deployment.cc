@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deployment: applies the plan of deployment.h and says what it did.
+// Deployment: applies the plan of deployment.h and records events.
 //   deployment, its sets, the pods of Recreate ──▶ key ──▶ claim sets ──▶ plan ──▶ steps ──▶ revision ──▶ status
 #include "daemon/controller/deployment.h"
 
@@ -109,8 +109,8 @@ class DeploymentController : public Controller {
     return created.take_error().wrap("create replica set");
   }
 
-  // The set is ours and only our cache was late, or another template has the same hash: then count the collision, so
-  // that the next name differs.
+  // Either the set is controlled by this Deployment and the cache was old, or another template has the same hash: then the
+  // collision count is increased, so that the next name differs.
   Result<void> resolve_taken_name(const Object& deployment, const DeploymentStep& step) {
     Key key{deployment.ns(), std::string(get_string(step.body, "metadata.name"))};
     ObjectPtr there = TRY(client_.get(kReplicaSet, key));
@@ -121,7 +121,7 @@ class DeploymentController : public Controller {
       return {};
     }
     TRY(write_status(client_, deployment, status_after_collision(deployment)));
-    return Error(Code::conflict, "replica set " + key.name + " is of another template");  // again, with another name
+    return Error(Code::conflict, "replica set " + key.name + " is of another template");  // the retry uses another name
   }
 
   Result<void> update(const Object& deployment, const DeploymentStep& step) {
@@ -151,13 +151,13 @@ class DeploymentController : public Controller {
     return {};
   }
 
-  // A Deployment that was just annotated comes again by its own event, with a resourceVersion that may be written to;
-  // until then only the status is sent, without one.
+  // If the revision annotation was just written, the Deployment's event triggers another sync with the new resourceVersion. Until
+  // then the status is patched without one.
   Result<void> write_status_unless_annotated(const Object& deployment, DeploymentPlan&& plan) {
     bool annotated = !plan.revision.empty() && deployment.annotation(kRevisionAnnotation) != plan.revision;
     if (!annotated) return write_status(client_, deployment, std::move(plan.status));
     json::value before = get_object(deployment.json(), "status"), after = std::move(plan.status);
-    json::value patch = {{"status", make_merge_patch(before, after)}};  // counts that are zero now are taken away
+    json::value patch = {{"status", make_merge_patch(before, after)}};  // counts that are zero now are removed
     TRY(client_.patch(kDeployment, deployment.key(), PatchType::merge, patch, {.subresource = "status"}).wrap("write status"));
     return {};
   }

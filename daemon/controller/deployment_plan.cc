@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Deployment does next. See deployment.h. Everything here is a function of its arguments.
+// The plan of a Deployment. See deployment.h. All functions are pure.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,11 +15,11 @@ namespace {
 int64_t spec_replicas(const Object& set) { return get_int(set.json(), "spec.replicas", 1); }
 int64_t status_count(const Object& set, const std::string& name) { return get_int(set.json(), "status." + name); }
 std::string_view created(const Object& object) { return view::ReplicaSet(object).metadata().creation_timestamp(); }
-// What its status tells is of its spec as it is now.
+// Whether the status is for the present spec.
 bool has_observed(const Object& set) {
   return view::ReplicaSet(set).metadata().generation() <= view::ReplicaSet(set).status().observed_generation();
 }
-// A set that has just been made smaller still tells of pods that are about to go.
+// The status of a set that was just scaled down still counts pods that are about to be deleted.
 int64_t available_replicas(const Object& set) { return std::min(status_count(set, "availableReplicas"), spec_replicas(set)); }
 int64_t revision_of(const Object& set) { return parse_number<int64_t>(set.annotation(kRevisionAnnotation)).value_or(0); }
 std::optional<int64_t> number_annotation(const Object& set, std::string_view name) {
@@ -37,7 +37,7 @@ int64_t sum_status(const std::vector<ObjectPtr>& sets, const std::string& name) 
   return sum(sets, [&](const Object& set) { return status_count(set, name); });
 }
 
-// The new set's annotations: the Deployment's own, but for those that are about the Deployment itself.
+// Whether an annotation concerns the Deployment itself and is not copied to its new set.
 bool is_about_deployment(std::string_view annotation) {
   for (std::string_view own :
        {std::string_view("kubectl.kubernetes.io/last-applied-configuration"), kRevisionAnnotation, kRevisionHistoryAnnotation,
@@ -57,7 +57,7 @@ class DeploymentPlanner {
     std::sort(all_.begin(), all_.end(), older);
     for (const ObjectPtr& set : all_) {
       bool is_new = !new_ && same_template(template_of(*set), template_of(object_));
-      if (is_new) new_ = set;  // the oldest of several
+      if (is_new) new_ = set;  // the oldest one, if several match
       else old_.push_back(set);
     }
     resolve_fences();
@@ -87,7 +87,7 @@ class DeploymentPlanner {
     view::RollingUpdateDeployment rolling = deployment_.spec().strategy().rolling_update();
     max_surge_ = scaled(rolling.max_surge(), replicas_, true, scaled_default(true));
     max_unavailable_ = scaled(rolling.max_unavailable(), replicas_, false, scaled_default(false));
-    if (max_surge_ == 0 && max_unavailable_ == 0) max_unavailable_ = 1;  // else nothing could ever move
+    if (max_surge_ == 0 && max_unavailable_ == 0) max_unavailable_ = 1;  // otherwise a rollout could never proceed
     max_unavailable_ = std::min(max_unavailable_, replicas_);
   }
   int64_t scaled_default(bool up) const { return (25 * replicas_ + (up ? 99 : 0)) / 100; }
@@ -96,8 +96,8 @@ class DeploymentPlanner {
   bool pausing() const {
     if (deployment_.spec().paused()) return true;
     bool several = std::count_if(all_.begin(), all_.end(), [](const ObjectPtr& set) { return spec_replicas(*set) > 0; }) > 1;
-    if (!rolling_ && several) return false;                                   // nothing to share out among them: the old ones go
-    return std::any_of(all_.begin(), all_.end(), [&](const ObjectPtr& set) {  // someone scaled the Deployment
+    if (!rolling_ && several) return false;  // nothing to scale proportionally: the old sets are scaled down
+    return std::any_of(all_.begin(), all_.end(), [&](const ObjectPtr& set) {  // the Deployment was scaled
       auto desired = number_annotation(*set, kDesiredAnnotation);
       return spec_replicas(*set) > 0 && desired && *desired != replicas_;
     });
@@ -113,7 +113,7 @@ class DeploymentPlanner {
         if (!is_about_deployment(key)) out[key] = value;
     if (!revision.empty()) {
       std::string_view before = set ? set->annotation(kRevisionAnnotation) : "";
-      if (!before.empty() && before != revision) {  // an old template is back: remember what it was called
+      if (!before.empty() && before != revision) {  // rollback to an old template: keeps its earlier revision numbers
         std::string history(set->annotation(kRevisionHistoryAnnotation));
         out[kRevisionHistoryAnnotation] = history + (history.empty() ? "" : ",") + std::string(before);
       }
@@ -124,7 +124,7 @@ class DeploymentPlanner {
     return out;
   }
 
-  // Returns whether its size changes.
+  // Returns whether the set's size changes.
   bool resize(const ObjectPtr& set, int64_t size) {
     json::value body = set->json();
     make(body, "spec.replicas") = size;
@@ -145,7 +145,7 @@ class DeploymentPlanner {
     return std::to_string(latest + 1);
   }
 
-  // How large the new set may be now.
+  // The largest size of the new set at the moment.
   int64_t new_size() const {
     int64_t current = new_ ? spec_replicas(*new_) : 0;
     if (!rolling_) return replicas_;
@@ -179,8 +179,8 @@ class DeploymentPlanner {
     plan_.steps.push_back({DeploymentStep::What::create, nullptr, std::move(body), 0, new_size()});
   }
 
-  // The new set carries the Deployment's annotations, its revision and minReadySeconds; its size may change as well.
-  // Returns whether the size changes.
+  // Copies the Deployment's annotations, revision and minReadySeconds to the new set and may change its size. Returns whether the
+  // size changes.
   bool update_new(int64_t size) {
     plan_.revision = new_revision();
     json::value body = new_->json();
@@ -193,7 +193,7 @@ class DeploymentPlanner {
     return update(new_, std::move(body));
   }
 
-  // ---- rolling update: up within maxSurge, then down within maxUnavailable. True: nothing to move now. ----
+  // ---- rolling update: scales up within maxSurge, then down within maxUnavailable. True: nothing to do now. ----
 
   bool roll() {
     if (!new_) return create_new(), false;
@@ -211,7 +211,7 @@ class DeploymentPlanner {
     if (room <= 0) return false;
     std::vector<int64_t> sizes;
     for (const ObjectPtr& set : old_) sizes.push_back(spec_replicas(*set));
-    // First what does not work anyway: it costs no availability.
+    // First pods that are not available anyway, without using maxUnavailable.
     for (size_t i = 0; i < old_.size() && room > 0; ++i) {
       int64_t broken = std::clamp<int64_t>(sizes[i] - available_replicas(*old_[i]), 0, room);
       sizes[i] -= broken;
@@ -229,20 +229,20 @@ class DeploymentPlanner {
     return moved;
   }
 
-  // ---- recreate: all old pods gone, then the new ones ----
+  // ---- recreate: deletes all old pods, then creates new ones ----
 
   bool recreate() {
     bool moved = false;
     for (const ObjectPtr& set : old_)
       if (spec_replicas(*set) > 0) moved |= resize(set, 0);
-    // Who has not heard yet that its set is to have none may still make some.
+    // A controller that has not observed that its set has size 0 may still create pods.
     bool heard = std::all_of(old_.begin(), old_.end(), [](const ObjectPtr& set) { return has_observed(*set); });
     if (moved || !heard || world_.old_pods_run) return false;
     if (!new_) return create_new(), false;
     return !update_new(replicas_);
   }
 
-  // ---- scaling while nothing rolls, and in proportion while something does ----
+  // ---- scaling: direct without a rollout, proportional during one ----
 
   void scale() {
     std::vector<ObjectPtr> active;
@@ -274,7 +274,7 @@ class DeploymentPlanner {
     int64_t allowed = replicas_ > 0 ? max_pods() : 0;
     int64_t to_add = allowed - sum(active, spec_replicas);
     bool up = to_add > 0;
-    // The largest first; of equals the newest first when growing, the oldest when shrinking.
+    // The largest set first; of equal ones the newest when scaling up, the oldest when scaling down.
     std::stable_sort(active.begin(), active.end(), [&](const ObjectPtr& a, const ObjectPtr& b) {
       if (spec_replicas(*a) != spec_replicas(*b)) return spec_replicas(*a) > spec_replicas(*b);
       return up ? older(b, a) : older(a, b);
@@ -286,7 +286,7 @@ class DeploymentPlanner {
       sizes.push_back(spec_replicas(*set) + part);
       added += part;
     }
-    sizes[0] = std::max<int64_t>(sizes[0] + to_add - added, 0);  // what rounding left over
+    sizes[0] = std::max<int64_t>(sizes[0] + to_add - added, 0);  // the remainder of rounding
     for (size_t i = 0; i < active.size(); ++i) resize(active[i], sizes[i]);
   }
 
@@ -376,7 +376,7 @@ class DeploymentPlanner {
   void progress(const json::object& status, bool rolling_out) {
     const json::value* present = find_condition(conditions_, "Progressing");
     std::string reason(present ? get_string(*present, "reason") : "");
-    if (reason == "ProgressDeadlineExceeded" && !rolling_out) return;  // that nothing moved is not covered up by a pause
+    if (reason == "ProgressDeadlineExceeded" && !rolling_out) return;  // pausing does not hide a failure to progress
     if (deployment_.spec().paused()) return set("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused");
     if (reason == "DeploymentPaused") return set("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
     if (!rolling_out) return;
@@ -389,7 +389,7 @@ class DeploymentPlanner {
     if (complete(status)) {
       set("Progressing", "True", "NewReplicaSetAvailable", set_name() + " has successfully progressed.");
     } else if (progressed(status)) {
-      // A sign of life restarts the deadline: lastUpdateTime moves, lastTransitionTime does not while it was True.
+      // Progress restarts the deadline: it sets lastUpdateTime; lastTransitionTime stays while the status is True.
       set_condition(conditions_, {"Progressing", "True", "ReplicaSetUpdated", set_name() + " is progressing."}, now_, true);
       look_at_deadline();
     } else if (timed_out()) {
@@ -408,7 +408,7 @@ class DeploymentPlanner {
     return rose("updatedReplicas") || rose("readyReplicas") || rose("availableReplicas") || old_now < old_before;
   }
 
-  // Until the progress deadline; negative when it is over.
+  // The time until the progress deadline; negative if it is over.
   std::optional<std::chrono::nanoseconds> time_left() const {
     const json::value* present = find_condition(conditions_, "Progressing");
     if (!present || !deadline()) return std::nullopt;
@@ -431,7 +431,7 @@ class DeploymentPlanner {
     if (left) plan_.again = std::max<std::chrono::nanoseconds>(*left, std::chrono::seconds(0)) + std::chrono::seconds(1);
   }
 
-  // What hinders a set hinders the Deployment.
+  // Copies the ReplicaFailure condition of a set to the Deployment.
   void copy_failure() {
     for (const ObjectPtr& set : all_) {
       if (set != new_ && new_) continue;
@@ -456,7 +456,7 @@ class DeploymentPlanner {
   DeploymentPlan plan_;
 };
 
-// Whether they are equal but for the member `left_out`, and for `other`, which `compare` judges when both have it.
+// Whether two objects are equal except for the member `left_out`, and for `other`, which `compare` compares if both have it.
 using Compare = bool (*)(const json::value& a, const json::value& b);
 bool equal_but(const json::value& a, const json::value& b, std::string_view left_out, std::string_view other = {},
                Compare compare = nullptr) {
@@ -477,7 +477,7 @@ std::string template_hash(const json::value& pod_template, int64_t collisions) {
   return name_hash(to_text(pod_template), collisions);
 }
 
-// Without a copy: a template may have megabytes, and be compared with those of thousands of sets.
+// Compares without a copy, because a template may have megabytes and is compared with those of many sets.
 bool same_template(const json::value& a, const json::value& b) {
   return equal_but(a, b, "", "metadata", [](const json::value& one, const json::value& two) {
     return equal_but(one, two, "", "labels",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disruption: how many of the pods behind a PodDisruptionBudget are healthy, how many should be, and so how many may be
-// evicted now. Evictions charge the budget themselves and name the pod in disruptedPods; it counts as gone until it is, or
-// until two minutes have shown that it does not go. By then a pod that was told to go, and did not, is told no more.
+// PodDisruptionBudgets: computes how many pods of a budget are healthy, how many should be, and so how many may be evicted now.
+// An eviction charges the budget and adds the pod to disruptedPods. That pod counts as disrupted until it is deleted, or for two
+// minutes; after that, its condition DisruptionTarget is removed too.
 //   keys: {namespace, name} a budget · {"pod/<namespace>", name} a pod. Source: Kubernetes pkg/controller/disruption.
 #include "daemon/quota/disruption.h"
 
@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::minutes kGoesWithin{2};
 constexpr std::string_view kTarget = "DisruptionTarget", kPodKey = "pod/";
 
-// The condition that it is to go, of a pod that does not. What the node ends by itself takes its time.
+// The DisruptionTarget condition of a pod that is not being deleted. Termination by the node itself may take its time.
 const json::value* unfulfilled(const Object& pod) {
   const json::value* told = find_condition(get_array(pod.json(), "status.conditions"), kTarget);
   bool holds = told && get_string(*told, "status") == "True" && get_string(*told, "reason") != "TerminationByKubelet";
@@ -75,7 +75,8 @@ class DisruptionController : public Controller {
       if (selector && selector->matches(*pod)) pods.push_back(std::move(pod));
     if (pods.empty()) recorder_.normal(*budget, "NoPods", "No matching pods found");
     auto expected = expectation(*budget, pods);
-    if (!expected && expected.error().code() != Code::invalid) return expected.take_error();  // it may be known the next time
+    // transient: it may be known in the next sync.
+    if (!expected && expected.error().code() != Code::invalid) return expected.take_error();
     if (!expected) {
       recorder_.warning(*budget, "CalculateExpectedPodCountFailed",
                         "Failed to calculate the number of expected pods: " + expected.error().text());
@@ -97,7 +98,7 @@ class DisruptionController : public Controller {
  private:
   static int64_t wanted(const Object& owner) { return get_int(owner.json(), "spec.replicas", 1); }
 
-  // Errors: the API's.
+  // Removes an outdated DisruptionTarget condition. Errors: the API's.
   Result<Outcome> take_back(const ObjectPtr& pod) {
     const json::value* told = pod ? unfulfilled(*pod) : nullptr;
     auto since = parse_time(told ? get_string(*told, "lastTransitionTime") : std::string_view());
@@ -117,11 +118,11 @@ class DisruptionController : public Controller {
     int64_t pods = 0, healthy = 0;
   };
   struct Disrupted {
-    json::object pods;  // name → since when
+    json::object pods;  // name → time of the eviction
     std::optional<WallTime> look_again;
   };
 
-  // ---- how many there should be ----
+  // ---- expected pods ----
 
   Result<Expectation> expectation(const Object& budget, const std::vector<ObjectPtr>& pods) {
     const json::value *most = find(budget.json(), "spec.maxUnavailable"), *least = find(budget.json(), "spec.minAvailable");
@@ -135,7 +136,7 @@ class DisruptionController : public Controller {
     return Expectation{scale, scaled(least, scale, true)};
   }
 
-  // The replicas that the pods' controllers want, together; pods without one count for nothing.
+  // The sum of the replicas that the pods' controllers desire; pods without a controller do not count.
   Result<int64_t> expected_scale(const Object& budget, const std::vector<ObjectPtr>& pods) {
     std::set<std::string> known;
     int64_t sum = 0;
@@ -159,7 +160,8 @@ class DisruptionController : public Controller {
     return sum;
   }
 
-  // Who decides about the number of the pod's kind: its controller, or that one's (a Deployment). Invalid: nobody does.
+  // The object with the scale of the pod's controller: the controller itself or its own controller (a Deployment). Errors:
+  // invalid if there is none.
   Result<ObjectPtr> scaling_owner(const Object& pod, OwnerReference reference) {
     ObjectPtr last;
     const schema::CatalogPtr catalog = catalogs_.now();
@@ -191,7 +193,7 @@ class DisruptionController : public Controller {
     return out + "s";
   }
 
-  // ---- how many there are ----
+  // ---- present pods ----
 
   Disrupted disrupted_of(const Object& budget, const std::vector<ObjectPtr>& pods) {
     Disrupted out;
@@ -245,7 +247,7 @@ class DisruptionController : public Controller {
   SelectorCache selectors_{selector_in_spec};
   Informer& budgets_;
   Informer& pods_;
-  std::array<Informer*, 4> scaled_;  // how many pods there should be is told by these
+  std::array<Informer*, 4> scaled_;  // their spec.replicas is the number of pods that there should be
   EventRecorder recorder_;
   Elapsed elapsed_;
 };

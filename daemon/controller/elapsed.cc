@@ -12,7 +12,7 @@ std::chrono::nanoseconds Elapsed::since(const std::string& owner, const std::str
   return seen_.with([&](auto& all) {
     auto [found, fresh] = all.try_emplace({owner, what}, Seen{moment, now, by_wall});
     Seen& seen = found->second;
-    // A clock that was behind the moment was wrong; now that it is past it, it can be asked.
+    // The wall clock was before the moment (not set yet) and is now after it: measure by the wall clock again.
     bool set_since = seen.before.count() < 0 && by_wall.count() >= 0;
     if (seen.moment != moment || set_since) seen = {moment, now, by_wall};
     return std::max(seen.before, std::chrono::nanoseconds::zero()) + (now - seen.at);

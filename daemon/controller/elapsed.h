@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elapsed: how long ago a moment was that an object states by wall time. A board without a clock battery starts in 1970 and
-// jumps to today: what has lasted seconds must not count for decades then, nor begin anew when the clock is set back. So the
-// wall clock is asked once, when a moment is first seen; from there on the steady clock counts.
+// Elapsed: the time since a moment that an object records in wall time. A board without a clock battery starts in 1970 and jumps
+// to the present. That jump must not turn seconds into decades, and setting the clock back must not restart the measurement. So
+// the wall clock is read once, when a moment is first seen; after that the steady clock is used.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace coracle::controller {
 class Elapsed {
  public:
   explicit Elapsed(const Clock& clock) : clock_(clock) {}
-  // Never negative: a moment that lies ahead was just now, until the clock says otherwise. `what` of an owner is remembered
-  // with its `moment`; another moment is another beginning.
+  // Never negative: a moment in the future counts as now, until the wall clock has passed it. The measurement is stored by
+  // `owner` and `what`; another `moment` starts a new one.
   std::chrono::nanoseconds since(const std::string& owner, const std::string& what, WallTime moment) const;
   void forget(const std::string& owner);
 
@@ -25,7 +25,7 @@ class Elapsed {
   struct Seen {
     WallTime moment;
     SteadyTime at;
-    std::chrono::nanoseconds before;  // how long ago it was then
+    std::chrono::nanoseconds before;  // the time since the moment at `at`
   };
   const Clock& clock_;
   mutable Guarded<std::map<std::pair<std::string, std::string>, Seen>> seen_;

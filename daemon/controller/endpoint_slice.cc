@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EndpointSlices of Services with a selector: what proxy and DNS act on. A slice belongs to its Service by label and
-// owner reference; the garbage collector removes it with the Service.
+// EndpointSlices of Services with a selector, used by proxy and DNS. A slice refers to its Service by label and owner reference;
+// the garbage collector deletes it with the Service.
 #include "daemon/controller/controller.h"
 #include "daemon/controller/endpoints.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mirror: hand-written Endpoints of a Service without a selector become slices, so that the proxy reads one kind only.
-// What carries the label endpointslice.kubernetes.io/skip-mirror is left alone.
+// Mirrors user-created Endpoints of Services without a selector to EndpointSlices, so that the proxy reads only slices. Endpoints
+// with the label endpointslice.kubernetes.io/skip-mirror are ignored.
 #include "daemon/controller/controller.h"
 #include "daemon/controller/endpoints.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints: for each Service with a selector, the object of the same name that lists its pods' addresses. Superseded
-// by EndpointSlice, still read by people and by old clients. Whoever wrote it, it goes with its Service: a later one of that name
-// must not begin with old addresses. Who wrote one before there was a Service keeps it.
+// Endpoints: for each Service with a selector, the object of the same name with the addresses of its pods. EndpointSlices
+// supersede it, but people and old clients still read it. It is deleted with its Service, regardless of its author, because a
+// later Service of that name must not start with old addresses. Endpoints created before there was a Service are kept.
 //   keys: {namespace, name} a Service · {"gone/<namespace>", name} one that was deleted
 #include "daemon/controller/endpoints.h"
 

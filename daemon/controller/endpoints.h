@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Service and pods to the addresses behind it: the pure part that Endpoints, EndpointSlices and the mirror
-// share.
+// From a Service and pods to endpoints: the pure part that the controllers of Endpoints and EndpointSlices and the mirroring
+// controller share.
 //   service + pods ──▶ backends ──▶ Endpoints.subsets
-//                              └──▶ slices, at most 100 endpoints each, changing as few as possible
+//                              └──▶ slices, at most 100 endpoints each, with as few changes as possible
 // Source: Kubernetes Service, Endpoints, discovery.k8s.io/v1 EndpointSlice.
 #pragma once
 
@@ -19,7 +19,7 @@
 namespace coracle::controller {
 
 constexpr size_t kEndpointsPerSlice = 100;
-constexpr size_t kEndpointsMax = 1000;  // addresses in one Endpoints object
+constexpr size_t kEndpointsMax = 1000;  // addresses per Endpoints object
 
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 inline constexpr std::string_view kManagedByLabel = "endpointslice.kubernetes.io/managed-by";
@@ -28,13 +28,13 @@ inline constexpr std::string_view kSliceController = "endpointslice-controller.k
 inline constexpr std::string_view kSliceMirror = "endpointslicemirroring-controller.k8s.io";
 inline constexpr std::string_view kSkipMirrorLabel = "endpointslice.kubernetes.io/skip-mirror";
 
-struct ServicePort {  // as one pod offers it
+struct ServicePort {  // resolved for one pod
   std::string name, protocol, app_protocol;
   int64_t port = 0;
   auto operator<=>(const ServicePort&) const = default;
 };
 
-// Ports that many pods offer alike, held once. Compared by value.
+// Ports shared by many pods with the same ones. Compared by value.
 class SharedPorts {
  public:
   SharedPorts() : SharedPorts(std::vector<ServicePort>()) {}
@@ -51,21 +51,21 @@ class SharedPorts {
 struct Backend {  // one pod at one of its addresses
   std::string address;
   SharedPorts ports;   // in the Service's order
-  bool ready = false;  // takes new connections
+  bool ready = false;  // accepts new connections
   bool serving = false, terminating = false;
   std::string node, zone, hostname;
-  bool prefers_zone = false, prefers_node = false;  // clients there shall use it
+  bool prefers_zone = false, prefers_node = false;  // topology hints: preferred by clients in the same zone or on the same node
   json::value target;                               // ObjectReference
 };
 
-// The pods behind a service, for one address family ("IPv4", "IPv6"), sorted by address; of several at one address (the node's)
-// the ready one first. `zone_of` may be empty.
+// The backends of a service for one address family ("IPv4", "IPv6"), sorted by address. Of several pods with the same address
+// (the node's), the ready one comes first. `zone_of` may be empty.
 std::vector<Backend> backends(const Object& service, const std::vector<ObjectPtr>& pods, std::string_view family,
                               const std::function<std::string(std::string_view node)>& zone_of);
 std::vector<std::string> families(const Object& service);
 bool is_headless(const Object& service);
 
-// Endpoints: the object that should be there. `present` may be null.
+// The desired Endpoints object. `present` may be null.
 json::value endpoints_object(const Object& service, const std::vector<Backend>& backends, const ObjectPtr& present);
 
 struct SlicePlan {
@@ -73,7 +73,7 @@ struct SlicePlan {
   std::vector<ObjectPtr> remove;
 };
 struct SliceOwner {
-  const Object& owner;       // a Service or, for the mirror, an Endpoints
+  const Object& owner;       // a Service or, for mirroring, an Endpoints
   std::string service;       // its name
   std::string_view manager;  // kSliceController, kSliceMirror
   bool headless = false;
@@ -83,16 +83,16 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::
                       const std::vector<ObjectPtr>& present);
 Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWrites& own);
 
-// What a hand-written Endpoints says, by address family.
+// The backends in a user-created Endpoints object, by address family.
 std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& endpoints);
 
-// Which Services a pod may stand behind, before and after a change.
+// Enqueues the Services that select the pod before or after a change.
 void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
                    const std::function<void(Key)>& look_at);
-// Before the informers are started: the pods that may stand behind a service, by namespace. They have an address and go on: a
-// machine has few of them, however many pods wait or have ended.
+// Adds an index of possible endpoints by namespace: pods that have an address and have not finished. Call before the informers
+// start. A machine has few of them, however many pods are pending or finished.
 void index_addressed(Informer& pods);
-// Those of them that the service selects.
+// The indexed pods that the service selects.
 std::vector<ObjectPtr> selected_pods(const Informer& pods, const Object& service);
 
 }  // namespace coracle::controller

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses stand behind a Service, and in which objects they are written. See endpoints.h.
+// The backends of a Service, and the objects that contain them. See endpoints.h.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace coracle::controller {
 namespace {
 
-constexpr const char* kAddressed = "addressed";  // an index of pods
+constexpr const char* kAddressed = "addressed";  // index of pods
 
 std::string_view family_of(std::string_view address) { return address.find(':') == address.npos ? "IPv4" : "IPv6"; }
 
@@ -23,7 +23,7 @@ std::string address_of(view::Pod pod, std::string_view family) {
   return !only.empty() && family_of(only) == family ? std::string(only) : "";
 }
 
-// A pod's ports by name and protocol, of the first container that has one.
+// The ports of a pod by name and protocol, from the first container that has each.
 using NamedPorts = std::map<std::pair<std::string_view, std::string_view>, int64_t>;
 
 NamedPorts named_ports(view::Pod pod) {
@@ -34,12 +34,13 @@ NamedPorts named_ports(view::Pod pod) {
   };
   for (view::Container container : pod.spec().containers()) add(container);
   for (view::Container container : pod.spec().init_containers())
-    if (container.restart_policy() == "Always") add(container);  // what ends before the others begin serves nobody
+    // Other init containers end before the main ones start and serve nothing.
+    if (container.restart_policy() == "Always") add(container);
   return named;
 }
 
-// A named target port is the container port of that name and protocol; 0 when this pod has none. `named`: the pod's, once
-// somebody asked: a Service and a pod may have thousands of ports each.
+// The container port of a named target port and its protocol; 0 if this pod has none. `named`: the pod's ports, filled on first
+// use, because a Service and a pod may have thousands of ports each.
 int64_t target_port(view::Pod pod, view::ServicePort port, std::optional<NamedPorts>& named) {
   const json::value* target = port.target_port();
   if (!target) return port.port();
@@ -81,13 +82,13 @@ std::vector<Backend> backends(const Object& object, const std::vector<ObjectPtr>
   std::string_view spread = service.spec().traffic_distribution();
   bool same_node = spread == "PreferSameNode", close = same_node || spread == "PreferSameZone" || spread == "PreferClose";
   std::vector<Backend> out;
-  SharedPorts before;  // pods of one template offer the same
+  SharedPorts before;  // pods of one template have the same ports
   for (const ObjectPtr& pod_object : pods) {
     view::Pod pod(*pod_object);
     std::string address = address_of(pod, family);
     if (address.empty() || pod_finished(pod)) continue;
     SharedPorts ports = ports_of(service, pod);
-    if (ports->empty() && !service.spec().ports().empty()) continue;  // offers nothing of what is asked for
+    if (ports->empty() && !service.spec().ports().empty()) continue;  // it has none of the requested ports
     if (ports == before) ports = before;
     before = ports;
     Backend backend{std::move(address), std::move(ports)};
@@ -138,7 +139,7 @@ json::array ports_json(const std::vector<ServicePort>& ports) {
   return out;
 }
 
-// Where there is no room for all, the ready ones come first.
+// If not all fit, ready addresses take precedence.
 json::array subsets_of(const std::vector<Backend>& backends, bool& truncated) {
   std::map<SharedPorts, std::pair<json::array, json::array>> by_ports;  // ready, not ready
   size_t count = 0;
@@ -206,7 +207,7 @@ json::value slice_endpoint(const Backend& backend) {
 
 json::array slice_ports(const std::vector<ServicePort>& ports) {
   json::array out = ports_json(ports);
-  for (json::value& port : out)  // here an unnamed port says so
+  for (json::value& port : out)  // EndpointSlice ports have an explicit empty name
     if (!port.as_object().contains("name")) port.as_object()["name"] = "";
   return out;
 }
@@ -221,7 +222,7 @@ json::object slice_labels(const SliceOwner& owner) {
   return labels;
 }
 
-// A mirror has those of what it mirrors, but for what was said of that object alone.
+// A mirrored slice gets the annotations of its Endpoints, except those that concern that object only.
 void copy_annotations(const SliceOwner& owner, json::value& slice) {
   if (owner.manager != kSliceMirror) return;
   json::object annotations = get_object(owner.owner.json(), "metadata.annotations");
@@ -241,8 +242,8 @@ json::value new_slice(const SliceOwner& owner, const std::string& family) {
           {"addressType", family}};
 }
 
-// The endpoints of one family and one set of ports, spread over the slices that hold them already, then over those with
-// room, then over new ones.
+// The endpoints of one family with one set of ports, distributed over the slices that contain them already, then over slices with
+// free space, then over new ones.
 struct Group {
   std::vector<ObjectPtr> slices;
   std::map<std::string, const Backend*> wanted;  // by address
@@ -274,7 +275,7 @@ class Spreader {
     }
   }
 
-  // Nothing stands behind the service: one slice says so.
+  // A Service without endpoints has one empty slice.
   void placeholder(const std::vector<ObjectPtr>& slices) {
     put(slices.empty() ? nullptr : slices[0], {}, {});
     for (size_t i = 1; i < slices.size(); ++i) plan_.remove.push_back(slices[i]);
@@ -336,7 +337,7 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::map<std::string, std::
     for (const ObjectPtr& slice : slices) {
       auto group = groups.find(ports_in(*slice));
       if (group != groups.end()) group->second.slices.push_back(slice);
-      else groups.begin()->second.slices.push_back(slice);  // its ports are of the past: it may serve others
+      else groups.begin()->second.slices.push_back(slice);  // its ports are outdated: it is reused for other endpoints
     }
     for (auto& [ports, group] : groups) spreader.spread(*ports, group);
   }

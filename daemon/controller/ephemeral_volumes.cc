@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ephemeral volumes: each volume of a pod that describes a claim gets one, which belongs to the pod and goes with it.
+// Generic ephemeral volumes: creates a claim for each volume of a pod with a claim template. The pod owns the claim, which is
+// deleted with it.
 //   keys: {namespace, name} a pod
 // Source: Kubernetes "Ephemeral Volumes", generic; pkg/controller/volume/ephemeral (semantics).
 #include "daemon/controller/common.h"
@@ -18,7 +19,7 @@ bool has_ephemeral_volume(const Object& pod) {
   return false;
 }
 
-// The claim for a volume of the pod.
+// The claim for one volume of the pod.
 json::value claim_for(const Object& pod, const json::value& volume) {
   const json::value* made_as = find(volume, "ephemeral.volumeClaimTemplate");
   json::object metadata{{"name", volume::claim_name(pod.name(), volume)},
@@ -51,7 +52,7 @@ class EphemeralVolumes : public Controller {
         if (find(volume, "ephemeral")) claims.push_back(Key{pod.ns(), volume::claim_name(pod.name(), volume)}.text());
       return claims;
     });
-    claims_.on_change([=, this](const Informer::Change& change) {  // the pod's own, or what stood where it is to be
+    claims_.on_change([=, this](const Informer::Change& change) {  // the pod's own claim, or one that had its name
       if (change.after) return;
       for (const ObjectPtr& pod : pods_.by_index(kByClaim, change.before->key().text())) look_at.now(pod->key());
     });

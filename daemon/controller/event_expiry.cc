@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event expiry: an event is of interest for an hour after it was written last, by a clock that does not jump; and of more than
-// Config::events_max, in number or in bytes, the oldest go at once, a tenth of them, so that not each new one has to look. One
-// timer for all: it is set to the oldest event's end and sleeps until then. Source: Kubernetes --event-ttl.
+// Event expiry: deletes events one hour after their last write, measured by the steady clock. Above Config::events_max, in number
+// or in bytes, the oldest tenth is deleted at once, so that not every new event triggers a deletion. One timer serves all events:
+// it is set to the end of the oldest one. Source: Kubernetes --event-ttl.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -14,9 +14,9 @@ namespace coracle::controller {
 namespace {
 
 const Key kAll{"", "all"};
-constexpr std::chrono::seconds kTogether{30};  // what ends soon after goes in the same turn
+constexpr std::chrono::seconds kTogether{30};  // events that expire soon after are deleted in the same pass
 
-// For those that were there at the start. Parses for itself: the shared snapshots stay text.
+// For events that existed at the start. It parses the text itself, because the shared snapshots stay unparsed.
 WallTime last_seen(const Object& event) {
   auto body = parse_json(event.text());
   WallTime last{};
@@ -50,7 +50,7 @@ class EventExpiry : public Controller {
       });
       bool grew = change.after && too_many;
       if (change.before && !grew) return;
-      // What was there at the start has its time behind it; what is new will end no earlier than what is waited for.
+      // Events that existed at the start are partly over; a new event ends after the ones that are waited for already.
       if (!events_.synced() || too_many) look_at.now(kAll);
       else look_at.after(kAll, ttl_);
     });
@@ -77,10 +77,10 @@ class EventExpiry : public Controller {
   };
   struct Last {
     RestingPtr event;
-    SteadyTime when;  // it was written last
+    SteadyTime when;  // time of its last write
   };
   struct Written {
-    std::vector<Last> oldest_first;  // looked through from its end: it holds few, and what changes is mostly young
+    std::vector<Last> oldest_first;  // searched from the end: it is short, and mostly recent events change
     Amount there;
     void put(const RestingPtr& event, SteadyTime when) {
       auto place = std::ranges::upper_bound(oldest_first, when, {}, &Last::when);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FailedPods: how long a pod that ended stays, or stays without a successor, before another one is tried in its place. A pod that
-// the node refuses fails as fast as it is made, and every try is written to the card: the first is replaced at once, then after a
-// second, doubled each time up to a limit, and from the start when it has gone well for twice that. Source: client-go
-// util/flowcontrol backoff (semantics).
+// FailedPods: the back-off before a failed pod is replaced. A pod that the node rejects fails as fast as it is created, and every
+// attempt is written to the SD card. The first failure is replaced at once, the next ones after one second, doubled up to a
+// limit. The back-off resets after twice the limit without a failure. Source: client-go util/flowcontrol backoff (semantics).
 #pragma once
 
 #include <algorithm>
@@ -22,8 +21,8 @@ class FailedPods {  // thread-safe
  public:
   FailedPods(const Clock& clock, std::chrono::seconds longest) : clock_(clock), longest_(longest) {}
 
-  // How long it must stay yet; nothing: it may go. `place`: a node, a pod's name, or "" where one pod is as good as another. Each
-  // change of the set begins anew.
+  // The remaining back-off; nullopt: the pod may be replaced. `place`: a node, a pod's name, or "" if pods are interchangeable.
+  // Each new generation of the set starts without back-off.
   std::optional<std::chrono::nanoseconds> wait(const Object& set, const std::string& place) const {
     SteadyTime now = clock_.steady();
     return tries_.with([&](const auto& tries) -> std::optional<std::chrono::nanoseconds> {
@@ -32,7 +31,7 @@ class FailedPods {  // thread-safe
       return found->second.at + found->second.pause - now;
     });
   }
-  // It went, and another one is tried.
+  // Records that a failed pod is being replaced.
   void tried(const Object& set, const std::string& place) {
     SteadyTime now = clock_.steady();
     tries_.with([&](auto& tries) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Garbage collector: what nobody owns any more goes; what is deleted in the foreground waits for what it owns; what is
-// orphaned stays. Every kind's cache is indexed by owner uid, so an event costs what it concerns.
-//   an object with owners appears or changes ──▶ its key: are its owners there?
-//   an object vanishes, or loses an owner ──▶ the keys of its dependents, and of those owners (they may wait for it)
-//   an object begins to go with a finalizer of ours ──▶ its key: dependents first, or cut loose
-// A key names the kind too. Caches may be late, so before an owner goes for good the store itself is asked what it owns.
+// Garbage collector: deletes objects without a remaining owner, waits in foreground deletion for the dependents, and orphans
+// dependents. Every kind's cache is indexed by owner uid, so an event costs only what it concerns.
+//   an object with owners appears or changes ──▶ its key: do its owners exist?
+//   an object is deleted, or loses an owner ──▶ the keys of its dependents, and of those owners (they may wait for it)
+//   an object is being deleted with our finalizer ──▶ its key: delete its dependents first, or orphan them
+// A key contains the kind too. Caches may be late, so before an owner is finally deleted, its dependents are read from the store.
 // Source: see garbage.h.
 #include "daemon/controller/garbage.h"
 
@@ -45,7 +45,7 @@ OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& ow
 namespace {
 
 constexpr std::string_view kByOwner = "owner";
-constexpr int64_t kListPage = 500;  // objects asked of the store at a time
+constexpr int64_t kListPage = 500;  // objects per list request
 
 class GarbageCollector : public Controller {
  public:
@@ -97,7 +97,7 @@ class GarbageCollector : public Controller {
     Informer* cache;
   };
 
-  // Without parsing: most objects have no owner.
+  // A text search without parsing, because most objects have no owner.
   static bool mentions_owners(const Object& object) { return object.mentions("ownerReferences"); }
   static Key key_of(const Object& object) { return {object.kind().qualified_resource() + "/" + object.ns(), object.name()}; }
 
@@ -114,7 +114,7 @@ class GarbageCollector : public Controller {
       for (const OwnerReference& owner : change.before->owners()) name_owner(object, owner, look_at);
   }
 
-  // The references as the object's text has them: most changes leave them alone, and then nothing need be parsed.
+  // The references in the object's text: most changes do not touch them, and then nothing must be parsed.
   static std::string_view owners_text(const Object& object) {
     std::string_view text = object.text();
     size_t begin = text.find("\"ownerReferences\":[");
@@ -122,7 +122,7 @@ class GarbageCollector : public Controller {
     return text.substr(begin, text.find(']', begin) - begin);
   }
 
-  // An owner that is itself being deleted may have waited for this.
+  // Enqueues an owner that is being deleted, because it may wait for this object.
   void name_owner(const Object& object, const OwnerReference& reference, const LookAt& look_at) const {
     const Held* held = held_for(reference);
     if (!held) return;
@@ -144,11 +144,11 @@ class GarbageCollector : public Controller {
     return all;
   }
 
-  // The same by the store, now: nothing that was written before is missed. Errors: the Client's.
+  // The dependents in the store, complete as of now. Errors: the Client's.
   Result<std::vector<ObjectPtr>> stored_dependents(const Object& owner) {
     std::vector<ObjectPtr> all;
     for (const auto& [resource, held] : kinds_) {
-      if (!owner.ns().empty() && !held.kind->namespaced) continue;  // it can own nothing there
+      if (!owner.ns().empty() && !held.kind->namespaced) continue;  // a namespaced owner has no cluster-scoped dependents
       ListOptions options{.ns = owner.ns(), .limit = kListPage};
       do {
         ObjectList page = TRY(client_.list(*held.kind, options));
@@ -168,21 +168,21 @@ class GarbageCollector : public Controller {
 
   // ---- owned objects ----
 
-  // The uids of all objects of a kind, for the references of one object. Mostly one of them asks: only for further ones are they
-  // collected.
+  // The uids of all objects of a kind, for evaluating the references of one object. They are collected only from the second
+  // lookup on, because usually there is one.
   struct KnownUids {
     bool was_asked = false;
     std::set<std::string> uids;
   };
   using Uids = std::map<const Held*, KnownUids>;
 
-  // Caches of different kinds are not level with each other: before an owner counts as gone, the store is asked.
+  // The caches of different kinds are not consistent with each other, so the store is asked before an owner counts as absent.
   Result<OwnerState> state_of(const Object& object, const OwnerReference& reference, Uids& known) {
     const Held* held = held_for(reference);
-    if (!held) return OwnerState::solid;  // a kind we do not serve: not ours to judge
+    if (!held) return OwnerState::solid;  // a kind that is not served: not decided here
     if (held->kind->namespaced && object.ns().empty()) {
       tell_wrong_namespace(object, reference);
-      return OwnerState::solid;  // no such owner can be; whether it is there is nobody's to judge
+      return OwnerState::solid;  // such an owner is impossible, so its existence is not decided here
     }
     Key key{held->kind->namespaced ? object.ns() : "", reference.name};
     ObjectPtr owner = held->cache->get(key);
@@ -198,7 +198,7 @@ class GarbageCollector : public Controller {
     return owner->deleting() && has_finalizer(*owner, kForeground) ? OwnerState::waiting : OwnerState::solid;
   }
 
-  // Owners are of the same namespace, or of none.
+  // Owners must be in the same namespace or cluster-scoped.
   void tell_wrong_namespace(const Object& object, const OwnerReference& reference) const {
     recorder_.warning(object, "OwnerRefInvalidNamespace",
                       "ownerRef [" + reference.api_version + "/" + reference.kind + ", namespace: " + object.ns() + ", name: " +
@@ -214,7 +214,7 @@ class GarbageCollector : public Controller {
     return all.uids.contains(uid);
   }
 
-  // Owners in a circle would wait for each other for ever: who closes it blocks nobody.
+  // Owners in a cycle would wait for each other forever: the object that closes it does not block its owners.
   Result<void> break_circle(const Object& object) {
     std::vector<ObjectPtr> owned = dependents(object.uid());
     bool closes = std::any_of(owned.begin(), owned.end(), [](const ObjectPtr& dependent) {
@@ -257,7 +257,8 @@ class GarbageCollector : public Controller {
     return ignore_gone(client_.patch(object.kind(), object.key(), PatchType::merge, patch), "drop owner of " + object.name());
   }
 
-  // As it was judged, and not otherwise: it may have been cut loose, or have found another owner, and our cache be late.
+  // With the observed uid and resourceVersion as preconditions: the object may have been orphaned or have got another owner, and
+  // the cache may be late.
   Result<void> remove(const Object& object, std::string_view propagation) {
     auto removed = client_.remove(object.kind(), object.key(),
                                   {.uid = object.uid(), .revision = object.revision(), .propagation = std::string(propagation)});
@@ -265,7 +266,7 @@ class GarbageCollector : public Controller {
     return removed.take_error().wrap("remove ownerless " + object.key().text());
   }
 
-  // ---- owners on their way out ----
+  // ---- owners that are being deleted ----
 
   Result<void> cut_loose(const Object& owner) {
     std::vector<ObjectPtr> owned = TRY(stored_dependents(owner));
@@ -287,10 +288,10 @@ class GarbageCollector : public Controller {
       if (dependent->deleting()) continue;
       TRY(check_owners(*dependent));
     }
-    if (blocked) return {};  // the last dependent's going, or its letting go, names us again
+    if (blocked) return {};  // the deletion or orphaning of the last dependent enqueues this object again
     std::vector<ObjectPtr> owned = TRY(stored_dependents(owner));
     for (const ObjectPtr& dependent : owned)
-      if (blocks(*dependent, owner)) return {};  // our cache will hear of it, and of its going
+      if (blocks(*dependent, owner)) return {};  // the cache will contain it, and its deletion will enqueue this object
     return finish(owner, kForeground);
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sets remember of their templates. See history.h.
+// See history.h.
 #include "daemon/controller/history.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace coracle::controller {
 namespace {
 
-constexpr int kCollisionsMax = 16;      // names tried in one go
-constexpr size_t kOwnersNameMax = 223;  // of an owner's name in a revision's
+constexpr int kCollisionsMax = 16;      // names tried per sync
+constexpr size_t kOwnersNameMax = 223;  // of the owner's name in a revision's name
 
-// With the members of every object in order: how Go writes a map.
+// With the members of all objects sorted, as Go encodes a map.
 json::value with_sorted_members(const json::value& value) {
   if (const json::array* array = value.if_array()) {
     json::array out;
@@ -81,7 +81,7 @@ HistoryPlan plan_history(const Object& set, const std::vector<ObjectPtr>& revisi
 
 json::value new_revision(const Object& set, std::string_view hash_label, int64_t number, int64_t collisions) {
   json::value data = revision_data(set);
-  // A StatefulSet and a DaemonSet may have one name.
+  // The kind is included, because a StatefulSet and a DaemonSet may have the same name.
   std::string hash = name_hash(std::string(set.kind().kind) + to_text(data), collisions);
   json::object labels = get_object(set.json(), "spec.template.metadata.labels");
   labels[hash_label] = hash;
@@ -110,8 +110,8 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
 
 void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at, SelectorCache& selectors) {
   index_by_controller(revisions);
-  // One that its set has just made says nothing new, but where the set did not know of another one yet and gave it the same
-  // number.
+  // An event of a revision that its set has just created is skipped, unless the set did not know of another revision then and
+  // gave it the same number.
   auto says_nothing_new = [&revisions](const Object& made) {
     auto owner = made.controller();
     if (!owner) return false;
@@ -142,7 +142,7 @@ Result<History> keep_history(Client& client, const Informer& revisions, const Ob
     if (!created) created = client.get(kControllerRevision, {set.ns(), std::string(get_string(body, "metadata.name"))});
     ObjectPtr there = TRY(std::move(created));
     if (!has_data(*there, *find(body, "data"))) continue;
-    history.revision = std::move(there);  // just made, or the cache was late
+    history.revision = std::move(there);  // just created, or the cache was late
     return history;
   }
   return Error(Code::conflict, "every name for a revision of " + set.name() + " is taken");

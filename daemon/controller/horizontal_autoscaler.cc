@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// HorizontalPodAutoscaler: every 15 s, while there are autoscalers, one look at them all. The look is one key, and its times are
-// multiples of 15 s, so that what their targets' pods use is measured once for all autoscalers, however many there are.
-//   tick ─▶ scale of the target ─▶ metrics (asked once) ─▶ proposals ─▶ decision ─▶ scale, status, events
-// What is remembered of each (advice of the last minutes, changes) is lost with the daemon, as Kubernetes' controller loses it:
-// then the number that is there counts as advice. A failure is told when it begins, and again after kSaidAgain.
-// Source: Kubernetes "Horizontal Pod Autoscaling"; its controller's conditions, reasons and messages.
+// HorizontalPodAutoscaler: syncs all autoscalers together every 15 s, while there are any. They share one key, and the times are
+// multiples of 15 s, so that the usage of their targets' pods is measured once for all of them.
+//   tick ─▶ scale of the target ─▶ metrics (requested once) ─▶ proposals ─▶ decision ─▶ scale, status, events
+// The history of each autoscaler (recent proposals and changes) is lost with the daemon, as in Kubernetes: then the present
+// number counts as a proposal. A failure is reported as an event when it begins, and again after kSaidAgain. Source: Kubernetes
+// "Horizontal Pod Autoscaling"; its controller's conditions, reasons and messages.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -19,23 +19,23 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::chrono::minutes kSaidAgain{30};
-constexpr size_t kOthersNamedMax = 10;  // autoscalers of the same pods, in a message
-constexpr size_t kMetricsMax = 100;     // of one autoscaler: each looks at all its pods. Kubernetes has no limit
+constexpr size_t kOthersNamedMax = 10;  // other autoscalers of the same pods named in a message
+constexpr size_t kMetricsMax = 100;     // per autoscaler, because each metric reads all its pods. Kubernetes has no limit
 
 const Key kTick{"", "tick"};
 
-struct Memory {  // of one autoscaler
+struct Memory {  // the state of one autoscaler
   AutoscalerPast past;
   std::optional<LabelSelector> selector;   // of its target's pods
-  std::string selector_text;               // as the target's scale has it
-  std::map<std::string, SteadyTime> said;  // warnings, and when
+  std::string selector_text;               // as in the target's scale
+  std::map<std::string, SteadyTime> said;  // reported warnings, and when
 };
 
-// What one tick finds out once for all autoscalers.
+// Data of one tick that all autoscalers share.
 struct Tick {
   AutoscalerMetrics metrics;
-  // By namespace and pod: who selects it, by the selector that its target had at the last tick or has at this one. The first by
-  // name, and hardly more than a message may name.
+  // By namespace and pod: the autoscalers that select it, by the selector of their target in the last tick or in this one.
+  // Ordered by name, and limited to little more than a message may name.
   std::map<std::string, std::unordered_map<std::string, std::vector<ObjectPtr>>> selecting = {};
 };
 
@@ -62,8 +62,8 @@ class HorizontalAutoscaler : public Controller {
     std::set<std::string_view> uids;
     for (const ObjectPtr& autoscaler : all) uids.insert(autoscaler->uid());
     std::erase_if(memories_, [&](const auto& entry) { return !uids.contains(entry.first); });
-    // While one is new its pods are not known. Then all are measured, once: what has not been measured for a while takes a
-    // second, for one pod as for many.
+    // For a new autoscaler the pods are not known yet. Then all pods are measured once: a measurement takes a second, for one pod
+    // as for many.
     const bool all_known =
         std::all_of(all.begin(), all.end(), [&](const ObjectPtr& autoscaler) { return memories_.contains(autoscaler->uid()); });
     Tick tick{AutoscalerMetrics(client_, catalogs_, pods_, [&](AutoscalerMetrics&) -> std::optional<std::vector<Key>> {
@@ -115,7 +115,7 @@ class HorizontalAutoscaler : public Controller {
     return std::chrono::nanoseconds(kAutoscalerPeriod) - since % std::chrono::nanoseconds(kAutoscalerPeriod);
   }
 
-  // What a look finds out, as it becomes the status.
+  // The state of one autoscaler's sync, which becomes its status.
   struct Look {
     const ObjectPtr& object;
     const Object& autoscaler;
@@ -175,7 +175,7 @@ class HorizontalAutoscaler : public Controller {
       desired = limits.min;
     } else {
       auto wanted = ask(look, *scale, tick, reason);
-      if (!wanted) return write(look);  // it stays as it is; the conditions say why
+      if (!wanted) return write(look);  // unchanged; the conditions have the reason
       Decision decision = decide_replicas(memory.past, behavior_of(autoscaler.json()), limits, *wanted, clock_.steady());
       set(look, decision.able);
       set(look, decision.limited);
@@ -201,8 +201,8 @@ class HorizontalAutoscaler : public Controller {
     return client_.read(*kind, {autoscaler.ns(), std::string(target.name())}, "scale");
   }
 
-  // What the metrics ask for, and why it is another number than now. Nothing: they do not say; what failed stands in the
-  // conditions. One that fails keeps the others from making the number smaller, not from making it larger.
+  // The replicas that the metrics call for, and the reason if that differs from now. nullopt: unknown; the conditions have the
+  // error. A failed metric prevents scaling down by the others, but not scaling up.
   std::optional<int64_t> ask(Look& look, const json::value& scale, Tick& tick, std::string& reason) {
     std::string selector_text(get_string(scale, "status.selector"));
     Target target{look.current, get_int(scale, "status.replicas"), {}, tolerance_of(look.autoscaler.json()), clock_.now()};
@@ -223,7 +223,7 @@ class HorizontalAutoscaler : public Controller {
         continue;
       }
       std::string text = answered.error().text();
-      look.measured.push_back(json::object{{"type", ""}});  // its place, as Kubernetes leaves it
+      look.measured.push_back(json::object{{"type", ""}});  // a placeholder, as in Kubernetes
       warn(look, failure.reason, text);
       if (failed++ == 0) {
         first_failure = failure.beginning + text;
@@ -250,7 +250,7 @@ class HorizontalAutoscaler : public Controller {
     return Error(Code::invalid, "metrics beyond " + std::to_string(kMetricsMax) + " are not looked at");
   }
 
-  // False: the selector will not do; the condition says why.
+  // False: the selector is unusable; the condition has the reason.
   bool find_pods(Look& look, Tick& tick, const std::string& text, std::vector<ObjectPtr>& pods) {
     auto refuse = [&](std::string_view event, std::string_view reason, const std::string& said, const std::string& message) {
       warn(look, event, said);
@@ -271,14 +271,14 @@ class HorizontalAutoscaler : public Controller {
       }
       memory.selector = *std::move(selector), memory.selector_text = text;
     }
-    std::set<std::string> names{look.autoscaler.name()};  // of who selects any of them
+    std::set<std::string> names{look.autoscaler.name()};  // names of the autoscalers that select any of the pods
     for (const ObjectPtr& pod : tick.metrics.pods(look.autoscaler.ns())) {
       if (!memory.selector->matches(*pod)) continue;
       pods.push_back(pod);
       std::vector<ObjectPtr>& all = by_pod[pod->name()];
       for (const ObjectPtr& one : all) {
         if (names.size() > kOthersNamedMax) break;
-        if (memories_.at(one->uid()).selector->matches(*pod)) names.insert(one->name());  // it may be another one by now
+        if (memories_.at(one->uid()).selector->matches(*pod)) names.insert(one->name());  // its selector may have changed since
       }
       if (is_changed && all.size() <= kOthersNamedMax) all.push_back(look.object);
     }
@@ -317,7 +317,7 @@ class HorizontalAutoscaler : public Controller {
     const json::value* old = find(body, "status");
     json::object status = old && old->is_object() ? old->get_object() : json::object();
     if (look.current != 0) status["currentReplicas"] = look.current;
-    else status.erase("currentReplicas");  // the API keeps no 0 there
+    else status.erase("currentReplicas");  // the API does not store a 0 there
     status["desiredReplicas"] = look.desired;
     status["conditions"] = look.conditions;
     if (look.scaled_at) status["lastScaleTime"] = format_time(*look.scaled_at);
@@ -329,7 +329,7 @@ class HorizontalAutoscaler : public Controller {
     else status["currentMetrics"] = std::move(look.measured);
     auto written = write_status(client_, look.autoscaler, std::move(status));
     if (written || written.error().code() == Code::not_found || written.error().code() == Code::conflict)
-      return {};  // gone, or looked at again
+      return {};  // deleted, or synced again
     warn(look, "FailedUpdateStatus", written.error().text());
     return written.take_error().wrap("write status");
   }
@@ -340,7 +340,7 @@ class HorizontalAutoscaler : public Controller {
   Informer& autoscalers_;
   Informer& pods_;
   EventRecorder recorder_;
-  std::map<std::string, Memory> memories_;  // by uid; only the tick, one at a time, touches it
+  std::map<std::string, Memory> memories_;  // by uid; used by the tick only, which runs once at a time
 };
 
 }  // namespace

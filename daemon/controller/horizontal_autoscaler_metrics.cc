@@ -11,11 +11,11 @@
 namespace coracle::controller {
 namespace {
 
-constexpr std::chrono::seconds kCustomWindow{60};  // of a custom metric that names none
+constexpr std::chrono::seconds kCustomWindow{60};  // of a custom metric without a window
 constexpr std::string_view kCustomGroup = "custom.metrics.k8s.io", kExternalGroup = "external.metrics.k8s.io";
 constexpr std::string_view kCustomVersions[] = {"v1beta2", "v1beta1"};
 
-// As Go prints a *LabelSelector, which Kubernetes' messages do.
+// A *LabelSelector in Go's format, as in Kubernetes' messages.
 std::string go_selector(const json::value* selector) {
   if (!selector || !selector->is_object()) return "nil";
   std::string out = "&LabelSelector{MatchLabels:map[string]string{";
@@ -54,7 +54,7 @@ std::chrono::nanoseconds window_of(const Object& measured) {
   return parse_duration(get_string(measured.json(), "window")).value_or(std::chrono::nanoseconds(0));
 }
 
-// Nothing: of one of its containers it was not measured.
+// nullopt if one of its containers was not measured.
 Result<std::optional<int64_t>> amount_of(const Object& measured, const std::string& resource, const std::string& container) {
   int64_t sum = 0;
   bool found = false;
@@ -74,7 +74,7 @@ Result<std::optional<int64_t>> amount_of(const Object& measured, const std::stri
 
 }  // namespace
 
-// ---- where metrics come from ----
+// ---- requests of metrics ----
 
 const std::vector<ObjectPtr>& AutoscalerMetrics::pods(const std::string& ns) {
   auto known = pods_.find(ns);
@@ -147,7 +147,7 @@ Result<int64_t> AutoscalerMetrics::of_outside(const std::string& ns, std::string
   return sum;
 }
 
-// The first to ask has all targets measured. A target whose selector has just changed is measured beside them.
+// The first call measures the pods of all targets. A target whose selector has just changed is measured in addition.
 Result<void> AutoscalerMetrics::measure(const std::vector<ObjectPtr>& pods) {
   ListOptions options;
   if (!asked_) {

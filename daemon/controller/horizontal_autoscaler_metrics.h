@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the autoscaler's metrics say: each kind of source is asked through the Client, and its answer becomes a proposal and a
-// MetricStatus. An API that nobody serves (custom.metrics.k8s.io, external.metrics.k8s.io) is a failure that says so.
+// Reads the autoscaler's metrics: each metric source is queried through the Client and converted to a proposal and a
+// MetricStatus. An API that is not served (custom.metrics.k8s.io, external.metrics.k8s.io) is an error with a message that names
+// it.
 //   MetricSpec ─▶ metrics.k8s.io, custom or external metrics ─▶ horizontal_autoscaler.h's proposals
-// Source: kubernetes/metrics, the APIs' paths and lists; messages as Kubernetes' controller words them.
+// Source: kubernetes/metrics, the APIs' paths and lists; messages are those of Kubernetes' controller.
 #pragma once
 
 #include <functional>
@@ -20,26 +21,26 @@
 
 namespace coracle::controller {
 
-// Where a tick's pods and metrics come from. What is measured of pods is asked once, when the first autoscaler wants it, for the
-// pods of all targets and no other; and each pod is looked into once, however many autoscalers ask whether it is theirs.
+// Pods and metrics for one pass over all autoscalers. Pod metrics are requested once, when first needed, and only for the pods of
+// all targets. Pods are listed once per namespace.
 class AutoscalerMetrics {
  public:
-  // `targets`: the pods of all targets. Nothing: not all are known yet; then all pods are measured.
+  // `targets`: the pods of all targets. nullopt: not all are known yet; then all pods are measured.
   using Targets = std::function<std::optional<std::vector<Key>>(AutoscalerMetrics& metrics)>;
   AutoscalerMetrics(Client& client, const schema::CatalogSource& catalogs, const Informer& pods, Targets targets)
       : client_(client), catalogs_(catalogs), cache_(pods), targets_(std::move(targets)) {}
 
   const std::vector<ObjectPtr>& pods(const std::string& ns);
 
-  // All errors: not_found when nothing was measured; those of the API, in Kubernetes' words.
+  // Errors of all: not_found if nothing was measured; those of the API, with Kubernetes' messages.
   Result<PodMetrics> of_resource(const std::vector<ObjectPtr>& pods, const std::string& resource, const std::string& container);
-  // `pods` and `selector`: label selectors, of the pods and of the metric.
+  // `pods` and `selector` are label selectors: of the pods and of the metric.
   Result<PodMetrics> of_pods(const std::string& ns, std::string_view metric, const std::string& pods,
                              const std::string& selector);
   Result<int64_t> of_object(const std::string& ns, const json::value& object, std::string_view metric,
                             const std::string& selector);
   Result<int64_t> of_outside(const std::string& ns, std::string_view metric,
-                             const std::string& selector);  // all that match, together
+                             const std::string& selector);  // the sum of all matching values
 
  private:
   Result<void> measure(const std::vector<ObjectPtr>& pods);
@@ -62,7 +63,7 @@ struct MetricQuestion {
   AutoscalerMetrics& metrics;
   const Target& target;
   const std::string& ns;
-  const std::string& pods;  // selector
+  const std::string& pods;  // label selector
 };
 
 struct MetricAnswer {
@@ -71,12 +72,12 @@ struct MetricAnswer {
   json::value status;  // MetricStatus
 };
 
-struct MetricFailure {  // of one metric, were it to fail
+struct MetricFailure {  // the status condition if this metric fails
   std::string_view reason;
-  std::string beginning;  // of its words in the sum of all metrics
+  std::string beginning;  // beginning of the message
 };
 
-// One of spec.metrics. `failure` says what it means when there is an error.
+// Evaluates one of spec.metrics. On an error, `failure` has its reason and the beginning of its message.
 Result<MetricAnswer> answer_metric(const MetricQuestion& question, const json::value& metric, MetricFailure& failure);
 
 }  // namespace coracle::controller

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See horizontal_autoscaler.h. Values in, values out; the past is the caller's.
+// See horizontal_autoscaler.h. Pure: the caller keeps the history.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -17,18 +17,18 @@ constexpr double kScaleUpFactor = 2;
 constexpr std::chrono::seconds kPolicyPeriodMost{1800};
 constexpr int64_t kNoticed = 50;  // a fiftieth of the target
 
-int64_t whole(double replicas) {  // Kubernetes counts them in 32 bits
+int64_t whole(double replicas) {  // Kubernetes uses 32 bits
   return int64_t(std::clamp(std::ceil(replicas), -2147483648.0, 2147483647.0));
 }
 
-// ---- pods by how well they can be seen ----
+// ---- pods by available data ----
 
 struct Groups {
   int64_t ready = 0;
   std::set<std::string> unready, missing, ignored;
 };
 
-// A sample of cpu tells nothing of a pod that is starting: what is used then is used to start.
+// Whether a CPU sample is ignored, because the pod is starting and uses CPU for that.
 bool is_starting(view::Pod pod, const PodMetric& metric, WallTime now) {
   auto condition = pod_condition(pod, "Ready");
   auto started = parse_time(pod.status().start_time());
@@ -37,7 +37,7 @@ bool is_starting(view::Pod pod, const PodMetric& metric, WallTime now) {
   bool is_unready = condition->status() == "False";
   if (*started + kCpuInitializationPeriod > now)
     return is_unready || metric.at < changed + std::chrono::duration_cast<WallTime::duration>(metric.window);
-  return is_unready && *started + kInitialReadinessDelay > changed;  // it has never been ready
+  return is_unready && *started + kInitialReadinessDelay > changed;  // it was never ready
 }
 
 Groups group(const Target& target, const PodMetrics& metrics, bool is_cpu) {
@@ -65,7 +65,7 @@ struct Ratio {
 using RatioOf = std::function<Result<Ratio>(const PodMetrics& metrics)>;
 using AllItMay = std::function<int64_t(const std::string& pod)>;
 
-// What both ways of asking the pods share. `ratio_of` is asked again when guesses stand in for what could not be seen.
+// The common part of both pod metrics. `ratio_of` is called again with assumed values for missing ones.
 Result<Proposal> propose(const Target& target, PodMetrics metrics, bool is_cpu, const RatioOf& ratio_of,
                          const AllItMay& all_it_may) {
   if (target.pods.empty()) return no_pods();
@@ -171,7 +171,7 @@ Result<Proposal> propose_by_average(const Target& target, PodMetrics metrics, in
 
 Result<Proposal> propose_by_value(const Target& target, int64_t measured, int64_t amount) {
   double ratio = double(measured) / double(amount);
-  if (target.wanted == 0) return Proposal{whole(ratio), measured, std::nullopt};  // nobody is there to be counted
+  if (target.wanted == 0) return Proposal{whole(ratio), measured, std::nullopt};  // there are no pods to relate it to
   if (target.tolerance.covers(ratio)) return Proposal{target.wanted, measured, std::nullopt};
   if (target.pods.empty()) return no_pods().wrap("unable to calculate ready pods");
   auto ready = std::count_if(target.pods.begin(), target.pods.end(), [](const ObjectPtr& pod) {
@@ -182,13 +182,13 @@ Result<Proposal> propose_by_value(const Target& target, int64_t measured, int64_
 
 Proposal propose_per_pod(const Target& target, int64_t measured, int64_t amount) {
   Proposal out{target.there, measured, std::nullopt};
-  double ratio = double(measured) / (double(amount) * double(target.there));  // of none: endless, or nothing of nothing
+  double ratio = double(measured) / (double(amount) * double(target.there));  // with no pods: infinite, or NaN
   if (!target.tolerance.covers(ratio)) out.replicas = whole(double(measured) / double(amount));
   out.amount = target.there > 0 ? int64_t(std::ceil(double(measured) / double(target.there))) : measured;
   return out;
 }
 
-// ---- what is allowed now ----
+// ---- limits ----
 
 namespace {
 
@@ -213,7 +213,7 @@ int64_t changed_within(const std::vector<AutoscalerPast::Entry>& changes, std::c
   return sum;
 }
 
-// How far the number may go from `current`, up or down, by the rules of that direction.
+// The limit of changes from `current`, up or down, by the policies of that direction.
 int64_t rate_limit(const AutoscalerPast& past, const ScalingRules& rules, bool up, int64_t current, SteadyTime now) {
   if (rules.select == ScalingRules::Select::disabled || rules.policies.empty()) return current;
   bool farthest = rules.select == ScalingRules::Select::max;
@@ -222,7 +222,7 @@ int64_t rate_limit(const AutoscalerPast& past, const ScalingRules& rules, bool u
     int64_t began = current - changed_within(past.ups, policy.period, now) + changed_within(past.downs, policy.period, now);
     int64_t allowed;
     if (!policy.percent) allowed = up ? began + policy.value : began - policy.value;
-    else if (up) allowed = whole(double(began) * (1 + double(policy.value) / 100));  // rounded so that it can grow at all
+    else if (up) allowed = whole(double(began) * (1 + double(policy.value) / 100));  // rounded up, so that small numbers can grow
     else allowed = int64_t(double(began) * (1 - double(policy.value) / 100));
     limit = !limit ? allowed : farthest == up ? std::max(*limit, allowed) : std::min(*limit, allowed);
   }
@@ -323,7 +323,7 @@ void remember_change(AutoscalerPast& past, int64_t from, int64_t to, SteadyTime 
 
 namespace {
 
-// The member that a metric's type names: {"type": "Pods", "pods": {…}}.
+// The member named by a metric's type: {"type": "Pods", "pods": {…}}.
 const json::value* source_of(const json::value& metric) {
   std::string type(get_string(metric, "type"));
   if (type.empty()) return nullptr;
@@ -354,7 +354,7 @@ bool same_measurement(const json::array& before, const json::array& now, const j
   for (size_t i = 0; i < now.size(); ++i) {
     const json::value *was = source_of(before[i]), *is = source_of(now[i]), *aim = source_of(metrics[i]);
     if (get_string(before[i], "type") != get_string(now[i], "type") || !was != !is) return false;
-    if (!is) continue;  // could not be measured, as before
+    if (!is) continue;  // not measured, as before
     const json::value *old_current = find(*was, "current"), *current = find(*is, "current"),
                       *target = aim ? find(*aim, "target") : nullptr;
     json::value same_name = *was;

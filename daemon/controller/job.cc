@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job: pods that run until enough of them have succeeded, or too many have failed.
-//   job or pod changes ──▶ key of the job ──▶ claim pods ──▶ decide ──▶ make or remove pods ──▶ status ──▶ finalizers ──▶ status
-//   keys: {namespace, name} a job · {"pod/<namespace>", name} a pod with our finalizer that no job of ours may own
-// The plan is in job.h; here it is carried out. A turn waits until the caches show what the turn before wrote.
-// Source: Kubernetes Jobs; reasons of events and conditions are Kubernetes'.
+// Job: runs pods until enough of them have succeeded or too many have failed.
+//   job or pod changes ──▶ key of the job ──▶ claim pods ──▶ decide ──▶ create or delete pods ──▶ status ──▶ finalizers ──▶
+//   status keys: {namespace, name} a job · {"pod/<namespace>", name} a pod with the tracking finalizer but without a job of this
+//   controller
+// job.h makes the plan; this file applies it. A sync waits until the caches show the previous sync's writes. Source: Kubernetes
+// Jobs; reasons of events and conditions are Kubernetes'.
 #include "daemon/controller/job.h"
 
 #include <algorithm>
@@ -91,7 +92,7 @@ class JobController : public Controller {
     return own_pods_.without_removed(job.key(), std::move(active));
   }
 
-  // However late the cache is: a pod that we let go of is counted, and must not be again.
+  // Pods with the finalizer. A pod whose finalizer was removed is counted already and is left out, even if the cache is late.
   std::set<std::string> still_held(const Object& job, const std::vector<ObjectPtr>& pods) {
     std::vector<ObjectPtr> with;
     for (const ObjectPtr& pod : pods)
@@ -107,7 +108,7 @@ class JobController : public Controller {
     return counts;
   }
 
-  // After a restart nothing is remembered: then all failures that can be seen count, not only new ones.
+  // After a restart of the daemon there is no state: then all visible failures count, not only new ones.
   JobBackOff back_off_of(const JobFacts& facts) {
     auto known = back_offs_.with([&](auto& all) {
       auto found = all.find(facts.object.uid());
@@ -122,7 +123,7 @@ class JobController : public Controller {
     return back_off_after({}, succeeded, failed);
   }
 
-  // `counts` follow what was done, also when something fails on the way.
+  // `counts` reflects what was done, also if an error occurs.
   Result<void> manage(const JobFacts& facts, const JobDecision& decision, JobPods& counts) {
     Failure failure;
     Result<void> first;
@@ -137,7 +138,7 @@ class JobController : public Controller {
       counts.ready -= pod_ready(view::Pod(*pod));
     }
     for (std::optional<int64_t> index : decision.create) {
-      if (!first) break;  // the first failure ends it: what hinders one pod hinders all
+      if (!first) break;  // stops at the first failure, because the others would fail for the same reason
       auto created = control_.create(facts.object, job_pod(facts, index), failure);
       if (!created) first = created.take_error();
       else if (*created) counts.active++;
@@ -185,7 +186,7 @@ class JobController : public Controller {
     return written;
   }
 
-  // Takes the finalizer off, and nothing else: by its place, if that is still there. Gone already is as good.
+  // Removes only the finalizer, by its index with a test. Succeeds if the pod does not exist.
   Result<void> release(const std::optional<Key>& job, const Object& pod) {
     const json::array& finalizers = get_array(pod.json(), "metadata.finalizers");
     auto found = std::find(finalizers.begin(), finalizers.end(), json::value(kJobTracking));
@@ -194,7 +195,7 @@ class JobController : public Controller {
     json::array patch{{{"op", "test"}, {"path", "/metadata/uid"}, {"value", pod.uid()}},
                       {{"op", "test"}, {"path", place}, {"value", kJobTracking}},
                       {{"op", "remove"}, {"path", place}}};
-    // Whom no job owns, one may be adopting at this moment.
+    // A pod without a job may be adopted at this moment, so its resourceVersion is tested.
     json::object unchanged{{"op", "test"}, {"path", "/metadata/resourceVersion"}, {"value", std::to_string(pod.revision())}};
     if (!job) patch.insert(patch.begin(), json::value(std::move(unchanged)));
     auto done = client_.patch(kPod, pod.key(), PatchType::json, patch);
@@ -208,8 +209,8 @@ class JobController : public Controller {
     return {};
   }
 
-  // A finalizer whose removal failed may have gone all the same: the answer was lost. A pod without it is not to be counted any
-  // more, whatever the cache shows, so the store says how it is. Errors: the Client's.
+  // If the removal of a finalizer failed, it may have succeeded anyway, with a lost response. A pod without it must not be
+  // counted again, so its state is read from the store. Errors: the Client's.
   Result<void> look_at_doubtful(const Key& job) {
     auto pods = doubtful_.with([&](auto& all) {
       auto found = all.find(job);
@@ -235,7 +236,7 @@ class JobController : public Controller {
 
   // ---- pods without a job ----
 
-  // The job that looks after a pod's finalizer, as far as the cache knows.
+  // The Job that handles a pod's finalizer, according to the cache.
   ObjectPtr job_of(const Object& pod) const {
     auto owner = pod.controller();
     if (!owner || owner->kind != kJob.kind) return nullptr;
@@ -272,10 +273,9 @@ class JobController : public Controller {
   Informer& pods_;
   EventRecorder recorder_;
   OwnWrites own_pods_, own_status_, released_;
-  Guarded<std::map<Key, std::map<Key, std::string>>>
-      doubtful_;  // by the job: pods, with their uids, that look_at_doubtful() is for
+  Guarded<std::map<Key, std::map<Key, std::string>>> doubtful_;  // by job: pods, with their uids, for look_at_doubtful()
   Elapsed elapsed_;
-  Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the job's uid
+  Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the Job's uid
   PodControl control_;
   SelectorCache selectors_{selector_in_spec};
   LookAt look_at_;

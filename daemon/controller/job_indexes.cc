@@ -21,7 +21,7 @@ IndexSet IndexSet::parse(std::string_view text, int64_t limit) {
 
 void IndexSet::add(int64_t first, int64_t last) {
   auto next = spans_.upper_bound(first);
-  if (next != spans_.begin() && std::prev(next)->second >= first - 1) {  // begins in the span before, or right after it
+  if (next != spans_.begin() && std::prev(next)->second >= first - 1) {  // begins in the preceding range or directly after it
     --next;
     first = next->first;
   }

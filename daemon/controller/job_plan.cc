@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a turn of the Job controller finds and does. See job.h.
+// The plan of the Job controller. See job.h.
 #include <algorithm>
 
 #include "daemon/controller/job.h"
@@ -11,7 +11,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kIndexVariable = "JOB_COMPLETION_INDEX";
-constexpr size_t kGeneratedPrefixMax = 58;  // a generated name has five characters more
+constexpr size_t kGeneratedPrefixMax = 58;  // the five added characters make 63
 
 int64_t index_failures(const Object& pod, std::string_view annotation = kIndexFailures) {
   auto count = parse_number<int32_t>(pod.annotation(annotation));
@@ -24,7 +24,7 @@ std::set<std::string> uids(view::Range<std::string_view> list) { return {list.be
 
 std::string_view phase(const Object& pod) { return view::Pod(pod).status().phase(); }
 
-// An index that the job has. A job without indexes may have adopted pods of one with them: theirs are none of its own.
+// The pod's index, if the job has it. A job without indexes may have adopted pods with indexes, which are ignored.
 std::optional<int64_t> valid_index(const JobFacts& facts, const Object& pod) {
   auto index = facts.indexed ? completion_index(pod) : std::nullopt;
   return index && facts.completions && *index < *facts.completions ? index : std::nullopt;
@@ -57,7 +57,8 @@ bool fails_its_index(const JobFacts& facts, const Object& pod) {
   return rule.action == "FailIndex" || (rule.counts() && index_failures(pod) >= facts.job.spec().backoff_limit_per_index());
 }
 
-// The last failed pod of each index that has no pod now: its finalizer waits until the successor has taken its count over.
+// Finds the last failed pod of each index without an active pod: its finalizer is kept until the successor has inherited its
+// count.
 void find_replaced(JobFacts& facts) {
   IndexSet active = indexes_of(facts.active);
   for (const ObjectPtr& pod : facts.pods) {
@@ -89,7 +90,7 @@ void find_indexes(JobFacts& facts) {
 
 // ---- decide ----
 
-// Restarts of containers in place count against the limit where pods are not replaced.
+// With restartPolicy OnFailure, container restarts count towards the limit.
 bool restarted_too_often(const JobFacts& facts) {
   if (facts.job.spec().template_().spec().restart_policy() != "OnFailure") return false;
   int64_t restarts = 0, limit = facts.job.spec().backoff_limit();
@@ -154,8 +155,7 @@ std::optional<Condition> end_by_deadline(const JobFacts& facts, const Since& sin
   return std::nullopt;
 }
 
-// Which active pods give way when `count` must go. In any case: of two with the same index one, and those whose index there is
-// not.
+// The active pods to delete if `count` must go. Duplicates of an index and pods with an invalid index are deleted in any case.
 std::vector<ObjectPtr> active_pods_to_remove(const JobFacts& facts, int64_t count) {
   std::vector<ObjectPtr> remove, left;
   if (!facts.indexed) {
@@ -181,7 +181,7 @@ std::vector<ObjectPtr> active_pods_to_remove(const JobFacts& facts, int64_t coun
   return remove;
 }
 
-// Those indexes for which nothing is there, and whose last failure is long enough ago.
+// Indexes without a pod whose back-off is over.
 void create_indexes(const JobFacts& facts, int64_t count, const Since& since, JobDecision& decision) {
   IndexSet taken = facts.done;
   taken.add(indexes_of(facts.active));
@@ -209,10 +209,10 @@ void manage_pods(const JobFacts& facts, const JobBackOff& back_off, const Since&
     decision.remove = active_pods_to_remove(facts, active);
     return;
   }
-  if (!facts.completions && facts.succeeded > 0) wanted = active;  // who runs may run on, and nobody follows
+  if (!facts.completions && facts.succeeded > 0) wanted = active;  // running pods may finish, but no new ones are created
   if (facts.completions) wanted = std::clamp<int64_t>(*facts.completions - facts.succeeded, 0, wanted);
   decision.remove = active_pods_to_remove(facts, std::max<int64_t>(active - wanted, 0));
-  if (!decision.remove.empty()) return;  // never both in one turn
+  if (!decision.remove.empty()) return;  // never both in one sync
 
   int64_t missing = wanted - active - (facts.only_failed_replaced ? int64_t(facts.terminating.size()) : 0);
   if (missing <= 0) return;
@@ -227,7 +227,7 @@ void manage_pods(const JobFacts& facts, const JobBackOff& back_off, const Since&
 
 // ---- track ----
 
-// True: the list was changed. What never was is not noted as not being.
+// Returns whether the list was changed. A False condition that never existed is not added.
 bool set_job_condition(json::object& status, const Condition& condition, WallTime now) {
   json::array conditions = get_array(status, "conditions");
   auto* present = const_cast<json::value*>(find_condition(conditions, condition.type));
@@ -266,7 +266,7 @@ std::vector<ObjectPtr> pods_by_index(const JobFacts& facts) {
   return pods;
 }
 
-// Notes the pods that have ended, and collects those whose finalizer may go. False: there are more than fit into one status.
+// Records ended pods, and collects those whose finalizer may be removed. False: there are more than fit in one status.
 bool note_ends(const JobFacts& facts, const std::optional<Condition>& end, JobTracking& out) {
   view::UncountedTerminatedPods before = facts.job.status().uncounted_terminated_pods();
   std::set<std::string> known_succeeded = uids(before.succeeded()), known_failed = uids(before.failed());
@@ -278,7 +278,7 @@ bool note_ends(const JobFacts& facts, const std::optional<Condition>& end, JobTr
     if (!facts.held.contains(pod->uid()) || !may_release(facts, end, *pod)) continue;
     out.release.push_back(pod);
     auto index = valid_index(facts, *pod);
-    bool ends_failed = end && end->type != "SuccessCriteriaMet";  // then whoever has not ended has failed
+    bool ends_failed = end && end->type != "SuccessCriteriaMet";  // then pods that have not ended count as failed
     if (phase(*pod) == "Succeeded" && !known_failed.contains(pod->uid())) {
       if (index) done.add(*index);  // an index cannot be counted twice
       else if (!facts.indexed && !known_succeeded.contains(pod->uid())) succeeded.emplace_back(pod->uid());
@@ -306,7 +306,7 @@ bool reached(const JobFacts& facts, int64_t active) {
   return facts.completions ? facts.succeeded >= *facts.completions : facts.succeeded > 0;
 }
 
-// A job that is resumed starts anew: its deadline does not run while it is suspended.
+// A resumed job starts again: its deadline does not run while it is suspended.
 void note_suspension(const JobFacts& facts, JobTracking& out, WallTime now) {
   bool suspend = facts.job.spec().suspend();
   if (suspend) out.status.erase("startTime");
@@ -419,11 +419,11 @@ JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const 
   JobTracking out;
   if (const json::object* present = facts.job.status().raw().if_object()) out.status = *present;
   std::optional<Condition> end = decision.end;
-  if (end && pods.active > 0) end.reset();  // not before all of them were asked to go
+  if (end && pods.active > 0) end.reset();  // only after all pods were told to end
   if (!end && !decision.end && reached(facts, pods.active))
     end = Condition{"SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods"};
   bool begins =
-      !facts.job.spec().suspend() || (end && facts.completions != 0);  // whose end came while it was suspended has begun before
+      !facts.job.spec().suspend() || (end && facts.completions != 0);  // a job that ends while suspended has started before
   if (!facts.job.status().has_start_time() && begins) out.status["startTime"] = format_time(now);
   if (!end && decision.managed) note_suspension(facts, out, now);
   set_count(out.status, "active", pods.active);
@@ -460,7 +460,7 @@ bool conclude_job(json::object& status, const Condition& last_word, WallTime now
   if (!get_object(status, "uncountedTerminatedPods").empty() || get_int(json::value(status), "terminating") > 0) return false;
   bool set = set_job_condition(status, last_word, now);
   if (last_word.type == "Complete") {
-    auto began = parse_time(get_string(json::value(status), "startTime"));  // by a clock that was ahead, perhaps
+    auto began = parse_time(get_string(json::value(status), "startTime"));  // perhaps recorded by a clock that was ahead
     status["completionTime"] = format_time(began ? std::max(*began, now) : now);
   }
   return set;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Job's policies make of its pods: rules for failed ones, rules for success, and how long to wait after failures.
-// See job.h. Source: Kubernetes Jobs, "Pod failure policy", "Success policy", "Pod backoff failure policy".
+// The policies of a Job: rules for failed pods, rules for success, and the back-off after failures. See job.h. Source: Kubernetes
+// Jobs, "Pod failure policy", "Success policy", "Pod backoff failure policy".
 #include <algorithm>
 
 #include "daemon/controller/job.h"
@@ -15,7 +15,7 @@ bool code_fits(view::PodFailurePolicyOnExitCodesRequirement wanted, int64_t code
   return wanted.operator_() == "In" ? named : wanted.operator_() == "NotIn" && !named;
 }
 
-// The first container that ended in a way that fits.
+// The first container whose exit code matches.
 std::optional<view::ContainerStatus> fitting(view::Range<view::ContainerStatus> all,
                                              view::PodFailurePolicyOnExitCodesRequirement wanted) {
   for (view::ContainerStatus status : all) {

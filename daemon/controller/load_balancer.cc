@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services of type LoadBalancer: on one machine the machine's own address is the load balancer. The proxy answers
-// there; this controller says so in the status, and takes it back when the type changes.
+// Services of type LoadBalancer: on one machine, its own address is the load balancer's, and the proxy serves it. This controller
+// writes the address to the status, and removes it when the type changes.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -46,7 +46,7 @@ class LoadBalancerController : public Controller {
   }
 
  private:
-  // Whoever serves its class writes its status, and takes it back.
+  // Another implementation handles a Service with loadBalancerClass, including its status.
   static bool is_foreign(const Object& service) {
     view::ServiceSpec spec = view::Service(service).spec();
     return spec.type() == "LoadBalancer" && spec.has_load_balancer_class();

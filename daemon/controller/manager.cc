@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One queue, few workers, all controllers. See manager.h.
+// See manager.h.
 #include "daemon/controller/manager.h"
 
 #include "daemon/controller/cluster_services.h"
@@ -9,7 +9,7 @@
 namespace coracle::controller {
 namespace {
 
-// A key of a controller, as it stands in the shared queue: no namespace holds a colon.
+// The key in the shared queue, prefixed with the controller's name; namespaces contain no colon.
 Key tagged(std::string_view controller, Key key) {
   key.ns.insert(0, ":").insert(0, controller);
   return key;
@@ -67,8 +67,8 @@ Manager::Manager(Client& client, Informers& informers, EventSink& events, const 
 }
 
 Manager::~Manager() {
-  workers_.clear();   // asks each to stop, and waits
-  informers_.stop();  // their handlers name us
+  workers_.clear();   // stops and joins the workers
+  informers_.stop();  // because they call the controllers' handlers
 }
 
 void Manager::add(std::unique_ptr<Controller> controller) {
@@ -93,7 +93,7 @@ void Manager::start(int workers) {
 }
 
 void Manager::clock_was_set() {
-  if (!informers_.synced()) return;  // then everything is still to be looked at
+  if (!informers_.synced()) return;  // everything will be reconciled anyway
   queue_->add_all_delayed();
 }
 

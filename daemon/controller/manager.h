@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manager: runs all controllers on few threads over one queue whose keys carry the controller's name.
+// Manager: runs all controllers on a few threads with one queue, whose keys contain the controller's name.
 //   Manager manager(client, informers, events, config);   // subscribes
 //   informers.start();
-//   manager.start();                                       // works once the caches are level
-// Destroying it stops the workers, and the informers, whose handlers are the controllers'.
+//   manager.start();                                       // works after the caches have synced
+// The destructor stops the workers and the informers, because the informers call the controllers' handlers.
 #pragma once
 
 #include <map>
@@ -20,20 +20,20 @@ constexpr int kWorkers = 2;
 
 class Manager {
  public:
-  // Informers that are not started yet. All arguments must outlive it.
+  // The informers must not have started. All arguments must outlive the manager.
   Manager(Client& client, Informers& informers, EventSink& events, const schema::CatalogSource& catalogs, Config config,
           const Clock& clock = system_clock());
   ~Manager();
 
   void start(int workers = kWorkers);
 
-  // The wall clock jumped: what waits for a moment of it is looked at again. Thread-safe, does not block.
+  // The wall clock was set: keys that wait for a wall time are reconciled again. Thread-safe, does not block.
   void clock_was_set();
 
-  // For tests, instead of start(): works on what is due now, on the caller's thread. False when nothing was.
+  // For tests, instead of start(): processes the keys that are due, on the caller's thread. False if there were none.
   bool turn();
 
-  // The queue, to count what becomes of the keys of each controller, by its name. May outlive the manager.
+  // The queue, for metrics of each controller's keys. May outlive the manager.
   std::shared_ptr<const WorkQueue> queue() const { return queue_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespace: empties a namespace that is being deleted, pods first, then lets it go.
-//   deletionTimestamp ──▶ remove pods ──none left──▶ remove everything else ──none left──▶ PUT /finalize
-// While something remains (a finalizer, a pod's grace period) the conditions say what.
-// Source: Kubernetes Namespace; ordered namespace deletion.
+// Namespace: deletes the content of a namespace that is being deleted, pods first, then finalizes it.
+//   deletionTimestamp ──▶ delete pods ──none left──▶ delete everything else ──none left──▶ PUT /finalize
+// While something remains (a finalizer, a pod's grace period), the conditions show what. Source: Kubernetes Namespace; ordered
+// namespace deletion.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -14,18 +14,18 @@
 namespace coracle::controller {
 namespace {
 
-// Content goes away by itself, or is held by somebody for days: the longer it takes, the less often it is looked at.
+// Content may disappear soon or be held for days, so the interval of checks grows with the time.
 constexpr std::chrono::seconds kLookAgain{2}, kLookAgainMost{60};
 constexpr int kShareOfWait = 4;
 
 struct Remaining {
   std::map<std::string, size_t> by_resource;  // "pods." → 2, "deployments.apps"
   std::map<std::string, size_t> by_finalizer;
-  bool pods = false;  // that the rest has to wait for
+  bool pods = false;  // the rest is deleted after the pods
   std::string failure;
 };
 
-// It has ended, and is kept for its Job's account only: which closes it when the Job goes.
+// It has ended and is kept only for its Job's accounting, which ends when the Job is deleted.
 bool waits_for_job(const Object& pod) {
   const json::array& finalizers = get_array(pod.json(), "metadata.finalizers");
   return pod_finished(view::Pod(pod)) && finalizers.size() == 1 && finalizers[0].is_string() &&
@@ -89,11 +89,11 @@ class NamespaceController : public Controller {
   Result<Outcome> reconcile(const Key& key) override {
     ObjectPtr object = namespaces_.get(key);
     if (!object || !object->deleting() || get_array(object->json(), "spec.finalizers").empty()) return Outcome{};
-    ObjectPtr live = TRY(still_there(*object));  // what has its name since then is not to be emptied
+    ObjectPtr live = TRY(still_there(*object));  // a new namespace with the same name must not be emptied
     if (!live) return Outcome{};
     Remaining remaining;
     TRY(empty_kind(kPod, key.name, remaining));
-    if (!remaining.pods) {  // they end in the world that they knew (KEP-5080)
+    if (!remaining.pods) {  // pods terminate before the objects that they use are deleted (KEP-5080)
       const schema::CatalogPtr catalog = catalogs_.now();
       for (const schema::KindInfo& info : catalog->kinds())
         if (is_content(info)) empty_if_possible(info.kind, key.name, remaining);
@@ -116,7 +116,7 @@ class NamespaceController : public Controller {
     return info.is_stored() && info.kind.namespaced && info.has_verb("list") && info.has_verb("delete") && !(info.kind == kPod);
   }
 
-  // One kind's failure must not keep the others.
+  // A failure with one kind must not stop the others.
   void empty_if_possible(const Kind& kind, const std::string& ns, Remaining& remaining) {
     auto done = empty_kind(kind, ns, remaining);
     if (!done) remaining.failure = "Failed to delete all resource types: " + done.error().text();
@@ -149,13 +149,13 @@ class NamespaceController : public Controller {
     make(status, "conditions") = std::move(conditions);
     make(status, "phase") = "Terminating";
     auto written = write_status(client_, object, std::move(status));
-    // Not worth waiting for: what counts is that the content goes. The next look writes it.
+    // The conditions are not essential; the next sync writes them.
     if (!written && written.error().code() != Code::conflict && written.error().code() != Code::not_found)
       return written.take_error();
     return {};
   }
 
-  // As it is now; null when it is gone, also when another one has its name.
+  // The namespace in the store; null if it is deleted or was recreated.
   Result<ObjectPtr> still_there(const Object& ns) {
     auto live = client_.get(kNamespace, ns.key());
     bool gone = live ? (*live)->uid() != ns.uid() : live.error().code() == Code::not_found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every namespace gets: the ServiceAccount "default" and the ConfigMap "kube-root-ca.crt" by which its pods trust
-// the API. Taken away or changed, they come back. Source: Kubernetes service accounts; root CA publisher.
+// Default objects of every namespace: the ServiceAccount "default" and the ConfigMap "kube-root-ca.crt", by which its pods verify
+// the API server. If deleted or changed, they are restored. Source: Kubernetes service accounts; root CA publisher.
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kRootCa = "kube-root-ca.crt";
 constexpr std::string_view kDefault = "default";
 
-// Keys are namespaces. Both controllers share when to look; what to make is their own.
+// The keys are namespaces. The two controllers share the triggers and differ in the object.
 class PerNamespace : public Controller {
  public:
   PerNamespace(const Context& context, const Kind& kind, std::string_view object)
@@ -49,7 +49,7 @@ class PerNamespace : public Controller {
   static Result<void> ignore_race(Result<ObjectPtr> written) {
     if (written) return {};
     Code code = written.error().code();
-    // Made by someone else, or the namespace has begun to go: both tell us by an event.
+    // Created by another client, or the namespace is being deleted: both cause an event.
     if (code == Code::already_exists || code == Code::forbidden || code == Code::not_found) return {};
     return written.take_error();
   }

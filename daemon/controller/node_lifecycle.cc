@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node lifecycle: who watches over nodes that cannot speak for themselves any more.
+// Node lifecycle: handles nodes that no longer report their status.
 //
 //   lease or status renewed ─▶ seen (steady time) ── silent for too long ─▶ conditions Unknown ─┐
 //   conditions, spec.unschedulable ────────────────────────────────────────────────────────────┴─▶ taints ─▶ scheduler,
-//   taint_eviction.cc a node not ready ─▶ its pods not ready ─▶ endpoints drop them
+//                                                                                                  taint_eviction.cc
+//   a node not ready ─▶ its pods not ready ─▶ endpoints drop them
 //
-// Silence is judged by when we saw something renewed, never by the time written in it: clocks differ, and a board's jumps from
-// 1970 to today. This machine's own node is never found silent: when it does not run, neither do we. Its conditions are as good
-// as another's. Source: Kubernetes "Nodes", "Node heartbeats"; kube-controller-manager's node lifecycle controller (semantics).
+// Silence is measured from the time when a renewal was observed, not from the time written in it: clocks differ, and a board's
+// clock jumps from 1970 to the present. This machine's own node is never considered silent, because its agent runs in this
+// process; its conditions are handled like those of other nodes. Source: Kubernetes "Nodes", "Node heartbeats";
+// kube-controller-manager's node lifecycle controller (semantics).
 #include "daemon/controller/node_lifecycle.h"
 
 #include <algorithm>
@@ -20,8 +22,8 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
-constexpr std::chrono::seconds kHeartbeat{10};     // a kubelet that speaks says so once within it
-constexpr std::chrono::seconds kStartupGrace{60};  // --node-startup-grace-period: for a node that has never said anything
+constexpr std::chrono::seconds kHeartbeat{10};     // a live kubelet renews at least once within it
+constexpr std::chrono::seconds kStartupGrace{60};  // --node-startup-grace-period: for a node that has never reported
 constexpr std::string_view kJudged[] = {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"};
 
 class NodeLifecycle : public Controller {
@@ -46,7 +48,7 @@ class NodeLifecycle : public Controller {
       bool was = change.before && node_condition(*change.before, "Ready") == "True";
       bool is = change.after && node_condition(*change.after, "Ready") == "True";
       if (was == is) return;
-      for (const ObjectPtr& other : nodes_.list())  // their zone's pace may be another
+      for (const ObjectPtr& other : nodes_.list())  // the eviction rate of their zone may have changed
         if (node_condition(*other, "Ready") != "True") look_at.now(other->key());
     });
     leases_.on_change([=, this](const Informer::Change& change) {
@@ -68,11 +70,11 @@ class NodeLifecycle : public Controller {
       return Outcome{};
     }
     welcome(*node);
-    std::optional<SteadyTime> silent_at;  // nothing: it is silent already, or not to be judged
+    std::optional<SteadyTime> silent_at;  // nullopt: it is silent already, or is not checked
     if (key.name != local_) silent_at = last_seen(*node) + (node_condition(*node, "Ready").empty() ? kStartupGrace : grace_);
     if (silent_at && *silent_at <= clock_.steady()) {
       bool changed = TRY(mark_unknown(*node));
-      if (changed) return Outcome{};  // the change names it again
+      if (changed) return Outcome{};  // the change enqueues it again
       silent_at.reset();
     }
     note_readiness(*node);
@@ -86,11 +88,11 @@ class NodeLifecycle : public Controller {
   }
 
  private:
-  struct Known {            // of a node; reconcile's alone, which no two do at once for one node
-    std::string uid, said;  // what was renewed, as it was written
+  struct Known {            // the state of a node; used by reconcile only, which runs once at a time per node
+    std::string uid, said;  // `said`: the renewals, as they were written
     SteadyTime heard{};
     std::string ready, ready_since;
-    std::map<std::string, SteadyTime> marked;  // when its pods, by uid, were said not to be ready since ready_since
+    std::map<std::string, SteadyTime> marked;  // by pod uid: when the pod was marked not ready since ready_since
   };
 
   static void sooner(std::optional<std::chrono::nanoseconds>& again, std::optional<std::chrono::nanoseconds> in) {
@@ -119,7 +121,7 @@ class NodeLifecycle : public Controller {
     recorder_.normal(node, reason, "Node " + node.name() + " event: " + what);
   }
 
-  // When something of it was last seen to be renewed.
+  // When a renewal was last observed.
   SteadyTime last_seen(const Object& node) {
     std::string said;
     if (ObjectPtr lease = leases_.get({std::string(kLeaseNamespace), node.name()}))
@@ -133,7 +135,7 @@ class NodeLifecycle : public Controller {
     });
   }
 
-  // True: the node was changed.
+  // Returns whether the node was changed.
   Result<bool> mark_unknown(const Object& node) {
     json::array changed;
     for (std::string_view type : kJudged) {
@@ -167,7 +169,7 @@ class NodeLifecycle : public Controller {
     if (lost) recorder_.normal(node, "NodeNotReady", "Node " + node.name() + " status is now: NodeNotReady");
   }
 
-  // How long until the taint that empties the node may be added, when it has to wait for its turn.
+  // The time until the NoExecute taint may be added, if the eviction rate requires a wait.
   Result<std::optional<std::chrono::nanoseconds>> taint(const Object& node) {
     std::optional<std::chrono::nanoseconds> turn = turn_of(node);
     bool may_empty = turn && turn->count() <= 0;
@@ -184,7 +186,7 @@ class NodeLifecycle : public Controller {
     return waits ? turn : std::nullopt;
   }
 
-  // How long until another node of its zone may be emptied; nothing: not as its zone is now.
+  // The time until another node of its zone may be evicted; nullopt: none, in the zone's present state.
   std::optional<std::chrono::nanoseconds> turn_of(const Object& node) {
     std::string zone = zone_of(node);
     ZoneCount count;
@@ -198,9 +200,9 @@ class NodeLifecycle : public Controller {
     });
   }
 
-  // Nobody else says so of pods whose node is down: once of each. A node that says itself that it is not ready may contradict,
-  // and knows better. So does one that was taken for silent and speaks: it is heard within a heartbeat, and if it is not, it is
-  // said again. Returns in what time that is.
+  // Marks the pods of a node that is not ready as not ready, once each, because their own kubelet cannot. A kubelet that is
+  // running may overwrite that. A node that was wrongly considered silent does so within a heartbeat; otherwise the pods are
+  // marked again. Returns the time until then.
   Result<std::optional<std::chrono::nanoseconds>> mark_pods(const Object& node) {
     std::optional<std::chrono::nanoseconds> again;
     for (const ObjectPtr& pod : pods_.by_index("node", node.name())) {
@@ -216,7 +218,7 @@ class NodeLifecycle : public Controller {
     return again;
   }
 
-  // Nothing: it was, and that is enough.
+  // nullopt: it was marked already.
   std::optional<std::chrono::nanoseconds> mark_due_in(const Object& node, const std::string& uid) {
     return known_.with([&](const auto& known) -> std::optional<std::chrono::nanoseconds> {
       const Known& it = known.at(node.name());
@@ -247,7 +249,7 @@ class NodeLifecycle : public Controller {
   Informer& pods_;
   EventRecorder recorder_;
   Guarded<std::map<std::string, Known>> known_;
-  Guarded<std::map<std::string, SteadyTime>> emptied_;  // by zone: when a node of it was last given up
+  Guarded<std::map<std::string, SteadyTime>> emptied_;  // by zone: when a node of it was last evicted
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node lifecycle, the pure part: which taints follow from what is said of a node, and how fast nodes may be emptied.
-// Source: Kubernetes "Node Status", "Nodes: rate limits on eviction", "Taint nodes by condition".
+// The pure part of node lifecycle: the taints that follow from a node's conditions, and the rate of evictions from nodes. Source:
+// Kubernetes "Node Status", "Nodes: rate limits on eviction", "Taint nodes by condition".
 #pragma once
 
 #include <chrono>
@@ -16,20 +16,20 @@ namespace coracle::controller {
 constexpr std::string_view kNotReadyTaint = "node.kubernetes.io/not-ready";
 constexpr std::string_view kUnreachableTaint = "node.kubernetes.io/unreachable";
 
-// The status of a condition of a node: "True", "False", "Unknown"; "" when nobody has said anything.
+// The status of a node's condition: "True", "False", "Unknown"; "" if it is absent.
 std::string_view node_condition(const Object& node, std::string_view type);
 
-// What spec.taints is to be: others' taints as they are, NoSchedule ones by the conditions and spec.unschedulable. Of NoExecute,
-// the taint that says why it is not ready: `may_empty` whether one may be added where there is none. A node that has said nothing
-// yet keeps the taint it was born with. Those that stay keep their time; new ones have `now` as timeAdded.
+// The desired spec.taints: other clients' taints are kept; NoSchedule taints follow the conditions and spec.unschedulable.
+// NoExecute: the taint for the reason why the node is not ready; `may_empty`: a first one may be added. A node without conditions
+// keeps the taint that it was created with. Existing taints keep their timeAdded; new ones get `now`.
 json::array wanted_taints(const Object& node, bool may_empty, WallTime now);
 
 struct ZoneCount {
   int ready = 0, not_ready = 0;
 };
-// How long to wait between emptying two nodes of a zone. Nothing: most of a small zone does not answer, and it is more likely the
-// network than the nodes; none is emptied.
+// The time between evictions from two nodes of a zone. nullopt: most nodes of a small zone do not respond, so the network is
+// probably at fault; no node is emptied.
 std::optional<std::chrono::seconds> pace_of(ZoneCount zone);
-std::string zone_of(const Object& node);  // region and zone, by label
+std::string zone_of(const Object& node);  // region and zone, from the labels
 
 }  // namespace coracle::controller

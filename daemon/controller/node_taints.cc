@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taints that follow from conditions, and the pace of emptying nodes. Pure. See node_lifecycle.h.
+// Taints from conditions, and the eviction rate. Pure. See node_lifecycle.h.
 #include <algorithm>
 #include <array>
 
@@ -55,7 +55,7 @@ json::array wanted_taints(const Object& node, bool may_empty, WallTime now) {
   for (const ConditionTaint& cause : kConditionTaints)
     if (node_condition(node, cause.condition) == cause.status) wanted.emplace_back(cause.taint, "NoSchedule");
   if (get_bool(node.json(), "spec.unschedulable")) wanted.emplace_back(kUnschedulableTaint, "NoSchedule");
-  // Once it is being emptied, another reason takes the place of the one there is without waiting.
+  // While a node is being evicted, another NoExecute taint replaces the present one without a wait.
   bool emptying = has({kNotReadyTaint, "NoExecute"}) || has({kUnreachableTaint, "NoExecute"});
   if (may_empty || emptying) {
     if (ready == "False") wanted.emplace_back(kNotReadyTaint, "NoExecute");
@@ -72,7 +72,7 @@ json::array wanted_taints(const Object& node, bool may_empty, WallTime now) {
 
 std::optional<std::chrono::seconds> pace_of(ZoneCount zone) {
   int all = zone.ready + zone.not_ready;
-  // A zone of which nothing answers is emptied as usual: other zones have room.
+  // A zone without any ready node is evicted at the normal rate: other zones have capacity.
   bool most = zone.ready > 0 && zone.not_ready > 2 && zone.not_ready >= kUnhealthyShare * all;
   if (!most) return kPace;
   if (all > kLargeZone) return kSlowPace;

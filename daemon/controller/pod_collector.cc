@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pod collector: pods that nobody else would ever take away. Those bound to a node that is no more, those being deleted
-// that no node holds, or only one that somebody declared out of service, and the oldest finished ones beyond a limit.
+// Pod garbage collector: deletes pods that nothing else would delete. These are pods bound to a deleted node, terminating pods
+// without a node or on a node with the out-of-service taint, and the oldest finished pods above a limit.
 //   keys: {"node", name} a node's pods · {"finished", ""} the limit · {"pod/<namespace>", name} one pod
 // Source: Kubernetes pkg/controller/podgc; "Non-graceful node shutdown".
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace coracle::controller {
 namespace {
 
-constexpr std::chrono::seconds kVanishedGrace{40};  // a node that re-registers keeps its pods
+constexpr std::chrono::seconds kVanishedGrace{40};  // a node that registers again keeps its pods
 constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
 
-// It does not run, and somebody has made sure of it.
+// Whether an administrator has declared that the node does not run.
 bool out_of_service(const Object& node) {
   const json::array& taints = get_array(node.json(), "spec.taints");
   const json::value* ready = find_condition(get_array(node.json(), "status.conditions"), "Ready");
@@ -24,7 +24,7 @@ bool out_of_service(const Object& node) {
                      [](const json::value& taint) { return get_string(taint, "key") == kOutOfService; });
 }
 
-// Evicted ones first: who made the others may still look at them.
+// The order of deletion: evicted pods first, because the others may still be examined.
 auto order_of_going(const Object& pod) {
   bool evicted = view::Pod(pod).status().phase() == "Failed" && view::Pod(pod).status().reason() == "Evicted";
   return std::tuple(!evicted, view::Pod(pod).metadata().creation_timestamp(), std::string_view(pod.name()));
@@ -70,7 +70,7 @@ class PodCollector : public Controller {
     } else if (ObjectPtr pod = pods_.get({key.ns.substr(key.ns.find('/') + 1), key.name})) {
       bool unbound = view::Pod(*pod).spec().node_name().empty() && pod->deleting();
       if (!unbound) return Outcome{};
-      TRY(mark_failed(*pod));  // who holds it by a finalizer waits for its end
+      TRY(mark_failed(*pod));  // the owner of a finalizer may wait for its end
       TRY(remove_now(*pod));
     }
     return Outcome{};
@@ -98,7 +98,7 @@ class PodCollector : public Controller {
     return {};
   }
 
-  // `disruption`: what befell it, where nobody asked for its end.
+  // `disruption`: the reason, if nobody has requested the deletion.
   Result<void> mark_failed(const Object& pod, std::string_view disruption = {}) {
     if (pod_finished(view::Pod(pod))) return {};
     json::object status{{"phase", "Failed"}};
@@ -108,10 +108,11 @@ class PodCollector : public Controller {
                                           {"reason", "DeletionByPodGC"},
                                           {"message", disruption},
                                           {"lastTransitionTime", format_time(clock_.now())}}};
-    json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", std::move(status)}};  // not another one of its name
+    // The uid protects a new pod with the same name.
+    json::value patch = {{"metadata", {{"uid", pod.uid()}}}, {"status", std::move(status)}};
     auto done = client_.patch(kPod, pod.key(), PatchType::strategic, patch, {.subresource = "status"});
     bool gone = !done && done.error().code() == Code::not_found;
-    if (!done && done.error().code() == Code::conflict) {  // another one has its name, or somebody was faster
+    if (!done && done.error().code() == Code::conflict) {  // recreated, or changed concurrently
       auto live = client_.get(kPod, pod.key());
       gone = live ? (*live)->uid() != pod.uid() : live.error().code() == Code::not_found;
     }
@@ -130,7 +131,7 @@ class PodCollector : public Controller {
     return {};
   }
 
-  // One that was told so already is there because a finalizer holds it, and goes with that.
+  // A pod that was already deleted with grace period 0 is only held by a finalizer and is skipped.
   Result<void> remove_now(const Object& pod) {
     if (pod.deleting() && get_int(pod.json(), "metadata.deletionGracePeriodSeconds", -1) == 0) return {};
     auto removed = client_.remove(kPod, pod.key(), {.grace_period_seconds = 0, .uid = pod.uid()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and removing pods. See pod_control.h.
+// See pod_control.h.
 #include "daemon/controller/pod_control.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodControl: how controllers make and remove pods. Every step is told as an event of the owner and remembered in its
-// OwnWrites until the cache shows it. Source: Kubernetes pod control; reasons and words of the events are Kubernetes'.
+// PodControl: creates and deletes pods for controllers. Each step is recorded as an event of the owner and in its OwnWrites until
+// the cache shows it. Source: Kubernetes pod control; reasons and messages of the events are Kubernetes'.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@
 
 namespace coracle::controller {
 
-// The pod that an owner's template describes, ready to be created: labels, annotations and finalizers of the template, its spec.
+// The pod of an owner's template, to be created: labels, annotations and finalizers of the template, and its spec.
 json::value pod_from_template(const Object& owner, const json::value& pod_template);
 
-// What went wrong while making or removing pods; both "" when nothing did.
+// The failure of a creation or deletion; both are "" if there was none.
 struct Failure {
   std::string reason, message;
 };
 
-// The refusal of something new in a namespace that is on its way out, and everything in it with it.
+// Whether the error rejects a creation because the namespace is being deleted.
 bool namespace_terminating(const Error& error);
 
 class PodControl {
@@ -29,9 +29,9 @@ class PodControl {
   PodControl(Client& client, EventRecorder recorder, OwnWrites& own)
       : client_(client), recorder_(std::move(recorder)), own_(own) {}
 
-  // Null: the owner's namespace is on its way out, and so is everything in it. Errors: the API's, also in `failure`.
+  // Returns null if the owner's namespace is being deleted. Errors: the API's, also in `failure`.
   Result<ObjectPtr> create(const Object& owner, const json::value& pod, Failure& failure);
-  // Gone already is as good. Errors: the API's, also in `failure`.
+  // Succeeds if the pod does not exist. Errors: the API's, also in `failure`.
   Result<void> remove(const Object& owner, const Object& pod, Failure& failure);
 
  private:
@@ -40,13 +40,13 @@ class PodControl {
   OwnWrites& own_;
 };
 
-// Names the owner that a pod (or what else has owners) belongs to; for an orphan, every one of `owners` that would adopt it.
-// `selectors`: what those select.
+// Enqueues the owner of a pod or another dependent; for an orphan, each of `owners` that would adopt it. `selectors` caches their
+// selectors.
 void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at, SelectorCache& selectors);
-json::value label_selector_of(const Object& owner);  // spec.selector, null when absent
+json::value label_selector_of(const Object& owner);  // spec.selector; null if absent
 
-// Readiness of today is availability of later, and nobody else will tell when: how long until the next of the pods becomes
-// available. Nothing when none will by itself.
+// The time until the next ready pod becomes available, because no event occurs when minReadySeconds have elapsed. nullopt if
+// there is none.
 std::optional<std::chrono::nanoseconds> next_available(const std::vector<ObjectPtr>& pods, std::chrono::seconds min_ready,
                                                        WallTime now);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSet, and ReplicationController before it: keeps as many pods of one template as its spec says.
-//   set or pod changes ──▶ key of the set ──▶ claim pods ──▶ plan ──▶ create or remove pods ──▶ status
-// Own creations that the cache does not show yet are waited for (OwnWrites), so that no pod is made twice. Pods that stand in for
-// ones that ended are made more and more slowly (FailedPods); whoever ends stays in the store, and its successor may end as fast.
-// The two differ in their kind, in how the selector is written, and in what the status counts.
-// Source: Kubernetes ReplicaSet, ReplicationController; reasons of events and conditions are Kubernetes'.
+// ReplicaSet and ReplicationController: keeps the desired number of pods of one template.
+//   set or pod changes ──▶ key of the set ──▶ claim pods ──▶ plan ──▶ create or delete pods ──▶ status
+// The controller waits until the cache shows its own writes (OwnWrites), so that no pod is created twice. Replacements of ended
+// pods are created with back-off (FailedPods), because ended pods stay in the store and their successors may end as fast. The two
+// kinds differ in name, in the format of the selector, and in the fields of the status. Source: Kubernetes ReplicaSet,
+// ReplicationController; reasons of events and conditions are Kubernetes'.
 #include "daemon/controller/replica_set.h"
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 namespace coracle::controller {
 namespace {
 
-// Smaller goes first.
+// Order of deletion: smaller ranks first.
 struct Rank {
   bool assigned;
   int phase;  // Pending, Unknown, Running
   bool ready;
   int64_t deletion_cost;
-  int64_t uncrowded;     // minus the siblings on the same node
-  int64_t ready_before;  // minus the time of readiness: the youngest goes first
+  int64_t uncrowded;     // minus the number of siblings on the same node
+  int64_t ready_before;  // minus the time of readiness: the youngest first
   int64_t fewer_restarts;
-  std::string_view older;  // creation time, compared the other way round
+  std::string_view older;  // creation time, compared in reverse
   std::string_view name;
 };
 
@@ -115,12 +115,12 @@ json::value replica_set_status(const Object& object, const std::vector<ObjectPtr
 
 namespace {
 
-constexpr std::chrono::seconds kReplicaSetBackOffMax{300};  // before others are tried in place of pods that end
+constexpr std::chrono::seconds kReplicaSetBackOffMax{300};  // longest delay before replacements of ended pods
 
 struct Flavour {
   const Kind& kind;
   std::string_view name, reporter;
-  bool plain_selector;      // a map of labels
+  bool plain_selector;      // the selector is a map of labels
   bool counts_terminating;  // its status has terminatingReplicas
 };
 constexpr Flavour kOfReplicaSets{kReplicaSet, "replicaset", "replicaset-controller", false, true};
@@ -176,7 +176,7 @@ class ReplicaSetController : public Controller {
   }
 
  private:
-  // As a LabelSelector, whichever way the kind writes it.
+  // The selector as a LabelSelector, for both kinds.
   json::value selector_of(const Object& set) const {
     json::value written = label_selector_of(set);
     if (flavour_.plain_selector && !written.is_null()) return json::object{{"matchLabels", written}};
@@ -190,7 +190,7 @@ class ReplicaSetController : public Controller {
     succeeded_.with([&](auto& succeeded) { succeeded.erase(set.uid()); });
   }
 
-  // `again`: is made earlier when pods wait for their turn.
+  // `again` is reduced if pods wait for their back-off.
   Result<void> manage(const Object& set, const std::vector<ObjectPtr>& active, Failure& failure,
                       std::optional<std::chrono::nanoseconds>& again) {
     ReplicaSetPlan plan = plan_replica_set(get_int(set.json(), "spec.replicas", 1), active, siblings(set, active));
@@ -202,7 +202,7 @@ class ReplicaSetController : public Controller {
       plan.create -= successors;
       again = again ? std::min(*again, *wait) : *wait;
     }
-    for (int64_t i = 0; i < plan.create; ++i)  // the first failure ends it: what hinders one pod hinders all
+    for (int64_t i = 0; i < plan.create; ++i)  // stops at the first failure, because the others would fail for the same reason
       TRY(control_.create(set, pod_from_template(set, view::ReplicaSet(set).spec().template_().raw()), failure));
     for (const ObjectPtr& pod : plan.remove) {
       TRY(control_.remove(set, *pod, failure));
@@ -216,7 +216,7 @@ class ReplicaSetController : public Controller {
     return {};
   }
 
-  // Those that nobody asked to go.
+  // Ended pods that were not deleted on request.
   std::set<std::string> ended_pods(const Object& set) const {
     std::set<std::string> uids;
     for (const ObjectPtr& pod : controlled_by(pods_, set))
@@ -260,7 +260,7 @@ class ReplicaSetController : public Controller {
     const json::value selector = selector_of(set);
     return read_selector(&selector);
   }};
-  Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods in whose place others were made
+  Guarded<std::map<std::string, std::set<std::string>>> succeeded_;  // by set: the ended pods that were replaced
 };
 
 }  // namespace

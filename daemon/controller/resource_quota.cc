@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resource quota: what a namespace uses of each quota, counted anew when something goes, ends or changes what it uses.
-// Admission charges what comes, in the transaction that makes it; here the store itself is read and the quota written back
-// only if nobody charged it meanwhile, so that nothing is ever counted too low. Source: Kubernetes pkg/controller/resourcequota.
+// ResourceQuota: recomputes a namespace's usage of each quota when objects are deleted, end, or change their usage. Admission
+// charges new usage in the transaction of the write. This controller reads the store and writes the quota only if it was not
+// charged in the meantime, so the usage is never too low. Source: Kubernetes pkg/controller/resourcequota.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -39,7 +39,7 @@ class ResourceQuotaController : public Controller {
   }
 
   Result<Outcome> reconcile(const Key& key) override {
-    auto found = client_.get(kResourceQuota, key);  // before what it counts: a charge after this is a conflict
+    auto found = client_.get(kResourceQuota, key);  // read before the objects: a charge after this causes a conflict
     if (!found && found.error().code() == Code::not_found) return Outcome{};
     ObjectPtr quota = TRY(std::move(found));
     if (quota->deleting()) return Outcome{};
@@ -63,7 +63,7 @@ class ResourceQuotaController : public Controller {
     Informer* cache;
   };
 
-  // Something that was charged is charged no more, or otherwise than admission knew.
+  // Whether an object uses less than before, or other resources than admission has charged.
   bool gives_back(const Informer::Change& change) const {
     const Object& object = change.any();
     if (!change.after) return true;
@@ -75,11 +75,11 @@ class ResourceQuotaController : public Controller {
     return object.kind() == kService || object.kind().resource == kClaimResource;
   }
 
-  // `again`: when a pod that should have been gone by then counts no more.
+  // `again`: when a terminating pod stops counting.
   Result<quota::Amounts> count(const Object& quota, const quota::Amounts& hard, std::optional<std::chrono::nanoseconds>& again) {
     std::vector<std::string> limited = quota::names_of(quota::to_json(hard));
     quota::Amounts used, known = quota::amounts_of(get_object(quota.json(), "status.used"));
-    for (const std::string& name : limited)  // what nobody counts stays as it is
+    for (const std::string& name : limited)  // resources that are not computed here stay unchanged
       if (auto found = known.find(name); found != known.end()) used.insert(*found);
     for (const Counted& each : counted_) {
       std::vector<std::string> names = quota::tracked(*each.kind, limited);
@@ -96,7 +96,7 @@ class ResourceQuotaController : public Controller {
     return used;
   }
 
-  // Until a pod that is on its way out should be gone; nothing: it is not, or should be already.
+  // The time until the end of a terminating pod's grace period; nullopt: it is not terminating, or the period is over.
   std::optional<std::chrono::nanoseconds> time_left(const Object& pod) const {
     auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
     if (!deleted || pod_finished(view::Pod(pod))) return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start order: takes the gate coracle.io/after from pods once all that they wait for is available. Meanwhile the pod's
-// condition PodScheduled says what is missing; what will never come by itself (a cycle, a name that nobody has) is told as
-// a warning too.
-//   gated pod, or a change in its namespace ──▶ key of the pod ──▶ missing() ──▶ remove the gate | say why not
+// Start-up dependencies: removes the scheduling gate coracle.io/after from pods when all their dependencies are available. Until
+// then the pod's condition PodScheduled shows what is missing. Dependencies that cannot be met (a cycle, a missing object) are
+// also reported as a warning event.
+//   gated pod, or a change in its namespace ──▶ key of the pod ──▶ missing() ──▶ remove the gate | report the reason
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -64,7 +64,7 @@ class StartOrder : public Controller {
     return {};
   }
 
-  // The message is told once as an event; the condition shows it as long as it is true.
+  // The message is recorded once as an event; the condition shows it as long as it applies.
   Result<void> tell(const Object& pod, const std::string& message) {
     const json::value* present = find_condition(get_array(pod.json(), "status.conditions"), "PodScheduled");
     if (present && get_string(*present, "message") == message) return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatefulSet: applies the plan of stateful_set.h and says what it did.
-//   set, pods, claims, revisions ──▶ key ──▶ claim pods ──▶ history ──▶ plan ──▶ steps ──▶ status ──▶ old revisions go
-// Pods have names of their own, so none is made twice; one whose removal the cache does not show yet counts as going (OwnWrites).
-// Source: Kubernetes StatefulSet; reasons and words of the events are Kubernetes'.
+// StatefulSet: applies the plan of stateful_set.h and records events.
+//   set, pods, claims, revisions ──▶ key ──▶ claim pods ──▶ history ──▶ plan ──▶ steps ──▶ status ──▶ delete old revisions
+// Pods have fixed names, so none is created twice. A pod whose deletion the cache does not show yet counts as terminating
+// (OwnWrites). Source: Kubernetes StatefulSet; reasons and messages of the events are Kubernetes'.
 #include "daemon/controller/stateful_set.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace coracle::controller {
 namespace {
 
 constexpr std::string_view kControllerRevisionHashLabel = "controller.kubernetes.io/hash";
-constexpr std::chrono::seconds kStatefulSetBackOffMax{60};  // before another pod is tried in place of those that fail
+constexpr std::chrono::seconds kStatefulSetBackOffMax{60};  // longest delay before a failed pod is replaced
 
 class StatefulSetController : public Controller {
  public:
@@ -51,7 +51,7 @@ class StatefulSetController : public Controller {
         name_whose(*change.before, look_at,
                    [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
     });
-    claims_.on_change([=, this](const Informer::Change& change) {  // it may be missed, or was waited for
+    claims_.on_change([=, this](const Informer::Change& change) {  // a deleted claim may be needed, or its deletion was awaited
       if (!change.after) name_whose(*change.before, look_at, may_be_claim_of);
     });
     watch_history(revisions_, kStatefulSet, sets_, look_at, selectors_);
@@ -72,7 +72,7 @@ class StatefulSetController : public Controller {
     StatefulSetPlan plan = plan_stateful_set(world, clock_.now());
     Result<void> done = apply(*set, plan.steps);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
-    // What is remembered is bounded, whatever else does not succeed.
+    // Deletes surplus revisions even if another step has failed.
     Result<void> forgotten =
         remove_revisions(client_, beyond_limit(*set, unused(world, history), [](const Object&) { return false; }));
     if (!done) return done.take_error();
@@ -82,7 +82,7 @@ class StatefulSetController : public Controller {
   }
 
  private:
-  // A pod or claim of a set's name that is gone may have stood in the way of the set's own.
+  // Enqueues the sets for which a deleted pod or claim may have occupied a name.
   void name_whose(const Object& gone, const LookAt& look_at, bool (*whose)(const Object& set, std::string_view name)) {
     for (const ObjectPtr& set : sets_.list(gone.ns()))
       if (whose(*set, gone.name())) look_at.now(set->key());
@@ -103,7 +103,7 @@ class StatefulSetController : public Controller {
     return world;
   }
 
-  // Revisions that no pod is of, and none will be unless the set goes back to one.
+  // Revisions without pods, which are needed only for a rollback.
   static std::vector<ObjectPtr> unused(const StatefulSetWorld& world, const History& history) {
     std::set<std::string_view> used{world.current->name(), world.update->name()};
     for (const ObjectPtr& pod : world.pods) used.insert(pod->label(kRevisionLabel));
@@ -116,7 +116,7 @@ class StatefulSetController : public Controller {
   // ---- steps ----
 
   Result<void> apply(const Object& set, const std::vector<StatefulSetStep>& steps) {
-    for (const StatefulSetStep& step : steps)  // the first failure ends it: what comes later relies on what came before
+    for (const StatefulSetStep& step : steps)  // stops at the first failure, because later steps depend on earlier ones
       TRY(apply(set, step));
     return {};
   }
@@ -197,7 +197,7 @@ class StatefulSetController : public Controller {
     return std::move(error).wrap("remove pod " + step.pod);
   }
 
-  // `failure`: why it could not be done, "" when it was.
+  // `failure`: the error; "" on success.
   void tell(const Object& set, const std::string& verb, const std::string& pod, const std::string& failure = "") {
     std::string what = verb + " Pod " + pod + " in StatefulSet " + set.name(), reason = verb;
     reason[0] = char(reason[0] - 'a' + 'A');

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pure part of the StatefulSet controller: the set, its pods, their claims and two revisions of its template → the steps to
-// take now and the status to write.
-//   pods 0 … n-1: replace what ended ▸ make what is missing ▸ mend   (OrderedReady stops at the first that is not available)
-//     ▸ pods beyond, the last first: remove ▸ pods of another revision, the last first: remove, within maxUnavailable
-// A removed pod comes again by the second step, of the revision that its number is due. Source: Kubernetes StatefulSet; KEP-961
-// (maxUnavailable), KEP-1847 (claims' retention), KEP-3335 (first number).
+// take now and the status.
+//   pods 0 … n-1: replace ended ones ▸ create missing ones ▸ repair   (OrderedReady stops at the first that is not available)
+//     ▸ surplus pods, last first: delete ▸ pods of another revision, last first: delete, within maxUnavailable
+// The second step recreates a deleted pod with the revision that is due for its ordinal. Source: Kubernetes StatefulSet; KEP-961
+// (maxUnavailable), KEP-1847 (claims' retention), KEP-3335 (first ordinal).
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@
 
 namespace coracle::controller {
 
-constexpr size_t kStatefulSetBurst = 500;  // steps taken in one reconcile
-constexpr size_t kClaimsBurst = 100;       // of them, claims that are made: each has a copy of the set's labels
+constexpr size_t kStatefulSetBurst = 500;  // steps per reconcile
+constexpr size_t kClaimsBurst = 100;       // of these, created claims: each has a copy of the set's labels
 
 struct StatefulSetStep {
   enum class What {
     create_claim,  // body
     own_claim,     // object; body: its ownerReferences
-    refuse,        // the pod cannot be made now; body: why, a text
+    refuse,        // the pod cannot be created now; body: the reason, a text
     create,        // body
-    update,        // object; body: how it shall be
+    update,        // object; body: the new object
     remove,        // object
   } what;
-  std::string pod;  // whose step it is
+  std::string pod;  // the pod that the step belongs to
   ObjectPtr object;
   json::value body;
 };
@@ -38,28 +38,29 @@ struct StatefulSetStep {
 struct StatefulSetPlan {
   std::vector<StatefulSetStep> steps;
   json::value status;
-  std::optional<std::chrono::nanoseconds> again;  // when to look again, whatever happens
+  std::optional<std::chrono::nanoseconds> again;  // time until the next reconcile, if no event occurs
 };
 
 struct StatefulSetWorld {
   ObjectPtr set;
-  ObjectPtr current, update;  // revisions: of pods that are not to be updated yet, and of the set's template
+  ObjectPtr current, update;  // revisions: of pods that are not updated yet, and of the set's template
   int64_t collisions = 0;
-  std::vector<ObjectPtr> pods;                              // those it controls
-  std::set<std::string> removed;                            // uids of pods that go, though they do not say so yet
-  std::function<ObjectPtr(const std::string& name)> claim;  // null: there is none of this name
-  // How long a pod of this name that ended still stays, lest one follows the other as fast as they fail. Nothing: it may go.
+  std::vector<ObjectPtr> pods;    // the pods it controls
+  std::set<std::string> removed;  // uids of pods that are deleted although the cache does not show it yet
+  std::function<ObjectPtr(const std::string& name)> claim;  // null: there is no claim with this name
+  // The remaining back-off of an ended pod with this name: it is deleted after that, so that failing pods are not replaced
+  // without pause. nullopt: delete it now.
   std::function<std::optional<std::chrono::nanoseconds>(const std::string& pod)> backing_off;
 };
 
 StatefulSetPlan plan_stateful_set(const StatefulSetWorld& world, WallTime now);
-// Of a set that is being deleted: its pods are counted, and nothing is done.
+// The status of a set that is being deleted: pods are counted, and no steps are taken.
 json::value ending_stateful_set_status(const Object& set, const std::vector<ObjectPtr>& pods, WallTime now);
 
-// The number in the name of a pod of this set; nothing when the name is none of its names.
+// The ordinal in a pod's name; nullopt if it is not a name of this set's pods.
 std::optional<int64_t> ordinal_of(const Object& set, std::string_view pod_name);
 std::string claim_name(const Object& set, std::string_view claim_template, int64_t ordinal);
-// The names of claims of this set look like this one, whatever the number.
+// Whether the name has the form of this set's claims, with any ordinal.
 bool may_be_claim_of(const Object& set, std::string_view claim);
 
 }  // namespace coracle::controller

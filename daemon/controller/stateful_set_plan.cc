@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a StatefulSet does next. See stateful_set.h. Everything here is a function of its arguments.
+// The plan of a StatefulSet. See stateful_set.h. All functions are pure.
 #include <algorithm>
 #include <map>
 
@@ -42,7 +42,7 @@ json::object status_with(const Object& set, const Counts& counts) {
   return status;
 }
 
-// `stays`: a pod that is on its way out is of no revision any more.
+// `stays`: false for a terminating pod, which counts for no revision.
 Counts count(const Object& set, const std::vector<ObjectPtr>& pods, const std::function<bool(const Object&)>& stays,
              std::string_view current, std::string_view update, WallTime now) {
   Counts counts;
@@ -65,8 +65,8 @@ bool same_name(const OwnerReference& reference, const Kind& kind, const std::str
   return reference.api_version == kind.api_version() && reference.kind == kind.kind && reference.name == name;
 }
 
-// The ownerReferences that a claim shall have; nothing when they are right already, or not ours to touch: an earlier set or pod
-// of the name has it still.
+// The desired ownerReferences of a claim; nullopt if they are right, or must not be changed because an earlier set or pod of that
+// name still owns it.
 std::optional<json::array> owners_of_claim(const Object& claim, const Object& set, const Object& pod, bool condemned) {
   bool when_deleted = get_string(set.json(), "spec.persistentVolumeClaimRetentionPolicy.whenDeleted") == "Delete";
   bool when_scaled = get_string(set.json(), "spec.persistentVolumeClaimRetentionPolicy.whenScaled") == "Delete";
@@ -79,7 +79,7 @@ std::optional<json::array> owners_of_claim(const Object& claim, const Object& se
     plain |= (of_set || of_pod) && !reference.controller;
     foreign |= !of_set && !of_pod && reference.controller;
   }
-  foreign &= when_deleted || when_scaled;  // somebody else decides over it
+  foreign &= when_deleted || when_scaled;  // another owner decides about it
   bool want_pod = !foreign && when_scaled && condemned;
   bool want_set = !foreign && when_deleted && !want_pod;
   if (has_set == want_set && has_pod == want_pod && !plain) return std::nullopt;
@@ -136,7 +136,7 @@ class StatefulSetPlanner {
     plan_.steps.push_back({What::remove, pod->name(), pod, {}});
   }
 
-  // ---- the pods that there shall be. False: nothing else may happen before these are well. ----
+  // ---- desired pods. False: no other step is allowed until they are available. ----
 
   bool keep_wanted() {
     for (int64_t ordinal = start_; ordinal < start_ + replicas_ && !full(); ++ordinal) {
@@ -147,13 +147,13 @@ class StatefulSetPlanner {
     return !full();
   }
 
-  // True: the pod is there and available.
+  // Returns whether the pod exists and is available.
   bool keep(int64_t ordinal, const ObjectPtr& pod) {
     if (pod_finished(view::Pod(*pod))) {
       if (!leaving(*pod)) replace(pod);
       return false;
     }
-    if (pending(*pod)) (void)make_claims(ordinal);  // what is left comes next time
+    if (pending(*pod)) (void)make_claims(ordinal);  // further claims are created in the next sync
     if (ordered_ && (leaving(*pod) || !running_and_ready(*pod) || unavailable(*pod))) return false;
     keep_claims(ordinal, *pod, false);
     mend(ordinal, pod);
@@ -166,7 +166,7 @@ class StatefulSetPlanner {
     else remove(ended);
   }
 
-  // What is labelled otherwise or lacks a volume was adopted, or changed by somebody.
+  // Repairs labels and volumes of a pod that was adopted or changed.
   void mend(int64_t ordinal, const ObjectPtr& pod) {
     bool labelled = pod->label(kPodNameLabel) == pod->name(), mounted = mounts_claims(*pod, ordinal);
     if (labelled && mounted) return;
@@ -176,10 +176,10 @@ class StatefulSetPlanner {
     if (make_claims(ordinal)) plan_.steps.push_back({What::update, pod->name(), pod, std::move(body)});
   }
 
-  // Always false: it is not there yet.
+  // Always returns false, because the pod does not exist yet.
   bool create(int64_t ordinal) {
     std::string name = set_.name() + "-" + std::to_string(ordinal);
-    if (claims_stale(ordinal, name)) return false;  // the collector takes them away first
+    if (claims_stale(ordinal, name)) return false;  // the garbage collector deletes them first
     for (const json::value& claim_template : claim_templates()) {
       ObjectPtr claim = world_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
       if (!claim || !claim->deleting()) continue;
@@ -206,7 +206,7 @@ class StatefulSetPlanner {
     return pod;
   }
 
-  // Below the partition pods stay as they were; so do, where nothing is said of one, as many as have not been updated.
+  // Pods below the partition keep their revision; without a partition, the first status.currentReplicas pods do.
   const Object& due_revision(int64_t ordinal) const {
     const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
     bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
@@ -224,7 +224,7 @@ class StatefulSetPlanner {
 
   const json::array& claim_templates() const { return get_array(set_.json(), "spec.volumeClaimTemplates"); }
 
-  // False: there are more to make than one plan may hold, and this pod has to wait.
+  // False: the limit of claims per plan is reached, and this pod has to wait.
   bool make_claims(int64_t ordinal) {
     for (const json::value& claim_template : claim_templates()) {
       std::string name = claim_name(set_, get_string(claim_template, "metadata.name"), ordinal);
@@ -256,7 +256,7 @@ class StatefulSetPlanner {
     }
   }
 
-  // Left by a pod of this name that was scaled away, and about to go after it.
+  // Whether a claim is left from a scaled-down pod of this name and is about to be deleted with it.
   bool claims_stale(int64_t ordinal, const std::string& pod) const {
     if (get_string(set_.json(), "spec.persistentVolumeClaimRetentionPolicy.whenScaled") != "Delete") return false;
     for (const json::value& claim_template : claim_templates()) {
@@ -269,7 +269,7 @@ class StatefulSetPlanner {
   }
 
   bool mounts_claims(const Object& pod, int64_t ordinal) const {
-    std::map<std::string_view, std::string_view> claims;  // by the volume's name, which a pod has once
+    std::map<std::string_view, std::string_view> claims;  // by volume name, which is unique in a pod
     for (const json::value& volume : get_array(pod.json(), "spec.volumes"))
       claims.emplace(get_string(volume, "name"), get_string(volume, "persistentVolumeClaim.claimName"));
     return std::all_of(claim_templates().begin(), claim_templates().end(), [&](const json::value& claim_template) {
@@ -279,7 +279,7 @@ class StatefulSetPlanner {
     });
   }
 
-  // In place of the template's volumes of the same names.
+  // Replaces the template's volumes of the same names.
   void mount_claims(json::value& pod, int64_t ordinal) const {
     if (claim_templates().empty()) return;
     json::array volumes;
@@ -294,7 +294,7 @@ class StatefulSetPlanner {
     object_at(pod, "spec")["volumes"] = std::move(volumes);
   }
 
-  // ---- pods beyond the last, or before the first. False: they are not gone yet, and one goes after the other. ----
+  // ---- surplus pods. False: they are not deleted yet, and are deleted one after the other. ----
 
   bool remove_condemned() {
     for (const auto& [ordinal, pod] : condemned_) keep_claims(ordinal, *pod, true);
@@ -310,7 +310,7 @@ class StatefulSetPlanner {
     return true;
   }
 
-  // ---- update: pods of other revisions are removed, the last first ----
+  // ---- update: deletes pods of other revisions, last first ----
 
   void roll() {
     if (get_string(set_.json(), "spec.updateStrategy.type") == "OnDelete") return;
@@ -321,7 +321,8 @@ class StatefulSetPlanner {
     else roll_one(first);
   }
 
-  // One goes when all after it are new and well, whether it works or not: a template that does not work stops at the first.
+  // Deletes one pod if all after it are updated and available, whether or not it works itself. So a broken template stops at the
+  // first pod.
   void roll_one(int64_t first) {
     for (int64_t ordinal = start_ + replicas_ - 1; ordinal >= first; --ordinal) {
       auto found = wanted_.find(ordinal);
@@ -339,7 +340,7 @@ class StatefulSetPlanner {
       if (found == wanted_.end() || leaving(*found->second) || updated(*found->second)) continue;
       if (ordinal >= first) old.push_back(found->second);
     }
-    // What does not work costs no availability. In order there is no such pod here.
+    // Pods that are not available are deleted without using maxUnavailable. In ordered mode there is no such pod here.
     for (const ObjectPtr& pod : old)
       if (unavailable(*pod) && !full()) remove(pod);
     for (const ObjectPtr& pod : old)
@@ -350,7 +351,7 @@ class StatefulSetPlanner {
     const std::string &current = world_.current->name(), &update = world_.update->name();
     Counts counts = count(
         set_, world_.pods, [this](const Object& pod) { return !pod.deleting() && !world_.removed.contains(pod.uid()); }, current,
-        update, now_);  // what this plan is to remove is still there: it may not come to that
+        update, now_);  // pods that this plan deletes still count, because the deletion may fail
     bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
     bool complete = rolls && counts.updated == replicas_ && counts.ready == replicas_ && counts.all == replicas_;
     if (complete) counts.current = counts.updated;
@@ -367,8 +368,8 @@ class StatefulSetPlanner {
   const int64_t replicas_, start_;
   const bool ordered_;
   const std::chrono::seconds min_ready_;
-  std::map<int64_t, ObjectPtr> wanted_, condemned_;  // by number
-  std::set<std::string> going_;                      // uids of what this plan removes
+  std::map<int64_t, ObjectPtr> wanted_, condemned_;  // by ordinal
+  std::set<std::string> going_;                      // uids of the pods that this plan deletes
   size_t claims_made_ = 0;
   StatefulSetPlan plan_;
 };
@@ -398,7 +399,7 @@ std::string claim_name(const Object& set, std::string_view claim_template, int64
 }
 
 bool may_be_claim_of(const Object& set, std::string_view claim) {
-  if (claim.find("-" + set.name() + "-") == claim.npos) return false;  // nothing need be parsed for most
+  if (claim.find("-" + set.name() + "-") == claim.npos) return false;  // avoids parsing most names
   const json::array& templates = get_array(set.json(), "spec.volumeClaimTemplates");
   return std::any_of(templates.begin(), templates.end(), [&](const json::value& claim_template) {
     std::string prefix = std::string(get_string(claim_template, "metadata.name")) + "-";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage protection: a claim that is deleted stays while a pod uses it, a volume while it is bound, a class of attributes
-// while a claim or a volume names it; then the finalizer that admission gave them goes, and they with it. Who takes it from one
-// that is not deleted finds it there again.
-// Source: Kubernetes pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
+// Storage protection: keeps a claim that is being deleted while a pod uses it, a volume while it is bound, and a
+// VolumeAttributesClass while a claim or volume names it. Then it removes the finalizer that admission has added. A finalizer
+// that was removed from an object that is not being deleted is added again. Source: Kubernetes
+// pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection", kVolumeFinalizer = "kubernetes.io/pv-protection",
                            kClassFinalizer = "kubernetes.io/vac-protection";
-constexpr std::string_view kVolumeKey = "volume/", kClassKey = "class/";  // no name of a claim holds a slash
+constexpr std::string_view kVolumeKey = "volume/", kClassKey = "class/";  // names of claims contain no slash
 
-// No node will look at it again: it was forced, or its node is done with it, and only finalizers keep it.
+// No node handles the pod any more: it was force-deleted, or its node has released it, and only finalizers keep it.
 bool is_shut_down(view::Pod pod) {
   return !pod.metadata().deletion_timestamp().empty() && pod.metadata().has_deletion_grace_period_seconds() &&
          pod.metadata().deletion_grace_period_seconds() == 0;
@@ -68,7 +68,7 @@ class StorageProtection : public Controller {
       bool has_claims = false;
       for (const json::value& volume : get_array(pod, "spec.volumes"))
         if (std::string name = volume::claim_name(change.any().name(), volume); !name.empty()) {
-          // That the claim is being deleted may be heard later than this: the list of its users is old all the same.
+          // The event of the claim's deletion may arrive after this one, so the list of users is invalidated anyway.
           if (!std::exchange(has_claims, true))
             lists_.with([&](Lists& lists) { ++lists.ended, lists.by_ns.erase(change.any().ns()); });
           ObjectPtr claim = claims_.get({change.any().ns(), name});
@@ -95,8 +95,8 @@ class StorageProtection : public Controller {
     return object.deleting() || !has_finalizer(object, finalizer);
   }
 
-  // The store is asked, not a cache: what was just created must not lose what it is about to use. A list is good for all claims
-  // that were being deleted when it was made, until a pod that has one ends: no node starts another pod with them.
+  // Reads the store, not a cache, because a pod that was just created must not lose its claim. A list is valid for all claims
+  // that were being deleted when it was made, until a pod with one of them ends: no node starts another pod with them.
   Result<bool> in_use(const Object& claim) {
     auto [used, ended] = lists_.with([&](const Lists& lists) {
       auto found = lists.by_ns.find(claim.ns());
@@ -114,7 +114,7 @@ class StorageProtection : public Controller {
     return used->has(claim);
   }
 
-  struct Used {  // by pods of one namespace, as the store had them
+  struct Used {  // used by pods of one namespace, from the store
     Revision revision = 0;
     std::set<std::string> claims;
     std::set<std::pair<std::string, std::string>> own;  // of ephemeral volumes, with the pod's uid
@@ -125,7 +125,7 @@ class StorageProtection : public Controller {
   };
   struct Lists {
     std::map<std::string, std::shared_ptr<const Used>> by_ns;
-    uint64_t ended = 0;  // pods with such claims: a list from before is not kept
+    uint64_t ended = 0;  // number of ended pods with such claims: an older list is discarded
   };
   static constexpr size_t kListsMax = 16;
 
@@ -134,7 +134,7 @@ class StorageProtection : public Controller {
     out->revision = pods.revision;
     for (const ObjectPtr& pod : pods.items) {
       view::Pod view(*pod);
-      if (view.spec().node_name().empty()) continue;  // a node starts no pod whose claim is being deleted
+      if (view.spec().node_name().empty()) continue;  // no node starts a pod whose claim is being deleted
       for (const json::value& volume : get_array(pod->json(), "spec.volumes")) {
         std::string name = volume::claim_name(pod->name(), volume);
         if (name.empty()) continue;

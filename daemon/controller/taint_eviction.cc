@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taint eviction: a NoExecute taint on a node ends the pods there that do not tolerate it: at once, or after the shortest
-// tolerationSeconds of the tolerations that apply. Time counts from when we first saw the two together, by a clock that does not
-// jump, and starts anew when the daemon does. A taint that goes in time takes the verdict back.
-//   node or pod changed ─▶ pods of that node ─▶ verdict_of (pure) ─▶ wait, or say why and delete
-// Source: Kubernetes "Taints and Tolerations: taint based evictions"; its taint-eviction-controller (semantics, words).
+// Taint eviction: a NoExecute taint on a node deletes its pods that do not tolerate it: at once, or after the shortest
+// tolerationSeconds of the matching tolerations. The time is measured by the steady clock from when pod and taint were first seen
+// together; it starts again when the daemon restarts. Removing the taint in time cancels the deletion.
+//   node or pod changed ─▶ pods of that node ─▶ verdict_of (pure) ─▶ wait, or report and delete
+// Source: Kubernetes "Taints and Tolerations: taint based evictions"; its taint-eviction-controller (semantics, texts).
 #include "daemon/controller/taint_eviction.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class TaintEviction : public Controller {
 
  private:
   struct Sentence {
-    std::string uid;  // of the pod that is to go
+    std::string uid;  // of the pod to delete
     SteadyTime since{};
     bool carried_out = false;
   };
@@ -110,7 +110,7 @@ class TaintEviction : public Controller {
 }  // namespace
 
 std::optional<std::chrono::seconds> time_until_evicted(const Object& pod, const Object& node) {
-  std::optional<std::chrono::seconds> shortest;  // nothing: tolerated for good
+  std::optional<std::chrono::seconds> shortest;  // nullopt: tolerated forever
   for (view::Taint taint : view::Node(node).spec().taints()) {
     if (taint.effect() != "NoExecute") continue;
     auto toleration = placement::toleration_of(view::Pod(pod), taint);

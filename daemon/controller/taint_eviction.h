@@ -9,7 +9,8 @@
 
 namespace coracle::controller {
 
-// How long a pod may stay on its node, from when its NoExecute taints were first seen. Zero: not at all. Nothing: for good.
+// How long a pod may stay on its node, from the time when its NoExecute taints were first seen. Zero: not at all. nullopt:
+// forever.
 std::optional<std::chrono::seconds> time_until_evicted(const Object& pod, const Object& node);
 
 }  // namespace coracle::controller

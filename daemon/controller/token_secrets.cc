@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets that hold tokens. One of type service-account-token names its account in an annotation and gets its token, the
-// authority and the namespace; it goes with the account. A bootstrap token goes when its time is over.
-// Source: Kubernetes "Configure Service Accounts", long-lived tokens; controllers tokens and tokencleaner.
+// Token Secrets. A Secret of type service-account-token names its account in an annotation and gets a token, the CA certificate
+// and the namespace; it is deleted with the account. A bootstrap token is deleted when it expires. Source: Kubernetes "Configure
+// Service Accounts", long-lived tokens; controllers tokens and tokencleaner.
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
 #include "runtime/base/text.h"
@@ -71,7 +71,7 @@ class TokenSecrets : public Controller {
   }
 
  private:
-  // The cache may trail behind the Secret's: what it does not know is asked for. Null: there is none.
+  // The account's cache may lag behind that of Secrets, so an unknown account is read from the store. Null: it does not exist.
   Result<ObjectPtr> account_of(const Object& secret) {
     Key key{secret.ns(), std::string(secret.annotation(kAccountName))};
     if (ObjectPtr cached = accounts_.get(key)) return cached;
@@ -93,7 +93,7 @@ class TokenSecrets : public Controller {
     if (!text) return Outcome{};
     auto plain = text->is_string() ? base64_decode(std::string_view(text->get_string())) : Result<std::string>(std::string());
     auto end = parse_time(plain ? *plain : std::string());
-    if (!end || *end <= clock_.now()) return remove(secret);  // what cannot be read is over
+    if (!end || *end <= clock_.now()) return remove(secret);  // an unreadable expiration counts as expired
     return Outcome{std::chrono::nanoseconds(*end - clock_.now())};
   }
 

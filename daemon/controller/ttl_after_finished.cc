@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TTL after finished: a Job that has ended is removed, with its pods, once its spec.ttlSecondsAfterFinished are over.
-// Source: Kubernetes "Automatic Cleanup for Finished Jobs".
+// TTL after finished: deletes a finished Job, with its pods, after spec.ttlSecondsAfterFinished. Source: Kubernetes "Automatic
+// Cleanup for Finished Jobs".
 #include "daemon/controller/controller.h"
 #include "daemon/controller/elapsed.h"
 #include "daemon/controller/job.h"
@@ -43,7 +43,7 @@ class TtlAfterFinished : public Controller {
     std::chrono::seconds stays(view::Job(*job).spec().ttl_seconds_after_finished());
     std::chrono::nanoseconds left = stays - elapsed_.since(job->uid(), "end", *finished);
     if (left.count() > 0) return Outcome{left};
-    // By its revision: somebody may just have given it more time.
+    // With the resourceVersion, because the TTL may have been increased at this moment.
     auto removed = client_.remove(kJob, key, {.uid = job->uid(), .revision = job->revision(), .propagation = "Foreground"});
     if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove finished job");
     return Outcome{};

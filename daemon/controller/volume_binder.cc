@@ -97,7 +97,7 @@ class VolumeBinder : public Controller {
     told_.with([&](auto& told) { told.erase(key); });
   }
 
-  // ---- which keys a change concerns ----
+  // ---- keys of a change ----
 
   void name_waiting(const LookAt& look_at) const {
     for (const ObjectPtr& claim : claims_.list())
@@ -200,7 +200,7 @@ class VolumeBinder : public Controller {
     return outcome;
   }
 
-  // A claim that the cache lacks is read from the store, since the data of a Released volume may be deleted.
+  // A claim that the cache lacks is read from the store, because the data of a Released volume may be deleted.
   Result<ObjectPtr> claim_named_by(const Object& volume) {
     view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
     if (!spec.has_claim_ref()) return ObjectPtr();
@@ -214,7 +214,7 @@ class VolumeBinder : public Controller {
 
   // ---- both ----
 
-  // The message is written along with another phase only: in the same one, somebody else may have said more.
+  // The message is written only together with a new phase: otherwise another client may have written a more specific one.
   Result<void> show_phase(OwnWrites& own, const Key& key, const Object& object, std::string_view phase,
                           const std::string& message) {
     if (get_string(object.json(), "status.phase") == phase) return {};
@@ -228,7 +228,7 @@ class VolumeBinder : public Controller {
     return {};
   }
 
-  // Records the event once, and again before it expires. Returns when that is.
+  // Records the event once, and again before it expires. Returns the time until then.
   std::optional<std::chrono::nanoseconds> tell(const Object& about, const VolumeEvent& event) {
     bool claim = about.kind() == kPersistentVolumeClaim;
     Key key = claim ? about.key() : key_of_volume(about.name());

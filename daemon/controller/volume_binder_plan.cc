@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to become of claims and of volumes. See volume_binder.h.
+// The plan for claims and volumes. See volume_binder.h.
 #include <algorithm>
 
 #include "daemon/controller/common.h"
@@ -41,10 +41,10 @@ bool names_no_class(const Object& claim) {
 
 bool has_claim(const Object& volume) { return view::PersistentVolume(volume).spec().has_claim_ref(); }
 
-// A claim that asked for one volume by name.
+// A claim with spec.volumeName.
 ClaimPlan plan_for_named(const ObservedClaim& observed) {
   const Object& claim = *observed.claim;
-  if (!observed.named) return pending();  // it may come
+  if (!observed.named) return pending();  // it may be created later
   const Object& volume = *observed.named;
   if (!has_claim(volume)) {
     std::string why = volume::mismatch(volume, claim);
@@ -55,8 +55,8 @@ ClaimPlan plan_for_named(const ObservedClaim& observed) {
   return pending(true, "FailedBinding", "volume " + quoted(volume.name()) + " already bound to a different claim.");
 }
 
-// A directory is some node's: where there is a choice, the claim's first pod makes it. Who makes directories needs no more than
-// the node's name.
+// A directory belongs to a node: if there are several, the claim's first pod determines it. The provisioner needs only the node's
+// name.
 ClaimPlan plan_provisioning(const ObservedClaim& observed, std::string provisioner) {
   if (!volume::is_local_provisioner(provisioner)) {
     ClaimPlan plan = pending(false, "ExternalProvisioning",
@@ -81,7 +81,7 @@ ClaimPlan plan_for_any(const ObservedClaim& observed) {
   const Object* storage_class = observed.storage_class.get();
   bool waits = volume::waits_for_consumer(storage_class) && claim.annotation(volume::kSelectedNode).empty();
   if (ObjectPtr volume = volume::find_matching_volume(observed.volumes, claim, waits)) return bind_to(std::move(volume));
-  if (names_no_class(claim) && observed.default_class) {  // a volume without a class suits it, too
+  if (names_no_class(claim) && observed.default_class) {  // a volume without a class also matches
     ClaimPlan plan;
     plan.storage_class = observed.default_class->name();
     return plan;
@@ -119,7 +119,7 @@ VolumePlan failed(std::string_view reason, std::string message) {
   return plan;
 }
 
-// Its claim is gone. Who made the volume deletes it; what a person made stays as it is.
+// Its claim is deleted. The provisioner deletes a volume that it created; a volume that an administrator created stays.
 VolumePlan plan_released(const Object& volume) {
   view::PersistentVolume view(volume);
   std::string_view policy = view.spec().persistent_volume_reclaim_policy();
@@ -155,8 +155,9 @@ VolumePlan plan_volume(const Object& volume, const Object* claim) {
   if (!same) return plan_released(volume);
   std::string_view named = view::PersistentVolumeClaim(*claim).spec().volume_name();
   if (named == volume.name()) plan.phase = "Bound";
-  if (named == volume.name() || named.empty()) return plan;  // the claim's own look goes on from there
-  // The claim has another volume. What was made for it is needed by nobody; what a person made is free again.
+  if (named == volume.name() || named.empty()) return plan;  // the claim's own sync continues from there
+  // The claim has another volume. A volume provisioned for it is not needed any more; one that an administrator created is free
+  // again.
   bool made_for_it =
       !volume.annotation(volume::kProvisionedBy).empty() && view.spec().persistent_volume_reclaim_policy() == "Delete";
   if (made_for_it) return plan_released(volume);
@@ -209,7 +210,7 @@ json::value bound_status(const Object& claim, const Object& volume) {
   json::object& out = status.as_object();
   out["phase"] = "Bound";
   if (const json::value* modes = find(volume.json(), "spec.accessModes")) out["accessModes"] = *modes;
-  // Later the claim's capacity follows what has been made larger.
+  // Later the claim's capacity is updated by expansion.
   if (view.status().phase() != "Bound" || view.status().capacity().empty()) out["capacity"] = spec.capacity();
   if (spec.has_volume_attributes_class_name()) out["currentVolumeAttributesClassName"] = spec.volume_attributes_class_name();
   else out.erase("currentVolumeAttributesClassName");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: aggregation and the thread that writes them. See recorder.h.
+// Aggregates events and writes them on a thread. See recorder.h.
 #include "daemon/event/recorder.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ bool EventAggregator::allowed(const EventRecord& record, WallTime now) {
       buckets_.use(hash_of(record.component + '\0' + record.about.uid + '\0' + record.about.ns + '\0' + record.about.name));
   if (bucket.last != WallTime{}) {
     double refilled = std::chrono::duration<double>(now - bucket.last) / std::chrono::duration<double>(kEventsRefill);
-    bucket.tokens = std::min(bucket.tokens + std::max(refilled, 0.0), kEventsBurst);  // a clock set back takes nothing away
+    bucket.tokens = std::min(bucket.tokens + std::max(refilled, 0.0), kEventsBurst);  // setting the clock back removes nothing
   }
   bucket.last = now;
   if (bucket.tokens < 1) return false;
@@ -169,7 +169,7 @@ void EventWriter::write(std::stop_token stop, const EventRecord& record) {
     if (done) return;
     aggregator_.forget(*write);
     Code code = done.error().code();
-    if (!write->create && code == Code::not_found) continue;  // expired: a new one
+    if (!write->create && code == Code::not_found) continue;  // expired: create a new one
     if (code != Code::unavailable && code != Code::timeout && code != Code::too_many_requests) {
       return log_debug("event", "not written: " + done.error().text(), {{"about", record.about.name}});
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: what controllers, scheduler and node tell a person about an object ("Pulling", "FailedScheduling").
-// Telling costs the caller a copy into a bounded queue, never a wait: one thread aggregates and writes.
+// Events of controllers, scheduler and node about an object ("Pulling", "FailedScheduling"). Recording one copies it to a bounded
+// queue and never blocks; one thread aggregates and writes them.
 //   recorder.normal(pod, …) ──▶ queue (bounded) ──▶ EventAggregator (pure) ──▶ Client: create, or patch count and time
-// Repetition is not written again but counted; many similar messages become one "(combined from similar events)"; an
-// object that cannot stop talking is limited. Source: Kubernetes Event v1; client-go tools/record (semantics).
+// Repeated events increase a count. Many similar events become one "(combined from similar events)". The rate per source and
+// object is limited. Source: Kubernetes Event v1; client-go tools/record (semantics).
 #pragma once
 
 #include <array>
@@ -22,20 +22,20 @@
 
 namespace coracle {
 
-constexpr size_t kEventsQueuedMax = 1000;     // beyond that, new ones are dropped
+constexpr size_t kEventsQueuedMax = 1000;     // beyond that, new events are dropped
 constexpr size_t kEventsRememberedMax = 512;  // for counting repetitions
-constexpr int kEventsSimilarMax = 10;         // different messages of one reason, within kEventsSimilarSpan
+constexpr int kEventsSimilarMax = 10;         // different messages with one reason, within kEventsSimilarSpan
 constexpr std::chrono::minutes kEventsSimilarSpan{10};
-constexpr double kEventsBurst = 25;  // per source and object; then one per kEventsRefill
+constexpr double kEventsBurst = 25;  // per source and object; refilled by one per kEventsRefill
 constexpr std::chrono::minutes kEventsRefill{5};
 
 struct EventRecord {
   bool warning = false;
   std::string reason, message;
-  std::string component, host;  // who tells it, and on which machine
+  std::string component, host;  // the reporting component and its machine
   struct About {
     std::string api_version, kind, ns, name, uid, resource_version;
-    std::string field_path;  // "spec.containers{web}" when it is about a part
+    std::string field_path;  // "spec.containers{web}" for a part of the object
   } about;
 };
 
@@ -45,7 +45,7 @@ class EventSink {
   virtual void post(EventRecord record) = 0;  // thread-safe, does not block
 };
 
-// What a room holds: its own name on every event. Cheap to copy.
+// A component's access to events; it adds the component's name. Cheap to copy.
 class EventRecorder {
  public:
   EventRecorder(EventSink& sink, std::string component, std::string host = {})
@@ -63,45 +63,45 @@ class EventRecorder {
   std::string component_, host_;
 };
 
-// Decides what is written. Pure but for its memory; not thread-safe.
+// Decides which events are written. Pure except for its memory; not thread-safe.
 class EventAggregator {
  public:
   struct Write {
     Key key;
-    json::value body;  // a whole Event when `create`, else the merge patch for it
+    json::value body;  // a whole Event if `create`, else a merge patch
     bool create = false;
-    uint64_t of = 0;  // the aggregator's own
+    uint64_t of = 0;  // used by the aggregator
   };
-  // Nothing when the source talks too much.
+  // nullopt if the source exceeds its rate.
   std::optional<Write> write(const EventRecord& record, WallTime now);
-  // The event that was to be patched is gone (its hour is over): the next repetition is a new one.
+  // The event to patch does not exist any more (it has expired): the next repetition creates a new one.
   void forget(const Write& write);
 
  private:
-  // What is remembered of an event is a few numbers in one place: texts by the hundred would lie between all else in memory.
-  // Texts are known by their hashes; that two of them have one is as good as never.
+  // Remembered events are stored as a few numbers in one array; hundreds of strings would fragment memory. Texts are identified
+  // by their hashes; a collision is improbable enough.
   using Hash = uint64_t;
   struct Known {
-    Hash of = 0;  // what is counted
+    Hash of = 0;  // identifies what is counted
     uint64_t used = 0;
-    WallTime named{};  // when its event was
+    WallTime named{};  // time in its event's name
     int64_t count = 0;
   };
   struct Similar {
-    Hash of = 0;  // the same without its message
+    Hash of = 0;  // identifies the event without its message
     uint64_t used = 0;
     WallTime last{};
     std::array<uint32_t, kEventsSimilarMax> messages{};
     int count = 0;
   };
   struct Bucket {
-    Hash of = 0;  // source and object
+    Hash of = 0;  // identifies source and object
     uint64_t used = 0;
     double tokens = kEventsBurst;
     WallTime last{};
   };
   template <typename Entry>
-  struct Recent {  // the last kEventsRememberedMax entries used
+  struct Recent {  // the kEventsRememberedMax entries used last
     std::vector<Entry> entries;
     uint64_t uses = 0;
     Entry& use(Hash of);
@@ -113,11 +113,11 @@ class EventAggregator {
   Recent<Bucket> buckets_;
 };
 
-// Writes events through the client, from a thread of its own that sleeps while there is nothing to tell.
+// Writes events through the client, on a thread of its own that sleeps while the queue is empty.
 class EventWriter : public EventSink {
  public:
   explicit EventWriter(Client& client, const Clock& clock = system_clock());
-  ~EventWriter() override;  // what is still queued is dropped
+  ~EventWriter() override;  // drops queued events
   void post(EventRecord record) override;
 
  private:
@@ -125,7 +125,7 @@ class EventWriter : public EventSink {
   void write(std::stop_token stop, const EventRecord& record);
   Client& client_;
   const Clock& clock_;
-  EventAggregator aggregator_;  // run() only
+  EventAggregator aggregator_;  // used by run() only
   Guarded<std::list<EventRecord>> queue_;
   std::jthread thread_;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BodyPlaces: who may wait for the rest of a request's body, and for how much of it. Requests that wait hold no seat, but a
-// thread and what has come of the body; one user's slow bodies must not take these from all others. Nobody may hold more than
-// what he would leave free: one alone gets half of the places, two a third each, and whoever comes next finds some free.
-// Thread-safe. Source: A. K. Choudhury, E. L. Hahne, "Dynamic queue length thresholds for shared-memory packet switches".
+// BodyPlaces: limits the requests that wait for their bodies, and the size of those bodies, per user. Waiting requests hold no
+// seat, but they use a thread and memory for the received part; one user's slow bodies must not use all of that. A user may hold
+// at most as much as remains free: one user alone gets half of the places, two users a third each, and a further user always
+// finds free places. Thread-safe. Source: A. K. Choudhury, E. L. Hahne, "Dynamic queue length thresholds for shared-memory packet
+// switches".
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ namespace coracle::fairness {
 
 struct BodyLimits {
   int places = 160;
-  uint64_t bytes = 32 << 20;  // of the bodies that are waited for, as long as they may become
+  uint64_t bytes = 32 << 20;  // the sum of the maximum sizes of the awaited bodies
 };
 
 class BodyPlaces {
  public:
   explicit BodyPlaces(BodyLimits limits = {}) : limits_(limits) {}
 
-  class Place {  // held while the body is waited for; the BodyPlaces must outlive it
+  class Place {  // held while the body is awaited; the BodyPlaces must outlive it
    public:
     Place(Place&& other) noexcept;
     Place& operator=(Place&&) = delete;
@@ -36,9 +37,9 @@ class BodyPlaces {
     std::string user_;
     uint64_t bytes_;
   };
-  // Does not block. Errors: too_many_requests, with the seconds after which to try again.
+  // Does not block. Errors: too_many_requests, with the seconds for Retry-After.
   Result<Place> take(const std::string& user, uint64_t bytes);
-  int taken() const;  // by all
+  int taken() const;  // by all users
 
  private:
   struct Share {
@@ -47,7 +48,7 @@ class BodyPlaces {
   };
   struct Book {
     Share all;
-    std::map<std::string, Share> users;  // who holds any
+    std::map<std::string, Share> users;  // users who hold places
   };
   void leave(const Place& place);
 

@@ -13,7 +13,7 @@ struct Fairness::Level {
   Level(LevelRule given, SteadyTime now) : rule(std::move(given)), queues(rule.queues, 0, now), demand(now) {}
 
   LevelRule rule;
-  bool gone = false;  // its object is; it ends when nobody is in it
+  bool gone = false;  // its object was deleted; it is removed when it has no requests
   SeatLimits limits;
   QueueSet queues;
   Demand demand;
@@ -27,7 +27,7 @@ struct Fairness::Level {
 
 struct Fairness::Waiter : Request {
   std::shared_ptr<Level> level;
-  FlowCount* flow = nullptr;  // of the level's
+  FlowCount* flow = nullptr;  // of the level
   std::condition_variable turn;
 };
 
@@ -74,7 +74,7 @@ void Fairness::set_rules(const FlowRules& rules) {
 
   std::erase_if(*schemas, [&](SchemaRule& schema) {
     Level* level = level_named(schema.level);
-    if (!level || level->gone) return true;  // it dangles
+    if (!level || level->gone) return true;  // the schema is dangling
     schema.level_uid = level->rule.uid;
     schema.exempt = level->rule.shares.exempt;
     return false;
@@ -107,7 +107,7 @@ Fairness::Level* Fairness::level_named(const std::string& name) {
   return nullptr;
 }
 
-// Under the lock: what was asked for lately becomes the limits of what comes.
+// Requires the lock. Sets new limits according to the recent demand.
 void Fairness::adjust(SteadyTime now) {
   adjusted_ = now;
   std::vector<Claim> claims;
@@ -128,12 +128,12 @@ void Fairness::adjust_when_due(SteadyTime now) {
   if (now - adjusted_ >= kAdjustmentPeriod) adjust(now);
 }
 
-// Under the lock.
+// Requires the lock.
 void Fairness::seat_those_who_wait(Level& level, SteadyTime now) {
   for (Request* request : level.queues.dispatch(now)) static_cast<Waiter*>(request)->turn.notify_one();
 }
 
-// Under the lock.
+// Requires the lock.
 Error Fairness::turn_away(Level& level, FlowCount& flow, const char* reason, SteadyTime now) {
   flow.rejected[reason]++;
   level.retry_after.refused(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
@@ -150,7 +150,7 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
   SteadyTime began = clock_.steady();
   adjust_when_due(began);
   auto found = std::find_if(levels_.begin(), levels_.end(), [&](const auto& level) { return level->rule.name == who.level; });
-  if (found == levels_.end()) return Seat();  // it went since this was classified
+  if (found == levels_.end()) return Seat();  // the level was deleted after the classification
   std::shared_ptr<Level> level = waiter->level = *found;
   FlowCount& flow = level->schemas[who.schema];
   waiter->flow = &flow;
@@ -164,7 +164,7 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
     std::string name = who.schema + "/" + who.distinguisher;
     int& of_flow = level->waiting_of[name];
     bool crowded = waiting_ >= limits_.waiting || of_flow >= std::max(limits_.waiting / 2, 1);
-    if (crowded) {  // no thread is left for it
+    if (crowded) {  // no thread is available for it
       level->queues.give_up(*waiter, began);
       level->note_demand(began);
       if (of_flow == 0) level->waiting_of.erase(name);
@@ -183,7 +183,7 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
   if (!waiter->running) {
     level->queues.give_up(*waiter, now);
     level->note_demand(now);
-    seat_those_who_wait(*level, now);  // it may have held up narrower ones
+    seat_those_who_wait(*level, now);  // it may have blocked narrower requests
     note(flow.refused, began, now);
     return turn_away(*level, flow, "time-out", now);
   }

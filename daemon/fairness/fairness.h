@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fairness: who may have the server now, who waits, and who is told to come back: API priority and fairness, with threads.
+// Fairness: API priority and fairness: decides which requests run now, wait, or are rejected. This file contains the threads'
+// part.
 //   (user, attributes) ──classify──▶ flow schema ▸ priority level ──enter──▶ seats | a place in a queue | 429
-// The parts are pure and files of their own: rules (which schema), shares (how many seats a level has), queue_set (whose turn it
-// is), seats (how wide a request is), retry_after. Here are the lock, the sleepers and the counters.
-// Every ten seconds in which anybody asks, seats that levels may lend go to those who asked for more.
-// Thread-safe. Source: Kubernetes "API Priority and Fairness"; apiserver util/flowcontrol.
+// The pure parts have files of their own: rules (the schema of a request), shares (the seats of a level), queue_set (the order of
+// requests), seats (the seats of a request), retry_after. This file adds the lock, the waiting and the counters. Every ten
+// seconds, if there are requests, lendable seats are reassigned to levels with more demand. Thread-safe. Source: Kubernetes "API
+// Priority and Fairness"; apiserver util/flowcontrol.
 #pragma once
 
 #include <array>
@@ -23,9 +24,9 @@
 namespace coracle::fairness {
 
 struct FairnessLimits {
-  int seats = 64;                              // of the whole server, exempt requests aside
-  int waiting = 96;                            // requests that wait, in all: each one holds a thread
-  std::chrono::milliseconds patience{15'000};  // of one that waits
+  int seats = 64;                              // of the whole server, without exempt requests
+  int waiting = 96;                            // waiting requests in total: each one uses a thread
+  std::chrono::milliseconds patience{15'000};  // time limit of waiting
 };
 
 class Fairness {
@@ -33,11 +34,11 @@ class Fairness {
   Fairness(const FlowRules& rules, FairnessLimits limits, const Clock& clock = system_clock());
   ~Fairness();
 
-  // Takes other rules. What runs and waits goes on in the level it came in by, also when that is gone. Schemas whose level is
-  // missing count for nothing.
+  // Replaces the rules. Running and waiting requests stay in their level, even if it is deleted. Schemas with a missing level are
+  // ignored.
   void set_rules(const FlowRules& rules);
   Classified classify(const User& user, const access::Attributes& attributes) const;
-  // The most that one request takes of the level; 0: the level does not say.
+  // The limit of seats per request in the level; 0: no limit.
   int seats_max(const Classified& who) const;
 
   struct Level;
@@ -54,21 +55,21 @@ class Fairness {
     Fairness* house_ = nullptr;
     std::unique_ptr<Waiter> request_;
   };
-  // Blocks while others are before it. `seats`: 1 to kSeatsMax. Errors: too_many_requests, with the seconds after which to try
-  // again.
+  // Blocks while earlier requests have priority. `seats`: 1 to kSeatsMax. Errors: too_many_requests, with the seconds for
+  // Retry-After.
   Result<Seat> enter(const Classified& who, int seats = 1);
 
   // ---- for metrics ----
   static constexpr std::array<double, 13> kWaitBounds = {0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30};  // seconds
   struct Waits {
-    std::array<uint64_t, kWaitBounds.size() + 1> buckets{};  // not cumulative; the last is beyond every bound
+    std::array<uint64_t, kWaitBounds.size() + 1> buckets{};  // not cumulative; the last one is above all bounds
     double seconds = 0;
   };
   struct FlowCount {
     int executing = 0, executing_seats = 0, waiting = 0, waiting_seats = 0;
     uint64_t dispatched = 0;
     std::map<std::string, uint64_t> rejected;  // by reason
-    Waits waited, refused;                     // how long those that ran, and those that did not, were in a queue
+    Waits waited, refused;                     // queueing times of executed and of rejected requests
   };
   struct Count {
     std::string level;

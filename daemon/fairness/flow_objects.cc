@@ -30,7 +30,7 @@ std::vector<json::value> stored(const registry::Registry& registry, const Kind& 
   return out;
 }
 
-// The condition that the schema should have; without the time.
+// The desired condition Dangling of the schema, without its time.
 json::object judge(const json::value& schema, const std::vector<json::value>& levels) {
   std::string level(get_string(schema, "spec.priorityLevelConfiguration.name"));
   std::string named = "This FlowSchema references the PriorityLevelConfiguration object named \"" + level + "\" ";
@@ -39,7 +39,7 @@ json::object judge(const json::value& schema, const std::vector<json::value>& le
   return {{"type", kDangling}, {"status", "True"}, {"reason", "NotFound"}, {"message", named + "but there is no such object"}};
 }
 
-// The schema with that condition in its status; nothing when it is there.
+// The schema with that condition; nullopt if it has it already.
 std::optional<json::value> with_condition(const json::value& schema, json::object condition, WallTime now) {
   json::array conditions = get_array(schema, "status.conditions");
   auto there = std::find_if(conditions.begin(), conditions.end(),
@@ -95,7 +95,7 @@ void FlowObjects::judge_schemas(const FlowRules& rules) {
     Key key{"", std::string(name_of(schema))};
     auto written = registry_.update(kFlowSchema, key, "status", *std::move(judged), writer);
     if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found)
-      continue;  // somebody changed it: it comes again
+      continue;  // changed concurrently: its event triggers another pass
     log_warning("fairness", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});
   }
 }

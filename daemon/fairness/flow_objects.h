@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlowObjects: the stored FlowSchemas and PriorityLevelConfigurations on their way to Fairness, and what the server does for
-// them.
-//   store ── change ──▶ `changed` ▸ tend: put back what must be there ▸ rules to the house ▸ condition Dangling of each schema
-// Mandatory objects count even while they are missing. Source: Kubernetes "API Priority and Fairness"; apiserver
+// FlowObjects: passes the stored FlowSchemas and PriorityLevelConfigurations to Fairness, and maintains these objects.
+//   store ── change ──▶ `changed` ▸ tend: restore mandatory objects ▸ set_rules ▸ condition Dangling of each schema
+// Mandatory objects are in force even while they are missing. Source: Kubernetes "API Priority and Fairness"; apiserver
 // util/flowcontrol (apf_controller), registry/flowcontrol/rest.
 #pragma once
 
@@ -16,7 +15,7 @@
 
 namespace coracle::fairness {
 
-// What is stored, and the mandatory ones that are not.
+// The stored rules, and the mandatory ones that are missing.
 FlowRules stored_rules(const registry::Registry& registry);
 
 class FlowObjects {
@@ -24,13 +23,13 @@ class FlowObjects {
   // Both must outlive it.
   FlowObjects(registry::Registry& registry, Fairness& house) : registry_(registry), house_(house) {}
 
-  // From here on `changed` is called, by the store's thread, when tend() has something to do. It must not block. Errors: what
-  // the store says.
+  // Starts watching the objects. `changed` is called on the store's thread when tend() must be called; it must not block. Errors:
+  // the store's.
   Result<void> follow(std::function<void()> changed);
   void unfollow();
 
-  // Brings house and objects level with what changed since the last time; nothing when nothing did. Writes to the store; what
-  // goes wrong is logged, and tried again with the next change.
+  // Processes the changes since the last call: sets the rules and updates the objects; does nothing if there are none. Writes to
+  // the store. Errors are logged, and the next change retries.
   void tend();
 
  private:

@@ -14,14 +14,14 @@ double guessed_work(const Request& request) { return request.seats * kServiceGue
 
 }  // namespace
 
-// Virtual time is what an active queue gets when all get the same.
+// Advances the virtual time: what each active queue gets if all get the same.
 void QueueSet::pass_time(SteadyTime now) {
   double passed = std::chrono::duration<double>(now - now_).count();
   now_ = now;
   if (active_ > 0) virtual_now_ += passed * double(std::min(seats_of_queues_, limit_)) / active_;
 }
 
-// Queues that are too many go from the end, where requests do not have to be told another number.
+// Surplus queues are removed from the end, so that requests keep their queue numbers.
 void QueueSet::resize() {
   size_t wanted = size_t(std::max(settings_.queues, 0));
   if (queues_.size() < wanted) queues_.resize(wanted);
@@ -40,13 +40,13 @@ void QueueSet::set_limit(int seats, SteadyTime now) {
   limit_ = seats;
 }
 
-// One that wants more than there is runs when it is alone.
+// A request with more seats than the limit runs alone.
 bool QueueSet::can_seat(int seats) const {
   if (settings_.unlimited || seats_in_use_ + seats <= limit_) return true;
   return seats > limit_ && executing_ == 0;
 }
 
-// The queue of the hand with the least work before it; among equals, turn by turn.
+// The queue of the flow's hand with the least work; ties are resolved round-robin.
 int QueueSet::choose_queue(uint64_t flow) {
   std::vector<int> hand = deal(flow, settings_.queues, settings_.hand_size);
   size_t first = arrivals_++ % hand.size();
@@ -84,7 +84,7 @@ void QueueSet::put_in_line(Request& request, int at) {
   hold_to_arrival(queue);
 }
 
-// It neither waits nor runs afterwards; whether its queue is active is its caller's to say.
+// Removes the request from its queue. The caller updates whether the queue is active.
 void QueueSet::take_from_line(Request& request) {
   Queue& queue = queues_[size_t(request.queue)];
   Request* before = nullptr;
@@ -96,12 +96,12 @@ void QueueSet::take_from_line(Request& request) {
   waiting_--, seats_waiting_ -= request.seats;
 }
 
-// A queue that could not use what it was due has no claim to it later.
+// A queue that did not use its share cannot claim it later.
 void QueueSet::hold_to_arrival(Queue& queue) {
   if (queue.first) queue.next_begin = std::max(queue.next_begin, queue.first->arrived);
 }
 
-// The oldest of the queue whose oldest would be through first, beginning after the queue that had the last turn.
+// Of the queues, the one whose oldest request would finish first; the search starts after the queue served last.
 Request* QueueSet::next_request() {
   Request* best = nullptr;
   double earliest = std::numeric_limits<double>::infinity();
@@ -111,7 +111,7 @@ Request* QueueSet::next_request() {
     double through = queue.next_begin + guessed_work(*queue.first);
     if (through < earliest) best = queue.first, earliest = through;
   }
-  if (!best || !can_seat(best->seats)) return nullptr;  // a wide one is waited for, lest it never comes
+  if (!best || !can_seat(best->seats)) return nullptr;  // waits for a wide request, so that it is not starved
   robin_ = best->queue;
   return best;
 }
@@ -132,7 +132,7 @@ std::vector<Request*> QueueSet::dispatch(SteadyTime now) {
   return seated;
 }
 
-// A request has left it.
+// Called after a request has left the queue.
 void QueueSet::settle(Queue& queue) {
   hold_to_arrival(queue);
   if (!queue.active()) active_--;

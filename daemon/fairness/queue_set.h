@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// QueueSet: the queues and seats of one priority level: who runs, who waits and where, whose turn it is. Pure: time comes in as
-// an argument, and nothing here sleeps or locks.
-//   arrive ▸ the shortest queue of the flow's hand ▸ dispatch: the queue whose oldest request would be through first ▸ finish
-// Each queue has a virtual time at which its next request begins. It moves by what a request is thought to take (seats times
-// kServiceGuess) when one is dispatched, and is corrected by what it took when one is finished: a queue that had much waits while
-// others catch up, and a wide or slow request is charged for what it is.
-// Source: Kubernetes "API Priority and Fairness"; fair queuing for server requests, apiserver fairqueuing/queueset.
+// QueueSet: the queues and seats of one priority level: which requests run, which wait in which queue, and which is next. Pure:
+// time is an argument, and nothing sleeps or locks.
+//   arrive ▸ the shortest queue of the flow's hand ▸ dispatch: the queue whose oldest request would finish first ▸ finish
+// Each queue has the virtual time at which its next request begins. Dispatching a request advances it by the estimated work
+// (seats times kServiceGuess); finishing the request corrects it by the actual work. So a queue that was served a lot waits for
+// the others, and wide or slow requests are charged accordingly. Source: Kubernetes "API Priority and Fairness"; fair queuing for
+// server requests, apiserver fairqueuing/queueset.
 #pragma once
 
 #include <chrono>
@@ -16,26 +16,26 @@
 
 namespace coracle::fairness {
 
-constexpr std::chrono::duration<double> kServiceGuess{0.003};  // what a request is thought to take
+constexpr std::chrono::duration<double> kServiceGuess{0.003};  // estimated duration of a request
 
 struct QueueSettings {
-  bool unlimited = false;  // an exempt level: everybody runs
-  int queues = 0;          // 0: nobody waits
+  bool unlimited = false;  // an exempt level: all requests run
+  int queues = 0;          // 0: requests never wait
   int hand_size = 1;
-  int length_limit = 50;  // of one queue
+  int length_limit = 50;  // per queue
 };
 
 enum class Arrival { runs, waits, no_seats, queue_full };
 
-// One request. Its owner keeps it where it is until it has run or given up.
+// One request. It must stay at its address until finish() or give_up().
 struct Request {
   int seats = 1;
   bool running = false;
 
-  // The queue set's own.
+  // Set by the QueueSet.
   int queue = -1;
-  Request* next = nullptr;  // behind it in its queue
-  double arrived = 0;       // virtual time
+  Request* next = nullptr;  // the next request in its queue
+  double arrived = 0;       // in virtual time
   SteadyTime began{};
 };
 
@@ -43,16 +43,16 @@ class QueueSet {
  public:
   QueueSet(const QueueSettings& settings, int limit, SteadyTime now) : settings_(settings), limit_(limit), now_(now) { resize(); }
 
-  // Those who wait keep their places; queues that are too many go when they are empty.
+  // Changes the settings. Waiting requests keep their places; surplus queues are removed when they are empty.
   void configure(const QueueSettings& settings, SteadyTime now);
   void set_limit(int seats, SteadyTime now);
 
-  // After `waits`, dispatch() says when its turn has come: perhaps at once.
+  // After Arrival::waits, dispatch() returns the request when its turn has come, possibly at once.
   Arrival arrive(Request& request, uint64_t flow, SteadyTime now);
-  // Seats as many as may run now, and returns them.
+  // Starts as many requests as possible and returns them.
   std::vector<Request*> dispatch(SteadyTime now);
-  void finish(Request& request, SteadyTime now);   // of one that runs
-  void give_up(Request& request, SteadyTime now);  // of one that waits
+  void finish(Request& request, SteadyTime now);   // a running request has finished
+  void give_up(Request& request, SteadyTime now);  // a waiting request has given up
 
   int limit() const { return limit_; }
   int executing() const { return executing_; }
@@ -63,10 +63,10 @@ class QueueSet {
 
  private:
   struct Queue {
-    Request *first = nullptr, *last = nullptr;  // who waits
+    Request *first = nullptr, *last = nullptr;  // waiting requests
     int length = 0;
     int executing = 0, seats_in_use = 0, seats_waiting = 0;
-    double next_begin = 0;  // virtual time
+    double next_begin = 0;  // in virtual time
     bool active() const { return executing > 0 || length > 0; }
   };
 
@@ -83,10 +83,10 @@ class QueueSet {
   QueueSettings settings_;
   int limit_;
   SteadyTime now_;
-  double virtual_now_ = 0;  // seat-seconds that each active queue has had
+  double virtual_now_ = 0;  // seat-seconds that each active queue has received
   std::vector<Queue> queues_;
-  // Of the queues, so that no request has to look at all of them: how many are active, the seats that their requests use or want,
-  // and those in which somebody waits, ascending.
+  // Sums over the queues, so that no request must scan them: the number of active queues, the seats that their requests use or
+  // wait for, and the queues with waiting requests, ascending.
   int active_ = 0, seats_of_queues_ = 0;
   std::vector<int> lines_;
   int robin_ = 0;

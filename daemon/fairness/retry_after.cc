@@ -16,7 +16,7 @@ void RetryAfter::refused(int64_t second) {
   history_.push_back({second, 1});
 }
 
-// By what was refused in the last `seconds_` seconds, this one aside.
+// Adjusts the value by the rejections of the last `seconds_` seconds, without the present one.
 void RetryAfter::judge(int64_t now) {
   int64_t refused = 0;
   for (const Second& one : history_)

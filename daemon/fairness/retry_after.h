@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RetryAfter: after how many seconds those who are turned away should come back: one, and the longer the more there are of them.
-// Doubled when three times as many as seconds were refused in that time, less by one when fewer than seconds were. Pure.
-// Source: apiserver util/flowcontrol, dropped requests.
+// RetryAfter: the seconds after which rejected clients should retry: one, and more with more rejections. With a value of n
+// seconds, it doubles after 3 n rejections in n seconds, and decreases by one after fewer than n. Pure. Source: apiserver
+// util/flowcontrol, dropped requests.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ constexpr int64_t kRetryAfterMax = 32;  // seconds
 
 class RetryAfter {
  public:
-  // One was turned away at that second, of any clock that does not go back.
+  // Records a rejection at that second of a monotonic clock.
   void refused(int64_t second);
   int64_t seconds() const { return seconds_; }
 
@@ -23,9 +23,9 @@ class RetryAfter {
   };
   void judge(int64_t now);
 
-  std::deque<Second> history_;  // ascending; the last one is still counted
+  std::deque<Second> history_;  // ascending; the last one is still being counted
   int64_t seconds_ = 1;
-  int64_t doubled_ = INT64_MIN / 2;  // when
+  int64_t doubled_ = INT64_MIN / 2;  // time of the last doubling
 };
 
 }  // namespace coracle::fairness

@@ -8,7 +8,7 @@
 namespace coracle::fairness {
 namespace {
 
-constexpr int64_t kPrecedence = 1000, kShares = 30, kQueues = 64, kHandSize = 8, kQueueLength = 50;  // flowcontrol v1's defaults
+constexpr int64_t kPrecedence = 1000, kShares = 30, kQueues = 64, kHandSize = 8, kQueueLength = 50;  // defaults of flowcontrol v1
 constexpr int64_t kMost = 1'000'000;
 constexpr std::string_view kCatchAll = "catch-all";
 
@@ -23,7 +23,7 @@ bool covers_word(const std::vector<std::string>& listed, std::string_view what) 
   return std::any_of(listed.begin(), listed.end(), [&](const std::string& one) { return one == "*" || one == what; });
 }
 
-// A path as it stands, and all that is below it.
+// Matches the path itself and all paths below it, with or without a trailing *.
 bool covers_path(const std::vector<std::string>& urls, std::string_view path) {
   return std::any_of(urls.begin(), urls.end(), [&](std::string_view url) {
     if (url == "*" || url == path) return true;

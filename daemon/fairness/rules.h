@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: FlowSchemas and PriorityLevelConfigurations as they are asked: which schema a request falls under, which level that
-// leads to, and what tells the schema's flows apart. Pure.
+// Rules: parsed FlowSchemas and PriorityLevelConfigurations: the schema that matches a request, its level, and the distinguisher
+// of its flows. Pure.
 //   objects of flowcontrol.apiserver.k8s.io/v1 ──read──▶ LevelRule, SchemaRule ──classify──▶ Classified
 // Source: Kubernetes "API Priority and Fairness"; apiserver util/flowcontrol/rule.go.
 #pragma once
@@ -35,17 +35,17 @@ class SchemaRule {
 
   bool matches(const User& user, const access::Attributes& asked) const;
   std::string distinguisher(const User& user, const access::Attributes& asked) const;
-  // Before another: the lower precedence, then the name.
+  // Order of matching: by precedence, then by name.
   bool operator<(const SchemaRule& other) const;
 
   std::string name, uid, level;
-  std::string level_uid;  // of the level, where it is; set by who knows
+  std::string level_uid;  // of the level, if it exists; set by Fairness
   bool exempt = false;
 
  private:
   struct Subject {
     enum class Of : uint8_t { nobody, everybody, user, group, accounts } of = Of::nobody;
-    std::string name;  // of the user or group; how the names of a namespace's accounts begin
+    std::string name;  // of the user or group; or the prefix of the service accounts' names in a namespace
     bool is(const User& user) const;
   };
   static Subject read_subject(const json::value& from);
@@ -56,7 +56,7 @@ class SchemaRule {
   struct Paths {
     std::vector<std::string> verbs, urls;
   };
-  struct Rule {  // some of these subjects, doing some of that
+  struct Rule {  // matches if a subject and a resource or path rule match
     std::vector<Subject> subjects;
     std::vector<Resources> resources;
     std::vector<Paths> paths;
@@ -68,14 +68,15 @@ class SchemaRule {
   std::vector<Rule> rules_;
 };
 
-// A request's place: names, and the ids for the answer's headers.
+// The classification of a request: names, and the uids for the response headers.
 struct Classified {
   std::string schema, level;
   std::string schema_uid, level_uid;
   std::string distinguisher;
   bool exempt = false;
 };
-// By the first of `schemas`, which are in order, that matches. When none does, by the one named catch-all; without that, nothing.
+// By the first matching one of `schemas`, which are sorted. If none matches, by the schema catch-all; without that, an empty
+// result.
 Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const access::Attributes& asked);
 
 }  // namespace coracle::fairness

@@ -14,8 +14,8 @@ struct Bounds {
   double target, lower, upper;
 };
 
-// The fraction of their targets at which all together have `sum`, each within its bounds: what they have together grows with
-// the fraction, so that halving finds it.
+// The fraction of their targets at which all levels together have `sum`, each within its bounds. The sum grows with the fraction,
+// so bisection finds it.
 double fraction_for(const std::vector<Bounds>& all, double sum) {
   auto together = [&](double fraction) {
     double out = 0;
@@ -40,7 +40,8 @@ std::vector<SeatLimits> seat_limits(const std::vector<ShareSettings>& levels, in
   std::vector<SeatLimits> out;
   for (const ShareSettings& level : levels) {
     SeatLimits limits;
-    if (sum > 0) limits.nominal = int(std::ceil(double(seats) * level.shares / sum));  // rounded up: the sum may be more
+    // Rounded up, so their sum may exceed `seats`.
+    if (sum > 0) limits.nominal = int(std::ceil(double(seats) * level.shares / sum));
     auto part = [&](int percent) { return int(std::lround(double(limits.nominal) * percent / 100)); };
     limits.lower = limits.nominal - part(level.lendable_percent);
     limits.upper = limits.nominal + (level.borrowing_percent ? part(*level.borrowing_percent) : seats);
@@ -65,7 +66,7 @@ void Demand::close_period(SteadyTime now) {
   if (span > 0) {
     average = integral_ / span;
     deviation = std::sqrt(std::max(0.0, integral_of_squares_ / span - average * average));
-    // Nobody looked for several periods when nothing happened in them.
+    // Without requests, several periods may have passed since the last adjustment.
     double kept = std::pow(kDemandSmoothing, std::max(1.0, std::floor(span / double(kAdjustmentPeriod.count()))));
     double envelope = average + deviation;
     smoothed = std::max(envelope, kept * smoothed + (1 - kept) * envelope);
@@ -90,7 +91,7 @@ Allotment allot(const std::vector<Claim>& claims) {
     bounds.push_back({std::max({double(floor), claim.smoothed, kTargetMin}), double(floor), double(claim.limits.upper)});
     lowest += claim.limits.lower, asked += floor;
   }
-  bool scarce = left <= asked;  // not even what was asked for within the nominal limits is there
+  bool scarce = left <= asked;  // not even the demand within the nominal limits is available
   if (!scarce) out.fair_fraction = fraction_for(bounds, left);
   double part = scarce && left > lowest && asked > lowest ? double(left - lowest) / (asked - lowest) : 0;
   auto next = bounds.begin();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares: how many of the server's seats each priority level has: by its share, and, of what levels may lend and borrow, by what
-// they asked for lately. Pure.
+// Shares: the seats of each priority level: from its shares and, for lendable and borrowed seats, from its recent demand. Pure.
 //   shares ──▶ nominal, lower and upper limit        demand over the last period ──▶ the limit of the next one
 // Source: Kubernetes "API Priority and Fairness", KEP-1040; apiserver util/flowcontrol.
 #pragma once
@@ -13,27 +12,27 @@
 
 namespace coracle::fairness {
 
-constexpr std::chrono::seconds kAdjustmentPeriod{10};  // how often limits follow demand
-constexpr double kDemandSmoothing = 0.977;             // how much of an older, higher demand is still believed after a period
+constexpr std::chrono::seconds kAdjustmentPeriod{10};  // interval of adjusting limits to demand
+constexpr double kDemandSmoothing = 0.977;             // weight of older, higher demand after one period
 
 struct ShareSettings {
   bool exempt = false;
   int shares = 0, lendable_percent = 0;
-  std::optional<int> borrowing_percent;  // unset: all that the others lend
+  std::optional<int> borrowing_percent;  // unset: no limit of borrowing
 };
 
 struct SeatLimits {
   int nominal = 0, lower = 0, upper = 0;
 };
-// One for each level, in order. `seats`: the whole server's.
+// One element per level, in order. `seats`: of the whole server.
 std::vector<SeatLimits> seat_limits(const std::vector<ShareSettings>& levels, int seats);
 
-// What a level asked for since the last reset: seats in use and waited for, over time.
+// The demand of a level since the last reset: seats in use and waited for, over time.
 class Demand {
  public:
   explicit Demand(SteadyTime now) : since_(now), last_(now) {}
   void set(int seats, SteadyTime now);
-  // Takes what was seen into the figures below and begins anew.
+  // Computes the figures below from this period and begins a new one.
   void close_period(SteadyTime now);
 
   int high_watermark = 0;
@@ -46,7 +45,7 @@ class Demand {
   double integral_ = 0, integral_of_squares_ = 0;  // over seconds
 };
 
-// What limits are made of, for one level.
+// The inputs of one level for the new limits.
 struct Claim {
   bool exempt = false;
   SeatLimits limits;
@@ -54,9 +53,9 @@ struct Claim {
   double smoothed = 0;
 };
 struct Allotment {
-  std::vector<int> seats;       // one for each claim, in order
+  std::vector<int> seats;       // one per claim, in order
   std::vector<double> targets;  // 0 for exempt levels
-  double fair_fraction = 0;     // of its target, what a level gets that meets no limit
+  double fair_fraction = 0;     // the fraction of its target that a level gets if no limit applies
 };
 Allotment allot(const std::vector<Claim>& claims);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of one kind, kept by a watch. See informer.h.
+// See informer.h.
 //   watch thread ── event ──▶ cache (locked) ──▶ handlers (unlocked, in order)
-//   the watch ends ──▶ reconnect thread (alive only while the watch is down) ──▶ a new watch from the beginning, whose
-//   initial events are compared with the cache: what was missed becomes a change, what has vanished a deletion.
+//   the watch ends ──▶ reconnect thread (exists only while the watch is down) ──▶ a new watch from the beginning, whose
+//   initial events are compared with the cache: missed changes become modifications, missing objects deletions.
 #include "daemon/informer/informer.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{50};
 constexpr std::chrono::seconds kRetryLongest{30};
-constexpr std::chrono::seconds kHealthyAfter{10};  // a watch that lived this long resets the back-off
+constexpr std::chrono::seconds kHealthyAfter{10};  // a watch that has lasted so long resets the back-off
 
 struct Index {
   Informer::Indexer values;
@@ -69,8 +69,8 @@ std::vector<ObjectPtr> awake(const std::vector<RestingPtr>& objects) {
 }
 
 struct Connection {
-  bool down = false;          // the watch has ended, or never began
-  bool reconnecting = false;  // a reconnect thread is on its way
+  bool down = false;          // the watch has ended, or has not begun
+  bool reconnecting = false;  // a reconnect thread is running or starting
 };
 
 }  // namespace
@@ -88,8 +88,8 @@ struct Informer::State : WatchSink {
   Guarded<Connection> connection;
   std::stop_source stopping;
   bool resyncing = true;            // watch thread only
-  std::set<Key, std::less<>> seen;  // watch thread only: what the initial events of a new watch named
-  std::unique_ptr<Watch> watch;     // start(), then the reconnect thread
+  std::set<Key, std::less<>> seen;  // watch thread only: keys in the initial events of a new watch
+  std::unique_ptr<Watch> watch;     // used by start(), then by the reconnect thread
   std::jthread reconnect_thread;
 
   void tell(const Change& change) {
@@ -106,7 +106,7 @@ struct Informer::State : WatchSink {
     }
   }
 
-  // Initial events come in any order; only their end says what was reached.
+  // Initial events are unordered; the revision is known at their end only.
   void reached(Revision revision) {
     if (resyncing) return;
     cache.with([&](Cache& cache) { cache.revision = std::max(cache.revision, revision); });
@@ -123,7 +123,7 @@ struct Informer::State : WatchSink {
       return {before, object};
     });
     if (!change.after) return;
-    if (change.before && change.before->uid() != change.after->uid()) {  // we missed that another took its name
+    if (change.before && change.before->uid() != change.after->uid()) {  // a missed deletion: another object has the name now
       tell({change.before, nullptr});
       change.before = nullptr;
     }
@@ -168,7 +168,7 @@ struct Informer::State : WatchSink {
       return !std::exchange(c.reconnecting, true);
     });
     connection.notify();
-    // A former thread has said that it is done and only has to be joined.
+    // The previous thread has finished and only needs a join.
     if (begin && reopening == Reopening::by_thread) reconnect_thread = start_thread("informer", [this] { reconnect(); });
   }
 
@@ -179,13 +179,13 @@ struct Informer::State : WatchSink {
     const auto now = [] { return std::chrono::steady_clock::now(); };
     std::chrono::nanoseconds pause = kRetryFirst;
     while (!stop.stop_requested()) {
-      watch.reset();  // waits until its last call to us has returned
+      watch.reset();  // blocks until its last callback has returned
       connection.with([](Connection& c) { c.down = false; });
       if (auto opened = open(); !opened) {
         log_debug("informer", "watch again: " + opened.error().text(), {{"kind", kind.kind}});
         connection.with([](Connection& c) { c.down = true; });
       }
-      // Stay until it has proved itself: a watch that ends at once must not be started again at once.
+      // Waits until the watch has lasted some time: one that ends at once must not be reopened without a delay.
       if (!connection.wait_until(stop, now() + kHealthyAfter, is_down, finish_unless_down)) return;
       connection.wait_until(
           stop, now() + pause, [](const Connection&) { return false; }, [](Connection&) {});
@@ -219,7 +219,7 @@ Informer::~Informer() { stop(); }
 
 void Informer::stop() {
   state_->stopping.request_stop();
-  // A watch that ends from here on starts no thread: it finds one "reconnecting".
+  // Prevents a new thread: a watch that ends from here on finds "reconnecting" set.
   state_->connection.with([](Connection& c) { c.reconnecting = true; });
   state_->connection.notify();
   if (state_->reconnect_thread.joinable()) state_->reconnect_thread.join();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Informer: a cache of one kind, kept by a watch, shared by all who read that kind. It holds the store's own snapshots,
-// at rest, so it costs pointers. Handlers are told that something changed; they name keys in queues and do no more. A watch that
-// ends is started again (with back-off) and the cache is brought level with what is there: a lost event heals.
+// Informer: a cache of one kind, updated by a watch and shared by all its readers. It holds the store's own snapshots at rest, so
+// it only costs pointers. Handlers are notified of changes; they should only enqueue keys. When the watch ends, it is opened
+// again with back-off, and the cache is synced with the current state, so lost events do no harm.
 #pragma once
 
 #include <functional>
@@ -14,42 +14,45 @@
 
 namespace coracle {
 
-// Who opens a watch again that has ended: a thread of the informer's, or whoever calls turn().
+// How an ended watch is opened again: by the informer's thread, or by a call of turn().
 enum class Reopening { by_thread, by_hand };
 
 class Informer {
  public:
-  // `client` and `kind` must outlive it. Does nothing before start().
+  // `client` and `kind` must outlive the informer. Does nothing before start().
   Informer(Client& client, const Kind& kind, WatchOptions scope = {}, Reopening reopening = Reopening::by_thread);
   ~Informer();
 
   struct Change {
-    ObjectPtr before;  // null: it is new
-    ObjectPtr after;   // null: it is gone
+    ObjectPtr before;  // null: created
+    ObjectPtr after;   // null: deleted
     const Object& any() const { return after ? *after : *before; }
   };
   using Handler = std::function<void(const Change&)>;
 
-  // Before start(). Called in order, after the cache has changed, from the watch's thread: short, no Client calls.
+  // Call before start(). Handlers are called in order on the watch's thread, after the cache has changed. They must be fast and
+  // must not call the Client.
   void on_change(Handler handler);
-  // Before start(). Makes by_index(name, value) answer; `values` gives an object's values (a pod's owner uid).
+  // Call before start(). Adds an index for by_index(name, value); `values` returns an object's values (such as a pod's owner
+  // uid).
   using Indexer = std::function<std::vector<std::string>(const Object&)>;
   void add_index(std::string name, Indexer values);
 
-  Result<void> start();                          // begins the watch
-  void stop();                                   // ends it: no handler is called any more. The cache stays readable
-  bool wait_synced(std::stop_token stop) const;  // blocks until the initial state is in; false when stopped
+  Result<void> start();                          // starts the watch
+  void stop();                                   // ends it; no handler is called any more. The cache stays readable
+  bool wait_synced(std::stop_token stop) const;  // blocks until the initial state is in the cache; false if stopped
   bool synced() const;
 
-  // For tests, by hand: tries once to open a watch that has ended, on the caller's thread. False when none has.
+  // For tests, by hand: tries once to open an ended watch, on the caller's thread. False if none has ended.
   bool turn();
 
-  // Reads: thread-safe, never block for long.
-  ObjectPtr get(const Key& key) const;                          // null when absent
+  // Reads: thread-safe; they block briefly at most.
+  ObjectPtr get(const Key& key) const;                          // null if absent
   std::vector<ObjectPtr> list(std::string_view ns = {}) const;  // "" = all, sorted
   std::vector<ObjectPtr> by_index(std::string_view name, std::string_view value) const;
   size_t size() const;
-  // Every event of this kind up to this revision is in the cache: who wrote at r sees it here once revision() >= r.
+  // Every event of this kind up to this revision is in the cache. A writer of revision r finds its write here once revision() >=
+  // r.
   Revision revision() const;
 
  private:

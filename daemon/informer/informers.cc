@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's caches. See informers.h.
+// See informers.h.
 #include "daemon/informer/informers.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Informers: one cache per kind, shared by everybody in the process who reads that kind. main makes it, the rooms ask
-// it for kinds and register what they want to hear, main starts it, the rooms wait until it is level.
+// Informers: one informer per kind, shared by all components of the process. The daemon creates it, components request kinds and
+// register handlers, the daemon starts it, and components wait until it has synced.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@ namespace coracle {
 
 class Informers {
  public:
-  // `client` must outlive it.
+  // `client` must outlive the informers.
   explicit Informers(Client& client, Reopening reopening = Reopening::by_thread) : client_(client), reopening_(reopening) {}
 
-  // Before start(): the cache of a kind, made when nobody asked before. After start(): a bug when it was not made.
+  // Before start(): the informer of a kind, created on first use. After start(): the kind must have been requested before.
   Informer& of(const Kind& kind);
   Result<void> start();
-  // Before anybody who subscribed is destroyed: when it returns, no handler is called any more. May be called again.
+  // Call before subscribers are destroyed: after it returns, no handler is called. May be called repeatedly.
   void stop();
-  bool wait_synced(std::stop_token stop) const;  // all of them; false when stopped
+  bool wait_synced(std::stop_token stop) const;  // all of them; false if stopped
   bool synced() const;
-  // For tests, by hand: tries to open the watches that have ended. False when none has.
+  // For tests, by hand: tries to open ended watches. False if none has ended.
   bool turn();
 
  private:

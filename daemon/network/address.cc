@@ -13,7 +13,7 @@ Result<Ipv4> Ipv4::parse(std::string_view text) {
   Ipv4 address;
   for (std::string_view part : parts) {
     std::optional<uint8_t> octet = parse_number<uint8_t>(part);
-    // A leading zero means octal to some readers and nothing to others.
+    // Rejects a leading zero, because some parsers read it as octal and others as decimal.
     if (!octet || (part.size() > 1 && part[0] == '0')) return refused;
     address.value = address.value << 8 | *octet;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ipv4 and Ipv4Range: addresses as numbers, so that pools, rules and zones compare and count instead of cutting text. What
-// is not an address in full (four decimal octets, nothing around them) is refused here, before it can reach a ruleset.
-// Pods have IPv4 for now; IPv6 gets a type beside this one, a table `ip6 coracle` and AAAA records. Source: RFC 791, 4632.
+// Ipv4 and Ipv4Range: addresses as numbers, so that pools, rules and zones compare numbers instead of text. Parsing accepts only
+// a complete address (four decimal octets and nothing else), so malformed text cannot reach a ruleset. Pods have IPv4 only. IPv6
+// would need a second type, a table `ip6 coracle` and AAAA records. Source: RFC 791, 4632.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 namespace coracle::network {
 
 struct Ipv4 {
-  uint32_t value = 0;  // in host order; 0 means none
+  uint32_t value = 0;  // in host byte order; 0 means none
 
   static Result<Ipv4> parse(std::string_view text);  // Errors: invalid
   std::string text() const;
@@ -25,7 +25,7 @@ struct Ipv4 {
 
 struct Ipv4Range {  // a block in CIDR notation
   Ipv4 base;
-  int bits = 32;  // of the prefix
+  int bits = 32;  // prefix length
 
   static Result<Ipv4Range> parse(std::string_view text);  // "10.244.0.0/24"; host bits must be 0. Errors: invalid
   std::string text() const;

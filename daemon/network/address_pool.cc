@@ -8,7 +8,7 @@ namespace coracle::network {
 
 Result<Ipv4> AddressPool::take(const std::string& owner) {
   if (Ipv4 has = of(owner)) return has;
-  uint64_t end = range_.size() - 1;  // the broadcast address
+  uint64_t end = range_.size() - 1;  // excludes the broadcast address
   for (uint64_t tried = kFirstOffset; tried < end; ++tried) {
     Ipv4 candidate = range_.at(next_);
     next_ = next_ + 1 >= end ? kFirstOffset : next_ + 1;

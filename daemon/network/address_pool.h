@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AddressPool: which pod has which address. Pure bookkeeping, no I/O: the records (records.h) say after a restart who has
-// what. Addresses are handed out in turn, so that one that has just been given back rests as long as possible: peers and
-// the kernel (connection tracking, a veth still being torn down) may remember its last owner.
+// AddressPool: the assignment of addresses to pods. Pure, no I/O: it is restored from the records (attachment.h) after a restart.
+// Addresses are assigned in turn, so that a released address is reused as late as possible: peers and the kernel (connection
+// tracking, a veth that is still being removed) may still refer to its last owner.
 #pragma once
 
 #include <map>
@@ -13,19 +13,19 @@ namespace coracle::network {
 
 class AddressPool {
  public:
-  // The first address after the network's own is the gateway's; the last is left alone (broadcast).
+  // The first address after the network address is the gateway's. The last one (broadcast) is not assigned.
   explicit AddressPool(Ipv4Range range) : range_(range), next_(kFirstOffset) {}
 
   Ipv4 gateway() const { return range_.at(1); }
   const Ipv4Range& range() const { return range_; }
   size_t used() const { return owners_.size(); }
 
-  // The same owner gets what it has. Errors: unavailable when every address is taken.
+  // Assigns an address; an owner that has one already gets the same. Errors: unavailable if all addresses are assigned.
   Result<Ipv4> take(const std::string& owner);
-  // As told by a record. Errors: invalid outside the range, conflict when somebody else has it.
+  // Restores an assignment from a record. Errors: invalid outside the range, conflict if the address has another owner.
   Result<void> restore(const std::string& owner, Ipv4 address);
   void give_back(const std::string& owner);
-  Ipv4 of(const std::string& owner) const;  // none when it has none
+  Ipv4 of(const std::string& owner) const;  // empty if it has none
 
  private:
   static constexpr uint32_t kFirstOffset = 2;

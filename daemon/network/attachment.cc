@@ -72,7 +72,7 @@ Result<std::vector<Attachment>> AttachmentRecords::load() {
     if (attachment) {
       out.push_back(std::move(*attachment));
     } else {
-      (void)sys::unlink_at(directory, entry.name);  // a half-written file of a crashed machine: nobody relies on it
+      (void)sys::unlink_at(directory, entry.name);  // an incomplete file after a crash: no attachment depends on it
     }
   }
   return out;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attachments on record: which sandbox has which address and which host ports, so that the next daemon knows. One small
-// file each under a directory of /run: a sandbox does not survive a reboot, so neither need this, and the flash is never
-// written for it.
+// Attachment records: the address and host ports of each sandbox, for the next daemon. There is one small file per sandbox in a
+// directory below /run: sandboxes do not survive a reboot, so the records need not either, and no flash is written.
 #pragma once
 
 #include <string>
@@ -26,10 +25,10 @@ Result<Attachment> decode_attachment(std::string_view sandbox, std::string_view 
 class AttachmentRecords {
  public:
   explicit AttachmentRecords(std::string directory) : directory_(std::move(directory)) {}
-  // What cannot be read is left out, and its file removed: its sandbox will be attached anew.
+  // Unreadable records are removed and left out; their sandboxes will be attached again.
   Result<std::vector<Attachment>> load();
   Result<void> store(const Attachment& attachment);
-  Result<void> remove(const std::string& sandbox);  // succeeds when there is none
+  Result<void> remove(const std::string& sandbox);  // succeeds if there is none
 
  private:
   std::string directory_;

@@ -9,7 +9,7 @@ constexpr uint16_t kClassIn = 1;
 constexpr uint16_t kTypeIxfr = 251, kTypeAxfr = 252;
 
 DnsDecision reply(std::string packet) {
-  // An empty packet could not be written: then silence is all that is left.
+  // Without a packet to send, the query is ignored.
   return {packet.empty() ? DnsDecision::What::ignore : DnsDecision::What::reply, std::move(packet), {}};
 }
 
@@ -30,7 +30,7 @@ DnsDecision decide(std::string_view packet, bool over_tcp, const ZoneConfig& zon
   if (!found) return {DnsDecision::What::forward, std::string(packet), {}};
   if (found->outside.empty()) return reply(encode(question, *found, zone, bytes_max));
   std::string ask = encode_question(question.id, found->outside, question.type);
-  if (ask.empty()) return reply(encode(question, *found, zone, bytes_max));  // the alias leads to no name
+  if (ask.empty()) return reply(encode(question, *found, zone, bytes_max));  // the alias's target is not a valid name
   return {DnsDecision::What::forward, std::move(ask), PendingAlias{question, std::move(*found), bytes_max}};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do with a packet that arrived at the DNS server: answer, forward, or keep silent. Pure; the sockets are
-// dns_server.h's. Source: RFC 1035, 6891.
+// Decides what to do with a packet that the DNS server has received: reply, forward or ignore it. Pure; the sockets are in
+// dns_server.h. Source: RFC 1035, 6891.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace coracle::network {
 
-// The records behind an alias are somebody else's: the reply is put together when they are known.
+// A reply whose CNAME target is outside of the zone. The target is resolved upstream, and the reply is completed with the result.
 struct PendingAlias {
   Question question;
   ZoneAnswer answer;
@@ -21,7 +21,7 @@ struct PendingAlias {
 
 struct DnsDecision {
   enum class What { reply, forward, ignore } what = What::ignore;
-  std::string packet;                 // the reply, or the question to ask upstream
+  std::string packet;                 // the reply, or the query for the upstream server
   std::optional<PendingAlias> alias;  // with forward
 };
 

@@ -15,7 +15,7 @@
 namespace coracle::network {
 namespace {
 
-// ---- ldns, owned ----
+// ---- owners of ldns's objects ----
 
 struct Free {
   void operator()(ldns_pkt* packet) const { ldns_pkt_free(packet); }
@@ -70,7 +70,7 @@ Rdf character_string(const std::string& text) {  // one length byte, then the te
   return Rdf(ldns_rdf_new_frm_data(LDNS_RDF_TYPE_STR, bytes.size(), bytes.data()));
 }
 
-// Null when a name in it is none (an ExternalName may hold anything).
+// Null if it contains an invalid name (an ExternalName may be any text).
 Rr make_rr(std::string_view owner, uint16_t type, std::vector<Rdf> fields) {
   Rr rr(ldns_rr_new());
   Rdf name = dname(owner);
@@ -81,7 +81,7 @@ Rr make_rr(std::string_view owner, uint16_t type, std::vector<Rdf> fields) {
   ldns_rr_set_ttl(rr.get(), kZoneTtlSeconds);
   for (Rdf& field : fields) {
     if (!field) return nullptr;
-    if (ldns_rr_push_rdf(rr.get(), field.get())) (void)field.release();  // the record's now
+    if (ldns_rr_push_rdf(rr.get(), field.get())) (void)field.release();  // owned by the record now
   }
   return rr;
 }
@@ -118,10 +118,10 @@ Rr rr_of(const Record& record, const ZoneConfig& zone) {
 }
 
 void push(ldns_pkt& packet, ldns_pkt_section section, Rr rr) {
-  if (rr && ldns_pkt_push_rr(&packet, section, rr.get())) (void)rr.release();  // the packet's now
+  if (rr && ldns_pkt_push_rr(&packet, section, rr.get())) (void)rr.release();  // owned by the packet now
 }
 
-// Header, question and EDNS of an answer.
+// Header, question and EDNS record of a response.
 Packet reply_to(const Question& question, Rcode code) {
   Packet packet(ldns_pkt_new());
   ldns_pkt_set_id(packet.get(), question.id);
@@ -146,13 +146,13 @@ Packet reply_to(const Question& question, Rcode code) {
   return packet;
 }
 
-// The question section of a packet with exactly one question, in lower case; empty when there is none.
+// The question section of a packet with exactly one question, in lower case; empty if it has not exactly one.
 std::string question_bytes(std::string_view packet) {
   if (packet.size() < kDnsHeaderBytes || packet[4] != 0 || packet[5] != 1) return "";
   size_t at = kDnsHeaderBytes;
   while (at < packet.size() && packet[at] != 0) {
     uint8_t length = uint8_t(packet[at]);
-    if (length > 63) return "";  // compressed, where there is nothing yet to point at
+    if (length > 63) return "";  // a compressed name, but there is nothing to point to yet
     at += size_t(length) + 1;
   }
   size_t end = at + 1 + 4;  // the root label, type, class
@@ -165,7 +165,7 @@ std::string encode_first(const Question& question, const ZoneAnswer& answer, con
   Packet packet = reply_to(question, answer.exists ? Rcode::no_error : Rcode::name_error);
   ldns_pkt_set_aa(packet.get(), true);
   ldns_pkt_set_tc(packet.get(), answers < answer.answer.size());
-  // Aliases lead; the addresses behind them come in another order each time, for clients that take the first.
+  // Aliases come first. The addresses after them are shuffled, for clients that use the first one.
   size_t aliases = 0;
   while (aliases < answer.answer.size() && answer.answer[aliases].type == RecordType::cname) ++aliases;
   size_t rest = answer.answer.size() - aliases;
@@ -219,7 +219,7 @@ std::string encode_error(std::string_view packet, Rcode code) {
   if (packet.size() < kDnsHeaderBytes) return "";
   std::string out(packet.substr(0, 2));
   out += char(kQrBit | (uint8_t(packet[2]) & (kOpcodeMask | kRdBit)));
-  out += char(0x80 | (uint8_t(code) & 0xf));  // recursion available
+  out += char(0x80 | (uint8_t(code) & 0xf));  // RA bit: recursion available
   return out.append(8, '\0');
 }
 
@@ -270,7 +270,7 @@ Result<std::string> encode_behind_alias(const Question& question, const ZoneAnsw
     for (size_t i = 0; i < ldns_rr_list_rr_count(from); ++i) push(*packet, section, Rr(ldns_rr_clone(ldns_rr_list_rr(from, i))));
   std::string out = write(*packet);
   if (out.size() <= bytes_max) return out;
-  Packet bare = reply_to(question, Rcode::no_error);  // the asker comes again over TCP
+  Packet bare = reply_to(question, Rcode::no_error);  // truncated: the client repeats the query over TCP
   ldns_pkt_set_tc(bare.get(), true);
   return write(*bare);
 }

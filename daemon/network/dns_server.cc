@@ -22,12 +22,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kUpstreamTimeout{2000};                      // for one resolver; then the next one is asked
-constexpr milliseconds kConnectionIdle{10000};                      // a silent TCP asker is hung up on
-constexpr milliseconds kResolvConfInterval{1000};                   // how often its file is looked at, at most
-constexpr int kDatagramsPerTurn = 64;                               // then the others have a turn
-constexpr size_t kLengthBytes = 2;                                  // before each message over TCP
-constexpr size_t kOutputMax = 4 * (kDnsMessageMax + kLengthBytes);  // waiting for a slow TCP asker
+constexpr milliseconds kUpstreamTimeout{2000};                      // per resolver; then the next one is queried
+constexpr milliseconds kConnectionIdle{10000};                      // an idle TCP connection is closed
+constexpr milliseconds kResolvConfInterval{1000};                   // minimum interval between checks of the file
+constexpr int kDatagramsPerTurn = 64;                               // limit per pass, so that other sockets are served too
+constexpr size_t kLengthBytes = 2;                                  // prefix of each message over TCP
+constexpr size_t kOutputMax = 4 * (kDnsMessageMax + kLengthBytes);  // queued for a slow TCP client
 
 constexpr uint64_t kStop = 1, kUdp = 2, kTcp = 3, kFirstKey = 16;
 
@@ -39,7 +39,7 @@ std::string framed(std::string_view message) {
   return out.append(message);
 }
 
-// The next whole message at the front of a stream, taken off it; nothing while it is incomplete.
+// Removes the next complete message from the stream and returns it; nullopt if it is incomplete.
 std::optional<std::string> take_message(std::string& stream) {
   if (stream.size() < kLengthBytes) return std::nullopt;
   size_t size = size_t(uint8_t(stream[0])) << 8 | uint8_t(stream[1]);
@@ -49,23 +49,23 @@ std::optional<std::string> take_message(std::string& stream) {
   return message;
 }
 
-struct Asker {              // where a reply goes
+struct Asker {              // the destination of a response
   sys::Endpoint4 address;   // UDP
-  uint64_t connection = 0;  // TCP: its key; 0 for UDP
+  uint64_t connection = 0;  // key of a TCP connection; 0 for UDP
 };
 
-struct Connection {  // a TCP asker
+struct Connection {  // a TCP client
   Fd socket;
   std::string input, output;
-  size_t forwards = 0;  // questions of its that are under way
+  size_t forwards = 0;  // number of its queries in progress
   SteadyTime heard;
 };
 
-struct Forward {  // a question under way
+struct Forward {  // a forwarded query
   Asker asker;
-  std::string question;   // with the id we gave it
-  uint16_t asked_id = 0;  // the asker's
-  std::string failure;    // what to say when nobody knows
+  std::string question;   // with the id of the forwarded query
+  uint16_t asked_id = 0;  // the id of the client's query
+  std::string failure;    // the response if no resolver answers
   std::optional<PendingAlias> alias;
   Fd socket;
   size_t server = 0, tries = 0;
@@ -73,7 +73,7 @@ struct Forward {  // a question under way
   SteadyTime deadline;
 };
 
-class Resolvers {  // of this machine, as its resolv.conf says now
+class Resolvers {  // the machine's resolvers, from its current resolv.conf
  public:
   Resolvers(std::string path, std::vector<Ipv4> ours) : path_(std::move(path)), ours_(std::move(ours)) {}
 
@@ -81,7 +81,7 @@ class Resolvers {  // of this machine, as its resolv.conf says now
     if (now < look_again_) return servers_;
     look_again_ = now + kResolvConfInterval;
     Result<Fd> file = sys::open(path_, O_RDONLY);
-    if (!file) return servers_;  // it is being replaced, or there is none: what was known is better than nothing
+    if (!file) return servers_;  // it is being replaced or missing: keep the last known servers
     Result<struct stat> about = sys::stat(*file);
     if (!about || same(*about)) return servers_;
     if (Result<std::string> text = sys::read_all(*file, kResolvConfMax)) {
@@ -114,7 +114,7 @@ struct DnsServer::State {
   std::map<uint64_t, Connection> connections;
   std::map<uint64_t, Forward> forwards;
   uint64_t next_key = kFirstKey;
-  size_t preferred = 0;  // the resolver that answered last
+  size_t preferred = 0;  // the resolver that responded last
   SteadyTime now;
   std::vector<char> buffer = std::vector<char>(kDnsMessageMax + 1);
   std::jthread thread;
@@ -140,7 +140,7 @@ struct DnsServer::State {
   std::optional<milliseconds> time_left() const;
 };
 
-// ---- opening and the loop ----
+// ---- start and main loop ----
 
 DnsServer::DnsServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 DnsServer::~DnsServer() { stop(); }
@@ -203,7 +203,7 @@ void DnsServer::State::run(std::stop_token stop) {
   }
 }
 
-// ---- askers ----
+// ---- clients ----
 
 void DnsServer::State::serve_udp() {
   for (int turn = 0; turn < kDatagramsPerTurn; ++turn) {
@@ -236,7 +236,7 @@ void DnsServer::State::read_connection(uint64_t key) {
   if (!got || *got == 0) return drop_connection(key);
   connection.heard = now;
   connection.input.append(buffer.data(), *got);
-  // A handled message may end the connection, so it is looked up anew each time.
+  // Handling a message may close the connection, so it is looked up again each time.
   for (auto at = connections.find(key); at != connections.end(); at = connections.find(key)) {
     std::optional<std::string> message = take_message(at->second.input);
     if (!message) return;
@@ -257,14 +257,14 @@ void DnsServer::State::flush_connection(uint64_t key) {
 }
 
 void DnsServer::State::drop_connection(uint64_t key) {
-  // Its questions under way find nobody to answer when they come back.
+  // Responses to its pending queries are dropped when they arrive.
   sys::epoll_remove(epoll, connections.at(key).socket);
   connections.erase(key);
 }
 
 void DnsServer::State::reply(const Asker& asker, std::string_view packet) {
   if (asker.connection == 0) {
-    (void)sys::send_datagram(udp, asker.address, packet);  // lost like any datagram may be: the asker asks again
+    (void)sys::send_datagram(udp, asker.address, packet);  // may be lost like any datagram: the client repeats its query
     return;
   }
   auto found = connections.find(asker.connection);
@@ -283,7 +283,7 @@ void DnsServer::State::handle(std::string_view packet, const Asker& asker) {
   }
 }
 
-// ---- questions for others ----
+// ---- forwarded queries ----
 
 void DnsServer::State::forward(DnsDecision decision, std::string_view packet, const Asker& asker) {
   Result<Question> question = parse_question(packet);
@@ -305,7 +305,7 @@ void DnsServer::State::forward(DnsDecision decision, std::string_view packet, co
   if (!ask_next(key, forward)) give_up(key);
 }
 
-// Asks the next resolver that has not been asked. False: there is none left, or none at all.
+// Sends the query to the next resolver. False: no resolver is left, or there is none.
 bool DnsServer::State::ask_next(uint64_t key, Forward& forward) {
   const std::vector<Ipv4>& servers = resolvers.servers(now);
   const bool over_tcp = forward.asker.connection != 0;
@@ -318,7 +318,7 @@ bool DnsServer::State::ask_next(uint64_t key, Forward& forward) {
                                         {servers[forward.server].value, config.upstream_port});
     if (!socket) continue;
     forward.socket = std::move(*socket);
-    set_message_id(forward.question, uint16_t(random_below(1 << 16)));  // not to be guessed
+    set_message_id(forward.question, uint16_t(random_below(1 << 16)));  // unpredictable, against forged responses
     forward.deadline = now + kUpstreamTimeout;
     forward.input.clear();
     forward.output = over_tcp ? framed(forward.question) : "";
@@ -344,7 +344,7 @@ void DnsServer::State::read_forward(uint64_t key, uint32_t events) {
   }
   Result<size_t> got = sys::receive_some(forward.socket, buffer);
   if (!got && got.error().err() == EAGAIN) return;
-  if (!got || (over_tcp && *got == 0)) {  // nobody listens there
+  if (!got || (over_tcp && *got == 0)) {  // nothing listens there
     if (!ask_next(key, forward)) give_up(key);
     return;
   }
@@ -355,7 +355,7 @@ void DnsServer::State::read_forward(uint64_t key, uint32_t events) {
     if (!message) return;
     packet = std::move(*message);
   }
-  if (!answers(packet, forward.question)) return;  // forged or late: the right one may still come
+  if (!answers(packet, forward.question)) return;  // forged or late: wait for the right one
   preferred = forward.server;
   answered(key, std::move(packet));
 }
@@ -386,7 +386,7 @@ void DnsServer::State::end_forward(uint64_t key) {
   forwards.erase(found);
 }
 
-// ---- time ----
+// ---- timeouts ----
 
 void DnsServer::State::expire() {
   std::vector<uint64_t> late;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Service kube-dns in kube-system: how the cluster shows where its DNS is. It has no selector and no endpoints; our
-// server answers on its address. Who wants another server gives it a selector: its endpoints then go before ours.
+// The Service kube-dns in kube-system, which shows the address of the cluster DNS. It has no selector and no endpoints; the
+// built-in server answers on its address. To use another server, give the Service a selector: its endpoints then take precedence.
 #pragma once
 
 #include "daemon/network/address.h"
@@ -8,8 +8,8 @@
 
 namespace coracle::network {
 
-// Creates it where it is missing, and leaves it alone where it is not. Errors: the client's; not_found when the namespace
-// kube-system is not there yet.
+// Creates the Service if it does not exist; an existing one is not changed. Errors: the client's; not_found while the namespace
+// kube-system does not exist.
 Result<void> ensure_dns_service(Client& client, Ipv4 address);
 
 }  // namespace coracle::network

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints, read: what proxy and DNS both need to know of a Service and its EndpointSlices. Pure.
-// Source: discovery/v1 EndpointSlice (conditions), KEP-1669 (terminating endpoints).
+// Reads the parts of Services and EndpointSlices that both the proxy and the DNS need. Pure. Source: discovery/v1 EndpointSlice
+// (conditions), KEP-1669 (terminating endpoints).
 #pragma once
 
 #include <map>
@@ -16,20 +16,20 @@ namespace coracle::network {
 
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 
-bool ready(const view::Endpoint& endpoint);  // absent means ready
+bool ready(const view::Endpoint& endpoint);  // an absent condition means ready
 
-// Whether an address may be a pod's, a machine's or a load balancer's. Loopback, link-local, multicast and "this network" never
-// are: through them one could make the machine speak to itself or to its cloud's metadata service (CVE-2021-25737).
+// Whether an address may be an endpoint or a load balancer. Loopback, link-local, multicast and "this network" may not: with
+// them, a Service could make the machine connect to itself or to the metadata service of its cloud (CVE-2021-25737).
 bool acceptable(Ipv4 address);
 
-// The IPv4 address in `addresses`, none where there is none. All addresses of an endpoint are the same endpoint's.
+// The IPv4 address of an endpoint, empty if it has none. All its addresses belong to the same pod.
 Ipv4 address_of(const view::Endpoint& endpoint);
 
 bool headless(const view::Service& service);  // clusterIP: None
-// The Service's IPv4 cluster address; none for headless, ExternalName, and before it has got one.
+// The Service's IPv4 cluster IP; empty if it is headless or ExternalName, or has none yet.
 Ipv4 cluster_address(const view::Service& service);
 
-// "ns/name" of the Service that an EndpointSlice belongs to; the index "service" of an informer of slices.
+// "ns/name" of the EndpointSlice's Service; the index "service" of an informer of slices.
 std::string service_of(const Object& slice);
 
 struct Backend {
@@ -38,35 +38,35 @@ struct Backend {
   auto operator<=>(const Backend&) const = default;
 };
 
-// EndpointSlices of one Service, whose ports and addresses are read once for all ports of the Service.
+// The EndpointSlices of one Service. Their ports and addresses are read once for all ports of the Service.
 class SlicesOfService {
  public:
   explicit SlicesOfService(const std::vector<ObjectPtr>& slices);
   bool has_backends(std::string_view port_name, std::string_view protocol) const {
     return ports_.contains({port_name, protocol});
   }
-  // Where to send what arrives at one port: the ready endpoints, sorted, each once. When none is ready but some still serve while
-  // they terminate, those. `port_name` and `protocol` ("TCP") as in the Service's port.
+  // The endpoints that connections to one port are sent to: the ready ones, sorted, without duplicates. If none is ready, the
+  // terminating ones that still serve. `port_name` and `protocol` ("TCP") are as in the Service's port.
   std::vector<Backend> backends(std::string_view port_name, std::string_view protocol) const;
 
  private:
   struct Slice {
     ObjectPtr object;
-    std::vector<Ipv4> ready, terminating;  // each once
+    std::vector<Ipv4> ready, terminating;  // without duplicates
   };
   struct At {
     size_t slice;
     uint16_t port;
   };
-  std::vector<Slice> slices_;  // that have any
+  std::vector<Slice> slices_;  // those that have addresses
   std::map<std::pair<std::string_view, std::string_view>, std::vector<At>>
-      ports_;  // by name and protocol; texts are the objects'
+      ports_;  // by name and protocol; the texts point into the objects
 };
 
-// The addresses of all endpoints that are sent connections and are not known to end. Who ends and is sent them all the same
-// (publishNotReadyAddresses, or no other is left) is sent them until it is gone.
+// The addresses of all endpoints that receive connections and are not known to be terminating. A terminating endpoint that still
+// receives connections (publishNotReadyAddresses, or no other is left) is not included.
 std::set<Ipv4> served_addresses(const std::vector<ObjectPtr>& slices);
-// Those of one slice, as text: the index "served" of an informer of slices.
+// The same for one slice, as text: the index "served" of an informer of slices.
 std::vector<std::string> served_by(const Object& slice);
 
 }  // namespace coracle::network

@@ -13,9 +13,9 @@
 namespace coracle::network {
 namespace {
 
-constexpr size_t kComplaintMax = 500;  // bytes of nft's words that are worth keeping
+constexpr size_t kComplaintMax = 500;  // bytes kept of nft's error message
 
-// The rules with what their dynamic sets hold now, for as long as it would have stayed. A set that is not there holds nothing.
+// The rules with the current elements of their dynamic sets and the remaining lifetimes. Missing sets have no elements.
 Ruleset with_remembered(const Ruleset& rules) {
   Ruleset out = rules;
   size_t left = kCarriedElementsMax;
@@ -38,7 +38,7 @@ struct FreeContext {
 
 }  // namespace
 
-// The context holds caches of the kernel's rulesets, so it lives no longer than this.
+// Creates a new context each time, because a context caches the kernel's rulesets.
 Result<void> Firewall::run(const std::string& script) {
   std::unique_ptr<nft_ctx, FreeContext> context(nft_ctx_new(NFT_CTX_DEFAULT));
   if (!context || nft_ctx_buffer_error(context.get()) != 0 || nft_ctx_buffer_output(context.get()) != 0)
@@ -57,7 +57,7 @@ Result<bool> Firewall::apply(const Ruleset& rules) {
       return false;
     }
   }
-  // The table is not what we thought, or not yet.
+  // The kernel's table differs from the last applied one, or does not exist.
   applied_.reset();
   TRY(run(replace_script(with_remembered(rules))));
   ++transactions_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firewall: brings a Ruleset into the kernel as one transaction, through libnftables. It remembers what it applied last
-// and sends only what differs; when the kernel no longer has what it should (somebody reloaded the machine's firewall, and
-// with it flushed everybody's tables), it replaces the whole table. What packets have put into its dynamic sets (the clients that
-// session affinity remembers) goes over into the new one. Not thread-safe: one thread's.
-// Source: libnftables(3).
+// Firewall: applies a Ruleset to the kernel in one transaction, through libnftables. It keeps the last applied rules and sends
+// only the difference. If the kernel's table was changed from outside (someone has reloaded the machine's firewall and flushed
+// all tables), it replaces the whole table. The elements that packets have added to dynamic sets (the clients of session
+// affinity) are copied to the new table. Not thread-safe. Source: libnftables(3).
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,17 @@
 
 namespace coracle::network {
 
-inline constexpr size_t kCarriedElementsMax = 65536;  // of all dynamic sets; further ones are forgotten
+inline constexpr size_t kCarriedElementsMax = 65536;  // of all dynamic sets; further elements are lost
 
 class Firewall {
  public:
-  // Nothing happens when `rules` is what was applied last. Returns whether the whole table was replaced. Blocks some 0.15 ms
-  // per changed element. Errors: internal with nft's own words; then the kernel has what it had.
+  // Applies `rules`; does nothing if they are equal to the last applied ones. Returns whether the whole table was replaced.
+  // Blocks about 0.15 ms per changed element. Errors: internal with nft's message; then the kernel's rules are unchanged.
   Result<bool> apply(const Ruleset& rules);
   void forget() { applied_.reset(); }                      // the next apply replaces the table
-  uint64_t transactions() const { return transactions_; }  // how often the kernel took a change from us
-  static Result<void> remove();                            // the table; succeeds when there is none
-  static Result<void> run(const std::string& script);      // one script of nft, all or nothing. Errors: nft's own words
+  uint64_t transactions() const { return transactions_; }  // number of transactions that the kernel has accepted
+  static Result<void> remove();                            // removes the table; succeeds if there is none
+  static Result<void> run(const std::string& script);      // runs one nft script atomically. Errors: nft's message
 
  private:
   std::optional<Ruleset> applied_;

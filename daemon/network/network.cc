@@ -17,7 +17,7 @@
 namespace coracle::network {
 namespace {
 
-constexpr uint16_t kDnsPortElsewhere = 10053;  // where port 53 of every address is another server's
+constexpr uint16_t kDnsPortElsewhere = 10053;  // used if another server has port 53 on all addresses
 constexpr int kPodRangeBitsMax = 29, kPodRangeBitsMin = 12;
 
 struct Ranges {
@@ -54,7 +54,7 @@ struct Network::State {
   Result<void> restore_links(const sys::LossMonitor::News& news);
 };
 
-// Most links that go, go with their pods, and nothing is left to do.
+// Usually an interface disappears with its pod, and nothing must be restored.
 Result<void> Network::State::restore_links(const sys::LossMonitor::News& news) {
   bool is_ours = std::any_of(news.links.begin(), news.links.end(),
                              [&](const std::string& link) { return link == kAnchorName || pods->is_lost(link); });

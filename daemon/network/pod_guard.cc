@@ -11,7 +11,7 @@
 namespace coracle::network {
 namespace {
 
-constexpr const char* kPods = "pods";  // the set: wire . MAC address . IP address
+constexpr const char* kPods = "pods";  // the set: interface . MAC address . IP address
 constexpr size_t kLinkNameBytes = 16;  // IFNAMSIZ
 
 Ruleset guard_rules(const char* family, const std::string& hook, const std::string& sender, const std::vector<Ipv4>& pods) {
@@ -70,7 +70,7 @@ Result<void> PodGuard::admit(Ipv4 pod) const {
 
 Result<void> PodGuard::remove() {
   TRY(Firewall::run(remove_script(pod_rules({}).table)));
-  (void)Firewall::run(remove_script(pod_arp_rules({}).table));  // a kernel without filtering of ARP has no such table
+  (void)Firewall::run(remove_script(pod_arp_rules({}).table));  // absent in a kernel that cannot filter ARP
   return {};
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kPodSide = 0x58, kMachineSide = 0x59;
 
-// Locally administered, and the same for an address whenever it comes back: what peers remember of it stays true.
-// `side` tells the two ends of a pair apart.
+// Locally administered. It depends on the address only, so that neighbour entries of peers stay valid. `side` distinguishes the
+// two ends of a veth.
 std::string mac_of(Ipv4 address, int side) {
   char text[18];
   std::snprintf(text, sizeof text, "0a:%02x:%02x:%02x:%02x:%02x", side, address.value >> 24, address.value >> 16 & 0xff,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of a pod's wire, by the pod's address: what they are called and which MAC addresses they have. All of it follows
-// from the address, so that whoever knows one knows the others. Pure.
+// Names and MAC addresses of the two ends of a pod's veth. All of them are derived from the pod's address. Pure.
 #pragma once
 
 #include <string>

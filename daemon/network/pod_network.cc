@@ -19,24 +19,24 @@ namespace {
 constexpr uint32_t kMtuDefault = 1500;
 constexpr int kUnplugTries = 3;
 constexpr std::chrono::milliseconds kRunningPatience{2000};
-// The one setting of the machine's that is changed here; those of our own links go with them.
+// The only setting of the machine that is changed; the others belong to the daemon's own interfaces and disappear with them.
 constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
-constexpr const char* kForwardingWasOff = "/forwarding-was-off";  // in run_dir: turn it off again at cleanup
+constexpr const char* kForwardingWasOff = "/forwarding-was-off";  // file in run_dir: cleanup disables forwarding
 
 bool is_sandbox_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 &&
          std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-// A kernel setting. Absent (IPv6 switched off at boot) means there is nothing to set.
+// Writes a kernel setting. A missing file (IPv6 disabled at boot) is not an error.
 Result<void> set_sysctl(const std::string& path, std::string_view value) {
   Result<Fd> file = sys::open(path, O_WRONLY);
   if (!file) return file.error().code() == Code::not_found ? Result<void>() : Result<void>(file.take_error());
   return sys::write_all(*file, value).wrap("set " + path);
 }
 
-// No addresses by router advertisement, no IPv6 at all where nobody gave the pod any (CVE-2020-10749, CVE-2024-32473).
-// "default" is what interfaces made from now on begin with; lo, which is there already, keeps ::1.
+// Disables router advertisements, and IPv6 as a whole, because pods get no IPv6 addresses (CVE-2020-10749, CVE-2024-32473).
+// "default" applies to interfaces created later; lo exists already and keeps ::1.
 Result<void> quiet_ipv6(const std::string& interface) {
   const std::string base = "/proc/sys/net/ipv6/conf/" + interface;
   TRY(set_sysctl(base + "/accept_ra", "0"));
@@ -52,7 +52,7 @@ Result<void> ensure_address(sys::Netlink& host, uint32_t link, const std::string
   return exists_already(added) ? Result<void>() : std::move(added);
 }
 
-// As narrow as the way out of this machine; without one, Ethernet's.
+// The MTU of the default route's interface; without one, Ethernet's.
 uint32_t find_mtu(sys::Netlink& host) {
   Result<std::vector<sys::RouteSpec>> routes = host.routes();
   Result<std::vector<sys::Link>> links = host.links();
@@ -65,8 +65,8 @@ uint32_t find_mtu(sys::Netlink& host) {
   return kMtuDefault;
 }
 
-// The anchor with exactly our addresses on it, up, and the way to the Services' addresses: they have to be routable from
-// this machine (without a default route, too) before a rule can translate them.
+// Brings the bridge up with exactly the daemon's addresses, and creates the route to the Services' addresses: they must be
+// routable from this machine, even without a default route, before a rule can translate them.
 Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, Ipv4 gateway) {
   Result<uint32_t> made = host.add_bridge(kAnchorName, machine_mac(gateway), kLinkAlias);
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
@@ -84,14 +84,14 @@ Result<void> ensure_anchor(sys::Netlink& host, const PodNetworkConfig& config, I
   return host.add_route({.destination = config.services.text(), .link = anchor, .source = gateway.text(), .scope_link = true});
 }
 
-// The way from this machine to a pod.
+// Creates the route and the neighbour entry from this machine to a pod.
 Result<void> lead_to_pod(sys::Netlink& host, uint32_t link, Ipv4 pod, Ipv4 gateway) {
   TRY(host.add_neighbor(link, pod.text(), pod_mac(pod)));
   return host.add_route({.destination = pod.text() + "/32", .link = link, .source = gateway.text(), .scope_link = true});
 }
 
-// A link that is up is not yet running: the kernel notices the carrier a moment later, and until then drops what is sent
-// there. The answer to a pod's first question for a name would be lost, and asked again only after seconds.
+// Waits until the interface is running. The kernel detects the carrier shortly after the interface is up and drops packets until
+// then. The response to a pod's first DNS query would be lost, and resolvers retry only after seconds.
 Result<void> await_running(sys::Netlink& host, const std::string& name) {
   sys::Link link = TRY(host.link(name));
   if (link.running) return {};
@@ -100,7 +100,7 @@ Result<void> await_running(sys::Netlink& host, const std::string& name) {
   for (;;) {
     link = TRY(host.link(name));
     auto left = std::chrono::ceil<std::chrono::milliseconds>(end - system_clock().steady());
-    if (link.running || left.count() <= 0) return {};  // a packet may be lost; that is no reason to stop a pod
+    if (link.running || left.count() <= 0) return {};  // a packet may be lost, which is no reason to fail the pod
     TRY(sys::wait_readable(news.fd(), left));
     news.drain();
   }
@@ -124,12 +124,12 @@ Result<std::unique_ptr<PodNetwork>> PodNetwork::open(const PodNetworkConfig& con
   std::unique_ptr<PodNetwork> network(new PodNetwork(config, find_mtu(host)));
   TRY(network->restore().wrap("find attached pods again"));
   Result<void> guarded = network->restore_guard();
-  if (!guarded)  // a kernel without nftables: Services do not work either
+  if (!guarded)  // a kernel without nftables: then Services do not work either
     log_error("network", "nothing keeps pods from sending from each other's addresses", {{"why", guarded.error().text()}});
   return network;
 }
 
-// A record without its interface is of a sandbox that went away while nobody looked.
+// A record without its interface belongs to a sandbox that was removed while no daemon was running.
 Result<void> PodNetwork::restore() {
   sys::Netlink host = TRY(sys::Netlink::open());
   std::vector<sys::Link> links = TRY(host.links());
@@ -163,13 +163,13 @@ Result<Ipv4> PodNetwork::attach(const std::string& sandbox, const Fd& netns, std
   if (!is_sandbox_id(sandbox)) return Error(Code::invalid, "sandbox id " + sandbox);
   Attachment attachment = TRY(reserve(sandbox, std::move(host_ports)));
   state_.with([&](State& state) { state.leaving.erase(sandbox); });
-  // Before there is a wire: the first packet is guarded, and gets through.
+  // Before the veth exists, so that the first packet is both checked and accepted.
   Result<void> admitted = guard_.admit(attachment.address);
-  if (!admitted && guarded_) admitted = restore_guard();  // somebody has just removed the tables
-  if (!guarded_) admitted = {};                           // as open() said
+  if (!admitted && guarded_) admitted = restore_guard();  // another program has just removed the tables
+  if (!guarded_) admitted = {};                           // open() has already warned
   Result<void> plugged = admitted ? plug(attachment, netns) : std::move(admitted);
   for (int tries = 0; exists_already(plugged) && tries < kUnplugTries; ++tries) {
-    // The address's last owner is gone, but the kernel is not done with its interface. It rarely happens: addresses rest.
+    // The kernel has not yet removed the interface of the address's last owner. This is rare, because addresses are reused late.
     TRY(unplug(attachment.address));
     plugged = plug(attachment, netns);
   }
@@ -186,8 +186,8 @@ Result<void> PodNetwork::unplug(Ipv4 address) {
   return {};
 }
 
-// Three parties: the pod's namespace first (what its interfaces begin with), then the pair of interfaces, then the pod's
-// end again. Asked a second time, what is there is taken as it is.
+// Configures the pod's namespace (defaults for its interfaces), then creates the veth pair, then configures the pod's end.
+// Idempotent: existing parts are kept.
 Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   const std::string address = attachment.address.text(), gateway = this->gateway().text();
   const std::string name = link_name(attachment.address);
@@ -203,7 +203,7 @@ Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
   sys::Netlink host = TRY(sys::Netlink::open());
 
   Result<uint32_t> eth0 = pod.index_of(kPodLinkName);
-  if (eth0 && !host.index_of(name)) {  // of another address: pod_cidr was another
+  if (eth0 && !host.index_of(name)) {  // of another address, from an earlier pod_cidr
     TRY(pod.remove_link(*eth0));
     eth0 = Error(Code::not_found, kPodLinkName);
   }
@@ -241,7 +241,7 @@ void PodNetwork::expect_loss(const std::string& sandbox) {
 }
 
 Result<void> PodNetwork::detach(const std::string& sandbox) {
-  // The record goes first: a crash in between leaves an address to the interface, not to nobody.
+  // Removes the record first: after a crash in between, the interface still shows that the address is in use.
   TRY(records_.remove(sandbox));
   state_.with([&](State& state) {
     state.attachments.erase(sandbox);
@@ -302,7 +302,7 @@ Result<std::vector<std::string>> PodNetwork::restore_links() {
       if (!link->second.up) TRY(host.set_up(link->second.index));
       return lead_to_pod(host, link->second.index, attachment.address, gateway());
     };
-    Result<void> led = lead();  // it may just be going with its pod
+    Result<void> led = lead();  // its pod may be ending at the moment
     if (!led) log_info("network", "no way to a pod", {{"pod", attachment.address.text()}, {"why", led.error().text()}});
   }
   return lost;
@@ -313,7 +313,7 @@ Result<void> PodNetwork::restore_guard() {
   TRY(guard_.replace(before));
   guarded_ = true;
   std::set<Ipv4> there(before.begin(), before.end());
-  for (Ipv4 pod : attached())  // whose entry went into the tables that were replaced
+  for (Ipv4 pod : attached())  // pods whose entry was added to the tables that were replaced
     if (!there.contains(pod)) TRY(guard_.admit(pod));
   return {};
 }

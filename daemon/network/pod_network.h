@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodNetwork: a veth per pod, the pods' addresses, the routes to them.
+// PodNetwork: a veth per pod, the pods' addresses, and the routes to them.
 //
 //   pod: eth0 10.244.0.5/32, default via 10.244.0.1 ──veth── coracle0af40005: route 10.244.0.5/32 ─▶ routing, nftables ─▶ …
-//   machine: coracle0 10.244.0.1 and the DNS address: an anchor for what has no wire
+//   machine: coracle0, a bridge without ports: 10.244.0.1 and the DNS address
 //
-// Pods are routed, not bridged: every packet of a pod, to its neighbour too, goes through the machine's routing, where
-// translation and filtering see both directions of every flow. On a bridge they would only with br_netfilter, which one
-// machine has and the next has not, and which undoes port isolation; a pod that opens a Service of its own would need
-// hairpin mode; and a pod with CAP_NET_RAW could pose as its neighbours. Here each pod has a wire of its own, on which both
-// ends know each other's MAC address from the start, nothing is asked by ARP, and what does not bear the pod's own addresses is
-// dropped (pod_guard.h).
-// What somebody removes by hand comes back: restore_links() makes good what LinkMonitor has told of.
-// The anchor is a bridge without ports: what a dummy interface would be, where the kernel has no module for it.
+// Pods are routed, not bridged: every packet of a pod, also to another pod, passes the machine's routing, where NAT and filtering
+// see both directions of each flow. Bridged traffic skips nftables unless br_netfilter is loaded. Not every kernel has that
+// module, and it defeats port isolation. With a bridge, a pod that connects to its own Service would need hairpin mode, and a pod
+// with CAP_NET_RAW could spoof other pods. With one veth per pod, both ends have fixed neighbour entries, ARP is not needed, and
+// packets with other source addresses are dropped (pod_guard.h).
+// Interfaces, addresses and routes that were removed by hand are restored: LinkMonitor reports the loss, and restore_links()
+// repairs it. The bridge without ports is used like a dummy interface, because some kernels lack the module for those.
 //
-// A pod's interface goes away with its namespace: the kernel does that faster than we could. The name of its other end is
-// its address in hexadecimal, so an interface that is still there shows that its address is not free yet.
-// Source: Kubernetes network model; veth(4); kernel Documentation/networking/ip-sysctl.rst.
+// A pod's interface is removed by the kernel together with its namespace. The name of its other end is its address in
+// hexadecimal, so an interface that still exists shows that its address is not free yet. Source: Kubernetes network model;
+// veth(4); kernel Documentation/networking/ip-sysctl.rst.
 #pragma once
 
 #include <atomic>
@@ -34,7 +33,7 @@
 namespace coracle::network {
 
 inline constexpr const char* kPodLinkName = "eth0";
-inline constexpr const char* kLinkAlias = "coracle";  // marks our links, so that nobody else's are ever removed
+inline constexpr const char* kLinkAlias = "coracle";  // ifalias of the daemon's interfaces; only those are removed
 
 struct PodNetworkConfig {
   Ipv4Range pods, services;
@@ -44,29 +43,30 @@ struct PodNetworkConfig {
 
 class PodNetwork {
  public:
-  // Makes or finds the anchor, turns forwarding on, reads the records, makes the guard's tables. Errors: with the step named.
+  // Creates or finds the bridge, enables IP forwarding, reads the records and creates the guard's tables. Errors: with the failed
+  // step.
   static Result<std::unique_ptr<PodNetwork>> open(const PodNetworkConfig& config);
 
-  // Gives the namespace an interface and an address; asked again it answers again. Returns the address.
-  // Thread-safe; blocks about a millisecond. Errors: unavailable when no address is free; what the kernel said.
+  // Gives the namespace an interface and an address, and returns the address. Idempotent: returns the existing address.
+  // Thread-safe; blocks about a millisecond. Errors: unavailable if no address is free; the kernel's.
   Result<Ipv4> attach(const std::string& sandbox, const Fd& netns, std::vector<HostPort> host_ports);
-  // The namespace is about to go, and the interface with it: nothing of it is to be put back until it is attached again.
+  // The namespace and its interface are about to be removed: the interface is not restored until the sandbox is attached again.
   void expect_loss(const std::string& sandbox);
-  // Gives the address back. The interface is the kernel's to remove, with the namespace.
+  // Releases the address. The kernel removes the interface with the namespace.
   Result<void> detach(const std::string& sandbox);
-  Ipv4 address_of(const std::string& sandbox) const;  // none when it is not attached
+  Ipv4 address_of(const std::string& sandbox) const;  // empty if it is not attached
   std::vector<PodPort> host_ports() const;
-  bool is_lost(const std::string& link) const;  // whether a link of this name, if it is gone, is missing to an attached pod
+  bool is_lost(const std::string& link) const;  // whether an attached pod lacks the interface of this name, if it does not exist
 
-  // Makes good what was taken from the machine's side of the network: the anchor, its addresses and routes, wires that are down.
-  // Returns the sandboxes whose wire is gone as a whole; they are to be attached again. Changes nothing where nothing is missing.
+  // Restores the machine's side of the network: the bridge, its addresses and routes, and veths that are down. Returns the
+  // sandboxes whose veth is gone; they must be attached again. Changes nothing if nothing is missing.
   Result<std::vector<std::string>> restore_links();
-  // The same for the tables that guard the pods' addresses.
+  // The same for the guard's tables.
   Result<void> restore_guard();
 
   Ipv4 gateway() const;
 
-  // Removes every link of ours and, when we turned it on, forwarding.
+  // Removes all interfaces of the daemon, and disables IP forwarding if the daemon has enabled it.
   static Result<void> cleanup(const std::string& run_dir);
 
  private:
@@ -74,7 +74,7 @@ class PodNetwork {
     explicit State(Ipv4Range range) : pool(range) {}
     AddressPool pool;
     std::map<std::string, Attachment> attachments;
-    std::set<std::string> leaving;  // sandboxes whose links may go
+    std::set<std::string> leaving;  // sandboxes whose interfaces may disappear
   };
 
   PodNetwork(const PodNetworkConfig& config, uint32_t mtu)
@@ -89,7 +89,7 @@ class PodNetwork {
   AttachmentRecords records_;
   uint32_t mtu_;
   PodGuard guard_;
-  std::atomic<bool> guarded_ = false;  // the guard's tables could be made
+  std::atomic<bool> guarded_ = false;  // the guard's tables were created
   Guarded<State> state_;
 };
 

@@ -20,7 +20,7 @@ constexpr const char* kHostPorts = "host-ports";       // protocol . port → po
 constexpr const char* kHostPortsAt = "host-ports-at";  // protocol . address . port → pod
 constexpr const char* kRefused = "refused";            // protocol . address . port without an endpoint
 constexpr const char* kRefusedNodePorts = "refused-node-ports";
-constexpr const char* kHairpin = "hairpin";  // endpoints, as source and destination of one packet
+constexpr const char* kHairpin = "hairpin";  // endpoints as source and destination of the same packet
 
 std::string key(Protocol protocol, uint16_t port) { return std::string(protocol_name(protocol)) + " . " + std::to_string(port); }
 
@@ -30,19 +30,19 @@ std::string key(Protocol protocol, Ipv4 address, uint16_t port) {
 
 std::string target(Ipv4 address, uint16_t port) { return address.text() + " . " + std::to_string(port); }
 
-// Names go into a script: only what a DNS name is made of may pass.
+// Names become part of a script, so only the characters of DNS names are allowed.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
   });
 }
 
-// This machine's own addresses, without those that it has for Services: the DNS server's is on an interface, too.
+// Matches this machine's addresses except those for Services: the DNS server's address is on an interface too.
 std::string own_address(const ProxyInput& input) {
   return "ip daddr != 127.0.0.0/8 ip daddr != " + input.services.text() + " fib daddr type local";
 }
 
-// The table as it stands without any Service.
+// The table without any Service.
 Ruleset base_rules(const ProxyInput& input) {
   const std::string anchor = std::string("\"") + kAnchorName + "\"", ours = std::string("\"") + kLinkPrefix + "*\"";
   const std::string dns = input.dns.text(), own = own_address(input);
@@ -55,8 +55,9 @@ Ruleset base_rules(const ProxyInput& input) {
   rules.sets[kRefusedNodePorts] = {false, "type inet_proto . inet_service;", {}};
   rules.sets[kHairpin] = {false, "type ipv4_addr . ipv4_addr;", {}};
 
-  // A packet that is on its way through the rules while they change finds its Service's chain as it was, but the endpoints
-  // in it are gone already: the kernel asks a map by the newest generation. So what was not translated comes by once more.
+  // If the rules change while a packet traverses them, it uses the old chain of its Service, but the endpoints in its map are
+  // gone already, because the kernel evaluates maps in the newest generation. So packets that were not translated pass a second
+  // time.
   const std::string to_pod = std::string(kProtocols) + " dnat ip to ";
   for (const std::string hook : {"prerouting", "output"}) {
     std::vector<std::string> all = {"jump translate"};
@@ -83,20 +84,20 @@ Ruleset base_rules(const ProxyInput& input) {
 
   const std::string no_service = "ip daddr " + input.services.text() + " ip daddr != " + dns + " goto refuse";
   const std::string refuse_named = "meta l4proto . ip daddr . th dport @refused goto refuse";
-  // No wire is behind the anchor: what would leave there is for a Service without endpoints, or for nobody. (What this
-  // machine sends itself still bears the anchor's name here after it was translated, so there the address has to tell.)
+  // No veth is attached to the bridge: packets routed to it are for a Service without endpoints, or for no Service. (Packets that
+  // this machine sends to itself still have the bridge's name here after translation, so for them the address is checked.)
   rules.chains["filter-forward"] = {"type filter hook forward priority 0; policy accept;",
                                     {"oifname " + anchor + " goto refuse", refuse_named}};
   rules.chains["filter-output"] = {"type filter hook output priority 0; policy accept;",
                                    {
                                        no_service,
                                        refuse_named,
-                                       // Pods reach each other through us on purpose: no "there is a shorter way".
+                                       // Pods reach each other through the machine on purpose, so ICMP redirects are dropped.
                                        "oifname " + ours + " icmp type redirect drop",
                                    }};
   rules.chains["filter-input"] = {"type filter hook input priority 0; policy accept;",
                                   {
-                                      // Our DNS server is the pods' and the machine's, not the neighbourhood's.
+                                      // The DNS server is for pods and this machine, not for other machines.
                                       "ip daddr " + dns + " iifname != \"lo\" iifname != " + ours + " drop",
                                       own + " meta l4proto . th dport @refused-node-ports goto refuse",
                                       refuse_named,
@@ -105,20 +106,20 @@ Ruleset base_rules(const ProxyInput& input) {
   return rules;
 }
 
-// One port of one Service, ready to be written.
+// One port of one Service.
 struct Port {
-  std::string id;  // "<ns>/<service>/<port>/<protocol>": what its chains are called after
+  std::string id;  // "<ns>/<service>/<port>/<protocol>": the suffix of its chains' names
   Protocol protocol;
   uint16_t port, node_port;
   std::vector<Backend> backends;
-  std::optional<UdpEndpoints> udp = {};  // the same, of UDP
+  std::optional<UdpEndpoints> udp = {};  // the same, for UDP
 };
 
-// Where a Service answers beside its node ports.
+// The addresses of a Service, beside its node ports.
 struct Addresses {
-  Ipv4 cluster;                    // none: it has none
-  std::vector<Ipv4> plain;         // external addresses
-  std::vector<Ipv4> balancer;      // a load balancer's, perhaps for some sources only
+  Ipv4 cluster;                    // empty if there is none
+  std::vector<Ipv4> plain;         // externalIPs
+  std::vector<Ipv4> balancer;      // a load balancer's addresses, possibly restricted to some sources
   std::vector<Ipv4Range> sources;  // empty: all
   bool restricted = false;
 };
@@ -127,7 +128,7 @@ class Writer {
  public:
   explicit Writer(const ProxyInput& input) : input_(input), plan_{base_rules(input), {}, {}} {}
 
-  // Its chains, its cluster address and its node ports. External addresses wait for external().
+  // Writes its chains, its cluster IP and its node ports. External addresses are written later, by external().
   void service(const ObjectPtr& object, const std::vector<ObjectPtr>& slices) {
     const view::Service service(*object);
     const std::string name = object->key().text();
@@ -148,7 +149,7 @@ class Writer {
                    protocol_name(*protocol),
                *protocol, uint16_t(port.port()), uint16_t(port.node_port()),
                backends(object, endpoints, port.name(), port.protocol().empty() ? "TCP" : port.protocol())};
-      // Our own DNS server stands behind this address as long as nobody else does.
+      // The built-in DNS server serves this address while the Service has no endpoints.
       if (one.backends.empty() && addresses.cluster == input_.dns) continue;
       if (one.node_port != 0 && is_api_port(*protocol, one.node_port)) {
         ignore(object, "node port " + port_text(*protocol, one.node_port) + " is ignored: it is the API's");
@@ -158,7 +159,7 @@ class Writer {
     }
   }
 
-  // Once all Services are in: who is there longest comes first.
+  // Call after all Services: the oldest Service gets a contested address.
   void external() {
     std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) { return a.since < b.since; });
     for (const Claim& claim : claims_)
@@ -167,7 +168,7 @@ class Writer {
         else ignore(claim.service, ignored_text(address, claim.port) + why);
   }
 
-  // Our DNS server could not have port 53 of its address: bring the packets to where it is.
+  // The built-in DNS server does not have port 53 of its address: redirects packets to its port.
   void dns_elsewhere(Ipv4 dns, uint16_t port) {
     for (Protocol protocol : {Protocol::tcp, Protocol::udp}) {
       std::string chain = std::string("dns/") + protocol_name(protocol);
@@ -184,7 +185,7 @@ class Writer {
                                  " is ignored: it is the API's");
     Set& set = rules().sets[port.host_ip ? kHostPortsAt : kHostPorts];
     std::string where = port.host_ip ? key(port.protocol, port.host_ip, port.host_port) : key(port.protocol, port.host_port);
-    if (!set.elements.try_emplace(where, target(one.pod, port.pod_port)).second) return;  // the first one has it
+    if (!set.elements.try_emplace(where, target(one.pod, port.pod_port)).second) return;  // the first one keeps it
     hairpin(one.pod);
     if (port.protocol == Protocol::udp)
       plan_.udp[{port.host_ip, port.host_port}].emplace_back(std::vector<UdpAddress>{{one.pod, port.pod_port}});
@@ -195,15 +196,15 @@ class Writer {
  private:
   Ruleset& rules() { return plan_.rules; }
 
-  // One port of a Service that asks for external addresses. A verdict of "" refuses.
+  // A claim of one Service port for external addresses. A verdict of "" rejects the packets.
   struct Claim {
     ObjectPtr service;
-    std::string since;  // of the Service's creation; RFC 3339 in UTC sorts as text
+    std::string since;  // creation time of the Service; RFC 3339 in UTC sorts as text
     Port port;
     std::vector<std::pair<Ipv4, std::string>> addresses;
   };
 
-  // As many as the Service may still have.
+  // The endpoints, up to the Service's remaining limit.
   std::vector<Backend> backends(const ObjectPtr& object, const SlicesOfService& endpoints, std::string_view port_name,
                                 std::string_view protocol) {
     std::vector<Backend> out;
@@ -230,7 +231,7 @@ class Writer {
     for (view::LoadBalancerIngress ingress : service.status().load_balancer().ingress())
       if (ingress.ip_mode() != "Proxy") add(ingress.ip(), out.balancer);
     for (std::string_view text : service.spec().load_balancer_source_ranges()) {
-      out.restricted = true;  // also when the range is an IPv6 one: then no IPv4 source is welcome
+      out.restricted = true;  // even for an IPv6 range: then no IPv4 source is admitted
       if (Result<Ipv4Range> range = Ipv4Range::parse(text)) out.sources.push_back(*range);
     }
     return out;
@@ -249,11 +250,11 @@ class Writer {
 
   void hairpin(Ipv4 address) { rules().sets[kHairpin].elements.emplace(address.text() + " . " + address.text(), ""); }
 
-  // ---- what is not a Service's ----
+  // ---- external addresses ----
 
   void ignore(const ObjectPtr& service, std::string message) {
     if (plan_.ignored.size() == kIgnoredMax) return;
-    if (service && !told_.emplace(service.get(), message).second) return;  // the same of another port
+    if (service && !told_.emplace(service.get(), message).second) return;  // reported already for another port
     plan_.ignored.push_back({service, std::move(message)});
   }
   void ignore_rest(const ObjectPtr& service, std::string_view what, size_t most) {
@@ -273,7 +274,7 @@ class Writer {
     return protocol == Protocol::tcp && port != 0 && port == input_.api_port;
   }
 
-  // Why an address is no Service's external one at any port; "" when it may be.
+  // Why an address may not be an external address at any port; "" if it may.
   std::string never_external(Ipv4 address) const {
     if (!acceptable(address)) return "loopback, link-local and multicast addresses are nobody's";
     if (input_.services.contains(address)) return "it is in the range of cluster addresses, " + input_.services.text();
@@ -281,7 +282,7 @@ class Writer {
     return "";
   }
 
-  // Why an external address is not to be had at this port; "" when it is.
+  // Why an external address is not available at this port; "" if it is.
   std::string taken(const Port& port, Ipv4 address) const {
     if (input_.local.contains(address)) {
       if (is_api_port(port.protocol, port.port)) return "the API of this machine is there";
@@ -290,16 +291,16 @@ class Writer {
     }
     const std::string where = key(port.protocol, address, port.port);
     if (auto holder = holders_.find(where); holder != holders_.end()) return "Service " + holder->second + " has it";
-    // A Service may still have a cluster address of an earlier range.
+    // A Service may have a cluster IP of an earlier range.
     if (plan_.rules.sets.at(kServices).elements.contains(where) || plan_.rules.sets.at(kRefused).elements.contains(where))
       return "it is the cluster address of a Service";
     return "";
   }
 
-  // ---- what is ----
+  // ---- rules of a Service ----
 
   void write(const ObjectPtr& object, Port port, const Addresses& addresses, int64_t affinity_seconds) {
-    std::string verdict, balancer;  // "": nobody is there to answer
+    std::string verdict, balancer;  // "": there is no endpoint
     if (!port.backends.empty()) {
       std::string chain = "service/" + port.id;
       rules().chains[chain].rules = affinity_seconds > 0 ? choose_remembered(port, affinity_seconds) : choose(port);
@@ -318,7 +319,7 @@ class Writer {
     if (addresses.plain.empty() && addresses.balancer.empty()) return;
     if (left_.external == 0) return ignore_rest(object, "external addresses", kExternalAddressesMax);
     Claim claim{object, std::string(get_string(object->json(), "metadata.creationTimestamp")), std::move(port), {}};
-    std::map<Ipv4, std::string> answers;  // a plain address before a balancer's
+    std::map<Ipv4, std::string> answers;  // externalIPs before load balancers' addresses
     for (Ipv4 address : addresses.plain) answers.emplace(address, verdict);
     for (Ipv4 address : addresses.balancer) answers.emplace(address, balancer);
     for (auto& [address, answer] : answers) {
@@ -347,7 +348,7 @@ class Writer {
     if (port.udp) plan_.udp[{to, at}].push_back(*port.udp);
   }
 
-  // One throw of the dice, one lookup.
+  // Selects an endpoint by a random number and one map lookup.
   std::vector<std::string> choose(const Port& port) {
     if (port.backends.size() == 1) return {translate(port.protocol, port.backends[0])};
     std::string map;
@@ -357,7 +358,7 @@ class Writer {
             std::to_string(port.backends.size()) + " map { " + map + " }"};
   }
 
-  // Each endpoint remembers its clients; who is remembered goes there again, others are distributed.
+  // Each endpoint has a set of its recent clients, which are sent to it again; other clients are distributed.
   std::vector<std::string> choose_remembered(const Port& port, int64_t seconds) {
     std::vector<std::string> choice;
     std::string map;
@@ -393,7 +394,7 @@ class Writer {
     return name;
   }
 
-  // How much of the Service that is being written may still become rules.
+  // The remaining limits of the Service that is being written.
   struct Left {
     size_t ports = kPortsMax, endpoints = kEndpointsMax, external = kExternalAddressesMax, sources = kSourceRangesMax;
   };
@@ -403,10 +404,10 @@ class Writer {
   Left left_;
   std::set<std::pair<const Object*, std::string>> told_;
   std::vector<Claim> claims_;
-  std::map<std::string, std::string> holders_;  // of external addresses: protocol . address . port → Service
+  std::map<std::string, std::string> holders_;  // owners of external addresses: protocol . address . port → Service
 };
 
-// Services that another proxy serves, or nobody. Source: Kubernetes, well-known labels.
+// Services that another proxy serves, or none. Source: Kubernetes, well-known labels.
 bool is_others(const Object& service) {
   for (const char* label : {"service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"})
     if (service.mentions(label) && service.labels().contains(label)) return true;

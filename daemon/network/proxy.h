@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proxy rules, planned: Services + EndpointSlices + host ports → the table `ip coracle`. Pure: value in, value out; what
-// applies it is firewall.h. Why a packet's cost does not grow with the number of Services: its protocol, address and port
-// are looked up in one hash map, which names the chain of the one port it belongs to.
+// The plan of the proxy rules: Services + EndpointSlices + host ports → the table `ip coracle`. Pure; firewall.h applies it. The
+// cost of a packet does not depend on the number of Services: protocol, address and port are looked up in one hash map, which
+// gives the chain of the Service port.
 //
 //   prerouting (from pods, from outside) ─┐              ┌▶ service/<ns>/<name>/<port> ▶ dnat to a random ready endpoint
-//   output (from the machine itself) ─────┴▶ translate ──┤     (ClientIP affinity: ▶ endpoint/… remembered by source)
+//   output (from the machine itself) ─────┴▶ translate ──┤     (ClientIP affinity: ▶ endpoint/… stored per source)
 //                                                        └▶ dnat to a pod's host port
-//   forward, input, output (filter) ▶ what still bears a Service's address behind that has no endpoint, and is refused
-//   postrouting ▶ masquerade: hairpin, endpoints elsewhere, pods speaking to the world
+//   forward, input, output (filter) ▶ rejects packets that still have a Service's address, because it has no endpoint
+//   postrouting ▶ masquerade: hairpin, endpoints elsewhere, pods to the outside
 //
-// Both traffic policies "Local" hold by themselves: every endpoint is on this machine, and no source address is hidden.
-// Node and host ports answer on this machine's addresses only (`fib daddr type local`, CVE-2025-67499). On 127.0.0.1 host ports
-// answer, too, to this machine alone: only what it sends itself is translated there, with the gateway's address as its source.
-// The wire to such a pod has route_localnet, which opens loopback to what comes from there (CVE-2020-8558): pod_guard.h drops
-// that.
+// The traffic policies "Local" need no rules: every endpoint is on this machine, and source addresses are preserved. Node ports
+// and host ports are open on this machine's addresses only (`fib daddr type local`, CVE-2025-67499). On 127.0.0.1, host ports are
+// open to this machine only: just its own packets are translated there, with the gateway's address as their source. The veth of
+// such a pod has route_localnet, which would allow packets from the pod to loopback (CVE-2020-8558); pod_guard.h drops them.
 //
-// Who has an address and a port: first the clusters' addresses; then external ones (externalIPs, a load balancer's), the older
-// Service before the younger. External addresses never are the Services' or the pods' own, nor an address of this machine at a
-// port where it listens itself; the API's port on this machine is the API's, whoever asks for it. What is refused for that is in
-// ProxyPlan::ignored. The listeners are those at the time of planning.
-// Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
+// Priority for an address and port: first cluster IPs; then external addresses (externalIPs, load balancers), the older Service
+// before the younger one. An external address must not be in the Services' or pods' ranges, nor be an address of this machine at
+// a port where a program listens. The API's port on this machine is reserved. Rejected addresses are in ProxyPlan::ignored. The
+// listeners are read at the time of planning. Source: Kubernetes API, core/v1 ServiceSpec, discovery/v1 EndpointSlice; nft(8).
 #pragma once
 
 #include <map>
@@ -34,27 +32,27 @@
 
 namespace coracle::network {
 
-// Of one Service; what goes beyond gets no traffic, and the first of it is in ProxyPlan::ignored. kube-proxy has no limits: a
-// Service that anybody may create makes as many rules there as its ports times its addresses.
+// Limits per Service. Excess entries get no traffic, and the first one is in ProxyPlan::ignored. kube-proxy has no limits: there,
+// anybody who may create a Service can make as many rules as the product of its ports and addresses.
 inline constexpr size_t kPortsMax = 1000;
 inline constexpr size_t kEndpointsPerPortMax = 1000;
 inline constexpr size_t kEndpointsMax = 16384;         // of all ports together
 inline constexpr size_t kExternalAddressesMax = 4096;  // the same, for external addresses
-inline constexpr size_t kSourceRangesMax = 65536;      // the same, for loadBalancerSourceRanges; sources beyond are not let in
-inline constexpr int64_t kAffinityClientsMax = 65536;  // sources remembered per endpoint
-inline constexpr const char* kLinkPrefix = "coracle";  // of all our links' names
+inline constexpr size_t kSourceRangesMax = 65536;      // the same, for loadBalancerSourceRanges; further ranges are not admitted
+inline constexpr int64_t kAffinityClientsMax = 65536;  // sources stored per endpoint
+inline constexpr const char* kLinkPrefix = "coracle";  // prefix of the names of all interfaces
 inline constexpr const char* kAnchorName = "coracle0";
 inline constexpr uint16_t kDnsPort = 53;
-inline constexpr size_t kIgnoredMax = 256;  // further addresses are ignored without a word
+inline constexpr size_t kIgnoredMax = 256;  // further addresses are ignored without a report
 
 enum class Protocol : uint8_t { tcp, udp, sctp };
-const char* protocol_name(Protocol protocol);  // "tcp", as nft says it
-// "TCP", "UDP", "SCTP" as Kubernetes says it; "" is TCP. Errors: invalid.
+const char* protocol_name(Protocol protocol);  // "tcp", as in nft
+// "TCP", "UDP", "SCTP" as in Kubernetes; "" is TCP. Errors: invalid.
 Result<Protocol> parse_protocol(std::string_view text);
 
 struct HostPort {  // a container's port on the machine's address
   Protocol protocol = Protocol::tcp;
-  Ipv4 host_ip;  // none: every address
+  Ipv4 host_ip;  // empty: every address
   uint16_t host_port = 0;
   uint16_t pod_port = 0;
   auto operator<=>(const HostPort&) const = default;
@@ -66,43 +64,43 @@ struct PodPort {
   auto operator<=>(const PodPort&) const = default;
 };
 
-struct LocalPort {  // where something on this machine waits for whoever comes
+struct LocalPort {  // a listening socket of this machine
   Protocol protocol = Protocol::tcp;
-  Ipv4 address;  // none: every address
+  Ipv4 address;  // empty: every address
   uint16_t port = 0;
   auto operator<=>(const LocalPort&) const = default;
 };
 
 struct ProxyInput {
   Ipv4Range pods, services;
-  Ipv4 dns;                      // answered on this machine, unless a Service with that address has endpoints
-  uint16_t dns_port = kDnsPort;  // where our server listens on it
+  Ipv4 dns;                      // served by this machine, unless a Service with that address has endpoints
+  uint16_t dns_port = kDnsPort;  // port of the built-in server at this address
   std::vector<ObjectPtr> service_objects;
   std::vector<ObjectPtr> slices;
   std::vector<PodPort> host_ports;
-  uint16_t api_port = 0;  // of the API on this machine's addresses
-  // This machine's addresses, and who listens there. Needed only when has_external_addresses().
+  uint16_t api_port = 0;  // the API's port on this machine's addresses
+  // This machine's addresses and listening sockets. Needed only if has_external_addresses().
   std::set<Ipv4> local;
   std::set<LocalPort> listeners;
 };
 
-// Whether any Service has, or may have, an address that is not the cluster's. Does not parse.
+// Whether a Service has or may have an address other than its cluster IP. Does not parse the objects.
 bool has_external_addresses(const std::vector<ObjectPtr>& services);
 
-// An address or a port that was asked for and is not given.
+// A requested address or port that was rejected.
 struct Ignored {
   ObjectPtr service;    // null: a pod's host port
   std::string message;  // "external address 192.0.2.7 is ignored: …"
 };
 
-// Where UDP packets may be led; see udp_flows.h for why it is remembered.
+// A destination of UDP packets; udp_flows.h explains its use.
 struct UdpAddress {
   Ipv4 address;
   uint16_t port = 0;
   auto operator<=>(const UdpAddress&) const = default;
 };
 
-// The endpoints of one port, which may stand behind thousands of addresses: held once. Compared by value.
+// The endpoints of one port, shared by the addresses of that port, of which there may be thousands. Compared by value.
 class UdpEndpoints {
  public:
   explicit UdpEndpoints(std::vector<UdpAddress> sorted)
@@ -113,7 +111,7 @@ class UdpEndpoints {
  private:
   std::shared_ptr<const std::vector<UdpAddress>> all_;
 };
-// By where clients send to; no address: an address of this machine's (node port, host port).
+// By the destination of clients; without address: any address of this machine (node port, host port).
 using UdpPaths = std::map<UdpAddress, std::vector<UdpEndpoints>>;
 
 struct ProxyPlan {
@@ -122,7 +120,7 @@ struct ProxyPlan {
   std::vector<Ignored> ignored;  // at most kIgnoredMax
 };
 
-// What cannot be put into a rule (an address that is none, a name that is no DNS name) is left out.
+// Entries that are not valid in a rule (malformed addresses or DNS names) are left out.
 ProxyPlan plan_proxy(const ProxyInput& input);
 
 }  // namespace coracle::network

@@ -15,7 +15,7 @@ std::vector<Ipv4> parse_nameservers(std::string_view text, const std::vector<Ipv
   };
   std::vector<Ipv4> servers;
   for (std::string_view line : split(text, '\n')) {
-    // A keyword stands at the start of its line, followed by a space; what follows the address is ignored.
+    // A keyword is at the start of its line and followed by a blank; text after the address is ignored.
     if (!line.starts_with(kKeyword) || line.size() == kKeyword.size()) continue;
     if (char after = line[kKeyword.size()]; after != ' ' && after != '\t') continue;
     std::string_view value = trim(line.substr(kKeyword.size()));

@@ -68,7 +68,7 @@ std::string expiring_element_text(std::string_view key, uint64_t expires_ms) {
 }
 
 std::string replace_script(const Ruleset& rules) {
-  // Adding first lets the deletion succeed where there is no table yet.
+  // "add" first, so that "delete" succeeds if there is no table yet.
   const std::string& table = rules.table;
   std::string out = "add table " + table + "\ndelete table " + table + "\ntable " + table + " {\n";
   for (const auto& [name, set] : rules.sets) {
@@ -86,8 +86,8 @@ std::string replace_script(const Ruleset& rules) {
   return out + "}\n";
 }
 
-// The order matters, for every line must be valid where it stands: new names first, then what refers to them, and a name
-// goes only after the last reference to it.
+// The order matters, because every line must be valid in its place: first new names, then references to them; a name is deleted
+// after the last reference to it.
 std::string change_script(const Ruleset& before, const Ruleset& after) {
   const std::string& table = after.table;
   std::string declare, empty, fill, drop;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kByServed = "served";  // an index of slices
 constexpr uint64_t kWoken = 1, kTables = 2, kLinks = 3;
-constexpr int kGuardTries = 3;  // at once; somebody may be removing it all the time
+constexpr int kGuardTries = 3;  // immediate attempts; another program may keep removing it
 
 Result<std::set<Ipv4>> local_addresses() {
   sys::Netlink host = TRY(sys::Netlink::open());
@@ -36,7 +36,7 @@ Result<std::set<Ipv4>> local_addresses() {
   return local;
 }
 
-// What external addresses must not take.
+// Reads the machine's addresses and listeners, which external addresses must not use.
 Result<void> look_at_machine(ProxyInput& input) {
   input.local = TRY(local_addresses());
   std::vector<sys::Listener> listeners = TRY(sys::listeners());
@@ -64,20 +64,20 @@ struct ServiceProxy::State {
   sys::LossMonitor links;
 
   struct Progress {
-    uint64_t wanted = 1;  // counts wakes; the first look is wanted from the beginning
+    uint64_t wanted = 1;  // number of wakes; the first pass is requested from the start
     uint64_t applied = 0;
   };
   Guarded<Progress> progress{Progress{}};
-  Guarded<std::set<Ipv4>> served{std::set<Ipv4>{}};  // by the rules, and by those that are being applied
+  Guarded<std::set<Ipv4>> served{std::set<Ipv4>{}};  // by the rules, and by those being applied
   std::function<void()> tell_applied;
 
-  // The thread's own.
+  // ---- used by the thread only ----
   Firewall firewall;
   bool guard_is_gone = false;
   sys::LossMonitor::News lost_links;
   UdpPaths udp;
   bool looked_at_flows = false;
-  std::set<std::string> told;  // of what is ignored
+  std::set<std::string> told;  // ignored addresses that were reported
   std::jthread thread;
 
   void run(std::stop_token stop);
@@ -145,7 +145,7 @@ Result<void> ServiceProxy::wait_applied(std::chrono::milliseconds longest) {
       });
 }
 
-// Until it is woken, a table is flushed, or the time is over.
+// Sleeps until a wake, a flushed table, or the timeout.
 void ServiceProxy::State::sleep(std::chrono::milliseconds longest) {
   std::optional<std::chrono::milliseconds> timeout;
   if (longest != longest.max()) timeout = longest;
@@ -158,7 +158,7 @@ void ServiceProxy::State::sleep(std::chrono::milliseconds longest) {
   }
 }
 
-// Of the changes of our table `own` are our own. What is lost then was most likely news of these.
+// `own`: the number of transactions by this process. If notifications were lost, most likely they were for these.
 void ServiceProxy::State::hear_of_tables(uint64_t own) {
   std::vector<sys::TableMonitor::News> news = tables.read_all({kTableName, kPodTableName});
   const sys::TableMonitor::News &services_table = news[0], &pods_table = news[1];
@@ -177,7 +177,7 @@ bool ServiceProxy::State::is_damaged() const {
   return guard_is_gone || (config.restore_links && (lost_links.damaged || !lost_links.links.empty()));
 }
 
-// Puts back what others took from the pod network. False: it could not be done, and is to be tried again.
+// Restores what other programs removed from the pod network. False: it failed and must be retried.
 bool ServiceProxy::State::restore() {
   if (guard_is_gone) {
     Result<void> restored = restore_guard();
@@ -198,7 +198,7 @@ Result<void> ServiceProxy::State::restore_guard() {
     guard_is_gone = false;
     std::vector<sys::TableMonitor::News> news = tables.read_all({kTableName, kPodTableName});
     if (news[0].losses > 0) table_is_gone();
-    if (news[1].losses <= 1) return {};  // ours, which removes the tables once
+    if (news[1].losses <= 1) return {};  // PodGuard::replace removes the tables once itself
     guard_is_gone = true;
   }
   return Error(Code::unavailable, "somebody keeps changing them");
@@ -211,9 +211,9 @@ void ServiceProxy::State::table_is_gone() {
 }
 
 void ServiceProxy::State::run(std::stop_token stop) {
-  // Rules of a previous daemon serve on until we know what there is; half of the truth would cut connections.
+  // The rules of an earlier daemon stay in force until the caches have synced: incomplete rules would cut connections.
   if (!services.wait_synced(stop) || !slices.wait_synced(stop)) return;
-  SteadyTime due{}, restore_due{};  // no sooner
+  SteadyTime due{}, restore_due{};  // earliest times
   while (!stop.stop_requested()) {
     const SteadyTime now = system_clock().steady();
     auto until = [&](SteadyTime then) { return std::max(std::chrono::ceil<std::chrono::milliseconds>(then - now), {}); };
@@ -274,7 +274,7 @@ Result<void> ServiceProxy::State::bring_level() {
   served.with([&](std::set<Ipv4>& now) { now = std::move(to_serve); });
   hear_of_tables(firewall.transactions() - before);
   // Flows that began while there was no table are not translated.
-  const bool first = !std::exchange(looked_at_flows, true);  // some may be of before this daemon
+  const bool first = !std::exchange(looked_at_flows, true);  // the first time, flows of an earlier daemon may exist
   if (!first && udp == plan.udp && (!replaced || udp.empty())) return {};
   const bool is_concerned = !udp.empty() || !plan.udp.empty();
   Result<void> forgotten = forget_flows(udp, plan.udp, config.services);

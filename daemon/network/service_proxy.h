@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServiceProxy: the one thread that keeps the kernel's rules level with Services, EndpointSlices and host ports.
+// ServiceProxy: a thread that keeps the kernel's rules in line with Services, EndpointSlices and host ports.
 //
-//   informers, attach/detach ──wake──▶ thread: plan_proxy (pure) ▶ Firewall::apply ▶ forget UDP flows to who is gone
+//   informers, attach/detach ──wake──▶ thread: plan_proxy (pure) ▶ Firewall::apply ▶ delete UDP flows to removed endpoints
 //
-// A change is applied at once, a flood of them at most every kProxyIntervalMin; nobody waits for it. It also hears, from the
-// kernel, when somebody flushes the machine's tables or takes our links, their addresses or routes away, and has all put back.
+// A single change is applied at once, many changes at most every kProxyIntervalMin; no caller waits. The thread also listens for
+// kernel notifications: when the machine's tables were flushed, or interfaces, addresses or routes were removed, it restores
+// them.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,7 @@
 namespace coracle::network {
 
 inline constexpr std::chrono::milliseconds kProxyIntervalMin{50};
-inline constexpr std::chrono::milliseconds kRestoreIntervalMin{200};  // lest two who want opposite things keep a core busy
+inline constexpr std::chrono::milliseconds kRestoreIntervalMin{200};  // limits the CPU use if another program keeps removing them
 inline constexpr std::chrono::seconds kProxyRetry{5};                 // after a failure
 
 struct ServiceProxyConfig {
@@ -28,26 +29,27 @@ struct ServiceProxyConfig {
   uint16_t dns_port = kDnsPort;
   std::function<std::vector<PodPort>()> host_ports;
   uint16_t api_port = 0;
-  // Put back what the machine's side of the pod network lost, and the rules that guard the pods' addresses. Called on the thread.
-  // May be null.
+  // Restore the machine's side of the pod network, and the rules that guard the pods' addresses. Called on the thread. May be
+  // null.
   std::function<Result<void>(const sys::LossMonitor::News& lost)> restore_links;
   std::function<Result<void>()> restore_guard;
-  // Told of each external address that a Service asks for and is not given, once for as long as that is so. May be null.
+  // Called for each external address of a Service that is rejected, once while that lasts. May be null.
   std::function<void(const Object& service, const std::string& message)> ignored;
 };
 
 class ServiceProxy {
  public:
-  // Adds its handlers to the informers, which are not started yet and outlive it.
+  // Adds its handlers to the informers, which must not have started and must outlive it.
   static Result<std::unique_ptr<ServiceProxy>> open(ServiceProxyConfig config, Informer& services, Informer& slices);
   ~ServiceProxy();
   void start();
   void stop();
-  // Before start. Called by the thread whenever rules were applied; short.
+  // Sets a callback, before start. It is called on the thread after rules were applied and must be fast.
   void on_applied(std::function<void()> applied);
-  bool serves(Ipv4 address) const;  // as a ready endpoint, by the rules that are applied or by those that are to come
+  bool serves(Ipv4 address) const;  // as a ready endpoint, by the applied rules or by those about to be applied
   void wake();                      // something has changed; does not block
-  Result<void> wait_applied(std::chrono::milliseconds longest);  // until the rules hold what was there at the call
+  // Blocks until the rules reflect the state at the time of this call.
+  Result<void> wait_applied(std::chrono::milliseconds longest);
 
  private:
   struct State;

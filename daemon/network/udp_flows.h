@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which UDP flows the kernel must forget. It translates a flow once, by its first packet, and keeps to that as long as
-// packets come: a client that keeps its socket speaks to a pod that is gone, or to the port's emptiness from before the
-// Service was there. Pure and level-based: what is remembered is compared with what should be, so a change that happened
-// while no daemon ran is healed, too. (TCP heals by itself: its connections end.)
+// Finds the UDP flows that must be deleted from connection tracking. The kernel translates a flow by its first packet and keeps
+// the translation while packets come. So a client that keeps its socket continues to send to a deleted pod, or untranslated to an
+// address that was not a Service's yet. Pure and level-based: the remembered paths are compared with the current ones, which also
+// covers changes while no daemon was running. (TCP connections end by themselves.)
 #pragma once
 
 #include <set>
@@ -14,8 +14,9 @@ namespace coracle::network {
 
 class UdpFlows {
  public:
-  // `before`: what was led where until now. `local`: this machine's addresses, where node and host ports answer. `services`: the
-  // range of cluster addresses; what was translated there and is led nowhere now is of a Service that went while nobody looked.
+  // `before`: the paths until now. `local`: this machine's addresses, where node ports and host ports are open. `services`: the
+  // range of cluster IPs; a translated flow there without a current path belongs to a Service that was deleted while no daemon
+  // was running.
   UdpFlows(UdpPaths before, UdpPaths now, std::set<Ipv4> local, const Ipv4Range& services = {});
   bool stale(const sys::UdpFlow& flow) const;
 

@@ -14,7 +14,7 @@ namespace coracle::network {
 namespace {
 
 constexpr std::string_view kReverse = "in-addr.arpa";
-constexpr int kAliasesMax = 8;  // ExternalName of an ExternalName of …
+constexpr int kAliasesMax = 8;  // an ExternalName may refer to another ExternalName
 
 using Labels = std::span<const std::string_view>;
 
@@ -81,11 +81,11 @@ class Asked {
   }
 
  private:
-  // ---- the tree ----
+  // ---- names of the zone ----
 
   ZoneAnswer apex() {
     if (type_ == RecordType::soa) {
-      ZoneAnswer reply;  // the encoder writes the SOA itself, there where an answer belongs
+      ZoneAnswer reply;  // the encoder adds the SOA to the answer section
       reply.answer.push_back({std::string(name_), RecordType::soa, {}, "", 0});
       return reply;
     }
@@ -138,7 +138,7 @@ class Asked {
     return out.empty() ? unknown() : records(std::move(out));
   }
 
-  // _tcp.<service>: there are names below it, or there are not.
+  // _tcp.<service>: exists if there are names below it.
   ZoneAnswer protocol_node(const view::Service& service, std::string_view protocol) {
     for (view::ServicePort port : service.spec().ports())
       if (!port.name().empty() && protocol.substr(1) == protocol_label(port)) return nothing();
@@ -166,7 +166,7 @@ class Asked {
   ZoneAnswer endpoint_ports(const Key& key, const view::ServicePort& port) {
     std::vector<Record> out, hosts;
     for (const ObjectPtr& slice : source_.slices(key)) {
-      std::set<uint16_t> numbers;  // once for the slice: it may have a thousand endpoints, and ports by the ten thousand
+      std::set<uint16_t> numbers;  // once per slice, which may have a thousand endpoints and many more ports
       for (view::DiscoveryEndpointPort at : view::EndpointSlice(*slice).ports())
         if (at.name() == port.name() && at.port() > 0) numbers.insert(uint16_t(at.port()));
       if (numbers.empty()) continue;
@@ -213,7 +213,7 @@ class Asked {
   Record pointer(std::string target) const { return {std::string(name_), RecordType::ptr, {}, std::move(target), 0}; }
   Record text(std::string value) const { return {std::string(name_), RecordType::txt, {}, std::move(value), 0}; }
 
-  // The name has these records; the question may be for others.
+  // The name has these records; the question may ask for another type.
   ZoneAnswer records(std::vector<Record> all) const {
     ZoneAnswer reply = nothing();
     for (Record& record : all)
@@ -242,7 +242,7 @@ bool below(std::string_view name, std::string_view zone) {
   return name == zone || (name.size() > zone.size() && name.ends_with(zone) && name[name.size() - zone.size() - 1] == '.');
 }
 
-// The octets of the range's prefix that are whole: 10.96.0.0/12 lies in 10.in-addr.arpa.
+// The reverse zone of the whole octets in the range's prefix: 10.96.0.0/12 is in 10.in-addr.arpa.
 std::string reverse_zone(const Ipv4Range& range) {
   std::string out(kReverse);
   for (int octet = 0; octet < range.bits / 8; ++octet)
@@ -250,7 +250,7 @@ std::string reverse_zone(const Ipv4Range& range) {
   return out;
 }
 
-// "4.3.2.10.in-addr.arpa" in full; anything else is no address.
+// Parses a complete "4.3.2.10.in-addr.arpa"; other names are not addresses.
 Ipv4 reversed(std::string_view name) {
   if (!below(name, kReverse) || name == kReverse) return {};
   std::vector<std::string_view> labels = split(name.substr(0, name.size() - kReverse.size() - 1), '.');
@@ -277,7 +277,7 @@ std::optional<ZoneAnswer> answer(const ZoneConfig& zone, const ZoneSource& sourc
   if (name.size() > zone.domain.size()) labels = split(name.substr(0, name.size() - zone.domain.size() - 1), '.');
   ZoneAnswer reply = Asked(zone, source, name, type).below(labels);
 
-  // An alias into our own zone is followed here; its answer stands behind the alias.
+  // Resolves an alias to a name in the zone; its records follow the alias.
   for (int hops = 0; !reply.outside.empty() && hops < kAliasesMax && below(reply.outside, zone.domain); ++hops) {
     std::string target = std::exchange(reply.outside, "");
     labels.clear();
@@ -289,7 +289,7 @@ std::optional<ZoneAnswer> answer(const ZoneConfig& zone, const ZoneSource& sourc
     reply.exists = further.exists;
     reply.outside = std::move(further.outside);
   }
-  if (below(reply.outside, zone.domain)) reply.outside.clear();  // a circle of aliases
+  if (below(reply.outside, zone.domain)) reply.outside.clear();  // an alias loop
   return reply;
 }
 

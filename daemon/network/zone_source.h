@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// InformerZone: the zone's look at the objects, over informers and their indexes. Nothing is kept here.
+// InformerZone: the zone's access to the objects, through informers and their indexes. It has no state of its own.
 #pragma once
 
 #include "daemon/informer/informer.h"
@@ -9,7 +9,7 @@ namespace coracle::network {
 
 class InformerZone : public ZoneSource {
  public:
-  // Adds its indexes to the informers, which are not started yet and outlive it.
+  // Adds its indexes to the informers, which must not have started and must outlive it.
   InformerZone(Informer& services, Informer& slices, Informer& pods);
 
   ObjectPtr service(const Key& key) const override;

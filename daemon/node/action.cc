@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One try of a probe or hook: see action.h.
+// See action.h.
 #include "daemon/node/action.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kOutputMax = 10 << 10;  // of a command or an answer, as events show it
+constexpr size_t kOutputMax = 10 << 10;  // bytes of a command's output or of a response in events
 constexpr int kRedirectsMax = 10;
 constexpr const char* kUserAgent = "kube-probe/1.36";
 
@@ -59,7 +59,7 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, c
     if (!is_redirect(reply->status) || reply->location.empty()) return odd;
     auto next = resolve(url, reply->location);
     if (!next) return {false, "Get \"" + url.text() + "\": malformed Location " + coracle::quoted(reply->location)};
-    // Another host's answer says nothing about this container, and is not asked for.
+    // A redirect to another host is not followed: its response would not be about this container.
     if (next->host != url.host) return odd;
     url = *std::move(next);
   }
@@ -87,7 +87,7 @@ ActionResult grpc_check(const json::value& action, const ActionTarget& target, c
   return {*serving, *serving ? "" : "service unhealthy (responded with something other than \"SERVING\")"};
 }
 
-// The kubelet, too, goes on when the grace period is over, and says nothing of it.
+// Like the kubelet, this reports success if the grace period ends first.
 ActionResult sleep_action(const json::value& action, std::chrono::seconds timeout, std::stop_token stop) {
   const auto wanted = bounded_seconds(std::max<int64_t>(get_int(action, "seconds"), 0));
   std::mutex mutex;
@@ -97,7 +97,7 @@ ActionResult sleep_action(const json::value& action, std::chrono::seconds timeou
   return {true, ""};
 }
 
-// Asks for a stop when its time is over, unless it is destroyed before.
+// Requests a stop after the timeout, unless it is destroyed before.
 class Timeout {
  public:
   Timeout(std::chrono::seconds span, std::stop_token outer)

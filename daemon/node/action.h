@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One try of what probes and lifecycle hooks do: a command in the container, an HTTP request, a TCP connection, a gRPC
-// health check, a sleep. Requests go from the host to the pod's address. Blocks up to the timeout, or until stop.
-// Source: Kubernetes core/v1 Probe and LifecycleHandler; kubelet's probers (semantics, texts); grpc health/v1.
+// Runs one attempt of a probe or a lifecycle hook: a command in the container, an HTTP request, a TCP connection, a gRPC health
+// check or a sleep. The host sends the requests to the pod's address. Blocks until the timeout or stop at the longest. Source:
+// Kubernetes core/v1 Probe and LifecycleHandler; kubelet's probers (semantics, texts); grpc health/v1.
 #pragma once
 
 #include <chrono>
@@ -19,18 +19,18 @@ namespace coracle::node {
 
 struct ActionTarget {
   std::string sandbox_id, container_id;
-  std::string address;                     // the pod's: where requests go when the handler names no host
-  const json::value* container = nullptr;  // for named ports
+  std::string address;                     // the pod's; used when the handler names no host
+  const json::value* container = nullptr;  // to resolve named ports
 };
 
 struct ActionResult {
   bool success = false;
-  std::string text;  // why not, as events show it; of a success: what was odd about it
+  std::string text;  // the reason of a failure, as events show it; after a success: a warning, or ""
 };
 
 class Actions {
  public:
-  // `ask`: see Resolver.
+  // `ask` is passed to Resolver.
   explicit Actions(runtime::Runtime& runtime, Resolver::Ask ask = nullptr)
       : runtime_(runtime), resolver_(std::make_unique<Resolver>(std::move(ask))) {}
 
@@ -45,7 +45,7 @@ class Actions {
   const std::unique_ptr<Resolver> resolver_;
 };
 
-// The number of a port given by number or by name. Nothing when the container has no such port.
+// The number of a port that is given by number or by name. Returns nullopt if the container has no such port.
 std::optional<uint16_t> port_number(const json::value& port, const json::value* container);
 
 }  // namespace coracle::node

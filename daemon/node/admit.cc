@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this node takes a pod: see admit.h.
+// See admit.h.
 #include "daemon/node/admit.h"
 
 #include "daemon/node/pod.h"
@@ -31,7 +31,7 @@ std::optional<Refusal> refuse_operating_system(const json::value& pod) {
   return std::nullopt;
 }
 
-// What a sandbox can never hold is said once, instead of failing at every try.
+// Checks limits that no sandbox can exceed, so that the pod is refused once instead of failing at every attempt.
 std::optional<Refusal> refuse_size(const json::value& pod) {
   size_t count = count_containers(pod);
   if (count <= size_t(runtime::kSandboxContainersMax)) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<Refusal> refuse_apparmor(const json::value& pod, const AppArmorHoo
 
 std::optional<Refusal> refuse_pod(const Object& pod, const AdmitInputs& inputs, const AgentConfig& config) {
   const json::value& body = pod.json();
-  if (auto refusal = refuse_size(body)) return refusal;  // first of all: what follows goes through the containers
+  if (auto refusal = refuse_size(body)) return refusal;  // checked first, because the checks below iterate over the containers
   if (auto refusal = refuse_operating_system(body)) return refusal;
   if (auto refusal = refuse(body, inputs.others, inputs.allocatable, config.pods_max)) return refusal;
   if (inputs.node)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node agent's wiring: who names pods for the workers, and the threads. See agent.h.
+// Connects the node agent's parts: which events enqueue pods for the workers, and the threads. See agent.h.
 #include "daemon/node/agent.h"
 
 #include "daemon/node/log_links.h"
@@ -110,7 +110,7 @@ std::vector<VolumeUse> Agent::volumes() {
   return measure_volumes(table_.with_claims(), storage(), config_.host_root, used);
 }
 
-// Whether a PersistentVolume says that it lies there.
+// Whether a PersistentVolume has its directory there.
 bool Agent::holds_volumes(const std::string& root) const {
   std::vector<ObjectPtr> volumes = seams_.volumes->list();
   return std::any_of(volumes.begin(), volumes.end(), [&](const ObjectPtr& volume) {
@@ -118,7 +118,7 @@ bool Agent::holds_volumes(const std::string& root) const {
   });
 }
 
-// Pods look again when their claim changes, or its volume.
+// Enqueues pods when their claim or its volume changes.
 void Agent::hear_storage() {
   auto heard = while_alive();
   seams_.claims->on_change([heard](const Informer::Change& change) {
@@ -193,7 +193,7 @@ Result<void> Agent::start() {
   TRY(sys::make_directories(config_.log_dir, 0755).wrap("node agent"));
   prepare_log_links();
   if (config_.mounts.tmpfs) {
-    // A tmpfs of our own: programs in configMaps may be executed, which those of the system do not allow.
+    // A tmpfs of its own, because programs in ConfigMaps may be executed, and /run is mounted noexec.
     auto mounted = config_.mounts.tmpfs(config_.memory_dir, Bytes(0), 0700);
     if (!mounted) log_warning("node", "secrets will rest on the disk: " + mounted.error().text());
   }
@@ -203,7 +203,7 @@ Result<void> Agent::start() {
   return {};
 }
 
-// What a daemon before this one could not remove goes now.
+// Removes dead links that an earlier daemon has left.
 void Agent::prepare_log_links() {
   if (config_.log_links_dir.empty()) return;
   if (auto made = sys::make_directories(config_.log_links_dir, 0755); !made) {
@@ -218,10 +218,10 @@ void Agent::stop() {
   followers_.with([](Followers& followers) {
     for (auto& [uid, watch] : followers.by_uid) watch->wake();
   });
-  threads_.clear();  // joins them
+  threads_.clear();  // joins the threads
 }
 
-// What the runtime still has is looked at, whether or not the API knows it.
+// Looks at all sandboxes of the runtime, whether or not their pods exist in the API.
 Result<void> Agent::adopt() {
   auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));
   worker_.find_ids(sandboxes);
@@ -239,7 +239,7 @@ void Agent::tell(const Probes::Warning& warning) {
 }
 
 void Agent::run(std::stop_token stop) {
-  // First of all the node: the scheduler waits for it.
+  // The Node is registered first, because the scheduler waits for it.
   if (auto registered = node_object_.refresh(); !registered) log_warning("node", registered.error().text());
   for (Informer* informer : {&seams_.pods, &seams_.config_maps, &seams_.secrets, &seams_.services})
     if (!informer->wait_synced(stop)) return;
@@ -256,7 +256,7 @@ void Agent::run(std::stop_token stop) {
   node_object_.run(stop, [this] { look_at_storage(); });
 }
 
-static_assert(kStorageLook == kHousekeeping);  // the node object's rounds bring the looks
+static_assert(kStorageLook == kHousekeeping);  // the node object's loop calls look_at_storage
 
 void Agent::look_at_storage() {
   storage_limits_.look();
@@ -292,7 +292,7 @@ void Agent::on_pod(const Informer::Change& change) {
   if (get_string(change.any().json(), "spec.nodeName") != config_.node_name) return;
   if (static_pods_.on_mirror(change)) return;
   std::string uid = change.any().uid();
-  if (change.before && change.after && change.before->uid() != change.after->uid()) {  // made anew under its name
+  if (change.before && change.after && change.before->uid() != change.after->uid()) {  // recreated with the same name
     std::string old = change.before->uid();
     table_.change_existing(old, [](RestingPod& pod) { pod.gone = true; });
     queue_.add(queue_key(old));
@@ -326,7 +326,7 @@ void Agent::on_sandbox(const std::string& uid) {
   });
 }
 
-// The node tells of its images, and who waited for one may have it now.
+// Updates the Node's list of images, and enqueues pods that wait for an image.
 void Agent::images_changed() {
   node_object_.touch();
   WantingImages wanting = wanting_images_.with([](const auto& now) { return now; });
@@ -347,14 +347,14 @@ void Agent::look_at_network(const std::string& uid) {
   queue_.add(queue_key(uid));
 }
 
-// ---- the end of the node ----
+// ---- node shutdown ----
 
 void Agent::end_pods(EndBudget budget) {
   end_.with([&](auto& end) { end = End{budget, seams_.clock.steady() + budget.ordinary, std::nullopt}; });
   for (const auto& uid : table_.uids()) queue_.add(queue_key(uid));
 }
 
-// Critical pods run until it is their turn.
+// Critical pods run until the others have ended.
 std::optional<SteadyTime> Agent::ends_by(const json::value& pod) const {
   return end_.with([&](const auto& end) -> std::optional<SteadyTime> {
     if (!end) return std::nullopt;
@@ -363,7 +363,7 @@ std::optional<SteadyTime> Agent::ends_by(const json::value& pod) const {
 }
 
 std::vector<std::string> Agent::wait_for_end_of(bool critical, const std::function<void()>& tick) {
-  constexpr std::chrono::seconds kKilled{2}, kTick{1};  // so long what is killed may take to be gone
+  constexpr std::chrono::seconds kKilled{2}, kTick{1};  // time for killed processes to disappear
   SteadyTime until = end_.with([&](const auto& end) { return critical ? *end->critical_by : end->ordinary_by; }) + kKilled;
   SteadyTime ticked = seams_.clock.steady();
   std::map<std::string, bool> known;  // by uid: whether it is critical
@@ -397,7 +397,7 @@ std::vector<std::string> Agent::wait_for_end(const std::function<void()>& tick) 
 }
 
 void Agent::wait_for(std::chrono::nanoseconds span) {
-  Guarded<bool> nothing(false);  // only the agent's end comes before the time is up
+  Guarded<bool> nothing(false);  // returns early only when the agent stops
   nothing.wait_until(
       stop_.get_token(), std::chrono::steady_clock::now() + span, [](bool) { return false; }, [](bool) {});
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agent: the node agent, Kubernetes' kubelet for this one machine. It sees the pods bound to its node through the informer,
-// brings them up through the runtime, and reports what came of them through the Client; it knows neither API nor store.
-//   informers, manifests, runtime.on_change ──▶ queue of uids ──▶ workers ──▶ PodWorker (look, plan, do, tell)
-// Threads: `workers` for pods; a few for probes, pulls and hooks while there are such; one for the node object and, with a
-// manifests directory, one for static pods. A daemon that starts finds its pods' sandboxes and adopts them.
+// Agent: the node agent of this machine, as the kubelet. It watches the pods that are bound to its node through an informer, runs
+// them through the runtime, and writes their status through the Client. It does not depend on the API server or the store.
+//   informers, manifests, runtime.on_change ──▶ queue of uids ──▶ workers ──▶ PodWorker (observe, plan, apply, report)
+// Threads: `workers` for pods; a few for probes, pulls and hooks while there are any; one for the Node object; one for static
+// pods if there is a manifests directory. On start the agent adopts the sandboxes that an earlier daemon has left.
 #pragma once
 
 #include <functional>
@@ -37,56 +37,59 @@
 
 namespace coracle::node {
 
-// What the agent reads and writes. All outlive it.
+// Dependencies of the agent. All outlive it.
 struct AgentSeams {
   Client& client;
-  Informer& pods;  // of this node, or all: others are left alone
+  Informer& pods;  // of this node, or of all nodes: the agent ignores the others
   Informer& config_maps;
   Informer& secrets;
   Informer& services;
   runtime::Runtime& runtime;
   EventSink& events;
   const Clock& clock = system_clock();
-  Executor pulls, hooks, walks;  // where long work runs, that with servers among walks; absent: on threads of the agent's own
-  // What a pod that nothing runs of waits for before it may begin, "" when it may. Thread-safe. Absent: nothing ever.
+  // Executors for long work: image pulls, lifecycle hooks, directory walks and calls to file servers. Absent: the agent's own
+  // threads.
+  Executor pulls, hooks, walks;
+  // Why a pod without running containers may not start yet; "" if it may. Thread-safe. Absent: every pod may start.
   std::function<std::string(const Object& pod)> held_back;
-  std::function<void(std::chrono::nanoseconds)> pause;  // while a rate is measured; absent: the caller waits
-  // Whether the kernel drops a signal for a process that knows nothing of it. Absent: never.
+  std::function<void(std::chrono::nanoseconds)> pause;  // blocks while a rate is measured; absent: the agent waits itself
+  // Whether the kernel drops the signal, as it does for PID 1 of a PID namespace without a handler. Absent: never.
   std::function<bool(int pid, int signal)> is_dropped;
-  Informer* nodes = nullptr;  // of this node, or all. Absent: its labels and taints are not looked at
-  // PersistentVolumeClaims, PersistentVolumes and StorageClasses. Absent, all three: pods with claims wait.
+  Informer* nodes = nullptr;  // of this node, or of all nodes. Absent: the node's labels and taints are not checked
+  // PersistentVolumeClaims, PersistentVolumes and StorageClasses. If they are absent, pods with claims wait.
   Informer *claims = nullptr, *volumes = nullptr, *storage_classes = nullptr;
 };
 
 class Agent : public PodStreams, public NodeImages, public NodeVolumes {
  public:
-  // Registers its handlers with the informers: before they are started.
+  // Registers handlers with the informers, so construct it before they start.
   Agent(AgentConfig config, AgentSeams seams, PodNetworkHooks network);
   ~Agent() override;
 
-  // Begins. Adopts what runs, then waits for the informers on a thread of its own. Errors: directories that cannot be made.
+  // Adopts the running sandboxes, then starts the threads; one of them waits for the informers. Errors: directories that cannot
+  // be created.
   Result<void> start();
-  void stop();  // pods go on
+  void stop();  // pods keep running
 
-  // The node ends: from now on nothing is started, and what runs ends by its own rules, in `budget`. Pods keep what came of them,
-  // and those that may run again do so with the next agent. Does not block. Before start(), too. Source: KEP-2000.
+  // The node shuts down: nothing starts any more, and running pods are terminated within `budget`. Pods keep their results; those
+  // that may run again are started by the next daemon. May be called before start(). Does not block. Source: KEP-2000.
   struct EndBudget {
-    std::chrono::seconds ordinary, critical;  // first all pods but those of the critical priority classes, then these
+    std::chrono::seconds ordinary, critical;  // for all other pods first, then for the pods of the critical priority classes
   };
   void end_pods(EndBudget budget);
-  // After end_pods() and start(): blocks until nothing runs, or the budget is over. `tick`, if any, is called every second or so.
-  // Returns the pods that still run, "namespace/name".
+  // Call after end_pods() and start(). Blocks until no pod runs or the budget is over; each part of the budget gets 2 s more for
+  // killed processes. `tick`, if any, is called about once a second. Returns the pods that still run, as "namespace/name".
   std::vector<std::string> wait_for_end(const std::function<void()>& tick = {});
 
-  // Whether a pod of this node is ready, as far as this daemon has seen it: not what a status from before it says.
+  // Whether this daemon has seen the pod ready. A status from before its start does not count.
   bool ready(const std::string& uid) const { return start_order_.ready(uid); }
-  // The wall clock is not what it was: what the node tells the time by is told anew. Does not block.
+  // The wall clock was set: rewrites the times in the Node's status and in the Lease. Does not block.
   void clock_was_set() { node_object_.clock_was_set(); }
-  // Asks held_back again about those of the namespace that are. Does not block.
+  // Checks `held_back` again for the held pods of the namespace. Does not block.
   void look_at_held(const std::string& ns);
-  // Asks PodNetworkHooks::serves again about those that are to end. Does not block.
+  // Checks PodNetworkHooks::serves again for the pods that wait to be terminated. Does not block.
   void look_at_draining();
-  // Attaches the pod of this sandbox again, whose link is gone. Does not block.
+  // Attaches the pod of this sandbox to the network again after it lost its interface. Does not block.
   void look_at_network(const std::string& uid);
 
   // ---- PodStreams ----
@@ -108,15 +111,15 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   Result<void> export_volume(const Key& claim, bool while_in_use, const Fd& archive) override;
   Result<json::value> import_volume(const Key& claim, bool replace, const Fd& archive) override;
 
-  // The steps of a thread, one at a time on the caller's, for tests: adopt, then a look at each pod that is due.
+  // The threads' steps, one at a time on the caller's thread, for tests: adopt first, then work_once for each pod that is due.
   Result<void> adopt();
-  void sweep();  // once, when the informers are level: sandboxes of pods that nobody wants any more end
+  void sweep();  // once, after the informers have synced: terminates the sandboxes of pods that no longer exist
   void read_manifests();
   bool work_once();
-  void look_at_storage();  // every kStorageLook
+  void look_at_storage();  // call every kStorageLook
   Probes& probes() { return probes_; }
-  Metrics& metrics() { return metrics_; }  // what this machine and its pods use
-  std::vector<VolumeUse> volumes();        // how full those of claims are. Blocks for the disks
+  Metrics& metrics() { return metrics_; }  // usage of this machine and its pods
+  std::vector<VolumeUse> volumes();        // usage of the claims' volumes. Blocks for disk I/O
 
  private:
   void on_pod(const Informer::Change& change);
@@ -135,20 +138,21 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   std::vector<std::string> wait_for_end_of(bool critical, const std::function<void()>& tick);
   json::object allocatable() const;
 
-  // What a stream is about: the pod as the API knows it, and its sandbox.
+  // The target of a stream: the pod in the API, and its sandbox.
   struct StreamTarget {
-    ObjectPtr pod;    // what runs
-    ObjectPtr shown;  // how the API shows it
-    std::string uid;  // of what runs
+    ObjectPtr pod;    // the pod that runs
+    ObjectPtr shown;  // the pod as the API shows it: for a static pod its mirror
+    std::string uid;  // uid of the pod that runs
   };
   Result<StreamTarget> stream_target(const Key& pod) const;
   Result<std::string> stream_container(const StreamTarget& target, const std::string& wanted) const;
 
-  struct Followers {  // of logs, woken when their sandbox changes
+  struct Followers {  // log readers that follow; woken when their sandbox changes
     std::multimap<std::string, files::DirectoryWatch*> by_uid;
   };
 
-  // What informers and the runtime call on a change: `hear` on this agent, or nothing once it has ended, since they outlive it.
+  // Wraps a handler for the informers and the runtime, which outlive this agent: `hear` is called while the agent exists, later
+  // not.
   auto while_alive() {
     return [self = self_](auto&& hear) {
       self->with([&](Agent* agent) {
@@ -157,7 +161,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
     };
   }
 
-  std::shared_ptr<Guarded<Agent*>> self_ = std::make_shared<Guarded<Agent*>>(this);  // null once it has ended
+  std::shared_ptr<Guarded<Agent*>> self_ = std::make_shared<Guarded<Agent*>>(this);  // null after destruction
   AgentConfig config_;
   AgentSeams seams_;
   PodNetworkHooks network_;
@@ -170,10 +174,10 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   NodeObject node_object_;
   StartOrder start_order_;
   Guarded<std::set<std::string>> draining_;
-  struct End {  // of the node
+  struct End {  // shutdown of the node
     EndBudget budget;
     SteadyTime ordinary_by;
-    std::optional<SteadyTime> critical_by;  // once it is their turn
+    std::optional<SteadyTime> critical_by;  // set when the turn of the critical pods begins
   };
   Guarded<std::optional<End>> end_;
   Guarded<WantingImages> wanting_images_;
@@ -186,7 +190,7 @@ class Agent : public PodStreams, public NodeImages, public NodeVolumes {
   std::optional<volume::Provisioner> provisioner_;
   std::optional<VolumeArchives> archives_;
   std::optional<VolumeWatch> volume_watch_;
-  TaskPool pulls_, hooks_, walks_, clearing_, removals_, servers_;  // their tasks reach what stands above
+  TaskPool pulls_, hooks_, walks_, clearing_, removals_, servers_;  // their tasks use the members above
   std::vector<std::jthread> threads_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a set of files as one: see atomic_writer.h. The directory is ours alone; containers have it read-only.
+// See atomic_writer.h. Only the node writes to the directory; containers have it read-only.
 #include "daemon/node/atomic_writer.h"
 
 #include <sys/stat.h>
@@ -60,7 +60,7 @@ bool shows(const std::string& directory, const Payload& payload) {
   return count_files(data) == payload.size();
 }
 
-// The directories on the way to a file, outermost first, `directory` left out.
+// Creates the parent directories of a file, outermost first, below `directory`.
 Result<void> make_way(const std::string& directory, const std::string& path, uint32_t first_id) {
   for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
     std::string full = directory + "/" + path.substr(0, slash);
@@ -77,7 +77,7 @@ Result<void> write_files(const std::string& directory, const Payload& payload, s
     TRY(sys::replace_file(full, file.content, file.mode, sys::Durability::volatile_));
     if (first_id) TRY(files::set_owner(full, first_id + file.uid.value_or(0), first_id + gid.value_or(0)));
     else if (gid || file.uid) TRY(files::set_owner(full, file.uid, gid));
-    if (first_id || gid || file.uid) TRY(files::set_mode(full, file.mode));  // a new owner clears bits
+    if (first_id || gid || file.uid) TRY(files::set_mode(full, file.mode));  // chown clears set-id bits
   }
   return {};
 }
@@ -85,7 +85,7 @@ Result<void> write_files(const std::string& directory, const Payload& payload, s
 Result<void> replace_link(const std::string& target, const std::string& path) {
   if (link_target(path) == target) return {};
   std::string fresh = path + "_tmp";
-  (void)::unlink(fresh.c_str());  // left by a write that was cut off
+  (void)::unlink(fresh.c_str());  // left by an interrupted write
   if (::symlink(target.c_str(), fresh.c_str()) != 0) return Error::from_errno("link " + fresh);
   if (::rename(fresh.c_str(), path.c_str()) != 0) return Error::from_errno("rename to " + path);
   return {};
@@ -104,7 +104,8 @@ Result<bool> write_payload(const std::string& directory, const Payload& payload,
   std::string before = link_target(directory + "/" + kData);
   std::string stamp = ".." + format_nano_time(now);
   std::replace(stamp.begin(), stamp.end(), ':', '_');
-  for (int n = 0; sys::exists(directory + "/" + stamp); ++n) stamp += "." + std::to_string(n);  // a clock that stands still
+  // The name exists already: the clock has not advanced.
+  for (int n = 0; sys::exists(directory + "/" + stamp); ++n) stamp += "." + std::to_string(n);
   std::string fresh = directory + "/" + stamp;
   TRY(sys::make_directories(fresh, 0755));
   TRY(files::set_mode(fresh, 0755));
@@ -117,7 +118,7 @@ Result<bool> write_payload(const std::string& directory, const Payload& payload,
   for (const auto& name : visible) TRY(replace_link(std::string(kData) + "/" + name, directory + "/" + name));
   for (const auto& name : files::list(directory)) {
     if (name == kData || name == stamp || visible.count(name) || others.count(name)) continue;
-    TRY(sys::remove_tree(directory + "/" + name));  // names that are gone, the old data, remains of a cut-off write
+    TRY(sys::remove_tree(directory + "/" + name));  // removed names, the old data, and files of an interrupted write
   }
   return true;
 }

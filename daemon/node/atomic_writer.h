@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a set of small files in a directory so that a reader sees all of the old or all of the new: they lie in a
-// directory named by time, "..data" is a symbolic link to it that is replaced by rename, and the visible names are
-// links through "..data".   volume/key → ..data/key,  volume/..data → ..2026_01_02_…/
-// Source: Kubernetes ConfigMap and Secret volumes (layout that programs rely on).
+// Writes a set of small files to a directory atomically: a reader sees either all old or all new files. The files are in a
+// directory named by time. The symbolic link "..data" points to it and is replaced by rename. The visible names are links through
+// "..data".
+//   volume/key → ..data/key,  volume/..data → ..2026_01_02_…/
+// Source: Kubernetes ConfigMap and Secret volumes (programs rely on this layout).
 #pragma once
 
 #include <map>
@@ -21,15 +22,15 @@ struct PayloadFile {
   std::optional<uint32_t> uid;
   bool operator==(const PayloadFile&) const = default;
 };
-using Payload = std::map<std::string, PayloadFile>;  // by path below the volume
+using Payload = std::map<std::string, PayloadFile>;  // by path relative to the volume
 
-// Makes `directory` show exactly `payload`, whose group is `gid`. Returns whether anything had to change. `first_id`: what
-// the host has for the readers' id 0; their ids count from there. `others`: names in it that are not the payload's and stay.
-// Errors: invalid for a path that would leave the directory or touch our own names.
+// Makes `directory` contain exactly `payload`, with the group `gid`. Returns whether anything changed. `first_id` is the host id
+// of the readers' id 0; the owners' ids are added to it. `others` are names in the directory that are not part of the payload and
+// stay. Errors: invalid for a path that would leave the directory or that uses a reserved name.
 Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now,
                            uint32_t first_id = 0, const std::set<std::string>& others = {});
 
-// What the directory shows at `path` now. Errors: not_found.
+// The content of `path` as it is visible now. Errors: not_found.
 Result<std::string> shown_file(const std::string& directory, const std::string& path);
 
 }  // namespace coracle::node

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BackOff: how long something that failed waits before it is tried again: 10 s, doubled up to 5 min, and from the start
-// once it has gone well for 10 min. The first failure waits for nothing: a container that crashes once restarts at once.
-// Source: client-go util/flowcontrol backoff (semantics), kubelet's CrashLoopBackOff and ImagePullBackOff.
+// BackOff: the delay before a failed action is retried. It starts at 10 s, doubles up to 5 min, and resets after 10 min without a
+// failure. The first retry has no delay: a container that crashes once restarts at once. Source: client-go util/flowcontrol
+// backoff (semantics), kubelet's CrashLoopBackOff and ImagePullBackOff.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ class BackOff {
  public:
   static constexpr std::chrono::seconds kFirst{10}, kLongest{300}, kForgottenAfter{600};
 
-  // Until when a try that failed at `failed` must wait, if it must.
+  // The earliest time of a retry after a failure at `failed`; nullopt if it may begin at once.
   std::optional<SteadyTime> until(SteadyTime failed) const {
     if (wait_ == std::chrono::seconds(0) || forgotten(failed)) return std::nullopt;
     return failed + wait_;
   }
-  // A new try begins after a failure at `failed`: should it fail too, the next one waits longer.
+  // Records that a retry begins after a failure at `failed`. The delay after the next failure is longer.
   void next(SteadyTime failed, SteadyTime now) {
     wait_ = wait_ == std::chrono::seconds(0) || forgotten(failed) ? kFirst : std::min(wait_ * 2, kLongest);
     updated_ = now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassWeights: how much CPU time each quality-of-service class gets against the others, kept level with the pods that run. Their
-// own weights count within their class only.
-//   best effort: the least there is; burstable: as one that asks for what its pods ask for together; guaranteed: as much as its
-//   pods would get each by itself, beside the classes.
+// ClassWeights: keeps the cpu.weight of each quality-of-service cgroup in line with the running pods. The pods' own weights count
+// only within their class.
+//   best effort: the minimum; burstable: the weight of the pods' summed CPU requests; guaranteed: the sum of the weights that its
+//   pods would have beside the classes.
 // Source: kubelet's qosContainerManager, setCPUCgroupConfig; "Resource Management for Pods and Containers".
 #pragma once
 
@@ -19,7 +19,8 @@ class ClassWeights {
  public:
   explicit ClassWeights(runtime::Runtime& runtime) : runtime_(runtime) {}
 
-  // The pod has a sandbox, or has none any more. Thread-safe; writes to the kernel when a weight changes. What fails is logged.
+  // note(): the pod has a sandbox. forget(): it has none any more. Thread-safe. They write to the kernel if a weight changes, and
+  // log failures.
   void note(const std::string& uid, const json::value& pod);
   void forget(const std::string& uid);
 
@@ -30,7 +31,7 @@ class ClassWeights {
   };
   struct State {
     std::map<std::string, Share> pods;     // by uid
-    std::map<QosClass, uint64_t> weights;  // as set
+    std::map<QosClass, uint64_t> weights;  // as written to the kernel
   };
   void level(State& state);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See connection.h. The socket never blocks; wait() does, for the socket, the deadline or a stop, whichever is first.
+// See connection.h. The socket is non-blocking; wait() blocks until the socket is ready, the deadline, or a stop.
 #include "daemon/node/connection.h"
 
 #include <netdb.h>
@@ -49,7 +49,7 @@ Result<Connection> Connection::dial(const std::string& host, uint16_t port, cons
       if (!waited && waited.error().code() == Code::timeout) return Error(Code::timeout, "i/o timeout");
       if (!waited) return waited.take_error();
       socklen_t size = sizeof err;
-      (void)::getsockopt(connection.socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);  // of a socket: cannot fail
+      (void)::getsockopt(connection.socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);  // cannot fail on a socket
       if (err == 0) return connection;
     }
     Error failed = Error::from_errno(err, "connect");
@@ -62,7 +62,7 @@ Result<void> Connection::wait(short events) {
   Fd bell = TRY(sys::make_eventfd());
   std::stop_callback ring(patience_.stop, [&] {
     const uint64_t one = 1;
-    (void)!::write(bell.get(), &one, sizeof one);  // it has never been rung: there is room
+    (void)!::write(bell.get(), &one, sizeof one);  // cannot block: it is written only once
   });
   auto left = std::chrono::ceil<std::chrono::milliseconds>(patience_.deadline - std::chrono::steady_clock::now());
   pollfd fds[] = {{socket_.get(), events, 0}, {bell.get(), POLLIN, 0}};
@@ -73,7 +73,7 @@ Result<void> Connection::wait(short events) {
   return {};
 }
 
-// What to do after an SSL call that did not succeed: wait for what it wants, or give up.
+// After an SSL call that did not succeed: waits for what OpenSSL needs, or returns the error.
 Result<void> Connection::after(int outcome, const char* doing) {
   switch (SSL_get_error(tls_.get(), outcome)) {
     case SSL_ERROR_WANT_READ: return wait(POLLIN);
@@ -91,7 +91,7 @@ Result<void> Connection::secure(const std::string& host) {
   if (!tls_ || SSL_set_fd(tls_.get(), socket_.get()) != 1) return Error(Code::internal, "TLS does not start");
   SSL_set_verify(tls_.get(), SSL_VERIFY_NONE, nullptr);
   bool named = host.find_first_not_of("0123456789.:[]") != host.npos;
-  if (named) (void)SSL_set_tlsext_host_name(tls_.get(), host.c_str());  // without it the server answers as its default
+  if (named) (void)SSL_set_tlsext_host_name(tls_.get(), host.c_str());  // SNI: without it the server uses its default certificate
   for (int outcome; (outcome = SSL_connect(tls_.get())) != 1;) TRY(after(outcome, "TLS"));
   return {};
 }

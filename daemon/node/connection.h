@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a pod for one probe or hook: TCP, or TLS to whoever answers, with a deadline over all of it. Not libcurl,
-// whose forty libraries would be the larger part of the daemon's memory for what is a few lines here.
+// A connection to a pod for one probe or hook: TCP, or TLS without verification, with one deadline for all of it. It does not use
+// libcurl, because libcurl's forty libraries would take more memory than the rest of the daemon.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -25,7 +25,7 @@ struct Patience {
   std::stop_token stop;
 };
 
-using Addresses = std::shared_ptr<const addrinfo>;  // of one host, the best first
+using Addresses = std::shared_ptr<const addrinfo>;  // addresses of one host, the preferred one first
 // See Resolver::find.
 using AddressLookup = std::function<Result<Addresses>(const std::string& host, uint16_t port, const Patience& patience)>;
 
@@ -34,14 +34,14 @@ std::string host_and_port(const std::string& host, uint16_t port);
 
 class Connection {
  public:
-  // `host` is an address or a name. Errors, here and below: timeout, cancelled, unavailable. Those of open() name the address,
-  // as Go does: "dial tcp 10.0.0.1:80: connect: connection refused".
+  // `host` is an address or a name. Errors of all functions: timeout, cancelled, unavailable. The errors of open() contain the
+  // address, as Go's do: "dial tcp 10.0.0.1:80: connect: connection refused".
   static Result<Connection> open(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience);
-  // From here on it is TLS. The certificate is not looked at: a pod's names nobody whom we know.
+  // Starts TLS. The certificate is not verified: no certificate authority is known for pods.
   Result<void> secure(const std::string& host);
 
   Result<void> write(std::string_view bytes);
-  Result<std::string_view> read();  // what has come, valid until the next call; empty at the end
+  Result<std::string_view> read();  // the received bytes, valid until the next call; empty at the end of the stream
 
  private:
   struct CloseTls {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Kubernetes container to what the runtime starts: see container_spec.h.
+// See container_spec.h.
 #include "daemon/node/container_spec.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kImageVolumesMax = 64;  // containerd has no limit; an image with more is hostile
+constexpr size_t kImageVolumesMax = 64;  // containerd has no limit; an image with more is considered hostile
 constexpr std::string_view kTerminationPath = "/dev/termination-log";
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-// Every capability of the kernel by name. Source: capabilities(7).
+// All capabilities of the kernel. Source: capabilities(7).
 constexpr std::array<std::string_view, 41> kCapabilities = {"CAP_AUDIT_CONTROL",   "CAP_AUDIT_READ",   "CAP_AUDIT_WRITE",
                                                             "CAP_BLOCK_SUSPEND",   "CAP_BPF",          "CAP_CHECKPOINT_RESTORE",
                                                             "CAP_CHOWN",           "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH",
@@ -122,13 +122,13 @@ class SpecMaker {
       auto& list = user.additional_gids;
       if (std::find(list.begin(), list.end(), uint32_t(gid)) == list.end()) list.push_back(uint32_t(gid));
     };
-    // Its own group too: a program that takes on another would else no longer be of a group that a file shuts out.
+    // Includes the primary group: otherwise a process that changes its group would leave a group to which a file denies access.
     // CVE-2022-2995, CVE-2022-36109, CVE-2023-25173.
     add(user.gid);
     for (const auto& gid : get_array(pod_, "spec.securityContext.supplementalGroups"))
       if (gid.is_int64()) add(gid.get_int64());
     if (const auto* gid = find(pod_, "spec.securityContext.fsGroup"); gid && gid->is_int64()) add(gid->get_int64());
-    // Decided on the uid that the process will have, however the image or the pod spells it.
+    // Checks the uid of the process, whether the image or the pod sets it.
     const auto* non_root = security_field(pod_, container_, "runAsNonRoot");
     if (non_root && non_root->is_bool() && non_root->get_bool() && user.uid == 0)
       return Error(Code::invalid, "container has runAsNonRoot and image will run as root (container: " +
@@ -164,7 +164,7 @@ class SpecMaker {
         if (name == "ALL") held.clear();
         std::erase(held, name);
       }
-      for (const auto& text : added) {  // "drop ALL, add one" holds one
+      for (const auto& text : added) {  // so "drop ALL, add X" results in X
         std::string name = capability_name(text);
         if (name != "ALL" && std::find(held.begin(), held.end(), name) == held.end()) held.push_back(name);
       }
@@ -229,8 +229,8 @@ class SpecMaker {
     spec_.process.oom_score_adj = oom_score_adj(pod_, container_, inputs_.machine_memory);
   }
 
-  // What the image says it writes to stays writable for the container's life, with what the image has there. Only a read-only
-  // root keeps it from that. Source: containerd's image volumes.
+  // The image's volumes stay writable for the container's lifetime, with the image's content. Only a read-only root file system
+  // prevents that. Source: containerd's image volumes.
   std::vector<std::string> image_volumes() const {
     std::vector<std::string> places;
     if (!spec_.root.readonly) return places;
@@ -255,7 +255,7 @@ class SpecMaker {
                        .options = {"rbind"},
                        .source_fd = volume.source};
       if (volume.id_mapped) mount.options.push_back("idmap");
-      // The kernel makes mounts of a user namespace that is not the host's followers of the host's, never the reverse.
+      // Mounts in another user namespace receive propagation from the host's, never the reverse.
       if (volume.propagation == "Bidirectional" && has_own_users(pod_))
         return Error(Code::invalid, "mountPropagation Bidirectional of volume " + coracle::quoted(volume.name) +
                                         " needs the host's users: with hostUsers false nothing is mounted for the host");
@@ -284,7 +284,7 @@ class SpecMaker {
                         .type = "bind",
                         .source = inputs_.shared_memory_dir,
                         .options = {"rbind", "rprivate", "rw", "nosuid", "nodev", "noexec"}});
-    // The pod's own mounts stand for the defaults at the same place, and what lies deeper comes later.
+    // The pod's own mounts replace defaults at the same path, and deeper paths come later.
     std::erase_if(spec_.mounts, [&](const auto& m) { return mounted(m.destination); });
     auto depth = [](const oci::Mount& m) { return std::count(m.destination.begin(), m.destination.end(), '/'); };
     std::stable_sort(mounts.begin(), mounts.end(), [&](const auto& a, const auto& b) { return depth(a) < depth(b); });
@@ -360,7 +360,7 @@ runtime::SandboxSpec make_sandbox_spec(const json::value& pod, std::string_view 
     spec.hostname = hostname_of(pod);
     std::string full = fqdn_of(pod, cluster_domain);
     if (get_bool(pod, "spec.setHostnameAsFQDN") && !full.empty() && full.size() <= 64) spec.hostname = full;
-    // Ports below 1024 and ping for everyone: inside a network of its own they protect nobody.
+    // Unprivileged ports below 1024 and ping: the restrictions protect nothing in the pod's own network namespace.
     spec.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "0"}, {"net.ipv4.ping_group_range", "0 2147483647"}};
   }
   for (const auto& sysctl : get_array(pod, "spec.securityContext.sysctls")) {

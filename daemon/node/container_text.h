@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers wrote for a status: a file of any length, of which Kubernetes' messages are the end.
+// Reads the end of a file that a container wrote, for the messages in a pod's status. The file may have any size.
 #pragma once
 
 #include <string>
 
 namespace coracle::node {
 
-// The last bytes of a file, at most `max`. "" when there is none.
+// The last bytes of a file, at most `max`. "" if there is no file.
 std::string end_of_file(const std::string& path, size_t max);
 
 }  // namespace coracle::node

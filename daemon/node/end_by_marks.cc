@@ -23,7 +23,8 @@ bool any_runs(const runtime::SandboxState& sandbox) {
 }  // namespace
 
 Result<void> end_by_marks(runtime::Runtime& runtime, std::chrono::seconds longest) {
-  auto changes = std::make_shared<Guarded<uint64_t>>(0);  // of sandboxes; the runtime tells of them for as long as it is there
+  // Number of sandbox changes; shared, because the runtime keeps the callback.
+  auto changes = std::make_shared<Guarded<uint64_t>>(0);
   runtime.on_change([changes](const std::string&) {
     changes->with([](uint64_t& count) { count++; });
     changes->notify();

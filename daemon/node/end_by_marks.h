@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends pods by what their marks say of them, where nobody can read what they are: the store is damaged, or the disk cannot be
-// read.
+// Ends pods by the metadata (ContainerMark, SandboxMark) that the runtime stores with them. Used when the pods' objects cannot be
+// read because the store is damaged or the disk cannot be read.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace coracle::node {
 
-// Sends every container its stop signal, waits for those of a pod no longer than its grace period and for all no longer than
-// `longest`, kills what is left, and removes the sandboxes. Blocks for as long. Errors: the first of the runtime's; all pods have
-// been tried.
+// Sends every running container its stop signal and waits until the containers have ended. The wait per pod is its grace period,
+// at most `longest`. Then removes the sandboxes, which kills what still runs. Blocks that long. Errors: the first error of the
+// runtime; all pods are tried.
 Result<void> end_by_marks(runtime::Runtime& runtime, std::chrono::seconds longest);
 
 }  // namespace coracle::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's environment: see environment.h.
+// See environment.h.
 #include "daemon/node/environment.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::string map_as_lines(const json::object& map) {  // name="value", sorted, as files of the downward API show maps
+std::string map_as_lines(const json::object& map) {  // name="value" lines, sorted, the downward API's format of maps
   std::map<std::string, std::string> sorted;
   for (const auto& [name, value] : map) sorted[std::string(name)] = value.is_string() ? std::string(value.get_string()) : "";
   std::string text;
@@ -37,7 +37,7 @@ std::string env_name(std::string_view text) {  // redis-master → REDIS_MASTER
   return name;
 }
 
-// The lines of an environment file, with their numbers.
+// The lines of an environment file with their numbers.
 class EnvFile {
  public:
   struct Entry {
@@ -65,7 +65,7 @@ class EnvFile {
  private:
   Result<std::string> value(std::string_view text) {
     if (text.starts_with('\'')) return quoted_value(text.substr(1));
-    if (text.empty() || text.front() == ' ' || text.front() == '\t') return std::string();  // as a shell has it
+    if (text.empty() || text.front() == ' ' || text.front() == '\t') return std::string();  // as in a shell
     if (size_t comment = text.find(" #"); comment != text.npos) text = text.substr(0, comment);
     if (text.find_first_of("'\"`$\\") != text.npos) return malformed("such a value must stand in single quotes");
     return std::string(trim(text));
@@ -112,14 +112,14 @@ class Maker {
     Variables services = service_variables(lookup_.services, get_bool(pod_, "spec.enableServiceLinks", true),
                                            get_string(pod_, "metadata.namespace"));
     for (const auto& source : get_array(container_, "envFrom")) TRY(add_from(source));
-    // Service variables can be referred to by env, and yield to everything the pod says itself.
+    // env may refer to service variables, but the pod's own variables override them.
     Variables known = services;
     for (const auto& [name, value] : variables_) known[name] = value;
     for (const auto& entry : get_array(container_, "env")) {
       std::string name(get_string(entry, "name"));
       bool absent = false;
       std::string value = TRY(value_of(entry, known, absent));
-      if (absent) continue;  // an optional reference to nothing leaves no variable
+      if (absent) continue;  // an optional reference to a missing object defines no variable
       TRY(budget_.take(name.size() + value.size()));
       known[name] = value;
       variables_[name] = std::move(value);
@@ -268,7 +268,7 @@ Result<ObjectPtr> NamedObjects::read_once(Known& known, const std::function<Obje
 
 Result<std::string> expand(std::string_view text, const Variables& variables, TextBudget& budget) {
   TRY(budget.take(text.size()));
-  const size_t last_close = text.rfind(')');  // behind it nothing is looked for: a text of nothing but "$(" is read once
+  const size_t last_close = text.rfind(')');  // nothing is searched after it, so that a text of many "$(" is scanned once
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '$' || i + 1 == text.size()) {
@@ -317,7 +317,8 @@ Result<std::string> resource_value(const json::value& container, std::string_vie
   if ((list != "limits" && list != "requests") || name.empty())
     return Error(Code::invalid, "unsupported container resource: " + std::string(resource));
   const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
-  if (!found && list == "limits") found = identity.allocatable.if_contains(name);  // no limit: all that the node has
+  // Without a limit: the node's allocatable amount.
+  if (!found && list == "limits") found = identity.allocatable.if_contains(name);
   Quantity amount, unit = Quantity::of_count(1);
   if (found) amount = TRY(Quantity::from_json(*found));
   if (divisor && !divisor->is_null()) {
@@ -325,7 +326,7 @@ Result<std::string> resource_value(const json::value& container, std::string_vie
     if (!given.is_zero()) unit = given;
   }
   auto divided = [](int64_t a, int64_t b) { return a / b + (a % b != 0); };
-  // Thousandths where they fit, whole units beyond, so that bytes do not overflow.
+  // In thousandths if they fit, otherwise in whole units, so that bytes do not overflow.
   bool fine = name == "cpu" || unit < Quantity::of_count(1);
   int64_t quotient = fine ? divided(amount.milli_value(), std::max<int64_t>(unit.milli_value(), 1))
                           : divided(amount.value(), std::max<int64_t>(unit.value(), 1));
@@ -358,7 +359,7 @@ Variables service_variables(const std::vector<ObjectPtr>& services, bool all, st
       first_port = false;
     }
   };
-  for (const auto& service : services)  // the API server's first: a service of the namespace may not stand for it
+  for (const auto& service : services)  // the API server's first, so that a service of the namespace cannot replace it
     if (all && service->ns() == ns && !(service->ns() != "default" && service->name() == "kubernetes")) add(*service);
   for (const auto& service : services)
     if (service->ns() == "default" && service->name() == "kubernetes") add(*service);

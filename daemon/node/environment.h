@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's environment, pure: service variables, envFrom, env with $(VAR) and valueFrom, in the order in which later
-// ones win. What a reference names and does not exist is an error in kubelet's words (CreateContainerConfigError).
-// Source: Kubernetes core/v1 EnvVar; kubelet's makeEnvironmentVariables; third_party/forked/golang/expansion (semantics).
+// A container's environment, pure: service variables, envFrom, and env with $(VAR) and valueFrom. Later entries override earlier
+// ones. A reference to a missing object is an error with kubelet's text (CreateContainerConfigError). Source: Kubernetes core/v1
+// EnvVar; kubelet's makeEnvironmentVariables; third_party/forked/golang/expansion (semantics).
 #pragma once
 
 #include <functional>
@@ -17,41 +17,42 @@
 
 namespace coracle::node {
 
-// How much text may be made for a pod. References make much of little: a variable may refer to another one twice, which does the
-// same, and a hundred thousand of them to one ConfigMap of a megabyte. What comes near these bounds could not be used anyway: the
-// kernel takes some megabytes of arguments and variables.
-constexpr size_t kEnvironmentBytesMax =
-    16 << 20;  // of one container's variables and what they are read from; again of its arguments
-constexpr size_t kEnvFilesBytesMax = 256 << 20;    // of files that one container's variables are read from, each time it is read
+// Limits of the text that is generated for a pod. A small pod can expand to a lot of text: a variable may refer twice to another
+// one that does the same, or a hundred thousand variables may refer to one ConfigMap of 1 MiB. Text near these limits could not
+// be used anyway: the kernel accepts a few megabytes of arguments and variables.
+// Of one container's variables and their sources; the same again for its arguments.
+constexpr size_t kEnvironmentBytesMax = 16 << 20;
+constexpr size_t kEnvFilesBytesMax = 256 << 20;    // of the files that a container's variables are read from, counted per read
 constexpr size_t kPayloadBytesMax = 32 << 20;      // of one volume of ConfigMaps, Secrets and fields
-constexpr size_t kTokenCost = 16 << 10;            // of these, for each token: it is signed
-constexpr size_t kPullSecretsBytesMax = 16 << 20;  // of one pod's secrets for registries
+constexpr size_t kTokenCost = 16 << 10;            // charged to that budget for each token, because a token must be signed
+constexpr size_t kPullSecretsBytesMax = 16 << 20;  // of the registry secrets of one pod
 class TextBudget {
  public:
-  // `what`: whose texts these are, for the error. Must outlive it.
+  // `what` names the owner of the text in the error message. It must outlive the budget.
   TextBudget(std::string_view what, size_t bytes) : what_(what), bytes_(bytes), left_(bytes) {}
-  Result<void> take(size_t bytes);  // Errors: invalid, when it is used up
+  Result<void> take(size_t bytes);  // Errors: invalid if the budget is exhausted
 
  private:
   std::string_view what_;
   size_t bytes_, left_;
 };
 
-// Replaces $(NAME) by the variable's value; "$$" is a dollar; what is no variable stays as it is written. Errors: invalid, when
-// the budget is used up.
+// Replaces $(NAME) by the variable's value and "$$" by a dollar sign. Unknown names stay unchanged. Errors: invalid if the budget
+// is exhausted.
 Result<std::string> expand(std::string_view text, const std::map<std::string, std::string>& variables, TextBudget& budget);
 
-// What a pod's environment and volumes may refer to.
+// The objects that a pod's environment and volumes may refer to.
 struct Lookup {
-  std::function<ObjectPtr(std::string_view name)> config_map, secret;  // of the pod's namespace; null when absent
-  std::vector<ObjectPtr> services;                                     // of its namespace, and default/kubernetes
-  volume::StorageObjects storage;                                      // empty where nobody knows any
-  // The text of a file in a volume of the pod. Errors: not_found.
+  std::function<ObjectPtr(std::string_view name)> config_map, secret;  // in the pod's namespace; null if absent
+  std::vector<ObjectPtr> services;                                     // of the pod's namespace, and default/kubernetes
+  volume::StorageObjects storage;                                      // empty if there are none
+  // The content of a file in a volume of the pod. Errors: not_found.
   std::function<Result<std::string>(std::string_view volume, const std::string& path)> file;
 };
 
-// ConfigMaps and Secrets, each read once however often it is named: parsing one anew takes milliseconds. `lookup` and `budget`,
-// which is charged with their texts, must outlive it. Null: there is none. Errors: invalid, when the budget is used up.
+// A cache of ConfigMaps and Secrets: each is read once, because parsing one takes milliseconds. `lookup` and `budget` must
+// outlive it. The budget is charged with the objects' text. A null pointer means that the object does not exist. Errors: invalid
+// if the budget is exhausted.
 class NamedObjects {
  public:
   NamedObjects(const Lookup& lookup, TextBudget& budget) : lookup_(lookup), budget_(budget) {}
@@ -66,27 +67,27 @@ class NamedObjects {
   Known config_maps_, secrets_;
 };
 
-struct PodIdentity {  // what the downward API tells beside the pod itself
+struct PodIdentity {  // fields of the downward API that are not in the pod
   std::string node_name;
   std::vector<std::string> host_ips, pod_ips;
-  json::object allocatable;  // the node's, for limits that are not set
+  json::object allocatable;  // of the node, for limits that are not set
 };
 
 // The value of a fieldRef: "metadata.name", "metadata.labels['a']", "status.podIP", … Errors: invalid.
 Result<std::string> field_value(const json::value& pod, std::string_view path, const PodIdentity& identity);
-// The value of a resourceFieldRef for `container`, in units of its divisor, rounded up. Errors: invalid.
+// The value of a resourceFieldRef for `container`, divided by the divisor and rounded up. Errors: invalid.
 Result<std::string> resource_value(const json::value& container, std::string_view resource, const json::value* divisor,
                                    const PodIdentity& identity);
 
-// "REDIS_SERVICE_HOST" and its kin for every service with a cluster address.
+// "REDIS_SERVICE_HOST" and the other variables of every Service with a cluster IP.
 std::map<std::string, std::string> service_variables(const std::vector<ObjectPtr>& services, bool all, std::string_view ns);
 
-// What an environment file says about `key`; nothing when it does not name it. A value stands in single quotes, as it is, over
-// several lines if need be; one without quotes ends with its line, or before " #". Lines that begin with # say nothing.
-// Errors: invalid, naming the line. Source: Kubernetes, define environment variable values using an init container; KEP-3721.
+// The value of `key` in an environment file; nullopt if the key is absent. A value in single quotes is taken literally and may
+// span lines. A value without quotes ends at the end of the line or before " #". Lines that begin with # are ignored. Errors:
+// invalid, with the line number. Source: Kubernetes, define environment variable values using an init container; KEP-3721.
 Result<std::optional<std::string>> value_in_env_file(std::string_view text, std::string_view key);
 
-// NAME → value, complete. Errors: not_found and invalid, worded for the pod's status.
+// The complete environment, NAME → value. Errors: not_found and invalid, with the message for the pod's status.
 Result<std::map<std::string, std::string>> make_environment(const json::value& pod, const json::value& container,
                                                             const Lookup& lookup, const PodIdentity& identity);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few file operations of the node room: see files.h.
+// See files.h.
 #include "daemon/node/files.h"
 
 #include <poll.h>
@@ -15,7 +15,7 @@ namespace coracle::node::files {
 
 namespace {
 
-constexpr size_t kChunk = 4096;  // a pipe that is ready takes so much (PIPE_BUF) without blocking
+constexpr size_t kChunk = 4096;  // a pipe that is ready accepts that many bytes (PIPE_BUF) without blocking
 
 void add_devices(const Fd& directory, const std::string& path, std::vector<oci::Device>& found, int depth) {
   auto entries = sys::list(directory);
@@ -24,7 +24,7 @@ void add_devices(const Fd& directory, const std::string& path, std::vector<oci::
     auto info = sys::stat_at(directory, entry.name);
     if (!info) continue;
     if (S_ISDIR(info->st_mode)) {
-      // Those are made anew in every container.
+      // Every container gets its own of these.
       bool own = entry.name == "pts" || entry.name == "shm" || entry.name == "fd" || entry.name == "mqueue";
       if (own || depth > 4) continue;
       auto inside = sys::open_at(directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -35,7 +35,8 @@ void add_devices(const Fd& directory, const std::string& path, std::vector<oci::
   }
 }
 
-// Blocks until `fd` is ready for `events` or stop is asked for; false for stop.
+// Blocks until `fd` is ready for `events` (then sets `ready`), until the timeout, or until `wake` is signalled; returns false for
+// the last one.
 bool wait_ready(const Fd& fd, short events, const Fd& wake, int timeout_ms, bool* ready) {
   pollfd watched[2] = {{fd.get(), events, 0}, {wake.get(), POLLIN, 0}};
   int count;
@@ -126,7 +127,7 @@ void pump(const Fd& fd, const std::function<bool(std::string_view)>& out, std::s
   while (wait_ready(fd, POLLIN, wake_fd, -1, &ready)) {
     ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return;  // the end; EIO is a terminal's
+    if (got <= 0) return;  // end of file; a closed terminal gives EIO
     if (!out({buffer, size_t(got)})) return;
   }
 }
@@ -134,7 +135,7 @@ void pump(const Fd& fd, const std::function<bool(std::string_view)>& out, std::s
 void pump_both(const Fd& out, const Fd& err, const std::function<bool(std::string_view)>& take, std::stop_token stop) {
   Fd wake_fd = make_wake();
   auto wake = wake_on_stop(stop, wake_fd);
-  pollfd watched[3] = {{wake_fd.get(), POLLIN, 0}, {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}};  // -1 is not looked at
+  pollfd watched[3] = {{wake_fd.get(), POLLIN, 0}, {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}};  // poll ignores -1
   char buffer[kChunk];
   while (watched[1].fd >= 0 || watched[2].fd >= 0) {
     int count = ::poll(watched, 3, -1);

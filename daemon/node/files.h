@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the node room does with files beyond runtime/sys/file.h: waiting for changes in a directory, pumping a process's
-// output, listing the machine's devices. Source: inotify(7), poll(2).
+// File functions of the node agent beyond runtime/sys/file.h: watching a directory, copying a process's output, and listing the
+// machine's devices. Source: inotify(7), poll(2).
 #pragma once
 
 #include <sys/stat.h>
@@ -19,22 +19,25 @@
 
 namespace coracle::node::files {
 
-// Writes in place, keeping the inode, for files that containers have bound. Does nothing when the text is there already.
+// Writes the file in place and keeps its inode, for files that containers have bind-mounted. Does nothing if the text is the
+// same.
 Result<void> rewrite_file(const std::string& path, std::string_view text, unsigned mode);
-Result<void> set_mode(const std::string& path, unsigned mode);  // exactly, whatever the umask; not through a link
+// Exactly this mode, regardless of the umask; does not follow symbolic links.
+Result<void> set_mode(const std::string& path, unsigned mode);
 Result<void> set_owner(const std::string& path, std::optional<uint32_t> uid, std::optional<uint32_t> gid);
-std::vector<std::string> list(const std::string& directory);  // names, sorted; none when there is no such directory
+std::vector<std::string> list(const std::string& directory);  // the names, sorted; empty if the directory does not exist
 
-// The device at `path` in a container, with number, mode and owners of the device file that `info` is about.
+// A device at `path` in a container, with the number, mode and owners from `info` (stat(2)).
 oci::Device device(std::string path, const struct stat& info);
 // The machine's devices, for privileged containers.
 std::vector<oci::Device> devices(const std::string& directory = "/dev");
 
-// Waits for changes in a directory. Events only say "look again".
+// Waits for changes in a directory. An event only means that the directory must be read again.
 class DirectoryWatch {
  public:
   static Result<DirectoryWatch> open(const std::string& directory);
-  // Blocks until something has changed, wake() was called, `longest` is over or stop is asked for. False for the last two.
+  // Blocks until something has changed, wake() was called, `longest` has elapsed or stop was requested. Returns false for the
+  // last two.
   bool wait(std::stop_token stop, std::optional<std::chrono::milliseconds> longest = std::nullopt);
   void wake();  // from any thread
 
@@ -42,11 +45,11 @@ class DirectoryWatch {
   Fd inotify_, wake_;
 };
 
-// Hands on what comes from `fd` until its end, until `out` returns false, or stop.
+// Passes the bytes read from `fd` to `out` until end of file, until `out` returns false, or until stop.
 void pump(const Fd& fd, const std::function<bool(std::string_view)>& out, std::stop_token stop);
-// The same for a process's two outputs at once; either may be missing.
+// The same for stdout and stderr of a process; either may be missing.
 void pump_both(const Fd& out, const Fd& err, const std::function<bool(std::string_view)>& take, std::stop_token stop);
-Result<void> write_all(const Fd& fd, std::string_view bytes,
-                       std::stop_token stop);  // Errors: cancelled, unavailable (nobody reads)
+// Writes all bytes. Errors: cancelled; unavailable if the reader has closed its end.
+Result<void> write_all(const Fd& fd, std::string_view bytes, std::stop_token stop);
 
 }  // namespace coracle::node::files

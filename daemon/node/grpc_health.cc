@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See grpc_health.h. Of HTTP/2 only what a single request takes: headers are sent as they stand, those of the answer are not
-// read. So there is no grpc-status, and none is needed: an answer without SERVING in it is a failure whatever its status.
+// See grpc_health.h. A minimal HTTP/2 client for a single request: it sends uncompressed headers and ignores those of the
+// response. So it does not read grpc-status and does not need it: a response without SERVING is a failure in any case.
 #include "daemon/node/grpc_health.h"
 
 namespace coracle::node {
@@ -8,8 +8,8 @@ namespace {
 
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr size_t kFrameHead = 9;
-constexpr size_t kFrameMax = 16 << 10;   // what we did not ask to be larger
-constexpr size_t kAnswerMax = 64 << 10;  // of bytes from the server, whatever they are
+constexpr size_t kFrameMax = 16 << 10;   // the default limit, which this client does not change
+constexpr size_t kAnswerMax = 64 << 10;  // limit of all bytes from the server
 constexpr size_t kServiceMax = 120;
 constexpr char kStream = 1;
 
@@ -29,7 +29,7 @@ std::string frame(FrameType type, uint8_t flags, char stream, std::string_view p
   return out.append(payload);
 }
 
-std::string header(std::string_view name, std::string_view value) {  // a literal, not to be remembered, not compressed
+std::string header(std::string_view name, std::string_view value) {  // a literal header field without indexing and compression
   std::string out{0, char(name.size())};
   return out.append(name).append(1, char(value.size())).append(value);
 }
@@ -40,7 +40,7 @@ std::string_view without_padding(uint8_t flags, std::string_view payload) {
   return payload.size() < padding ? std::string_view() : payload.substr(1, payload.size() - padding);
 }
 
-// The stream's data, to its end.
+// Reads the stream's data to its end.
 Result<std::string> read_answer(Connection& connection) {
   std::string arrived, data;
   for (size_t taken = 0; taken <= kAnswerMax;) {
@@ -56,7 +56,7 @@ Result<std::string> read_answer(Connection& connection) {
     }
     uint8_t type = uint8_t(arrived[3]), flags = uint8_t(arrived[4]);
     std::string_view payload = std::string_view(arrived).substr(kFrameHead, size);
-    // A server that has said all and closed needs no answer; one that is gone is noticed by reading.
+    // Write errors are ignored: a server may have closed after its last byte, and a lost connection is noticed by reading.
     if (type == kSettingsFrame && !(flags & kAck)) (void)connection.write(frame(kSettingsFrame, kAck, 0, ""));
     if (type == kPingFrame && !(flags & kAck)) (void)connection.write(frame(kPingFrame, kAck, 0, payload));
     if (type == kResetFrame || type == kGoAwayFrame) return Error(Code::unavailable, "the server refused the request");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// grpc.health.v1.Health/Check: one request over HTTP/2 without TLS, a message of one text, an answer of one number.
-// Source: RFC 9113; RFC 7541 for headers as they stand; grpc PROTOCOL-HTTP2.md; grpc health/v1.
+// grpc.health.v1.Health/Check: one request over HTTP/2 without TLS. The request message has one string, the reply one number.
+// Source: RFC 9113; RFC 7541 for uncompressed headers; grpc PROTOCOL-HTTP2.md; grpc health/v1.
 #pragma once
 
 #include <string>
@@ -10,9 +10,10 @@
 
 namespace coracle::node {
 
-// What is sent, from the first byte on. Pure.
+// All bytes that the client sends. Pure.
 std::string health_request(const std::string& authority, std::string_view service);
-// Whether `service` ("" = the server) says SERVING. Errors: Connection's; invalid for what is no such answer.
+// Whether the status of `service` ("": the server) is SERVING. Errors: Connection's; invalid if the reply cannot be parsed;
+// unsupported if the server does not implement the protocol.
 Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const AddressLookup& lookup,
                         const Patience& patience);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See http_get.h. The answer comes from a container: hostile, and read no further than needed.
+// See http_get.h. The response comes from a container and is untrusted; no more than necessary is read.
 #include "daemon/node/http_get.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace coracle::node {
 namespace {
 
 constexpr size_t kHeadMax = 64 << 10;
-constexpr size_t kBodyMax = 10 << 10;  // as the kubelet; a server that is cut off earlier would call it an error of its own
+constexpr size_t kBodyMax = 10 << 10;  // as the kubelet; a server that is cut off earlier would log an error
 constexpr size_t kChunkLineMax = 4 << 10;
 
 bool is_header_text(std::string_view text) {
@@ -32,7 +32,7 @@ Result<std::string> request_text(const Url& url, const HttpHeaders& headers) {
 
 struct Head {
   HttpReply reply;
-  std::optional<size_t> body_size;  // as promised
+  std::optional<size_t> body_size;  // Content-Length
   bool chunked = false;
 };
 
@@ -40,7 +40,7 @@ Result<Head> parse_head(std::string_view text) {
   Head head;
   bool first = true;
   for (std::string_view line : split(text, '\n')) {
-    const bool goes_on = line.starts_with(' ') || line.starts_with('\t');  // with the value of the line before
+    const bool goes_on = line.starts_with(' ') || line.starts_with('\t');  // a continuation of the previous header line
     line = trim(line);
     if (std::exchange(first, false)) {
       size_t space = line.find(' ');
@@ -64,7 +64,7 @@ Result<Head> parse_head(std::string_view text) {
 
 Error malformed_chunks() { return Error(Code::invalid, "malformed HTTP response: chunked encoding"); }
 
-// What is in the chunks that have come. Source: RFC 9112 section 7.1.
+// Decodes the chunks received so far. Source: RFC 9112 section 7.1.
 Result<bool> unpack_chunks(std::string_view bytes, std::string& body) {
   body.clear();
   for (;;) {
@@ -74,7 +74,7 @@ Result<bool> unpack_chunks(std::string_view bytes, std::string& body) {
     std::string_view line = bytes.substr(0, end);
     auto size = parse_number<size_t>(trim(line.substr(0, line.find(';'))), 16);
     if (!size) return malformed_chunks();
-    if (*size == 0) return true;  // what trails it says nothing about the container
+    if (*size == 0) return true;  // trailers are ignored
     bytes.remove_prefix(end + 2);
     body += bytes.substr(0, *size);
     if (bytes.size() < *size || bytes.size() - *size < 2) return false;
@@ -84,7 +84,7 @@ Result<bool> unpack_chunks(std::string_view bytes, std::string& body) {
   }
 }
 
-// Behind the empty line that ends the head.
+// The position after the empty line that ends the head.
 std::optional<size_t> end_of_head(std::string_view text) {
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
     if (std::string_view line = text.substr(begin, end - begin); line.empty() || line == "\r") return end + 1;
@@ -104,7 +104,7 @@ Result<Head> read_head(Connection& connection, std::string& text) {
   return head;
 }
 
-// As much of it as we take. `text`: what has come already.
+// The body up to the limit. `text`: the bytes received so far.
 Result<std::string> read_body(Connection& connection, const Head& head, std::string text) {
   if (head.reply.status == 204 || head.reply.status == 304) return std::string();
   std::string unpacked;
@@ -125,7 +125,7 @@ Result<HttpReply> read_reply(Connection& connection) {
   std::string text;
   for (;;) {
     Head head = TRY(read_head(connection, text));
-    if (head.reply.status < 200) continue;  // 100 Continue and its like
+    if (head.reply.status < 200) continue;  // 100 Continue and other interim responses
     head.reply.body = TRY(read_body(connection, head, std::move(text)));
     return std::move(head.reply);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET as a probe asks it: what matters of the answer is its status, where it points, and how its body begins. What Go's client
-// takes is taken: header lines may end in a bare line feed. Source: RFC 9112; kubelet's prober.
+// An HTTP GET for probes. It returns the status, the Location and the beginning of the body. It accepts what Go's client accepts:
+// header lines may end in a bare line feed. Source: RFC 9112; kubelet's prober.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ struct Url {
   bool tls = false;
   std::string host;
   uint16_t port = 0;
-  std::string path;  // with its query, percent-encoded where it must be
+  std::string path;  // with the query, percent-encoded where necessary
   std::string text() const;
 };
 
-// `reference` (a Location) as seen from `base`. Nothing when it is malformed or no http. Pure.
+// Resolves `reference` (a Location header) against `base`. Returns nullopt if it is malformed or not http or https. Pure.
 std::optional<Url> resolve(const Url& base, std::string_view reference);
-// What may not stand in a request's first line, percent-encoded. Pure.
+// Percent-encodes the characters that are not allowed in a request line. Pure.
 std::string encoded_path(std::string_view path);
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
@@ -30,11 +30,11 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 struct HttpReply {
   int status = 0;
   std::string location;
-  std::string body;  // its first 10 KiB
+  std::string body;  // the first 10 KiB
 };
 
-// Errors: timeout, cancelled, unavailable (also when the body is shorter than it was to be); invalid when the answer is no HTTP,
-// or a header cannot be sent.
+// Errors: timeout, cancelled, unavailable (also if the body is shorter than announced); invalid if the response is not HTTP or a
+// header cannot be sent.
 Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const AddressLookup& lookup, const Patience& patience);
 
 }  // namespace coracle::node

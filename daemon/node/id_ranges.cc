@@ -46,7 +46,7 @@ std::optional<uint32_t> find_free_range(const std::map<std::string, uint32_t>& t
   std::sort(occupied.begin(), occupied.end());
   uint64_t at = kFirstPodId;
   for (const auto& [first, end] : occupied) {
-    if (first >= at + kPodIds) break;  // the gap before it is wide enough
+    if (first >= at + kPodIds) break;  // the gap before it is large enough
     if (end > at) at = (end + kPodIds - 1) / kPodIds * kPodIds;
   }
   if (at + kPodIds - 1 > kLastPodId) return std::nullopt;
@@ -64,7 +64,7 @@ void IdRanges::load(const std::vector<runtime::SandboxState>& sandboxes) {
     if (first) found[uid] = *first;
     else log_warning("node", "a pod's range of ids cannot be read", {{"pod", uid}});
   }
-  // What runs has its range by its own word, whatever became of the files.
+  // The metadata of running sandboxes takes precedence over the files.
   for (const auto& sandbox : sandboxes)
     if (uint32_t first = SandboxMark::from_text(sandbox.metadata).first_id; is_range(first)) found[sandbox.id] = first;
   taken_.with([&](auto& taken) { taken = std::move(found); });
@@ -93,7 +93,7 @@ Result<uint32_t> IdRanges::take(const std::string& uid) {
 }
 
 void IdRanges::give_back(const std::string& uid) {
-  (void)sys::unlink(config_.state_dir + "/" + uid + kFile);  // most pods have none
+  (void)sys::unlink(config_.state_dir + "/" + uid + kFile);  // most pods have no such file
   taken_.with([&](auto& taken) { taken.erase(uid); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to pull, and with which credentials: see images.h.
+// See images.h.
 #include "daemon/node/images.h"
 
 #include <set>
@@ -33,7 +33,7 @@ void add_auths(const json::object& auths, std::vector<runtime::Credentials>& fou
   }
 }
 
-// "registry.example/team/*" is all below it; anything else is one repository.
+// "registry.example/team/*" matches all repositories below it; any other pattern is one repository.
 bool is_allowlisted(const std::vector<std::string>& list, std::string_view reference) {
   std::string_view repository = reference.substr(0, reference.find('@'));
   size_t name = repository.rfind('/') == repository.npos ? 0 : repository.rfind('/') + 1;
@@ -101,7 +101,7 @@ PullSecrets pull_secrets(const json::value& pod, const Lookup& lookup) {
       secrets.missing.emplace_back(name);
       continue;
     }
-    if (!budget.take(secret->text().size())) break;  // those that come first are tried
+    if (!budget.take(secret->text().size())) break;  // the secrets before the limit are used
     for (auto& credentials : credentials_in(secret->json())) secrets.credentials.push_back(std::move(credentials));
   }
   return secrets;

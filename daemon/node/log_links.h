@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links to the logs, named as log collectors expect them by default:
+// Symbolic links to container logs, with the names that log collectors expect by default:
 //   /var/log/containers/<pod>_<namespace>_<container>-<container id>.log → /var/log/pods/…/<n>.log
-// The id is the one that the pod's status shows. Source: kubelet's legacyLogSymlink; the tail inputs of Fluent Bit, Fluentd,
-// Filebeat and Promtail as their projects publish them.
+// The id is the one in the pod's status. Source: kubelet's legacyLogSymlink; the published tail inputs of Fluent Bit, Fluentd,
+// Filebeat and Promtail.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace coracle::node {
 
-// Makes the link, which replaces one of its name. Errors: what the file system says.
+// Creates the link and replaces an existing one. Errors: errno's.
 Result<void> link_log(const std::string& directory, const Key& pod, std::string_view container, std::string_view container_id,
                       const std::string& log);
-// Removes the links that lead beneath `logs` (a directory) to what is not there any more. `directory` "": there are none.
+// Removes the links that point to missing files below `logs` (a directory). Does nothing if `directory` is "".
 void remove_dead_links(const std::string& directory, const std::string& logs);
 
 }  // namespace coracle::node

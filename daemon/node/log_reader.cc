@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a container's log: see log_reader.h.
+// See log_reader.h.
 #include "daemon/node/log_reader.h"
 
 #include <sys/stat.h>
@@ -16,14 +16,14 @@ namespace coracle::node {
 namespace {
 
 constexpr size_t kBlock = 32 << 10;
-constexpr size_t kLineMax = 1 << 20;  // a raw line beyond that is handed on as it comes
+constexpr size_t kLineMax = 1 << 20;  // a longer raw line is passed on in pieces
 constexpr int kRotatedMax = 100, kOpenTriesMax = 10;
-constexpr std::chrono::seconds kGoneCheck{30};  // how often a silent follower is asked whether anybody still reads
+constexpr std::chrono::seconds kGoneCheck{30};  // interval of checking whether the client of a silent log is still connected
 
 struct OpenLog {
   Fd fd;
   ino_t inode = 0;
-  off_t size = 0, start = 0;  // where reading begins
+  off_t size = 0, start = 0;  // start: offset of the first byte to read
 };
 
 std::optional<ino_t> inode_of(const Result<Fd>& fd) {
@@ -34,7 +34,7 @@ std::optional<ino_t> inode_of(const Result<Fd>& fd) {
 
 Result<Fd> open_log(const std::string& path) { return sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK); }
 
-// Those that are newer than `beyond`, oldest first; all when it is not among them.
+// The files that are newer than `beyond`, oldest first; all files if `beyond` is not among them.
 std::vector<OpenLog> open_logs_once(const std::string& path, std::optional<ino_t> beyond) {
   std::vector<OpenLog> logs;
   std::vector<ino_t> seen;
@@ -42,11 +42,11 @@ std::vector<OpenLog> open_logs_once(const std::string& path, std::optional<ino_t
   for (int n = 0; n < kRotatedMax; ++n) {
     auto fd = open_log(n == 0 ? path : path + "." + std::to_string(n));
     if (!fd && ++missing > 1) break;
-    if (!fd) continue;  // in a rotation one name is missing at a time
+    if (!fd) continue;  // during a rotation one name is missing
     missing = 0;
     auto info = sys::stat(*fd);
     if (info && info->st_ino == beyond) break;
-    // A rotation between two opens shows a file twice.
+    // A rotation between two opens gives the same file twice.
     if (!info || std::find(seen.begin(), seen.end(), info->st_ino) != seen.end()) continue;
     seen.push_back(info->st_ino);
     logs.push_back({*std::move(fd), info->st_ino, info->st_size, 0});
@@ -55,7 +55,7 @@ std::vector<OpenLog> open_logs_once(const std::string& path, std::optional<ino_t
   return logs;
 }
 
-// Two rotations between two opens would put files in the wrong order: it is tried until the newest is still the newest.
+// Two rotations between two opens would give a wrong order, so this repeats until the newest file is still the newest.
 std::vector<OpenLog> open_logs(const std::string& path, std::optional<ino_t> beyond = std::nullopt) {
   std::vector<OpenLog> logs;
   for (int i = 0; i < kOpenTriesMax; ++i) {
@@ -75,7 +75,7 @@ ssize_t read_at(const Fd& fd, char* buffer, size_t size, off_t at) {
   return got;
 }
 
-// Moves the start so that at most `lines` lines follow; returns how many there are.
+// Advances the start so that at most `lines` lines follow; returns their number.
 int64_t seek_tail(OpenLog& log, int64_t lines) {
   char buffer[kBlock];
   int64_t found = 0;
@@ -95,7 +95,7 @@ int64_t seek_tail(OpenLog& log, int64_t lines) {
   return log.size > 0 ? found + 1 : 0;
 }
 
-// Reads from `at` to the end as it is now. False: enough.
+// Reads from `at` to the present end. Returns false if the filter has enough.
 bool read_on(const Fd& fd, off_t& at, LogFilter& filter) {
   char buffer[kBlock];
   while (true) {
@@ -162,7 +162,7 @@ bool LogFilter::take_line(std::string_view line) {
   const bool ended = line.ends_with('\n');
   is_shown_ = false;
   auto parsed = parse_log_line(ended ? line.substr(0, line.size() - 1) : line);
-  if (!parsed) return true;  // torn by a full disk, or not ours
+  if (!parsed) return true;  // truncated by a full disk, or not in CRI format
   if (!options_.stream.empty() && parsed->stream != options_.stream) return true;
   if (options_.since) {
     auto time = parse_time(parsed->time);
@@ -179,10 +179,10 @@ bool LogFilter::take_line(std::string_view line) {
   return write(text);
 }
 
-// What follows of a line that take_line() had without its end.
+// Processes the rest of a line whose beginning take_line() got without its end.
 bool LogFilter::take_rest(std::string_view bytes) {
   if (!is_shown_) return true;
-  if (bytes.ends_with('\n') && !at_line_start_) bytes.remove_suffix(1);  // of a part, which more of its line follows
+  if (bytes.ends_with('\n') && !at_line_start_) bytes.remove_suffix(1);  // the newline of a partial line (P): the line goes on
   return write(bytes);
 }
 
@@ -213,10 +213,10 @@ Result<void> follow_log(const std::string& path, const LogOptions& options, cons
   LogFilter filter(options, out);
   std::optional<OpenLog> current;
   while (!stop.stop_requested()) {
-    bool runs = running();  // asked before reading: what is written before the end is read
+    bool runs = running();  // checked before reading, so that everything before the end is read
     if (current && !read_on(current->fd, current->start, filter)) return {};
     if (logs.empty()) logs = open_logs(path, current ? std::optional(current->inode) : std::nullopt);
-    if (!logs.empty()) {  // it was rotated: what was written to it until then, and then those that came after it
+    if (!logs.empty()) {  // after a rotation: the rest of the current file, then the newer files
       if (current && !read_on(current->fd, current->start, filter)) return {};
       for (OpenLog& log : std::exchange(logs, {})) {
         current = std::move(log);

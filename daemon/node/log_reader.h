@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a container's log as its runtime writes it: lines "<time> <stream> <F|P> <content>" in <n>.log, older ones in
-// <n>.log.1, <n>.log.2, … A reader keeps its place when the log is rotated under it.
-// Source: CRI logging format (KEP-1819); kubelet's log reader (semantics of tail, since, limits).
+// Reads a container's log in the CRI format: lines "<time> <stream> <F|P> <content>" in <n>.log, with older lines in <n>.log.1,
+// <n>.log.2, … A reader keeps its position when the log is rotated. Source: CRI logging format (KEP-1819); kubelet's log reader
+// (semantics of tail, since, limits).
 #pragma once
 
 #include <functional>
@@ -20,25 +20,25 @@ struct LogOptions {
   bool timestamps = false;
   std::optional<int64_t> tail_lines, limit_bytes;
   std::optional<WallTime> since;
-  std::string stream;  // of these lines only; "": of all. Lines of another count for the tail
+  std::string stream;  // only lines of this stream; "": of both. Lines of the other stream count for tail_lines
 };
 
-// One line taken apart. Nothing when it is none.
+// A parsed log line. nullopt if the line is malformed.
 struct LogLine {
   std::string_view time, stream, content;
-  bool whole = true;  // false: a part of a longer line follows
+  bool whole = true;  // false: a partial line (P); the rest follows in the next one
 };
 std::optional<LogLine> parse_log_line(std::string_view line);
 
-// Where a log goes: a line of it (or a part of a long one) at a time, with its newline. An empty one says that nothing more is
-// there for now. False: nobody reads any more.
+// Receives the log: one line at a time (or a part of a long one) with its newline. An empty piece means that there is nothing
+// more for now. Returns false to stop.
 using LogOut = std::function<bool(std::string_view)>;
 
-// Turns raw log bytes into what a person reads. Pure but for its place in a line.
+// Converts raw log bytes to the output of `kubectl logs`. Its only state is the position in a line.
 class LogFilter {
  public:
   LogFilter(const LogOptions& options, const LogOut& out) : options_(options), out_(out) {}
-  // false: enough was written, or nobody reads.
+  // Returns false if the limit is reached or the receiver has stopped.
   bool take(std::string_view bytes);
 
  private:
@@ -47,23 +47,24 @@ class LogFilter {
   bool write(std::string_view bytes);
   const LogOptions& options_;
   const LogOut& out_;
-  std::string rest_;   // an unfinished raw line
-  std::string shown_;  // a line with its time
+  std::string rest_;   // an incomplete raw line
+  std::string shown_;  // a line with its timestamp
   bool at_line_start_ = true;
-  bool in_long_line_ = false, is_shown_ = false;  // what comes belongs to a line whose beginning was taken; and was it shown
+  // Inside a long line whose first part was processed; and whether that part was shown.
+  bool in_long_line_ = false, is_shown_ = false;
   int64_t written_ = 0;
 };
 
-// Everything that is there. Errors: not_found.
+// Reads the whole log. Errors: not_found.
 Result<void> read_log(const std::string& path, const LogOptions& options, const LogOut& out);
 
-// The same, and then what is added, until `running` says no (asked after each change, and each time `watch` is woken),
-// `out` returns false, or stop. `watch` is on the log's directory. Whoever reads more slowly than the log is rotated away loses
-// what is removed before he comes to it, and nothing else.
+// Reads the whole log and then follows it, until `running` returns false, `out` returns false, or stop. `running` is called after
+// each change and each time `watch` is woken. `watch` watches the log's directory. A reader that is slower than log rotation
+// loses only the lines of files that are removed before it reaches them.
 Result<void> follow_log(const std::string& path, const LogOptions& options, const LogOut& out, files::DirectoryWatch& watch,
                         const std::function<bool()>& running, std::stop_token stop);
 
-// The contents of the last lines, at most max_bytes of them, for termination messages. "" when there is no log.
+// The contents of the last lines, at most max_bytes of them, for termination messages. "" if there is no log.
 std::string last_lines(const std::string& path, int64_t lines, size_t max_bytes);
 
 }  // namespace coracle::node

@@ -33,11 +33,11 @@ Loopback loopback(int family, uint16_t port) {
   return at;
 }
 
-Error refused(int err) {  // "connection refused", as Kubernetes' clients know it
+Error refused(int err) {  // "connection refused", the text that Kubernetes' clients expect
   return Error::from_errno(err, "connect").as(err == ETIMEDOUT ? Code::timeout : Code::unavailable);
 }
 
-// Until the socket has connected, or has not.
+// Waits until the socket has connected or failed.
 Result<void> finish_connect(const Fd& socket, const Patience& patience) {
   sys::Bell bell;
   std::stop_callback ring(patience.stop, [&] { bell.ring(); });
@@ -53,7 +53,7 @@ Result<void> finish_connect(const Fd& socket, const Patience& patience) {
 Result<Fd> connect_to(int family, const Fd& network_namespace, uint16_t port, const Patience& patience) {
   Fd socket = TRY(sys::socket_in_netns(network_namespace, family, SOCK_STREAM | SOCK_NONBLOCK, 0));
   int on = 1;
-  (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // tuning
+  (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // for latency only
   Loopback at = loopback(family, port);
   if (::connect(socket.get(), at.get(), at.size) == 0) return socket;
   if (errno != EINPROGRESS) return refused(errno);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a port on a pod's own loopback, as port-forward has them. The socket lives in the pod's network namespace;
-// no thread of ours has to.
+// Connects to a port on a pod's loopback interface, for port-forward. Only the socket is created in the pod's network namespace;
+// no thread of the daemon stays there.
 #pragma once
 
 #include "daemon/node/connection.h"
 
 namespace coracle::node {
 
-// Connects to 127.0.0.1, then to ::1. The socket does not block. Blocks until `patience` is over. Errors: unavailable (nobody
-// listens), timeout, cancelled, and what the kernel said.
+// Tries 127.0.0.1, then ::1. The returned socket is non-blocking. Blocks until `patience` is over. Errors: unavailable (nothing
+// listens), timeout, cancelled, and errno's.
 Result<Fd> connect_loopback(const Fd& network_namespace, uint16_t port, const Patience& patience);
 
 }  // namespace coracle::node

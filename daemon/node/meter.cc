@@ -23,7 +23,7 @@ std::map<std::string, Sample> Meter::measure(const std::vector<Gauge>& gauges) {
   return out;
 }
 
-// Nothing: it could not be read, and then there is no look of it; or there was no earlier look, and now there is one.
+// nullopt: the counter cannot be read, and no reading is stored; or there was no earlier reading, and this one is stored.
 std::optional<Sample> Meter::sample_of(const Gauge& gauge, bool may_be_fresh) {
   auto known = looks_.find(gauge.id);
   SteadyTime now = clock_.steady();

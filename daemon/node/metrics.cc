@@ -106,7 +106,7 @@ Result<std::vector<ObjectPtr>> Metrics::pods(const std::string& ns, const std::s
     const Sample* oldest = nullptr;
     for (const Container& container : measured.containers) {
       auto sample = samples.find(container.gauge);
-      if (sample == samples.end()) continue;  // it has just ended
+      if (sample == samples.end()) continue;  // it has ended in the meantime
       containers.push_back(json::object{{"name", container.name}, {"usage", usage_of(sample->second)}});
       if (!oldest || sample->second.at < oldest->at) oldest = &sample->second;
     }

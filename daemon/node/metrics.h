@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What metrics.k8s.io shows of this machine: NodeMetrics of the node, PodMetrics of the pods whose containers run. Measured
-// when it is asked for (meter.h), stored nowhere.
-//   asked ─▶ sandboxes of the runtime, pods of the table ─▶ meter ─▶ objects
-// cpu is the average over the span that `window` names. memory is the working set: what is held less the part of the page cache
-// that nobody has used lately; of a container where cgroups do not count memory, what its processes have mapped
-// (Runtime::usage). Source: kubernetes/metrics v1beta1; metrics-server, kubelet's resource metrics (semantics).
+// The objects of metrics.k8s.io for this machine: NodeMetrics of the node and PodMetrics of the pods with running containers.
+// They are measured on request (meter.h) and not stored.
+//   request ─▶ sandboxes of the runtime, pods of the table ─▶ meter ─▶ objects
+// cpu is the average over `window`. memory is the working set: the usage without inactive page cache. If cgroups do not account
+// memory, a container's memory is what its processes have mapped (Runtime::usage). Source: kubernetes/metrics v1beta1;
+// metrics-server, kubelet's resource metrics (semantics).
 #pragma once
 
 #include <functional>
@@ -25,10 +25,10 @@ class Metrics {
           std::function<void(std::chrono::nanoseconds)> pause)
       : config_(config), client_(client), runtime_(runtime), table_(table), clock_(clock), meter_(clock, std::move(pause)) {}
 
-  // This machine's, if that is its name or any will do (""). Errors: what the kernel's files said.
+  // The NodeMetrics of this machine if `name` is its name or "". Errors: errors of reading /proc.
   Result<std::vector<ObjectPtr>> nodes(const std::string& name);
-  // By namespace and name; "": any. `wanted`, where there is one, chooses among the pods: others are not measured. A pod of which
-  // nothing runs is not among them. Errors: the runtime's.
+  // The PodMetrics by namespace and name; "" matches all. `wanted`, if set, selects the pods to measure. Pods without running
+  // containers are left out. Errors: the runtime's.
   Result<std::vector<ObjectPtr>> pods(const std::string& ns, const std::string& name,
                                       const std::function<bool(const Object& pod)>& wanted = {});
 
@@ -41,8 +41,8 @@ class Metrics {
   Meter meter_;
 };
 
-// What the machine has used, from the kernel's /proc/stat and /proc/meminfo: all but what was idle or waiting for a disk;
-// all memory that is not free, less the page cache that nobody has used lately.
+// The machine's usage, from the text of /proc/stat and /proc/meminfo: all CPU time except idle and iowait, and all memory that is
+// not free except inactive page cache.
 Result<Reading> read_machine_use(const std::string& stat, const std::string& meminfo);
 
 }  // namespace coracle::node

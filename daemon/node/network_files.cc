@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's /etc/hosts and /etc/resolv.conf: see network_files.h.
+// See network_files.h.
 #include "daemon/node/network_files.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kNameserversMax = 3;  // what resolvers read
-constexpr size_t kSearchesMax = 32;    // as Kubernetes validates
+constexpr size_t kNameserversMax = 3;  // limit of resolvers
+constexpr size_t kSearchesMax = 32;    // limit of Kubernetes' validation
 constexpr size_t kSearchTextMax = 2048;
 
 std::vector<std::string> words(std::string_view line) {
@@ -29,7 +29,7 @@ void add_new(std::vector<std::string>& list, const std::string& item) {
 
 std::string option_name(const std::string& option) { return option.substr(0, option.find(':')); }
 
-// A later option of the same name replaces the earlier one.
+// A later option replaces an earlier one with the same name.
 void set_option(std::vector<std::string>& options, const std::string& option) {
   for (auto& there : options)
     if (option_name(there) == option_name(option)) return void(there = option);
@@ -48,8 +48,8 @@ void add_config(ResolvConf& conf, const json::value& config) {
   }
 }
 
-// Of a line of resolv.conf. The root as a search domain, which systemd writes where the host's name is fully qualified, would
-// find what is found without it, and keeps musl from finding anything. One that is written with a dot at its end is the same.
+// The search domains of a resolv.conf line. The root domain, which systemd adds if the host name is fully qualified, is left out:
+// it adds no results, and musl finds nothing with it. A trailing dot is removed.
 std::vector<std::string> search_domains(const std::vector<std::string>& line) {
   std::vector<std::string> domains(line.begin() + 1, line.end());
   for (std::string& domain : domains)
@@ -93,7 +93,7 @@ ResolvConf make_resolv_conf(const json::value& pod, const ResolvConf& host, cons
   bool cluster = policy == "ClusterFirstWithHostNet" || ((policy.empty() || policy == "ClusterFirst") && !on_host);
   ResolvConf conf;
   if (policy == "None") {
-    // only what dnsConfig says
+    // only the entries of dnsConfig
   } else if (cluster && !network.nameservers.empty()) {
     const std::string& domain = network.cluster_domain;
     conf.nameservers = network.nameservers;

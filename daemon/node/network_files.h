@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a pod's /etc/hosts and /etc/resolv.conf, pure. Source: Kubernetes DNS for Services and Pods, hostAliases;
+// The contents of a pod's /etc/hosts and /etc/resolv.conf. Pure. Source: Kubernetes DNS for Services and Pods, hostAliases;
 // kubelet's managed hosts file; resolv.conf(5).
 #pragma once
 
@@ -18,10 +18,10 @@ struct ResolvConf {
   std::string text() const;
 };
 
-// By dnsPolicy and dnsConfig. `host` is the machine's own resolv.conf.
+// resolv.conf according to dnsPolicy and dnsConfig. `host` is the machine's own resolv.conf.
 ResolvConf make_resolv_conf(const json::value& pod, const ResolvConf& host, const PodNetworkHooks& network);
 
-// `host` is the machine's own /etc/hosts, used for pods on the host's network.
+// `host` is the machine's own /etc/hosts, used for pods with hostNetwork.
 std::string make_hosts_file(const json::value& pod, const std::vector<std::string>& ips, std::string_view host,
                             std::string_view cluster_domain);
 

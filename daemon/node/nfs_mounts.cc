@@ -41,7 +41,8 @@ void NfsMounts::see_to(const std::string& uid, const std::string& directory, con
   seams_.look_again(uid);
 }
 
-// What is mounted and gives errors, as a share that its server made anew does, is mounted anew the next time.
+// A share that returns errors, for example because its server has exported it again, is unmounted and mounted again by the next
+// attempt.
 Result<void> NfsMounts::mount(const std::string& directory, const NfsShare& share, const std::stop_token& stop) {
   TRY(seams_.mounts.nfs(share, directory, stop));
   if (!seams_.mounts.server_answers) return {};

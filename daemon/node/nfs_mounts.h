@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NfsMounts: the shares of NFS servers that pods have as volumes. A server that does not answer holds up who mounts its share or
-// opens it; so both are tried elsewhere, and a pod goes on once that has succeeded. The workers never wait for a server.
-//   is_ready(pod, share) ──no──▶ mount ▸ ask the server (elsewhere) ──▶ look_again(pod) ──▶ is_ready: yes, or what went wrong
+// NfsMounts: mounts the NFS shares that pods have as volumes. Mounting or opening a share blocks while its server does not
+// answer. So the mount and a check of the server run on other threads, and the pod is synced again when they have finished. The
+// pod workers never wait for a server.
+//   is_ready(pod, share) ──no──▶ mount ▸ check the server (elsewhere) ──▶ look_again(pod) ──▶ is_ready: true, or the error
 // Source: Kubernetes core/v1 NFSVolumeSource.
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace coracle::node {
 
-constexpr std::chrono::seconds kAnswerHolds{5};  // so long a server that has answered is not asked again
+constexpr std::chrono::seconds kAnswerHolds{5};  // a server that has answered is not checked again for so long
 
 class NfsMounts {
  public:
@@ -30,11 +31,12 @@ class NfsMounts {
   };
   explicit NfsMounts(Seams seams) : seams_(std::move(seams)) {}
 
-  // Whether the share is mounted on the directory, and its server has answered just now. False: that is being seen to, and the
-  // pod is looked at again. Does not block. Errors: what went wrong, once; asked again, it is tried again.
+  // Whether the share is mounted on the directory and its server has answered recently. False: the mount is under way, and the
+  // pod will be synced again. Does not block. Errors: the error of the last attempt, returned once; the next call tries again.
+  // unsupported without MountHooks::nfs.
   Result<bool> is_ready(const std::string& uid, const std::string& directory, const NfsShare& share);
-  // From now on nothing is mounted for the pod. Errors: unavailable, something is being mounted still; it is told to end, and the
-  // pod is looked at again then.
+  // Stops mounting for the pod. Errors: unavailable while a mount is still running; it is cancelled, and the pod is synced again
+  // when it has ended.
   Result<void> stop(const std::string& uid);
 
  private:
@@ -49,7 +51,7 @@ class NfsMounts {
   Result<void> mount(const std::string& directory, const NfsShare& share, const std::stop_token& stop);
 
   Seams seams_;
-  Guarded<std::map<std::string, Shares>> pods_;  // by uid
+  Guarded<std::map<std::string, Shares>> pods_;  // by pod uid
 };
 
 }  // namespace coracle::node

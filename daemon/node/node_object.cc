@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Node object and its Lease: see node_object.h.
+// See node_object.h.
 #include "daemon/node/node_object.h"
 
 #include <sys/utsname.h>
@@ -105,7 +105,7 @@ json::array images_shown(const std::vector<runtime::Image>& images) {
   return list;
 }
 
-// That says the same again is no reason to write: that is the heartbeat's business.
+// Whether the conditions differ in their heartbeat times only; heartbeats have their own interval.
 bool same_but_for_heartbeats(const json::value& before, const json::value& after) {
   if (!before.is_array() || !after.is_array() || before.get_array().size() != after.get_array().size()) return before == after;
   auto without = [](const json::value& condition) {
@@ -117,7 +117,7 @@ bool same_but_for_heartbeats(const json::value& before, const json::value& after
   return std::equal(old.begin(), old.end(), now.begin(), [&](const auto& a, const auto& b) { return without(a) == without(b); });
 }
 
-// What a merge patch says to make one of the other, of which members would stay otherwise.
+// A merge patch that replaces `there` by `wanted`, with null for the members that must be removed.
 json::value in_place_of(const json::value* there, json::value wanted) {
   json::object* members = wanted.if_object();
   if (there && members && there->is_object())
@@ -126,7 +126,7 @@ json::value in_place_of(const json::value* there, json::value wanted) {
   return wanted;
 }
 
-// The kernel's pools, under Kubernetes' names: ".../hugepages-2048kB" is "hugepages-2Mi".
+// The kernel's huge page pools by Kubernetes' names: ".../hugepages-2048kB" is "hugepages-2Mi".
 std::map<std::string, Bytes> read_huge_pages() {
   const std::string root = "/sys/kernel/mm/hugepages";
   std::map<std::string, Bytes> found;
@@ -228,7 +228,7 @@ json::value make_node(const AgentConfig& config, const MachineFacts& machine) {
 
 namespace {
 
-// The one there is, under each of its names.
+// The single runtime, under each of its names.
 json::array runtime_handlers(const AgentConfig& config) {
   json::array list;
   for (std::string_view name : kRuntimeHandlers)
@@ -317,7 +317,8 @@ Result<void> NodeObject::refresh() {
   return {};
 }
 
-// Marks what was seen within kPressureHeld: a node that comes and goes would be tainted, and its pods moved, every few seconds.
+// Marks pressure observed within kPressureHeld. Without that, a node whose pressure fluctuates would be tainted, and its pods
+// evicted, every few seconds.
 void NodeObject::hold(MachineFacts& facts) {
   SteadyTime now = clock_.steady();
   facts.held = {};
@@ -338,7 +339,7 @@ Result<void> NodeObject::renew_lease() {
   if (patched) return {};
   if (patched.error().code() != Code::not_found) return patched.take_error().wrap("renew the node's lease");
   json::object metadata{{"namespace", kLeases}, {"name", config_.node_name}};
-  if (auto node = client_.get(kNode, {"", config_.node_name}))  // with the node it goes
+  if (auto node = client_.get(kNode, {"", config_.node_name}))  // deleted together with the Node
     metadata["ownerReferences"] =
         json::array{json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", config_.node_name}, {"uid", (*node)->uid()}}};
   TRY(client_
@@ -375,7 +376,7 @@ void NodeObject::run(std::stop_token stop, const std::function<void()>& beside) 
     if (!kept) log_warning("node", kept.error().text());
     if (beside) beside();
     std::chrono::nanoseconds rest = kNodeStatusRetry;
-    if (kept)  // a round that was early, because somebody asked, makes the next renewal no later
+    if (kept)  // an early pass does not delay the next renewal
       rest = std::clamp<std::chrono::nanoseconds>(*renewed_at_ + kLeaseRenewal - clock_.steady(), {}, kHousekeeping);
     auto until = std::chrono::steady_clock::now() + rest;
     (void)news_.wait_until(

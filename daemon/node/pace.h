@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pace: when each of many things is measured again by a walk that may last. One walk at a time for each, and no more than a
-// fiftieth of the time for any of them. Thread-safe.
+// Pace: decides when each of many volumes or pods is measured again by a directory walk. At most one walk per item runs at a
+// time, and the walks of one item take at most a fiftieth of the time. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace coracle::node {
 
-constexpr std::chrono::seconds kStorageLook{5};     // the looks come so often
-constexpr std::chrono::seconds kStoragePeriod{10};  // kubelet's housekeeping
-constexpr int kStoragePace = 50;                    // what takes t is measured again after 50 t at the soonest
+constexpr std::chrono::seconds kStorageLook{5};     // interval of the checks for due items
+constexpr std::chrono::seconds kStoragePeriod{10};  // the kubelet's housekeeping interval
+constexpr int kStoragePace = 50;                    // after a walk of duration t, the pause is at least 50 t
 
 template <typename Id>
 class Pace {
  public:
-  // Leaves in `all` what is due now, which is under way from then on. What is not in `all` is forgotten.
+  // Keeps in `all` only the items that are due, and marks them as under way. Forgets items that are not in `all`.
   template <typename T>
   void keep_due(std::map<Id, T>& all, SteadyTime now) {
     turns_.with([&](auto& turns) {
@@ -32,9 +32,9 @@ class Pace {
       });
     });
   }
-  // Its walk is over. It is due again after `period`, or later when the walk took long.
+  // The walk of the item has ended. It is due again after `period`, or later if the walk was slow.
   void note_end(const Id& id, SteadyTime began, SteadyTime ended, std::chrono::nanoseconds period) {
-    const auto half_a_look = std::chrono::nanoseconds(kStorageLook) / 2;  // looks are seldom on the dot
+    const auto half_a_look = std::chrono::nanoseconds(kStorageLook) / 2;  // the checks are not exactly periodic
     const auto rest = std::max<std::chrono::nanoseconds>(period - half_a_look, kStoragePace * (ended - began));
     turns_.with([&](auto& turns) { turns[id] = {false, ended + rest}; });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod lifecycle, pure: see plan.h. `run` brings a pod up and keeps it up, `wind_down` ends it, `end_with_node` does so for
-// now.
+// See plan.h. `run` starts a pod and keeps it running, `wind_down` terminates it, and `end_with_node` terminates it for a node
+// shutdown.
 #include "daemon/node/plan.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace coracle::node {
 
 namespace {
 
-constexpr int64_t kLeastGraceSeconds = 2;  // what a container gets when its hook, or those it serves, used up the grace period
+// Minimum after a preStop hook, or after the containers that a sidecar serves, have used up the grace period.
+constexpr int64_t kLeastGraceSeconds = 2;
 
 class Planner {
  public:
@@ -44,7 +45,7 @@ class Planner {
     plan_.steps.push_back({kind, container, std::move(why), grace_seconds});
   }
 
-  // ---- bringing up ----
+  // ---- start ----
 
   void bring_up() {
     if (facts_.sandbox != SandboxFact::alive) {
@@ -63,7 +64,7 @@ class Planner {
     if (plan_.initialized && plan_.verdict == Verdict::none) run_main_containers();
   }
 
-  // A pod without a living sandbox has ended when nothing of it may run again.
+  // A pod without a live sandbox has ended if none of its containers may run again.
   Verdict end_of_what_ran() const {
     bool any_main_ran = false, failed = false;
     for (const auto& container : facts_.main) {
@@ -74,7 +75,7 @@ class Planner {
     }
     for (const auto& container : facts_.init) {
       if (container.role == Role::init && container.ever_ran && !any_main_ran && container.policy == RestartPolicy::never)
-        return Verdict::failed;  // its outcome went with the sandbox, and it may not run twice
+        return Verdict::failed;  // its result was lost with the sandbox, and it must not run twice
     }
     bool all_ran = std::all_of(facts_.main.begin(), facts_.main.end(), [](const auto& c) { return c.ever_ran; });
     if (!any_main_ran || !all_ran) return Verdict::none;
@@ -83,7 +84,7 @@ class Planner {
 
   bool in_sandbox(const ContainerFacts& container) const { return facts_.sandbox == SandboxFact::alive && container.in_sandbox; }
 
-  // In order, each only when what is before it is done. Returns whether the main containers may run.
+  // Starts the init containers in order, each after the previous one is done. Returns whether the main containers may start.
   bool run_init_containers() {
     bool main_began = facts_.sandbox == SandboxFact::alive && facts_.initialized_before;
     bool gate_open = true;
@@ -94,13 +95,13 @@ class Planner {
         if (!main_began && !(in_sandbox(container) && container.running && container.started)) gate_open = false;
         continue;
       }
-      if (main_began) continue;  // done once per sandbox
+      if (main_began) continue;  // they run once per sandbox
       gate_open = run_to_end(container);
     }
     return main_began || (gate_open && plan_.verdict == Verdict::none);
   }
 
-  // A plain init container. Returns whether it has succeeded.
+  // A regular init container. Returns whether it has succeeded.
   bool run_to_end(const ContainerFacts& container) {
     if (!in_sandbox(container)) {
       start(container);
@@ -147,7 +148,7 @@ class Planner {
     step(StepKind::start, container.name);
   }
 
-  // A running container: stop it when it is ill, and go on with a stop that has begun.
+  // A running container: terminates it if it is unhealthy, and continues a termination.
   void tend(const ContainerFacts& container) {
     if (container.stopping) return go_on_stopping(container);
     const std::string name = "Container " + container.name;
@@ -160,7 +161,7 @@ class Planner {
     }
   }
 
-  // ---- stopping ----
+  // ---- termination ----
 
   void stop_ill(const ContainerFacts& container, std::string why) {
     stop(container, std::move(why), container.ailment_grace_seconds.value_or(facts_.grace_seconds));
@@ -171,10 +172,10 @@ class Planner {
     step(has_hook(container) ? StepKind::run_pre_stop : StepKind::terminate, container.name, std::move(why), grace_seconds);
   }
 
-  // `turn`: it may be told to end.
+  // `turn`: its termination may begin.
   void go_on_stopping(const ContainerFacts& container, bool turn = true) {
     const Stopping& stopping = *container.stopping;
-    if (stopping.killed) return;  // its exit is a matter of the kernel now
+    if (stopping.killed) return;  // now it only has to exit
     bool over = facts_.now >= stopping.deadline;
     if (!stopping.terminated) {
       if (stopping.hook_running && !over) return wake_at(stopping.deadline);
@@ -201,7 +202,7 @@ class Planner {
     step(plan_.ended_with_node ? StepKind::release : StepKind::stop_sandbox);
   }
 
-  // Ends what runs. Returns whether anything still does.
+  // Terminates the running containers. Returns whether any still runs.
   bool end_all() {
     plan_.end_deadline = facts_.end_deadline;
     bool any_runs = false;
@@ -210,7 +211,7 @@ class Planner {
         for (const auto& container : *all) any_runs |= end(container, true);
       for (const auto& container : facts_.init)
         if (container.role == Role::init) any_runs |= end(container, true);
-      // Sidecars serve the others to their end, and each other in reverse.
+      // Sidecars are terminated after the other containers, in reverse order.
       for (auto container = facts_.init.rbegin(); container != facts_.init.rend(); ++container)
         if (container->role == Role::sidecar) any_runs |= end(*container, !any_runs);
     }
@@ -218,7 +219,7 @@ class Planner {
     return any_runs;
   }
 
-  // Whether it still runs. `turn`: nobody whom it serves runs any more.
+  // Returns whether it still runs. `turn`: the containers that it serves have ended.
   bool end(const ContainerFacts& container, bool turn) {
     if (!container.running) return false;
     if (!container.stopping && facts_.drain_until && facts_.now < *facts_.drain_until) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a Pod: see pod.h. The API has defaulted and validated it; what is absent reads as empty.
+// See pod.h. The API has set defaults and validated the pod; absent fields read as empty.
 #include "daemon/node/pod.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ ContainerRef reference_to(const json::value& spec, bool init) {
 void add_references(const json::value& source, References& found) {
   if (auto name = get_string(source, "configMap.name"); !name.empty()) found.config_maps.emplace(name);
   if (auto name = get_string(source, "secret.secretName"); !name.empty()) found.secrets.emplace(name);
-  if (auto name = get_string(source, "secret.name"); !name.empty()) found.secrets.emplace(name);  // in projections
+  if (auto name = get_string(source, "secret.name"); !name.empty()) found.secrets.emplace(name);  // in projected volumes
 }
 
 }  // namespace
@@ -67,7 +67,8 @@ std::optional<ContainerRef> find_container(const json::value& pod, std::string_v
 
 ContainerIndex::ContainerIndex(const json::value& pod) : all_(containers_of(pod)) {
   for (const auto& container : ephemeral_of(pod)) all_.push_back(container);
-  for (size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);  // of two with one name the first counts
+  // Of two containers with the same name, the first counts.
+  for (size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);
   for (const char* list : kStatusLists)
     for (const auto& status : get_array(pod, list)) statuses_.emplace(get_string(status, "name"), &status);
 }
@@ -93,7 +94,7 @@ RestartPolicy restart_policy(const json::value& pod, const ContainerRef& contain
   RestartPolicy policy = parse_policy(get_string(pod, "spec.restartPolicy"), RestartPolicy::always);
   if (container.role == Role::sidecar) return RestartPolicy::always;
   if (container.role == Role::ephemeral) return RestartPolicy::never;
-  // For an init container of a pod that always restarts, only failures count: success is its end.
+  // An init container in a pod with restartPolicy Always is restarted only after a failure.
   if (container.role == Role::init && policy == RestartPolicy::always) policy = RestartPolicy::on_failure;
   return parse_policy(get_string(*container.spec, "restartPolicy"), policy);
 }
@@ -122,7 +123,7 @@ bool ends_by_itself(const json::value& pod) {
 
 std::vector<HostPort> host_ports(const json::value& pod) {
   std::vector<HostPort> ports;
-  if (get_bool(pod, "spec.hostNetwork")) return ports;  // such a pod listens on the host itself
+  if (get_bool(pod, "spec.hostNetwork")) return ports;  // such a pod listens on the host's addresses itself
   for (const auto& container : containers_of(pod)) {
     for (const auto& port : get_array(*container.spec, "ports")) {
       int64_t host_port = get_int(port, "hostPort");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a Pod as the node agent needs it: its containers with their roles, the names of what it refers to, and where
-// its things lie on this machine. Pure.
+// Access to the parts of a Pod that the node agent needs: containers with their roles, the names of referenced objects, and the
+// paths of its files on this machine. Pure.
 #pragma once
 
 #include <optional>
@@ -17,24 +17,24 @@
 namespace coracle::node {
 
 struct ContainerRef {
-  const json::value* spec;  // of the pod's own JSON: lives as long as the pod's object
+  const json::value* spec;  // points into the pod's JSON: valid while the pod's object exists
   std::string_view name;
   Role role;
 };
 
-std::vector<ContainerRef> containers_of(const json::value& pod);  // init containers first, in order; those it was made with
-std::vector<ContainerRef> ephemeral_of(const json::value& pod);   // that were added later
-size_t count_containers(const json::value& pod);                  // of both kinds, as what follows
+std::vector<ContainerRef> containers_of(const json::value& pod);  // init containers in order, then the main ones
+std::vector<ContainerRef> ephemeral_of(const json::value& pod);   // ephemeral containers
+size_t count_containers(const json::value& pod);                  // init, main and ephemeral
 std::optional<ContainerRef> find_container(const json::value& pod, std::string_view name);
-// The status entry of a container, of whatever kind; nullptr when absent.
+// The containerStatus of a container of any kind; nullptr if absent.
 const json::value* status_of(const json::value& pod, std::string_view container);
 
-// A pod's containers by name, for who asks for many: a pod may have thousands. Lives as long as the pod's object.
+// A pod's containers by name, for many lookups: a pod may have thousands. Valid while the pod's object exists.
 class ContainerIndex {
  public:
   explicit ContainerIndex(const json::value& pod);
   const std::vector<ContainerRef>& all() const { return all_; }    // as containers_of, then ephemeral_of
-  const ContainerRef* find(std::string_view name) const;           // nullptr: there is none
+  const ContainerRef* find(std::string_view name) const;           // nullptr if there is none
   const json::value* status_of(std::string_view container) const;  // as status_of
  private:
   std::vector<ContainerRef> all_;
@@ -43,22 +43,22 @@ class ContainerIndex {
 };
 
 RestartPolicy restart_policy(const json::value& pod, const ContainerRef& container);
-// Whether one of the container's own restartPolicyRules asks for a restart after this exit code.
+// Whether one of the container's restartPolicyRules restarts it after this exit code.
 bool restarts_by_rule(const json::value& container, int exit_code);
 
-int64_t grace_seconds(const json::value& pod);  // of a deletion under way, else the pod's own
+int64_t grace_seconds(const json::value& pod);  // of a deletion if one is under way, else from the spec
 bool ends_by_itself(const json::value& pod);    // its phase is Succeeded or Failed
 std::vector<HostPort> host_ports(const json::value& pod);
 
-// Whether a volume mount is to be read-only with all that is mounted beneath it. This node can do that always. Source: KEP-3857.
+// Whether the mount is to be read-only recursively (recursiveReadOnly). This node always supports that. Source: KEP-3857.
 bool is_recursively_read_only(const json::value& volume_mount);
 
-struct References {  // names of what the pod's volumes show
+struct References {  // names of the objects that the pod's volumes refer to
   std::set<std::string, std::less<>> config_maps, secrets, claims;
 };
 References volume_references(const json::value& pod);
 
-// Where a pod's things lie. Its uid is checked before it becomes a path: [A-Za-z0-9-]{1,64}.
+// The directories of a pod. paths_of checks the uid before it becomes part of a path: [A-Za-z0-9-]{1,64}.
 struct PodPaths {
   std::string state, memory, logs;
   std::string volume(std::string_view name) const { return state + "/volumes/" + std::string(name); }
@@ -72,7 +72,7 @@ Result<PodPaths> paths_of(const AgentConfig& config, const Key& pod, std::string
 
 bool is_pod_uid(std::string_view uid);
 
-// What hosts pods name themselves, by spec.hostname, subdomain and the pod's name.
+// The host name and the domain name in the pod, from spec.hostname, spec.subdomain and the pod's name.
 std::string hostname_of(const json::value& pod);
 std::string fqdn_of(const json::value& pod, std::string_view cluster_domain);  // "" without a subdomain
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The images that a pod's containers wait for: their own, and those that they mount as volumes. Found, or pulled with back-off;
-// what cannot be had leaves the reason that the pod's status shows. See pod_sync.h.
+// The images that a pod's containers need: their own, and those that they mount as volumes. Images are found or pulled with
+// back-off; failures are stored as the waiting reason for the pod's status. See pod_sync.h.
 #include <set>
 
 #include "daemon/node/images.h"
@@ -12,7 +12,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr std::string_view kOfVolume = "volume/";  // no container's name has a slash
+constexpr std::string_view kOfVolume = "volume/";  // container names contain no slash
 
 std::string seconds_text(std::chrono::milliseconds span) {
   if (span < std::chrono::seconds(1)) return std::to_string(span.count()) + "ms";
@@ -37,7 +37,7 @@ std::optional<runtime::Image> PodSync::image_for(const ContainerRef& container, 
   return find_image(wanted, container, record);
 }
 
-// An image that is mounted stays what it is for the pod's life, whatever its name means later.
+// A mounted image stays the same for the pod's lifetime, even if its name refers to another image later.
 bool PodSync::mount_images(const ContainerRef& container, ContainerRecord& record) {
   bool all = true;
   const std::set<std::string_view> mounted_here = mounted_volumes(*container.spec);
@@ -75,7 +75,8 @@ Result<void> PodSync::mount_image(const runtime::Image& image, const std::string
 std::optional<runtime::Image> PodSync::find_image(const ImageWanted& wanted, const ContainerRef& container,
                                                   ContainerRecord& record) {
   const std::pair<std::string, std::string> wanting{uid_, wanted.pull};
-  seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });  // before looking: none that comes is missed
+  // Before the lookup, so that an arriving image is not missed.
+  seams_.wanting_images.with([&](WantingImages& all) { all.insert(wanting); });
   auto image = look_for_image(wanted, container, record);
   if (!image) return std::nullopt;
   seams_.wanting_images.with([&](WantingImages& all) { all.erase(wanting); });
@@ -85,7 +86,7 @@ std::optional<runtime::Image> PodSync::find_image(const ImageWanted& wanted, con
   if (!is_pulled(wanted))
     event(false, "Pulled", "Container image " + shown + " already present on machine and can be accessed by the pod",
           wanted.about);
-  // It may run all the same, where the kernel knows an emulator.
+  // It may run anyway, if the kernel has an emulator (binfmt_misc).
   if (wanted.about && !image->other_machine.empty())
     event(true, "ImagePlatformMismatch",
           "Container image " + shown + " is for " + image->platform + ", this machine is " + image->other_machine, wanted.about);
@@ -104,7 +105,7 @@ std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted,
   const bool pulled = is_pulled(wanted);
   if (pulled || wanted.policy != PullPolicy::always) {
     auto found = seams_.runtime.images().find(reference);
-    if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just given it to this pod
+    if (found && (pulled && found->id == pull.image_id)) return *std::move(found);  // its registry has just authorized this pod
     if (found && may_use(seams_.config.image_verification, reference,
                          seams_.runtime.images().access(*found, reference, pull_credentials())))
       return *std::move(found);
@@ -121,7 +122,7 @@ std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted,
   }
   if (pull.running) return std::nullopt;
   auto credentials = pull_credentials();
-  if (credentials != pull.credentials) pull.back_off.reset();  // it may be welcome now
+  if (credentials != pull.credentials) pull.back_off.reset();  // other credentials may be accepted now
   auto wait = pull.error.empty() ? std::nullopt : pull.back_off.until(pull.failed_at);
   if (!wait || seams_.clock.steady() >= *wait) {
     begin_pull(wanted, std::move(credentials));
@@ -141,7 +142,7 @@ std::optional<runtime::Image> PodSync::look_for_image(const ImageWanted& wanted,
   return std::nullopt;
 }
 
-// Those of the pod. Which of them are missing is told when that changes.
+// The credentials of the pod's secrets. Records an event when the set of missing secrets changes.
 std::vector<runtime::Credentials> PodSync::pull_credentials() {
   PullSecrets secrets = pull_secrets(pod(), lookup());
   std::string missing = join(secrets.missing, ", ");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a container: its definition carried out on this machine, its files, and what is noted about the attempt. What cannot
-// be done yet leaves the reason that the pod's status shows. Images: pod_images.cc. See pod_sync.h.
+// Starts a container: its spec, its files, and the record of the attempt. If it cannot start yet, the waiting reason is stored
+// for the pod's status. Images: pod_images.cc. See pod_sync.h.
 #include <cerrno>
 
 #include "daemon/node/admit.h"
@@ -18,7 +18,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr int kLogsKept = 2;  // the running attempt's and the one's before
+constexpr int kLogsKept = 2;  // of the running attempt and the one before
 constexpr Bytes kSharedMemory = 64_MiB;
 constexpr std::chrono::seconds kPostStartTimeout{3600};
 
@@ -26,7 +26,7 @@ std::string read_host_file(const AgentConfig& config, const char* path) {
   return sys::read_file(config.host_root + path, 1 << 20).value_or("");
 }
 
-// The machine's own resolvers: a stub on loopback cannot be reached from a pod's network.
+// The machine's real resolvers, because a stub resolver on loopback is not reachable from a pod's network.
 ResolvConf host_resolv_conf(const AgentConfig& config) {
   ResolvConf conf = ResolvConf::parse(read_host_file(config, "/etc/resolv.conf"));
   bool stub = !conf.nameservers.empty() && conf.nameservers.front() == "127.0.0.53";
@@ -43,7 +43,7 @@ Result<void> PodSync::start(const std::string& name) {
   if (!container || !record) return {};
   if (!record_.volumes_ready || Volumes::need_server(pod(), seams_.storage)) TRY(prepare_volumes());
   auto image = image_for(*container, *record);
-  bool volumes_shown = mount_images(*container, *record);  // what both have to pull comes at the same time
+  bool volumes_shown = mount_images(*container, *record);  // before the check of either, so that all pulls run concurrently
   if (!image || !volumes_shown) return {};
   int attempt = record->attempt + 1;
   auto spec = container_spec(*container, *record, *image, attempt);
@@ -62,7 +62,7 @@ Result<void> PodSync::start(const std::string& name) {
   return {};
 }
 
-// ---- definition ----
+// ---- container spec ----
 
 Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& container, const ContainerRecord& record,
                                                        const runtime::Image& image, int attempt) {
@@ -105,7 +105,7 @@ Result<runtime::ContainerSpec> PodSync::container_spec(const ContainerRef& conta
   return made;
 }
 
-// The container that an ephemeral one is to look into, where each has processes of its own.
+// The target container of an ephemeral container, if the containers have separate PID namespaces.
 Result<std::string> PodSync::target_id(const ContainerRef& container) const {
   std::string target(get_string(*container.spec, "targetContainerName"));
   if (container.role != Role::ephemeral || target.empty()) return std::string();
@@ -115,7 +115,7 @@ Result<std::string> PodSync::target_id(const ContainerRef& container) const {
   return Error(Code::not_found, "unable to find target container " + coracle::quoted(target) + ": it does not run");
 }
 
-// The one that confines the container; "" when none is asked for. A profile that is not there is none.
+// The AppArmor profile of the container; "" if none is requested. Errors: a missing profile.
 Result<std::string> PodSync::apparmor_profile(const json::value& container) const {
   AppArmorProfile wanted = apparmor_profile_of(pod(), container);
   const AppArmorHooks& hooks = seams_.config.apparmor;
@@ -130,11 +130,11 @@ Result<std::string> PodSync::apparmor_profile(const json::value& container) cons
   return wanted.name;
 }
 
-// One /dev/shm for all containers of the pod, where it has more than one: they share their IPC.
+// The /dev/shm that the containers of the pod share, if it has more than one, because they share the IPC namespace.
 Result<std::string> PodSync::shared_memory() {
   if (get_bool(pod(), "spec.hostIPC")) return std::string("/dev/shm");
   if (containers().all().size() < 2 || !seams_.config.mounts.tmpfs) return std::string();
-  if (has_own_users(pod())) return std::string();  // the sandbox has one that is theirs
+  if (has_own_users(pod())) return std::string();  // the sandbox has one, owned by the pod's users
   std::string path = paths_.state + "/shm";
   TRY(sys::make_directories(path, 0755));
   TRY(seams_.config.mounts.tmpfs(path, kSharedMemory, 01777).wrap("mount the pod's shared memory"));
@@ -153,12 +153,12 @@ Result<std::vector<ManagedFile>> PodSync::managed_files(const ContainerRef& cont
   std::string directory = paths_.container(container.name);
   TRY(sys::make_directories(directory, 0755));
   std::string message = directory + "/" + std::to_string(attempt) + "-message";
-  TRY(files::rewrite_file(message, "", 0666));  // whatever user the container runs as
+  TRY(files::rewrite_file(message, "", 0666));  // writable for any user of the container
   auto [hosts_at, resolv_at, hostname_at, message_at] = managed_places(*container.spec);
   return std::vector<ManagedFile>{{hosts_at, hosts}, {resolv_at, resolv}, {hostname_at, hostname}, {message_at, message}};
 }
 
-// ---- the attempt ----
+// ---- attempts ----
 
 void PodSync::begin_attempt(ContainerRecord& record, int attempt) {
   SteadyTime now = seams_.clock.steady();
@@ -195,10 +195,11 @@ void PodSync::show_log(const ContainerRecord& record) const {
   if (directory.empty()) return;
   std::string id = container_id(record_, record).substr(kContainerIdScheme.size());
   auto linked = link_log(directory, record_.key, record.name, id, paths_.log(record.name, record.attempt));
-  if (!linked) log_debug("node", linked.error().text());  // the container runs all the same
+  if (!linked) log_debug("node", linked.error().text());  // the container runs anyway
 }
 
-// The attempt counts, as one that ended with 128: what cannot be executed comes again with back-off like what crashes.
+// The attempt counts as ended with exit code 128: a container that cannot be executed is retried with back-off, like one that
+// crashes.
 void PodSync::note_start_failed(const ContainerRef& container, ContainerRecord& record, int attempt, const Error& error) {
   std::string now = format_time(seams_.clock.now());
   record.running = false;
@@ -226,8 +227,8 @@ void PodSync::config_error(const ContainerRef& container, ContainerRecord& recor
   again_at(seams_.clock.steady() + kConfigErrorRetry);
 }
 
-// On a full disk: what the attempts before this one wrote into their root file systems goes. Their logs and results stay. Returns
-// whether anything went.
+// On a full disk: removes the writable layers of earlier attempts. Their logs and results are kept. Returns whether anything was
+// removed.
 bool PodSync::make_room(const ContainerRecord& record) {
   bool any = false;
   for (int old = std::max(0, record.attempt - kLogsKept); old < record.attempt; old++)
@@ -235,7 +236,7 @@ bool PodSync::make_room(const ContainerRecord& record) {
   return any;
 }
 
-// The newest attempt and the one before it stay, for logs and last states.
+// Keeps the newest attempt and the one before, for logs and last states.
 void PodSync::remove_old_attempts(const ContainerRecord& record) {
   int old = record.attempt - kLogsKept;
   if (old < 0) return;

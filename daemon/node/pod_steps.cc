@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carrying out a plan: sandbox, network and volumes, stopping, and the end of a pod. See pod_sync.h.
+// Applies a plan: sandbox, network, volumes, termination, and release of a pod. See pod_sync.h.
 #include "daemon/node/files.h"
 #include "daemon/node/log_links.h"
 #include "daemon/node/pod_sync.h"
@@ -13,7 +13,7 @@ namespace coracle::node {
 
 namespace {
 
-// A container that ended by itself meanwhile needs no signal.
+// A container that has already ended needs no signal.
 Result<void> unless_ended(Result<void> result) {
   if (!result && (result.error().code() == Code::not_found || result.error().code() == Code::conflict)) return {};
   return result;
@@ -42,7 +42,7 @@ Result<void> PodSync::apply(const Step& step) {
   return {};
 }
 
-// ---- beginning ----
+// ---- creation ----
 
 Result<void> PodSync::create_sandbox() {
   tell_unenforceable();
@@ -75,13 +75,13 @@ Result<void> PodSync::create_sandbox() {
     return {};
   }
   event(true, "FailedCreatePodSandBox", "Failed to create pod sandbox: " + attached.error().text());
-  (void)seams_.runtime.remove_sandbox(uid_);  // what is left is found at the next look, and discarded
+  (void)seams_.runtime.remove_sandbox(uid_);  // a failure leaves the sandbox for the next sync, which discards it
   (void)seams_.network.detach(uid_);
   record_.sandbox = SandboxFact::absent;
   return attached.take_error();
 }
 
-// What the pod asks for and this node does not have: it waits and says so, it never runs without.
+// Checks for requirements that this node lacks: the pod then waits with an event and does not run without them.
 Result<void> PodSync::check_means() {
   if (!get_array(pod(), "spec.resourceClaims").empty()) {
     Error why(Code::unsupported, "resource claims cannot be prepared: this node has no dynamic resource allocation");
@@ -106,7 +106,7 @@ Result<void> PodSync::check_runtime_class() {
   return Error(Code::unsupported, "no runtime for " + coracle::quoted(handler) + " is configured");
 }
 
-// Returns what the pod's host ports take from others.
+// Returns the conflicts of the pod's host ports with programs of the machine.
 Result<std::vector<std::string>> PodSync::attach_network() {
   Attachment attachment{seams_.config.node_ips};
   if (!get_bool(pod(), "spec.hostNetwork")) {
@@ -121,7 +121,7 @@ Result<std::vector<std::string>> PodSync::attach_network() {
 Result<void> PodSync::prepare_volumes() {
   TRY(sys::make_directories(paths_.state, 0750));
   auto set_stale = [&](bool stale) { seams_.table.change_existing(uid_, [&](RestingPod& pod) { pod.stale_volumes = stale; }); };
-  set_stale(false);  // before its sources are read: what changes meanwhile makes it stale again
+  set_stale(false);  // before the sources are read: a later change marks them stale again
   auto first = TRY(first_id());
   const bool begins = record_.sandbox != SandboxFact::alive;
   auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), begins, first.value_or(0));
@@ -137,7 +137,7 @@ Result<void> PodSync::prepare_volumes() {
   return {};
 }
 
-// Sources that are objects are heard of; what lies on the host has to be looked for.
+// Objects have events; a path on the host must be polled.
 void PodSync::note_mount_failed(const Error& error) {
   SteadyTime now = seams_.clock.steady();
   if (entry_.mount_error != error.text() || now >= entry_.mount_error_told + kMountErrorTold) {
@@ -153,7 +153,7 @@ void PodSync::note_mount_failed(const Error& error) {
   waits_ = true;
 }
 
-// Of the pod's range of the host's ids, where it has users of its own.
+// The first id of the pod's range of host ids, if it has a user namespace.
 Result<std::optional<uint32_t>> PodSync::first_id() {
   if (!has_own_users(pod())) return std::optional<uint32_t>();
   auto first = worker_.ids_.take(uid_);
@@ -162,15 +162,15 @@ Result<std::optional<uint32_t>> PodSync::first_id() {
   return std::optional(*first);
 }
 
-// Brings what running containers see level with its sources. What is missing now stays as it was shown.
+// Updates the volumes of running containers from their sources. Content whose source is missing stays.
 void PodSync::refresh_volumes() {
   if (record_.sandbox != SandboxFact::alive || deleting() || record_.verdict != Verdict::none) return;
   bool due = entry_.volumes_refresh_at && *entry_.volumes_refresh_at <= seams_.clock.now();
   if (!due && !desired_.stale_volumes) return;
-  (void)prepare_volumes();  // what is wrong was told
+  (void)prepare_volumes();  // errors were reported
 }
 
-// ---- stopping ----
+// ---- termination ----
 
 Result<void> PodSync::stop_container(const Step& step) {
   ContainerRecord* record = record_.find(step.container);
@@ -203,8 +203,7 @@ Result<void> PodSync::stop_container(const Step& step) {
   return {};
 }
 
-// The node does not wait a whole grace period for what cannot hear its signal: a shell without a trap, a server without a
-// handler.
+// In a node shutdown, a container that ignores its signal is not waited for: a shell without a trap, a server without a handler.
 bool PodSync::is_in_vain(const ContainerRecord& record, int signal) const {
   if (!seams_.is_dropped || !seams_.node_ends_by(pod())) return false;
   auto sandbox = seams_.runtime.sandbox(uid_);
@@ -217,7 +216,7 @@ bool PodSync::is_in_vain(const ContainerRecord& record, int signal) const {
 void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& record, const char* hook,
                          std::chrono::seconds timeout) {
   std::string address = record_.ips.empty() ? std::string() : record_.ips.front();
-  // Everything by value: the pod may be gone before the hook ends.
+  // captured by value, because the pod may be deleted before the hook ends
   auto task = [&worker = worker_, pod = desired_.object, uid = uid_, name = std::string(container.name), id = record.id(),
                key = hook_name(record, hook), field = std::string("lifecycle.") + hook, address, timeout,
                gone = entry_.gone.get_token()](std::stop_token stop) {
@@ -236,7 +235,7 @@ void PodSync::begin_hook(const ContainerRef& container, const ContainerRecord& r
   seams_.hooks(uid_, std::move(task));
 }
 
-// ---- ending ----
+// ---- removal ----
 
 Result<void> PodSync::discard_sandbox() {
   event(false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
@@ -256,7 +255,7 @@ Result<void> PodSync::stop_sandbox() {
   return {};
 }
 
-// The namespace first: the kernel takes its interfaces away with it, faster than anybody could one by one.
+// Removes the namespace first: the kernel removes its interfaces faster than separate requests would.
 Result<void> PodSync::remove_sandbox() {
   if (seams_.network.expect_loss) seams_.network.expect_loss(uid_);
   TRY(seams_.runtime.remove_sandbox(uid_).wrap("remove sandbox"));
@@ -266,7 +265,7 @@ Result<void> PodSync::remove_sandbox() {
   return seams_.network.detach(uid_).wrap("detach network");
 }
 
-// The results are kept, everything else is given back.
+// Saves the results and releases everything else.
 Result<void> PodSync::release() {
   if (record_.released && record_.sandbox == SandboxFact::absent) return {};
   record_.released = false;
@@ -295,7 +294,7 @@ Result<void> PodSync::forget() {
   ObjectPtr known = desired_.api();
   if (known && !desired_.gone && !desired_.is_static) {
     auto removed = seams_.client.remove(kPod, known->key(), {.grace_period_seconds = 0, .uid = known->uid()});
-    // Not there, or made anew: somebody else was faster.
+    // Deleted or recreated in the meantime by another client.
     bool gone = !removed && (removed.error().code() == Code::not_found || removed.error().code() == Code::conflict);
     if (!removed && !gone) return std::move(removed).wrap("remove the pod from the API");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look at one pod: reading what is there, and telling what came of it. See pod_sync.h.
+// Gathers the state of one pod and reports its status. See pod_sync.h.
 #include "daemon/node/pod_sync.h"
 
 #include "daemon/node/admit.h"
@@ -28,7 +28,7 @@ std::string field_path(const ContainerRef& container) {
 
 constexpr const char* kHeldBack = "WaitingForOthers";
 constexpr const char* kEvicted = "Evicted";
-constexpr int64_t kEvictionGraceSeconds = 1;  // kubelet's, for a pod that takes more than its limit
+constexpr int64_t kEvictionGraceSeconds = 1;  // kubelet's, for a pod over its limit
 
 bool says_ready(const json::object& status) {
   const json::value* conditions = status.if_contains("conditions");
@@ -42,7 +42,7 @@ SteadyTime steady_of(WallTime when, const Clock& clock) {
   return clock.steady() + std::chrono::duration_cast<SteadyTime::duration>(when - clock.now());
 }
 
-// A stand-in for a pod of which only the sandbox is left: enough to end it.
+// A substitute object for a pod of which only the sandbox is left: enough to terminate it.
 Result<ObjectPtr> object_of(const SandboxMark& mark, const runtime::SandboxState& sandbox) {
   json::array containers;
   for (const auto& state : sandbox.containers) {
@@ -56,14 +56,15 @@ Result<ObjectPtr> object_of(const SandboxMark& mark, const runtime::SandboxState
       kPod, json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
 }
 
-// What left the API without waiting for us may not take its time: whoever deletes by force wants the name, port or file now.
+// A pod that was removed from the API without waiting for this node is terminated at once, because its name, ports or files may
+// be needed now.
 Result<ObjectPtr> deleted_by_force(const Object& pod) {
   json::value left = pod.json();
   make(left, "metadata.deletionGracePeriodSeconds") = 0;
   return Object::make(kPod, std::move(left));
 }
 
-// Begun by a daemon that knew no pods with users of their own: it stays as it is until it gets another sandbox.
+// The pod was started by an earlier daemon version without user namespaces: it keeps the host's users until its next sandbox.
 Result<ObjectPtr> with_host_users(const Object& pod) {
   json::value left = pod.json();
   make(left, "spec.hostUsers") = true;
@@ -106,7 +107,7 @@ Result<Outcome> PodSync::run() {
   return Outcome{std::max(std::chrono::nanoseconds(*again_ - seams_.clock.steady()), std::chrono::nanoseconds(0))};
 }
 
-// Makes sure that there is a pod to look at, and that what was known before about it is known again.
+// Makes sure that there is a pod object, and restores the known state of the pod.
 Result<bool> PodSync::prepare() {
   bool own = desired_.object != nullptr;
   if (!own) {
@@ -133,19 +134,19 @@ Result<bool> PodSync::prepare() {
   return true;
 }
 
-// A pod found again by a new daemon, too. One that is to be made is weighed before it is there.
+// Records the pod's CPU weight, also for an adopted pod. A new pod is recorded before it starts.
 void PodSync::weigh() {
   if (record_.sandbox == SandboxFact::alive && !std::exchange(entry_.weighed, true)) worker_.class_weights_.note(uid_, pod());
 }
 
-// Two of one name would want the same ports, and a node of the same size twice.
+// Static pods with the same name would conflict over ports, and a node of their size has no capacity for both.
 bool PodSync::waits_for_predecessor() const {
   if (!desired_.is_static || desired_.gone || record_.sandbox != SandboxFact::absent) return false;
   auto all = seams_.table.static_pods_of(record_.key);
   return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.first != uid_ && entry.second.gone; });
 }
 
-// A pod that has ended left its status on the disk, lest the API should not have had it there before a crash.
+// An ended pod has its status on the disk, in case the API had not stored it before a crash.
 void PodSync::adopt_left_status() {
   auto text = sys::read_file(paths_.state + "/status.json");
   if (!text) return;
@@ -154,7 +155,7 @@ void PodSync::adopt_left_status() {
   json::value left = pod();
   make(left, "status") = *std::move(status);
   adopt_status(record_, left, seams_.clock);
-  // It was written before the volumes were given back.
+  // It was written before the volumes were released.
   record_.released =
       !sys::exists(paths_.state + "/volumes") && !sys::exists(paths_.state + "/shm") && !sys::exists(paths_.memory);
 }
@@ -210,7 +211,7 @@ void PodSync::look_at(ContainerRecord& container, const Attempts& found) {
   bool alive = record_.sandbox == SandboxFact::alive;
   auto failed = entry_.start_failed.find(container.name);
   if (failed != entry_.start_failed.end() && failed->second == container.attempt) {
-    container.running = false;  // this attempt never came to life; what the runtime has is older
+    container.running = false;  // this attempt did not start; the runtime's state is of an earlier one
     container.in_sandbox = alive;
     return;
   }
@@ -249,7 +250,7 @@ void PodSync::note_end(ContainerRecord& container, const runtime::ContainerState
   ended["finishedAt"] = format_time(exit.finished);
   ended["containerID"] = container_id(record_, container);
   container.terminated = std::move(ended);
-  // By the steady clock, so that a wall clock that jumps does not stretch a back-off.
+  // On the steady clock, so that a change of the wall clock does not prolong a back-off.
   auto ago = std::clamp<WallTime::duration>(seams_.clock.now() - exit.finished, WallTime::duration(0), BackOff::kForgottenAfter);
   container.ended_at = seams_.clock.steady() - ago;
   container.stopping.reset();
@@ -267,11 +268,11 @@ void PodSync::note_lost(ContainerRecord& container, int exit_code, std::string r
   container.ended_at = seams_.clock.steady();
   container.stopping.reset();
   container.ailment = Ailment::none;
-  // It did not fail by itself: the machine or its pause did. It starts again at once.
+  // It did not fail itself, the machine or its pause process did: it restarts at once.
   container.back_off.reset();
 }
 
-// What a container leaves in its termination log, or, when its definition asks for that, the end of its output.
+// The content of a container's termination log or, if its terminationMessagePolicy requests that, the end of its log.
 std::string PodSync::termination_message(const ContainerRecord& container, int exit_code) const {
   std::string file = paths_.container(container.name) + "/" + std::to_string(container.attempt) + "-message";
   if (std::string text = end_of_file(file, kTerminationMessageMax); !text.empty()) return as_utf8(text);
@@ -310,7 +311,7 @@ void PodSync::end_as_evicted(std::string why) {
   record_.end_grace_seconds = kEvictionGraceSeconds;
 }
 
-// What the probes say of the containers that run, now.
+// Copies the probe results of running containers to the record.
 void PodSync::take_verdicts() {
   for (const auto& ref : containers().all()) {
     ContainerRecord* container = record_.find(ref.name);
@@ -339,7 +340,7 @@ void PodSync::take_verdicts() {
   }
 }
 
-// The node's own check of a pod that is new here; what runs already is not asked again.
+// Admits a pod that is new on this node; running pods are not checked again.
 void PodSync::admit() {
   if (desired_.admitted) return;
   ObjectPtr known = api();
@@ -362,7 +363,7 @@ void PodSync::admit() {
   }
 }
 
-// A later deletion may grant less time than what is under way was given.
+// A later deletion request may shorten a termination that has begun.
 void PodSync::shorten_grace() {
   if (!deleting()) return;
   SteadyTime latest = seams_.clock.steady() + bounded_seconds(std::max<int64_t>(grace_seconds(pod()), 1));
@@ -386,7 +387,7 @@ void PodSync::take_verdict(const Plan& plan) {
   event(false, "DeadlineExceeded", record_.verdict_message);
 }
 
-// Containers that wait out their back-off say so; a new wait is an event.
+// Sets the waiting reason of containers in back-off; a new back-off is an event.
 void PodSync::note_back_offs(const Plan& plan) {
   for (const auto& name : plan.backed_off) {
     ContainerRecord* container = record_.find(name);
@@ -400,9 +401,9 @@ void PodSync::note_back_offs(const Plan& plan) {
   }
 }
 
-// ---- telling ----
+// ---- report ----
 
-// What was bound before the machine was switched off has passed its scheduling gate, and waits here.
+// Pods that were bound before a reboot have passed their scheduling gate already, so they wait here.
 void PodSync::wait_for_others() {
   record_.held_back = false;
   bool may_begin = record_.sandbox != SandboxFact::alive && !deleting() && record_.verdict == Verdict::none && !record_.released;
@@ -420,8 +421,8 @@ void PodSync::wait_for_others() {
   for (auto& container : record_.containers) wait_with(container, kHeldBack, why);
 }
 
-// A server that was told to end takes no new connections: it is told once nobody is sent to it any more, so that a rollout
-// drops no request. Who leaves by force does not wait.
+// Delays the termination of a server until the Service rules send it no new connections, so that a rollout loses no request.
+// Forced deletion does not wait.
 void PodSync::wait_for_rules() {
   record_.drain_until.reset();
   bool ends = deleting() && !desired_.gone && record_.sandbox == SandboxFact::alive;
@@ -437,13 +438,13 @@ void PodSync::wait_for_rules() {
       entry_.drain_from = *entry_.ready_since + kRulesDelayMax;
   }
   if (now >= *entry_.drain_deadline) return;
-  seams_.draining.with([&](auto& draining) { draining.insert(uid_); });  // before asking: no change in between is missed
+  seams_.draining.with([&](auto& draining) { draining.insert(uid_); });  // before asking, so that no change in between is missed
   if (seams_.network.serves(record_.ips.front())) {
     record_.drain_until = entry_.drain_deadline;
   } else if (now < *entry_.drain_from) {
     record_.drain_until = entry_.drain_from;
   } else {
-    entry_.drain_deadline = now;  // it begins to end; what the rules say afterwards is of others
+    entry_.drain_deadline = now;  // termination begins; later rules do not matter
     seams_.draining.with([&](auto& draining) { draining.erase(uid_); });
   }
 }
@@ -472,7 +473,7 @@ Result<void> PodSync::write_status() {
     entry_.written = (*written)->at_rest();
     return {};
   }
-  // Deleted, or made anew under its name: the informer will tell.
+  // Deleted or recreated: the informer will report it.
   bool another = written.error().code() == Code::not_found || written.error().code() == Code::conflict;
   if (another) return {};
   return written.take_error();
@@ -508,7 +509,7 @@ Lookup PodSync::lookup() const {
   return made;
 }
 
-std::string duration_text(std::chrono::seconds span) {  // as Go prints it: 10s, 1m20s, 5m0s
+std::string duration_text(std::chrono::seconds span) {  // in Go's format: 10s, 1m20s, 5m0s
   if (span < std::chrono::minutes(1)) return std::to_string(span.count()) + "s";
   return std::to_string(span.count() / 60) + "m" + std::to_string(span.count() % 60) + "s";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodSync: what one look at one pod needs, from reading through planning and doing to telling. Inside the worker only:
-// pod_sync.cc reads and tells, pod_steps.cc carries out the plan, pod_images.cc has the images, pod_start.cc starts a container.
+// PodSync: one sync of one pod: gather, plan, apply and report. Used by PodWorker only. pod_sync.cc gathers and reports,
+// pod_steps.cc applies the plan, pod_images.cc provides the images, and pod_start.cc starts a container.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,16 @@
 
 namespace coracle::node {
 
-constexpr std::chrono::seconds kConfigErrorRetry{10};  // a container that cannot be carried out as defined is tried again
-constexpr std::chrono::seconds kHostPathRetry{2};      // and one whose path on the host is not there yet
-constexpr std::chrono::minutes kMountErrorTold{2};     // so long a FailedMount that stays the same is not told again
-constexpr std::chrono::seconds kDrainMax{5};           // a pod that is to end waits no longer for the service rules
-constexpr std::chrono::milliseconds kDrainMin{20};     // one that was ready may be on its way into them
-constexpr std::chrono::seconds kRulesDelayMax{1};      // so long a pod that has just become ready may be on that way
-constexpr std::chrono::seconds kPullErrorShown{2};     // ErrImagePull is shown so long, then ImagePullBackOff
+constexpr std::chrono::seconds kConfigErrorRetry{10};  // retry interval of a container with a configuration error
+constexpr std::chrono::seconds kHostPathRetry{2};      // retry interval while a hostPath does not exist
+constexpr std::chrono::minutes kMountErrorTold{2};     // an unchanged FailedMount event is repeated after so long
+constexpr std::chrono::seconds kDrainMax{5};           // longest wait for the Service rules before termination
+constexpr std::chrono::milliseconds kDrainMin{20};     // shortest wait if the pod was ready: it may be on its way into the rules
+constexpr std::chrono::seconds kRulesDelayMax{1};      // longest time until a pod that has become ready is in the rules
+constexpr std::chrono::seconds kPullErrorShown{2};     // ErrImagePull is shown for so long, then ImagePullBackOff
 
-// What hooks are known by until they are done: "<container id> postStart".
 std::string duration_text(std::chrono::seconds span);
+// The key of a running hook: "<container id> postStart".
 std::string hook_name(const ContainerRecord& record, const char* hook);
 
 class PodSync {
@@ -39,18 +39,18 @@ class PodSync {
         uid_(std::move(uid)),
         desired_(std::move(desired)) {}
 
-  // Reads, plans, does, tells. Errors: what could not be done; everything else was done and told.
+  // Gathers, plans, applies, reports. Errors: what could not be applied; the other steps are done and reported.
   Result<Outcome> run();
 
  private:
-  // ---- reading ----
+  // ---- gather ----
   Result<bool> prepare();
   bool waits_for_predecessor() const;
   void weigh();
   void adopt_left_status();
   Result<void> look();
-  void note_released();  // for those who ask whose volumes are in use
-  struct Attempts {      // of one container in the sandbox
+  void note_released();  // for users_of_claim()
+  struct Attempts {      // the newest two attempts of one container in the sandbox
     const runtime::ContainerState *newest = nullptr, *before = nullptr;
     ContainerMark newest_mark;
   };
@@ -67,10 +67,10 @@ class PodSync {
   void shorten_grace();
   void wait_for_others();
   void wait_for_rules();
-  bool is_selected() const;  // by a Service
+  bool is_selected() const;  // by a Service's selector
   void take_verdict(const Plan& plan);
 
-  // ---- doing ----
+  // ---- apply ----
   Result<void> apply(const Plan& plan);
   Result<void> apply(const Step& step);
   Result<void> create_sandbox();
@@ -83,15 +83,16 @@ class PodSync {
   Result<std::optional<uint32_t>> first_id();
   Result<std::string> shared_memory();
   Result<void> start(const std::string& name);
-  struct ImageWanted {  // by a container: its own image, or that of a volume which it mounts
-    std::string pull;   // its name among the pod's pulls
+  struct ImageWanted {  // an image that a container needs: its own, or that of a volume that it mounts
+    std::string pull;   // the key in the pod's pulls
     std::string reference;
     PullPolicy policy;
-    int attempt;                // for each it is pulled once
-    const ContainerRef* about;  // whom events are about; null: the pod
+    int attempt;                // the image is pulled once per attempt
+    const ContainerRef* about;  // the container for events; null: the pod
   };
   std::optional<runtime::Image> image_for(const ContainerRef& container, ContainerRecord& record);
-  // Mounts the images that are volumes of the container, as far as they are there. False: it waits, and its record says why.
+  // Mounts the image volumes of the container whose images are present. False: the container waits, and its record has the
+  // reason.
   bool mount_images(const ContainerRef& container, ContainerRecord& record);
   Result<void> mount_image(const runtime::Image& image, const std::string& volume, const std::string& place);
   std::optional<runtime::Image> find_image(const ImageWanted& wanted, const ContainerRef& container, ContainerRecord& record);
@@ -122,7 +123,7 @@ class PodSync {
   bool make_room(const ContainerRecord& record);
   void note_back_offs(const Plan& plan);
 
-  // ---- telling ----
+  // ---- report ----
   Result<void> write_status();
   void tell_unenforceable();
   void event(bool warning, std::string_view reason, std::string message, const ContainerRef* container = nullptr) const;
@@ -133,7 +134,7 @@ class PodSync {
     if (indexed_ != desired_.object) containers_.emplace((indexed_ = desired_.object)->json());
     return *containers_;
   }
-  // Where status is read from: the newest of what the informer has and what we wrote.
+  // The object for reading the status: the newer of the informer's and the last one that this agent wrote.
   ObjectPtr api() const {
     const ObjectPtr& known = desired_.api();
     bool newer =
@@ -152,11 +153,11 @@ class PodSync {
   PodRecord& record_;
   std::string uid_;
   DesiredPod desired_;
-  ObjectPtr indexed_;  // whose containers containers_ has
+  ObjectPtr indexed_;  // the pod that containers_ indexes
   std::optional<ContainerIndex> containers_;
   PodPaths paths_;
   bool forgotten_ = false, acted_ = false;
-  bool waits_ = false;  // what could not be done was told, and again_ is when it is tried again
+  bool waits_ = false;  // the failure was reported, and again_ is the time of the retry
   std::optional<SteadyTime> again_;
 };
 

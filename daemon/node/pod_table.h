@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods this node is to run, by uid: those the API binds to it and those its manifests name. Two pods of one name can
-// be here at once (one ending, one new); their uids tell them apart. Informers and the manifest reader write it, the
-// workers read it. The objects in it are at rest; get() and the lists hand them out awake.
+// The pods of this node by uid: those bound to it in the API, and static pods. Two pods with the same name can exist at once (a
+// terminating one and its successor), so the key is the uid. The informers and the manifest reader write the table; the workers
+// read it. It stores compact RestingPtr objects; get() and the lists return them awake, as ObjectPtr.
 #pragma once
 
 #include <algorithm>
@@ -19,24 +19,24 @@ namespace coracle::node {
 
 struct PodState {
   bool is_static = false;
-  bool gone = false;          // from the API, or from the manifests
-  bool stale_volumes = true;  // what its volumes show may have changed
+  bool gone = false;          // deleted from the API or from the manifests
+  bool stale_volumes = true;  // the content of its volumes may have changed
   bool admitted = false;
-  bool released = false;                         // its volumes were given back
-  bool lost_network = false;                     // its link is gone; it is to be attached again
-  std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
-  std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
+  bool released = false;                         // its volumes were released
+  bool lost_network = false;                     // its interface is lost and must be attached again
+  std::shared_ptr<const References> references;  // of its volumes, which are immutable; null until first used
+  std::optional<bool> storage_limited;           // has_storage_limits, also immutable; nullopt until first used
 };
 
 template <typename Pointer>
 struct DesiredPodOf : PodState {
-  Pointer object;  // what is to run; null: only a sandbox is known of it
-  Pointer mirror;  // of a static pod: how the API shows it; null while it does not
+  Pointer object;  // the pod to run; null: only its sandbox is known
+  Pointer mirror;  // of a static pod: its mirror pod in the API; null while there is none
 
-  // The object in the API, where status goes. Null: there is none.
+  // The object in the API that holds the status. Null if there is none.
   const Pointer& api() const { return is_static ? mirror : object; }
-  // What events are about: of a static pod itself, whether or not the API shows it yet. kubectl describe asks for them by its
-  // uid, which its mirror has in an annotation.
+  // The object of events. For a static pod it is the pod itself, even without a mirror: kubectl describe looks for events by that
+  // uid, which the mirror has in an annotation.
   const Pointer& told() const { return object; }
 };
 using DesiredPod = DesiredPodOf<ObjectPtr>;
@@ -51,7 +51,7 @@ class PodTable {
       return awake(found->second);
     });
   }
-  // Changes an entry, made when it is not there. `f` gets the RestingPod.
+  // Changes an entry and creates it if necessary. Calls `f` with the RestingPod.
   template <typename F>
   void change(const std::string& uid, F&& f) {
     pods_.with([&](auto& pods) { f(pods[uid]); });
@@ -72,7 +72,7 @@ class PodTable {
       return list;
     });
   }
-  // The pods that have storage limits, or of which that is not known yet. The others are not woken.
+  // The pods that have storage limits or may have them. The others are not unpacked.
   std::map<std::string, DesiredPod> perhaps_limited() const {
     return pods_.with([](const auto& pods) {
       std::map<std::string, DesiredPod> found;
@@ -81,7 +81,7 @@ class PodTable {
       return found;
     });
   }
-  // The static pods of this name: a changed manifest is a new pod, whose predecessor (gone) may not have ended yet.
+  // The static pods of this name. A changed manifest is a new pod, and its predecessor (gone) may not have ended yet.
   std::map<std::string, DesiredPod> static_pods_of(const Key& key) const {
     return pods_.with([&](const auto& pods) {
       std::map<std::string, DesiredPod> found;
@@ -90,8 +90,8 @@ class PodTable {
       return found;
     });
   }
-  // The pods that hold resources beside `uid`. One that the API has forgotten holds none, though it may not have ended yet: the
-  // scheduler has given away its place already.
+  // The pods beside `uid` that hold resources. A pod that is deleted from the API holds none, although it may still run: the
+  // scheduler has already reassigned its resources.
   std::vector<ObjectPtr> admitted_beside(const std::string& uid) const {
     return pods_.with([&](const auto& pods) {
       std::vector<ObjectPtr> list;
@@ -103,7 +103,7 @@ class PodTable {
       return list;
     });
   }
-  // Marks and names the pods whose volumes or environment may show this object.
+  // Marks the pods whose volumes show this object and returns them, with those whose environment may refer to it.
   std::vector<std::string> mark_stale(const Kind& kind, const Key& key) {
     return pods_.with([&](auto& pods) {
       std::vector<std::string> list;
@@ -113,14 +113,14 @@ class PodTable {
         const auto& names = kind == kConfigMap ? known.config_maps : kind == kSecret ? known.secrets : known.claims;
         bool shown = names.count(key.name) > 0;
         pod.stale_volumes |= shown;
-        // A container that waits for a reference of its environment looks again, too.
+        // a container that waits for an object in its environment is retried too
         if (shown || pod.object->mentions(key.name)) list.push_back(uid);
       }
       return list;
     });
   }
 
-  // The pods that have volumes of claims, for a look at these: the others are not woken.
+  // The pods with volumes of claims. The others are not unpacked.
   std::vector<ObjectPtr> with_claims() {
     return pods_.with([](auto& pods) {
       std::vector<ObjectPtr> list;
@@ -129,8 +129,8 @@ class PodTable {
       return list;
     });
   }
-  // The names of the pods that use the claim, until their volumes were given back. Their phase says nothing of that: others may
-  // write it while containers still run.
+  // The names of the pods that use the claim, until their volumes are released. The phase is not used: other clients may write it
+  // while containers still run.
   std::vector<std::string> users_of_claim(const Key& claim) {
     return pods_.with([&](auto& pods) {
       std::vector<std::string> names;
@@ -139,8 +139,8 @@ class PodTable {
       return names;
     });
   }
-  // Whether one of them may have known a claim of that name that is gone as well: the API does not know it any more, or takes it
-  // for ended.
+  // Whether one of the users may belong to an earlier claim of the same name: a pod that is deleted from the API, or has ended
+  // according to it.
   bool is_used_by_gone(const Key& claim) {
     return pods_.with([&](auto& pods) {
       return std::any_of(pods.begin(), pods.end(), [&](auto& entry) {
@@ -153,7 +153,7 @@ class PodTable {
  private:
   static bool uses(RestingPod& pod, const Key& claim) {
     if (pod.released) return false;
-    if (!pod.object) return true;  // only its sandbox is known, from before this daemon: it may use any
+    if (!pod.object) return true;  // only its sandbox is known, from an earlier daemon: it may use any claim
     return pod.object->ns() == claim.ns && references_of(pod).claims.count(claim.name) > 0;
   }
   static const References& references_of(RestingPod& pod) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of running containers: see probes.h.
+// See probes.h.
 #include "daemon/node/probes.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ bool ProbeCount::add(bool success) {
 struct Probes::Probe {
   Probe(const json::value& spec_, std::optional<bool> initial)
       : spec(&spec_), timing(ProbeTiming::of(spec_)), count(timing, initial) {}
-  const json::value* spec;  // of the entry's container
+  const json::value* spec;  // points into the entry's container
   ProbeTiming timing;
   ProbeCount count;
 };
@@ -63,7 +63,7 @@ struct Probes::Probe {
 struct Probes::Entry {
   ProbedContainer container;
   std::map<ProbeKind, Probe> probes;
-  std::string text;  // of the failure that counted
+  std::string text;  // of the failure that reached the threshold
   bool startup_done() const {
     auto startup = probes.find(ProbeKind::startup);
     return startup == probes.end() || startup->second.count.result() == true;
@@ -83,7 +83,7 @@ Probes::~Probes() {
   stop_.request_stop();
   std::jthread dispatcher;
   state_.with([&](State& state) { dispatcher.swap(state.dispatcher); });
-}  // joins it
+}  // joins the dispatcher
 
 void Probes::start() {
   state_.with([](State& state) { state.started = true; });
@@ -109,7 +109,7 @@ void Probes::watch(ProbedContainer watched) {
   for (ProbeKind kind : kKinds) {
     const json::value* spec = find(container.spec, probe_field(kind));
     if (!spec || !spec->is_object()) continue;
-    // Until the first result: alive, not ready, not known to have started. What was known of a container found again holds.
+    // Before the first result: alive, not ready, not started. An adopted container keeps its earlier state.
     std::optional<bool> initial = true;
     if (kind == ProbeKind::readiness) initial = container.was_ready;
     if (kind == ProbeKind::startup) initial = container.was_started ? std::optional(true) : std::nullopt;
@@ -124,7 +124,7 @@ void Probes::watch(ProbedContainer watched) {
   if (!fresh) return;
   for (const auto& [kind, probe] : entry->probes) {
     if (kind == ProbeKind::startup && probe.count.result() == true) continue;
-    if (kind != ProbeKind::startup && !entry->startup_done()) continue;  // begin when it has passed
+    if (kind != ProbeKind::startup && !entry->startup_done()) continue;  // they begin after the startup probe has succeeded
     due_.add_after({key, probe_field(kind)},
                    std::max<std::chrono::nanoseconds>(container.started + probe.timing.initial_delay - clock_.steady(), {}));
   }
@@ -166,7 +166,7 @@ void Probes::run(const Key& key) {
     auto found = state.entries.find(key.ns);
     return found == state.entries.end() ? nullptr : found->second;
   });
-  if (!entry) return;  // it has ended meanwhile
+  if (!entry) return;  // it has ended in the meantime
   for (auto& [kind, probe] : entry->probes) {
     if (key.name != probe_field(kind)) continue;
     ActionTarget target{entry->container.uid, entry->container.id, entry->container.address, &entry->container.spec};
@@ -190,7 +190,7 @@ void Probes::finish(const std::shared_ptr<Entry>& entry, ProbeKind kind, const A
     changed = probe.count.add(result.success);
     if (changed && !result.success) entry->text = result.text;
     startup_passed = changed && kind == ProbeKind::startup && result.success;
-    // A startup probe is done when it has passed; what has failed for good waits for the restart.
+    // A startup probe ends with success; after a final failure, probing ends until the restart.
     bool done =
         probe.count.result() && (kind == ProbeKind::startup || (kind == ProbeKind::liveness && probe.count.result() == false));
     again = !done;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes: runs the startup, liveness and readiness probes of running containers when they are due, each on a thread of
-// its own while it runs, lest one that hangs hold up the others, and says what they mean. A change of meaning names the pod
-// in the worker's queue; nothing else happens here.
+// Probes: runs the startup, liveness and readiness probes of running containers when they are due, and evaluates the results.
+// Each running probe has a thread of its own, so that one that hangs does not delay the others. When the verdict on a container
+// changes, its pod is added to the workers' queue; Probes does nothing else about it.
 //   worker ──watch(container)──▶ entries ──due──▶ Actions ──▶ ProbeCount (pure) ──changed──▶ queue.add(pod)
 // Source: Kubernetes core/v1 Probe; kubelet's prober (semantics: thresholds, startup first, initial results).
 #pragma once
@@ -32,12 +32,12 @@ struct ProbeTiming {
   static ProbeTiming of(const json::value& probe);
 };
 
-// Counts results in a row. Pure.
+// Counts consecutive results against the thresholds. Pure.
 class ProbeCount {
  public:
   ProbeCount(const ProbeTiming& timing, std::optional<bool> initial) : timing_(timing), result_(initial) {}
-  bool add(bool success);                                 // whether the result has changed
-  std::optional<bool> result() const { return result_; }  // nothing: not known yet
+  bool add(bool success);                                 // returns whether the result has changed
+  std::optional<bool> result() const { return result_; }  // nullopt: not known yet
 
  private:
   ProbeTiming timing_;
@@ -48,16 +48,16 @@ class ProbeCount {
 
 struct ProbeVerdict {
   bool startup_passed = true, ready = true;
-  std::optional<ProbeKind> failed;  // startup or liveness: the container is to be restarted
+  std::optional<ProbeKind> failed;  // startup or liveness: the container must be restarted
   std::string text;
 };
 
 struct ProbedContainer {
-  std::string uid, name, id;  // pod uid, container name, runtime id (changes with every attempt)
-  json::value spec;           // the container's: a copy, lest old versions of its pod stay in memory
+  std::string uid, name, id;  // pod uid, container name, runtime id (new for every attempt)
+  json::value spec;           // of the container: a copy, so that old versions of the pod can be freed
   std::string address;
   SteadyTime started;
-  bool was_started = false, was_ready = false;  // what was known before (of a container found again)
+  bool was_started = false, was_ready = false;  // earlier results, for a container that is adopted
 };
 
 class Probes {
@@ -68,20 +68,20 @@ class Probes {
     std::string_view reason;  // of the event
     std::string text;
   };
-  // `changed` names a pod whose verdict may differ; `warned` hears of every failure (Unhealthy) and of what was odd about a
-  // success (ProbeWarning).
+  // `changed` is called with the uid of a pod whose verdict may differ. `warned` is called for every failure (Unhealthy) and for
+  // a success with a warning (ProbeWarning).
   Probes(const Actions& actions, const Clock& clock, std::function<void(const std::string& uid)> changed,
          std::function<void(const Warning&)> warned);
   ~Probes();
 
-  void start();  // threads are made with the first probe
+  void start();  // threads are created with the first probe
   bool watches(const std::string& uid, const std::string& id) const;
-  void watch(ProbedContainer container);  // does nothing when it is watched already
+  void watch(ProbedContainer container);  // does nothing if the container is watched already
   void forget(const std::string& uid, const std::string& id);
   void forget_pod(const std::string& uid);
   ProbeVerdict verdict(const std::string& uid, const std::string& id) const;
 
-  // One probe that is due, on the caller's thread; false when none is. For tests.
+  // Runs one due probe on the caller's thread; returns false if none is due. For tests.
   bool run_one();
 
  private:
@@ -103,7 +103,7 @@ class Probes {
   std::stop_source stop_;
   WorkQueue due_;  // keys: {uid/id, kind}
   Guarded<State> state_;
-  TaskPool running_;  // its tasks reach what stands above
+  TaskPool running_;  // its tasks use the members above
 };
 
 }  // namespace coracle::node

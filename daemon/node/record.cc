@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's memory of a pod and the way from it to the plan's facts: see record.h. Pure.
+// See record.h. Pure.
 #include "daemon/node/record.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ json::value parsed(std::string_view text) {
   return value ? *std::move(value) : json::value(json::object());
 }
 
-// The grace period that a probe which failed asks for, instead of the pod's.
+// The probe-level terminationGracePeriodSeconds of a failed probe, which replaces the pod's.
 std::optional<int64_t> ailment_grace_seconds(Ailment ailment, const json::value& container) {
   if (ailment != Ailment::startup_probe && ailment != Ailment::liveness_probe) return std::nullopt;
   bool startup = ailment == Ailment::startup_probe;
@@ -171,7 +171,7 @@ PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, St
   facts.sandbox = record.sandbox;
   facts.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
   facts.verdict = record.verdict;
-  // A deletion that spares no time still lets a container hear its signal.
+  // Even with a grace period of 0, a container gets its signal.
   facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
   if (record.end_grace_seconds) facts.grace_seconds = std::min(facts.grace_seconds, *record.end_grace_seconds);
   facts.end_deadline = record.end_deadline;

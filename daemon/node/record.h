@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the worker remembers about a pod between two looks, and how that and the pod become the facts that the plan reads.
-// Everything here can be lost: a new daemon finds it again in the runtime (attempts, exits, metadata) and in the pod's
-// status in the API (restart counts, last states, readiness).
+// The worker's state of a pod between two syncs, and its conversion to the facts that the plan reads. The state may be lost: a
+// new daemon restores it from the runtime (attempts, exit codes, metadata) and from the pod's status in the API (restart counts,
+// last states, readiness).
 #pragma once
 
 #include <map>
@@ -25,10 +25,10 @@ enum class HookState : uint8_t { none, running, done, failed };
 
 struct Hook {
   HookState state = HookState::none;
-  std::string text;  // why it failed
+  std::string text;  // the reason of a failure
 };
 
-// What the runtime keeps for us beside a container, so that it can be understood without its pod.
+// Metadata that the runtime stores with a container, so that the container can be handled without its pod.
 struct ContainerMark {
   std::string name, image, image_id, stop_signal, definition, termination_policy;
   int attempt = 0;
@@ -36,13 +36,13 @@ struct ContainerMark {
   std::string to_text() const;
 };
 
-// The same for a sandbox: enough to end it properly when its pod is gone.
+// Metadata of a sandbox: enough to terminate it gracefully after its pod was deleted.
 struct SandboxMark {
   Key pod;
   std::string uid, created;
   int64_t grace_seconds = 30;
   bool host_network = false, is_static = false;
-  uint32_t first_id = 0;  // of its range of the host's ids; 0: it has the host's users
+  uint32_t first_id = 0;  // of its range of host ids; 0: no user namespace
   static SandboxMark from_text(std::string_view text);
   std::string to_text() const;
 };
@@ -51,19 +51,19 @@ struct ContainerRecord {
   explicit ContainerRecord(std::string name_) : name(std::move(name_)) {}
 
   std::string name;
-  int attempt = -1;         // the newest one that was begun, here or by a daemon before; -1: none
-  bool in_sandbox = false;  // it is one of the sandbox that lives
+  int attempt = -1;         // the newest attempt, also of an earlier daemon; -1: none
+  bool in_sandbox = false;  // the live sandbox contains it
   bool running = false;
   WallTime started_at;
-  std::optional<json::object> terminated;  // how the newest attempt ended: ContainerStateTerminated
-  std::optional<json::object> last;        // and the one before it
-  SteadyTime ended_at;                     // when we take the newest attempt to have ended
+  std::optional<json::object> terminated;  // ContainerStateTerminated of the newest attempt
+  std::optional<json::object> last;        // of the attempt before it
+  SteadyTime ended_at;                     // when the newest attempt ended, as far as known
   ContainerMark mark;                      // of the newest attempt
   std::string waiting_reason, waiting_message;
   BackOff back_off;
   Hook post_start, pre_stop;
   std::optional<Stopping> stopping;
-  bool started = false, ready = false;  // as the probes said last
+  bool started = false, ready = false;  // as the probes last reported
   Ailment ailment = Ailment::none;
   std::string ailment_text;
 
@@ -74,42 +74,43 @@ struct ContainerRecord {
 struct PodRecord {
   std::string uid;
   Key key;
-  std::vector<ContainerRecord> containers;  // as ContainerIndex::all(); only ever added to
+  std::vector<ContainerRecord> containers;  // in the order of ContainerIndex::all(); entries are only added
   SandboxFact sandbox = SandboxFact::absent;
   bool network_known = false;
   std::vector<std::string> ips;
   Verdict verdict = Verdict::none;
   std::string verdict_reason, verdict_message;  // of the pod: "DeadlineExceeded", "OutOfcpu", …
-  std::optional<int64_t> end_grace_seconds;     // for its end, when that is less than the pod's own
-  std::optional<SteadyTime> end_deadline;       // the plan said so last
+  std::optional<int64_t> end_grace_seconds;     // grace period for its termination, if shorter than the pod's own
+  std::optional<SteadyTime> end_deadline;       // as in the last plan
   bool held_back = false;                       // it waits for other pods
-  bool initialized = false;                     // the plan said so last
-  bool released = false;                        // sandbox, network and volumes were given back
+  bool initialized = false;                     // as in the last plan
+  bool released = false;                        // sandbox, network and volumes were released
   bool volumes_ready = false;
   int containers_begun = 0;  // by this daemon
   std::optional<SteadyTime> active_deadline;
-  std::optional<SteadyTime> drain_until;  // Services still send it connections; not later than this is it told to end
+  std::optional<SteadyTime> drain_until;  // Services still send it connections; termination begins then at the latest
   std::optional<WallTime> start_time;
 
   ContainerRecord* find(std::string_view name);
   const ContainerRecord* find(std::string_view name) const;
 
-  mutable std::map<std::string, size_t, std::less<>> by_name;  // find()'s: where in `containers`
-  mutable size_t indexed = 0;                                  // so many of them are in by_name
+  mutable std::map<std::string, size_t, std::less<>> by_name;  // index of find(): positions in `containers`
+  mutable size_t indexed = 0;                                  // number of entries that are in by_name
 };
 
-// Brings the record's list of containers level with the pod, and takes what only the API still knows: restart counts,
-// last states, readiness, the start time, an end that was decided.
+// Adds the pod's new containers to the record and restores what only the API has: restart counts, last states, readiness, start
+// time, and a verdict.
 void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock);
 
-// `node_ends_by`: see PodFacts; no period of the pod's goes on after it.
+// `node_ends_by`: see PodFacts; no grace period extends beyond it.
 PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
                   std::optional<SteadyTime> node_ends_by = std::nullopt);
 
-// What may end last, and what is never evicted: system-cluster-critical and system-node-critical. Source: KEP-2000.
+// Whether the priority class is system-cluster-critical or system-node-critical. Such pods end last in a node shutdown and are
+// never evicted. Source: KEP-2000.
 bool is_critical(const json::value& pod);
 
-// What of a container's definition may change while it runs: when this does, it is restarted.
+// The mutable part of a container's definition. A running container is restarted when it changes.
 std::string definition_of(const json::value& container);
 
 }  // namespace coracle::node

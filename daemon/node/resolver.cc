@@ -22,7 +22,7 @@ Result<Addresses> get_addresses(const std::string& host, uint16_t port, int flag
 
 }  // namespace
 
-// One of the lookups that may last at once, until it ends.
+// A reservation of one of the concurrent lookups, until it ends.
 class Resolver::Place {
  public:
   Place(std::shared_ptr<Shared> shared, std::string asker) : shared_(std::move(shared)), asker_(std::move(asker)) {}
@@ -45,7 +45,7 @@ Resolver::Resolver(Ask ask) : shared_(std::make_shared<Shared>()) {
   shared_->ask = ask ? std::move(ask) : [](const std::string& host, uint16_t port) { return get_addresses(host, port, 0); };
 }
 
-// Null: none was free in time.
+// Null if none was free before the deadline.
 std::shared_ptr<Resolver::Place> Resolver::take_place(const std::string& asker, const Patience& patience) {
   auto has_room = [&](const Lasting& lasting) {
     auto its = lasting.by_asker.find(asker);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolver: the addresses of a host that may be a name. The C library's lookup of a name cannot be ended, and lasts as long as
-// name servers are silent. So each has a thread of its own, which nobody waits for longer than until the caller's deadline: it
-// may outlive the resolver.
+// Resolver: looks up the addresses of a host. The C library's lookup cannot be cancelled and blocks as long as name servers do
+// not answer. So each lookup runs on its own thread, which may outlive the resolver, and callers wait for it until their deadline
+// only.
 #pragma once
 
 #include <netdb.h>
@@ -19,18 +19,18 @@ namespace coracle::node {
 class Resolver {
  public:
   using Ask = std::function<Result<Addresses>(const std::string& host, uint16_t port)>;  // blocks
-  // `ask` looks names up; absent: the C library does.
+  // `ask` looks up names; absent: the C library does.
   explicit Resolver(Ask ask = nullptr);
-  // Blocks until the deadline at most, for a name only. `asker`: at most 8 lookups of one last at once, and 64 of all; more wait.
-  // Thread-safe. Errors: timeout, cancelled, unavailable.
+  // Blocks until the deadline at most, and only for a name. At most 8 lookups of one `asker` and 64 in total run at once; further
+  // ones wait. Thread-safe. Errors: timeout, cancelled, unavailable.
   Result<Addresses> find(const std::string& asker, const std::string& host, uint16_t port, const Patience& patience);
 
  private:
-  struct Lasting {  // lookups
+  struct Lasting {  // running lookups
     size_t all = 0;
     std::map<std::string, size_t> by_asker;
   };
-  struct Shared {  // with the threads
+  struct Shared {  // shared with the threads
     Ask ask;
     Guarded<Lasting> lasting;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask of the machine: see resources.h.
+// See resources.h.
 #include "daemon/node/resources.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ void set_cpu_limit(oci::Resources& resources, int64_t millicores) {
   resources.cpu_quota_us = std::max(millicores * kQuotaPeriodUs / 1000, kQuotaMinUs);
 }
 
-// The container's own limit, else its pod's: then the pod's counts for each, as far as one alone can come.
-// Source: kubelet, getCPULimit and getMemoryLimit (semantics).
+// The container's limit, else its pod's: a pod-level limit is an upper bound for each container. Source: kubelet, getCPULimit and
+// getMemoryLimit (semantics).
 Quantity limit_of(const json::value& pod, const json::value& container, std::string_view name) {
   Quantity own = or_zero(resource_of(container, "limits", name));
   const json::value* spec = find(pod, "spec");
@@ -41,7 +41,7 @@ std::optional<Quantity> request_or_limit(const json::value& container, std::stri
   return request ? request : resource_of(container, "limits", name);
 }
 
-// The sum of what all containers that run side by side are limited to; nothing when one of them is not limited.
+// The sum of the limits of all containers that run concurrently; nullopt if one has no limit.
 std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name) {
   const json::value* spec = find(pod, "spec");
   if (spec)
@@ -56,7 +56,7 @@ std::optional<Quantity> pod_limit(const json::value& pod, std::string_view name)
   return std::max(sum, largest_init);
 }
 
-// What a pod as a whole asks for beyond what its containers do, in equal parts. Source: kubelet, GetContainerOOMScoreAdjust.
+// The pod-level request beyond the sum of the containers' requests, divided equally. Source: kubelet, GetContainerOOMScoreAdjust.
 int64_t share_of_rest(const json::value& pod) {
   const json::value* spec = find(pod, "spec");
   auto whole = spec ? resource_of(*spec, "requests", "memory") : std::nullopt;
@@ -88,7 +88,8 @@ std::optional<Refusal> refuse_resource(const json::value& pod, const std::vector
 
 bool ports_clash(const std::vector<HostPort>& wanted, const std::vector<ObjectPtr>& others) {
   if (wanted.empty()) return false;
-  std::map<std::pair<uint16_t, std::string_view>, std::set<std::string_view>> addresses;  // by number and protocol; "": every one
+  // By number and protocol; "": every address.
+  std::map<std::pair<uint16_t, std::string_view>, std::set<std::string_view>> addresses;
   for (const auto& port : wanted) addresses[{port.host_port, port.protocol}].insert(address_of(port));
   for (const auto& other : others)
     for (const auto& taken : host_ports(other->json())) {
@@ -126,7 +127,7 @@ std::optional<Quantity> resource_of(const json::value& container, std::string_vi
   const json::value* found = get_object(container, "resources." + std::string(list)).if_contains(name);
   if (!found) return std::nullopt;
   auto quantity = Quantity::from_json(*found);
-  if (!quantity) return std::nullopt;  // the API has validated it
+  if (!quantity) return std::nullopt;  // cannot happen after validation by the API
   return *quantity;
 }
 
@@ -173,13 +174,13 @@ oci::Resources container_resources(const json::value& pod, const json::value& co
   oci::Resources resources;
   resources.cpu_shares = uint64_t(shares_of(or_zero(request_or_limit(container, "cpu")).milli_value()));
   set_cpu_limit(resources, limit_of(pod, container, "cpu").milli_value());
-  // No swap, as kubelet's NoSwap: memory and swap together are as much as memory alone.
+  // No swap, as kubelet's NoSwap: the limit of memory and swap together is that of memory.
   if (auto limit = limit_of(pod, container, "memory").value(); limit > 0) {
     resources.memory_limit_bytes = resources.memory_swap_bytes = limit;
   } else if (enforcement.memory) {
     resources.unified["memory.swap.max"] = "0";
   }
-  // A container whose child is killed for memory ends as a whole, instead of limping on.
+  // If the kernel kills one process for memory, it kills the whole container.
   if (enforcement.memory) resources.unified["memory.oom.group"] = "1";
   return resources;
 }
@@ -204,7 +205,7 @@ int oom_score_adj(const json::value& pod, const json::value& container, Bytes ma
   }
   int64_t request = or_zero(request_or_limit(container, "memory")).value() + share_of_rest(pod);
   int64_t score = machine_memory.count > 0 ? 1000 - int64_t(1000.0 * double(request) / double(machine_memory.count)) : 999;
-  return int(std::clamp<int64_t>(score, 3, 999));  // never as safe as guaranteed, nor as exposed as best effort
+  return int(std::clamp<int64_t>(score, 3, 999));  // never as protected as guaranteed, nor as exposed as best effort
 }
 
 std::string unenforceable(const json::value& pod, const runtime::Enforcement& enforcement) {
@@ -237,7 +238,7 @@ std::optional<Refusal> refuse(const json::value& pod, const std::vector<ObjectPt
 }
 
 std::optional<Refusal> refuse_sysctls(const json::value& pod) {
-  // Namespaced, and harmless to what runs beside. Source: Kubernetes, using sysctls, the safe set.
+  // Namespaced, and without effect on other pods. Source: Kubernetes, using sysctls, the safe set.
   static constexpr std::array<std::string_view, 13> kSafe = {"kernel.shm_rmid_forced",
                                                              "net.ipv4.ip_local_port_range",
                                                              "net.ipv4.tcp_syncookies",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask of the machine, in the kernel's units: quantities to shares, quotas and bytes, quality-of-service classes,
-// and whether a pod still fits (the node's own check, after the scheduler's). Pure.
-// Source: Kubernetes resource management for pods, QoS classes; kubelet's qos policy and admission (semantics, texts).
+// Resources of pods in the kernel's units: quantities to shares, quotas and bytes, quality-of-service classes, and the node's own
+// check whether a pod fits, which follows the scheduler's. Pure. Source: Kubernetes resource management for pods, QoS classes;
+// kubelet's qos policy and admission (semantics, texts).
 #pragma once
 
 #include <optional>
@@ -19,28 +19,28 @@ enum class QosClass : uint8_t { guaranteed, burstable, best_effort };
 QosClass qos_of(const json::value& pod);
 const char* qos_name(QosClass qos);  // the pods' cgroup class: "guaranteed", "burstable", "besteffort"
 
-// resources.<list>.<name> of a container, if it says so.
+// resources.<list>.<name> of a container; nullopt if it is not set.
 std::optional<Quantity> resource_of(const json::value& container, std::string_view list, std::string_view name);
-// What the whole pod requests of a resource: its containers, sidecars and overhead; at least its largest init container.
+// What the whole pod requests of a resource: containers, sidecars and overhead, but at least its largest init container.
 Quantity pod_request(const json::value& pod, std::string_view name);
-std::set<std::string> huge_page_names(const json::value& pod);  // the resources "hugepages-<size>" that it asks for
+std::set<std::string> huge_page_names(const json::value& pod);  // the resources "hugepages-<size>" that it requests
 
 oci::Resources container_resources(const json::value& pod, const json::value& container, const runtime::Enforcement& enforcement);
-int64_t cpu_shares_of(const json::value& pod);  // what the whole pod asks for; at least 2
+int64_t cpu_shares_of(const json::value& pod);  // of the whole pod; at least 2
 oci::Resources pod_resources(const json::value& pod, int64_t pids_max);
 int oom_score_adj(const json::value& pod, const json::value& container, Bytes machine_memory);
 
-// Which of the limits that this pod asks for the machine cannot hold: "cpu, memory"; "" when it can hold them all.
+// The limits of this pod that the machine cannot enforce: "cpu, memory"; "" if it can enforce all.
 std::string unenforceable(const json::value& pod, const runtime::Enforcement& enforcement);
 
 struct Refusal {
-  std::string reason, message;  // of the pod's status: "OutOfcpu"
+  std::string reason, message;  // for the pod's status: "OutOfcpu"
 };
-// Why the node refuses a pod beside the pods that it has already, if it does.
+// Why the node has no capacity for a pod beside `others`; nullopt if it fits.
 std::optional<Refusal> refuse(const json::value& pod, const std::vector<ObjectPtr>& others, const json::object& allocatable,
                               int pods_max);
 
-// Sysctls a pod may set: those that belong to its own namespaces. The refused one, if any.
+// Refuses a pod that sets a sysctl outside its own namespaces; nullopt if all are allowed.
 std::optional<Refusal> refuse_sysctls(const json::value& pod);
 
 }  // namespace coracle::node

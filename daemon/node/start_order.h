@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StartOrder: which pods of this node are ready as this daemon has seen it, and which of them may not begin yet. After a power
-// cut every status in the API is of the past; whoever waits for a pod (daemon/order) must hear what the node knows now.
-// Thread-safe, does not block.
+// StartOrder: the pods of this node that this daemon has seen ready, and the pods that may not start yet. After a power cut,
+// every status in the API is outdated, so the start-up dependencies (daemon/order) use this state instead. Thread-safe, does not
+// block.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace coracle::node {
 
 class StartOrder {
  public:
-  // After a look at the pod. True: it was not known to be so before.
+  // Records the readiness after a sync of the pod. Returns whether it has changed.
   bool note(const std::string& uid, bool ready) {
     return state_.with([&](State& state) { return ready ? state.ready.insert(uid).second : state.ready.erase(uid) > 0; });
   }
@@ -23,7 +23,7 @@ class StartOrder {
     return state_.with([&](const State& state) { return state.ready.count(uid) > 0; });
   }
 
-  // Before asking whether it may begin, so that no change in between is missed.
+  // Call before checking whether the pod may start, so that no change in between is missed.
   void hold(const std::string& uid, const std::string& ns) {
     state_.with([&](State& state) { state.held[uid] = ns; });
   }

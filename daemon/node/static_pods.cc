@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static pods and their mirrors: see static_pods.h.
+// See static_pods.h.
 #include "daemon/node/static_pods.h"
 
 #include <set>
@@ -13,10 +13,10 @@ namespace coracle::node {
 
 namespace {
 
-constexpr size_t kManifestMax = 10 << 20;  // bytes of a file, as the kubelet
+constexpr size_t kManifestMax = 10 << 20;  // bytes per file, as the kubelet
 constexpr std::chrono::seconds kManifestsRetry{10};
 
-// FNV-1a over 128 bits: a name for what a manifest says, no protection against anybody.
+// FNV-1a with 128 bits: identifies the content of a manifest; not cryptographic.
 std::string hash_of(std::string_view text) {
   unsigned __int128 hash = (static_cast<unsigned __int128>(0x6c62272e07bb0142) << 64) | 0x62b821756295c58d;
   const unsigned __int128 prime = (static_cast<unsigned __int128>(0x0000000001000000) << 64) | 0x000000000000013b;
@@ -37,7 +37,7 @@ json::object& object_at(json::value& value, std::string_view path) {
 }  // namespace
 
 Result<ObjectPtr> static_pod(std::string_view text, const std::string& file, const std::string& node_name) {
-  std::vector<std::string> duplicates;  // the last of two counts, as for kubelet
+  std::vector<std::string> duplicates;  // of duplicate keys the last one counts, as for the kubelet
   auto documents = TRY(parse_yaml(text, nullptr, &duplicates).wrap(file));
   if (!duplicates.empty())
     log_warning("node", "a static pod's file has keys twice, the last one counts",
@@ -82,7 +82,7 @@ StaticPods::StaticPods(const AgentConfig& config, Client& client, Informer& pods
                        std::function<void(const std::string&)> look_again)
     : config_(config), client_(client), pods_(pods), table_(table), look_again_(std::move(look_again)) {
   if (config_.manifests_dir.empty()) return;
-  (void)sys::make_directories(config_.manifests_dir, 0755);  // told below when it is not there
+  (void)sys::make_directories(config_.manifests_dir, 0755);  // an error is reported below
   auto watch = files::DirectoryWatch::open(config_.manifests_dir);
   if (watch) watch_ = std::make_unique<files::DirectoryWatch>(*std::move(watch));
   else log_warning("node", watch.error().text());
@@ -104,16 +104,17 @@ StaticPods::ByFile StaticPods::read_files(Remarks& remarks) const {
       continue;
     }
     remarks[name] = pod.error().text();
-    if (auto before = by_file_.find(name); before != by_file_.end()) now[name] = before->second;  // perhaps half written
+    // The file may be incomplete at the moment.
+    if (auto before = by_file_.find(name); before != by_file_.end()) now[name] = before->second;
   }
   return now;
 }
 
-// The files whose pods are to run.
+// Selects the files whose pods run.
 std::map<Key, std::string> StaticPods::choose(Remarks& remarks) const {
   std::map<Key, std::string> chosen;
   for (const auto& [file, pod] : by_file_) {
-    auto runs = [&](const std::string& other) {  // after a restart of ours only the sandbox tells
+    auto runs = [&](const std::string& other) {  // after a restart of the daemon, only the table has that information
       auto before = runs_.find(pod->key());
       if (before != runs_.end()) return before->second == other;
       auto known = table_.get(by_file_.at(other)->uid());
@@ -142,7 +143,7 @@ void StaticPods::read() {
   log_new(std::move(remarks));
   std::map<std::string, ObjectPtr> wanted;  // by uid
   for (const auto& [key, file] : runs_) wanted[by_file_.at(file)->uid()] = by_file_.at(file);
-  // Those that go first: who comes after one of them must find it gone, and wait for its end.
+  // Removed pods first: their successors must find them gone and wait for their end.
   for (const auto& uid : table_.uids()) {
     if (wanted.count(uid)) continue;
     bool ends = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's status: see status.h.
+// See status.h.
 #include "daemon/node/status.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace coracle::node {
 
 namespace {
 
-std::string listed(const std::vector<std::string>& names) {  // as Go prints a slice
+std::string listed(const std::vector<std::string>& names) {  // in Go's format of a slice
   return "[" + join(names, " ") + "]";
 }
 
@@ -30,7 +30,7 @@ class StatusMaker {
     if (auto generation = get_int(pod_, "metadata.generation"); generation > 0) status["observedGeneration"] = generation;
     const std::string now = phase();
     status["phase"] = now;
-    if (now == "Succeeded" || now == "Failed") {  // why it ended is said once it has
+    if (now == "Succeeded" || now == "Failed") {  // the reason is set when it has ended
       if (!record_.verdict_reason.empty()) status["reason"] = record_.verdict_reason;
       if (!record_.verdict_message.empty()) status["message"] = record_.verdict_message;
     }
@@ -49,7 +49,7 @@ class StatusMaker {
   }
 
  private:
-  // A pod refused at admission has no container statuses: nothing of it was tried.
+  // A pod refused at admission has no container statuses, because no container was started.
   bool refused() const {
     return record_.verdict == Verdict::failed && !record_.verdict_reason.empty() &&
            std::all_of(record_.containers.begin(), record_.containers.end(), [](const auto& c) { return c.attempt < 0; });
@@ -110,7 +110,7 @@ class StatusMaker {
                                                                    "containers with unready status: " + listed(unready_));
     list.push_back(ready_condition(containers_ready));
     list.push_back(std::move(containers_ready));
-    // It is here: of those that no scheduler bound (nodeName was given, or it is a static pod's mirror) only the node can say so.
+    // A pod that no scheduler has bound (spec.nodeName was set, or it is a mirror pod) gets this condition from the node.
     const json::value* scheduled = condition_of("PodScheduled");
     if (!scheduled || get_string(*scheduled, "status") != "True") list.push_back(condition("PodScheduled", true));
     return list;
@@ -180,7 +180,7 @@ class StatusMaker {
     json::object made{{"name", record.name}};
     bool waits = !record.running && !record.waiting_reason.empty() && record_.verdict == Verdict::none && !record_.released;
     made["state"] = state(container, record, waits);
-    // A container that waits for its next attempt shows how the newest one ended as its last state.
+    // A container that waits for its next attempt shows the end of the newest one as its last state.
     const auto& last = waits && record.terminated ? record.terminated : record.last;
     made["lastState"] = last ? json::object{{"terminated", *last}} : json::object{};
     bool started = record.running && record.started;
@@ -227,13 +227,13 @@ class StatusMaker {
   const PodRecord& record_;
   const json::value& pod_;
   const StatusContext& context_;
-  std::map<std::string_view, const json::value*> conditions_;  // as the API has them, by type
+  std::map<std::string_view, const json::value*> conditions_;  // of the API's status, by type
   int main_running_ = 0, main_ended_ = 0, main_waiting_ = 0;
   bool any_running_ = false, main_failed_ = false;
   std::vector<std::string> unready_, incomplete_;
 };
 
-// Whether `old` says all that `wanted` says; keys that only others write do not matter within list items by type.
+// Whether `old` contains all of `wanted`; keys of other writers do not matter.
 bool same_conditions(const json::array& old, const json::array& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& item) {
     return std::any_of(old.begin(), old.end(), [&](const auto& there) {
@@ -245,7 +245,7 @@ bool same_conditions(const json::array& old, const json::array& wanted) {
   });
 }
 
-// Conditions are merged by type: what one no longer says has to be taken away from what it said.
+// Conditions are merged by type, so fields that a condition no longer has must be removed explicitly.
 json::array without_leftovers(json::array wanted, const json::array& old) {
   for (auto& item : wanted)
     for (const auto& there : old)
@@ -260,7 +260,7 @@ bool is_nothing(const json::value& value) {
          (value.is_array() && value.get_array().empty()) || (value.is_string() && value.get_string().empty());
 }
 
-// Equality as the store sees it: what is absent, null, "" or empty says the same.
+// Equality as in the store: absent, null, "" and empty are the same.
 bool same(const json::value& a, const json::value& b) {
   if (is_nothing(a) && is_nothing(b)) return true;
   if (a.is_object() && b.is_object()) {
@@ -317,7 +317,7 @@ std::optional<json::value> status_patch(const json::value& pod, const json::obje
       continue;
     }
     changed[key] = *after;
-    // Merged by key otherwise, so that an old address would stay.
+    // Otherwise they would be merged by key, and an old address would stay.
     bool merged_by_key = std::string_view(key) == "podIPs" || std::string_view(key) == "hostIPs";
     if (merged_by_key && before)
       changed[key].as_array().insert(changed[key].as_array().begin(), json::object{{"$patch", "replace"}});

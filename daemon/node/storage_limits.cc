@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring pods against their storage limits: see storage_limits.h.
+// See storage_limits.h.
 #include "daemon/node/storage_limits.h"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ bool is_on_disk(const json::value& volume) { return find(volume, "emptyDir") && 
 std::optional<Quantity> size_limit_of(const json::value& volume) {
   const json::value* limit = find(volume, "emptyDir.sizeLimit");
   auto quantity = limit && !limit->is_null() ? Quantity::from_json(*limit) : Result<Quantity>(Quantity());
-  if (!quantity || quantity->is_zero()) return std::nullopt;  // 0 is no limit
+  if (!quantity || quantity->is_zero()) return std::nullopt;  // 0 means no limit
   return *quantity;
 }
 
-// Of the pod as a whole; nothing when no container has one.
+// The limit of the whole pod; nullopt if no container has one.
 std::optional<Quantity> pod_storage_limit(const json::value& pod) {
   Quantity running, sidecars, starting;
   bool any = false;
@@ -54,7 +54,7 @@ Bytes blocks_of(const std::string& path) {
   return about ? Bytes(int64_t(about->st_blocks) * 512) : Bytes();
 }
 
-// What is not there takes nothing.
+// A missing directory has size 0.
 Result<Bytes> size_of(const Result<Fd>& directory, std::stop_token stop) {
   if (!directory) return Bytes();
   auto size = sys::tree_size(*directory, std::move(stop));
@@ -94,7 +94,8 @@ std::string storage_excess(const json::value& pod, const StorageUse& use) {
 Result<StorageUse> measure_storage(const json::value& pod, const std::string& uid, const PodPaths& paths,
                                    runtime::Runtime& runtime, std::stop_token stop) {
   StorageUse use;
-  const bool is_limited = pod_storage_limit(pod).has_value();  // then everything counts, else what has a limit of its own
+  // Then everything counts, otherwise only items with a limit of their own.
+  const bool is_limited = pod_storage_limit(pod).has_value();
   for (const auto& volume : get_array(pod, "spec.volumes")) {
     if (!is_on_disk(volume) || (!is_limited && !size_limit_of(volume))) continue;
     std::string name(get_string(volume, "name"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StorageLimits: pods that take more of the node's disk than they may are evicted. What counts: emptyDir volumes on the disk, the
-// containers' logs, writable layers and termination logs, the pod's hosts file. Only pods that name a limit (emptyDir.sizeLimit,
-// limits of ephemeral-storage) are measured, one after the other, and never for more than a fiftieth of the time.
+// StorageLimits: evicts pods that exceed their limits of ephemeral storage. It counts emptyDir volumes on the disk, container
+// logs, writable layers, termination logs and the pod's hosts file. It measures only pods with a limit (emptyDir.sizeLimit,
+// limits of ephemeral-storage), one after the other, at most a fiftieth of the time.
 //   look(), every kStorageLook ──▶ measure_storage (a walk, elsewhere) ──storage_excess──▶ evict(uid, why)
 // Source: Kubernetes local ephemeral storage; kubelet's eviction manager, localStorageEviction (semantics, order, texts).
 #pragma once
@@ -23,25 +23,25 @@ namespace coracle::node {
 
 struct StorageUse {
   std::map<std::string, Bytes> volumes;     // emptyDirs on the disk, by name
-  std::map<std::string, Bytes> containers;  // by name: what each of them writes outside of volumes
+  std::map<std::string, Bytes> containers;  // by name: what each container writes outside of volumes
   Bytes total;                              // of the pod
 };
 
-// Whether something of the pod is limited. Pure.
+// Whether the pod has a storage limit. Pure.
 bool has_storage_limits(const json::value& pod);
-// Which limit is passed, worded for the pod's status; "" when none is. Pure.
+// The exceeded limit, as a message for the pod's status; "" if none is exceeded. Pure.
 std::string storage_excess(const json::value& pod, const StorageUse& use);
-// What there is to measure for the pod's limits, measured. Blocks for walks through all of it. Errors: cancelled.
+// Measures the pod's storage as far as its limits need it. Blocks for directory walks. Errors: cancelled.
 Result<StorageUse> measure_storage(const json::value& pod, const std::string& uid, const PodPaths& paths,
                                    runtime::Runtime& runtime, std::stop_token stop);
 
 class StorageLimits {
  public:
-  // `elsewhere` runs the walks. `evict` is called from there.
+  // `elsewhere` runs the walks and calls `evict`.
   StorageLimits(const AgentConfig& config, PodTable& table, runtime::Runtime& runtime, const Clock& clock, Executor elsewhere,
                 std::function<void(const std::string& uid, std::string why)> evict);
 
-  // Has those measured that are due. Does not block.
+  // Starts the measurements that are due. Does not block.
   void look();
 
  private:
@@ -54,7 +54,7 @@ class StorageLimits {
   const Clock& clock_;
   const Executor elsewhere_;
   const std::function<void(const std::string&, std::string)> evict_;
-  Pace<std::string> pace_;  // by uid, of those that are limited
+  Pace<std::string> pace_;  // by uid, of the pods with limits
 };
 
 }  // namespace coracle::node

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and exec of the node's pods, connections to their ports, and its images, for the API: the Agent's other two faces. See
-// daemon/stream/stream.h.
+// Implements the interfaces of daemon/stream/stream.h for the API server: logs, exec, port connections, images and volumes.
 #include <atomic>
 #include <thread>
 
@@ -17,10 +16,10 @@ namespace coracle::node {
 
 namespace {
 
-constexpr const char* kByHand = "by hand";            // where the credentials of `image pull` come from
-constexpr std::chrono::seconds kConnectPatience{10};  // for a server whose queue of connections is full
+constexpr const char* kByHand = "by hand";            // source of the credentials of `image pull`
+constexpr std::chrono::seconds kConnectPatience{10};  // for a server with a full accept queue
 
-// A running exec: two threads carry its output to the client, the caller's carries input to it.
+// A running exec: two threads copy its output to the client, and the caller's thread copies the input to it.
 class Session : public ExecSession {
  public:
   Session(std::unique_ptr<runtime::Exec> process, bool terminal, bool stdin_wanted, ExecOutput& out)
@@ -28,7 +27,7 @@ class Session : public ExecSession {
     Fd output = process_->take_stdout(), errors = process_->take_stderr();
     if (stdin_wanted || terminal) input_ = process_->take_stdin();
     auto to_stdout = [&out](auto bytes) { return out.write_stdout(bytes); };
-    // An attachment has a copy of what the terminal says, as its log has: reading the terminal itself would take from both.
+    // Attach gets a copy of the terminal's output, as the log does: a second reader of the terminal would take parts of it.
     if (output) start_pump([this, fd = std::move(output), to_stdout] { files::pump(fd, to_stdout, stop_.get_token()); });
     else if (terminal) start_pump([this, to_stdout] { files::pump(input_, to_stdout, stop_.get_token()); });
     if (errors && !terminal)
@@ -39,21 +38,21 @@ class Session : public ExecSession {
   }
   ~Session() override {
     stop_.request_stop();
-    process_.reset();  // hangs up
+    process_.reset();  // kills an exec's process
   }
   Result<void> write_stdin(std::string_view bytes) override {
     if (!input_) return Error(Code::unavailable, "the process has no standard input");
     return files::write_all(input_, bytes, stop_.get_token());
   }
   void close_stdin() override {
-    constexpr char kEndOfTransmission = 4;  // what a terminal knows as the end of input
+    constexpr char kEndOfTransmission = 4;  // end of input on a terminal
     if (terminal_) (void)files::write_all(input_, {&kEndOfTransmission, 1}, stop_.get_token());
     else input_.reset();
   }
-  void resize(uint16_t width, uint16_t height) override { (void)process_->resize(width, height); }  // cosmetic
+  void resize(uint16_t width, uint16_t height) override { (void)process_->resize(width, height); }  // an error is harmless
   Result<int> wait() override {
     auto code = process_->wait(stop_.get_token());
-    pumps_.clear();  // joins them: all output was delivered, or nobody wants it
+    pumps_.clear();  // joins the threads: all output was delivered, or the client is gone
     return code;
   }
   void hang_up() override { stop_.request_stop(); }  // the process is killed with the session
@@ -70,9 +69,9 @@ class Session : public ExecSession {
   std::vector<std::jthread> pumps_;
 };
 
-// Who is attached to a container's own process: how that ends is for the pod's status to tell, not for the attachment, which ends
-// well with the process, or with the client's input. Only where the first input is to be the only one (stdinOnce) it stays to
-// hear the rest. Source: containerd's and CRI-O's attach; Kubernetes core/v1 Container.stdinOnce.
+// An attach session. It ends successfully with the container's process or with the client's input; the result of the process is
+// in the pod's status. Only with stdinOnce it stays after the end of input to read the rest of the output. Source: containerd's
+// and CRI-O's attach; Kubernetes core/v1 Container.stdinOnce.
 class AttachSession : public Session {
  public:
   AttachSession(std::unique_ptr<runtime::Exec> process, const json::value& container, bool stdin_wanted, ExecOutput& out)
@@ -133,7 +132,7 @@ std::string registry_of(const std::string& reference) {
   return is_host ? first : "docker.io";
 }
 
-// What is left to tell about a container that has no log: it waits, or its log is gone.
+// The error for a container without a log: it is waiting, or its log was removed.
 Error no_log(const json::value& shown, const std::string& container, const std::string& pod, bool previous) {
   const json::value* status = status_of(shown, container);
   if (previous)

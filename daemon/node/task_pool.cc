@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that come and go with the work: see task_pool.h.
+// See task_pool.h.
 #pragma GCC diagnostic ignored "-Wuse-after-free"  // g++ 12 misreads std::stop_token's last release
 
 #include "daemon/node/task_pool.h"
@@ -26,7 +26,7 @@ TaskPool::~TaskPool() {
     ended.swap(state.ended);
   });
   state_.notify();
-}  // joins them
+}  // joins the threads
 
 size_t TaskPool::count_ready(const State& state) const {
   std::map<std::string_view, size_t> begun;
@@ -77,7 +77,7 @@ void TaskPool::run(int id) {
             ++state.running[owner];
             return next;
           }
-          // Its owner is taken with it; whoever posts next joins it.
+          // The thread removes itself from the map; the next post() joins it.
           if (auto self = state.threads.find(id); self != state.threads.end()) {
             state.ended.push_back(std::move(self->second));
             state.threads.erase(self);
@@ -86,11 +86,11 @@ void TaskPool::run(int id) {
         });
     if (!task) return;
     task(stop);
-    task = nullptr;  // what it holds goes before others are let in
+    task = nullptr;  // frees its captures before the next task starts
     state_.with([&](State& state) {
       if (--state.running[owner] == 0) state.running.erase(owner);
     });
-    state_.notify();  // somebody may have waited for this owner's thread
+    state_.notify();  // a task may have waited for a thread of this owner
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskPool: a bounded number of threads for work that blocks for long (pulls, lifecycle hooks), made when there is work and
-// gone when there is none for a while: an idle node keeps none of them. Who has many tasks that hang (a pod with a hook in each
-// of its containers) gets no more threads than each may have, and holds up nobody else.
+// TaskPool: a bounded pool of threads for tasks that block for long (pulls, lifecycle hooks). Threads are created for tasks and
+// end after some idle time, so an idle node has none. Each owner has a limit of threads, so that an owner with many hanging tasks
+// (a pod with a hook in each container) does not block the others.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@
 namespace coracle::node {
 
 using Task = std::function<void(std::stop_token stop)>;
-using Executor = std::function<void(Task task)>;  // runs it some time, elsewhere
+using Executor = std::function<void(Task task)>;  // runs the task later, on another thread
 
 class TaskPool {
  public:
-  // `name`: its threads'. `each_max`: threads that tasks of one owner have at once; absent: all.
+  // `name`: of the threads. `each_max`: threads for tasks of one owner at once; absent: no limit.
   TaskPool(ThreadName name, size_t threads_max, size_t each_max = SIZE_MAX)
       : name_(name), threads_max_(threads_max), each_max_(each_max) {}
-  ~TaskPool();  // asks what runs to stop, waits for it; what is queued is dropped
-  // In the order in which they come, but for those of an `owner` who has all his threads.
+  ~TaskPool();  // requests stop of the running tasks and waits for them; drops queued tasks
+  // Queues a task. Tasks start in order, except that tasks of an `owner` at its limit wait.
   void post(Task task, const std::string& owner = {});
 
  private:
@@ -43,7 +43,7 @@ class TaskPool {
     bool closed = false;
   };
   void run(int id);
-  size_t count_ready(const State& state) const;  // queued tasks that may begin now
+  size_t count_ready(const State& state) const;  // queued tasks that may start now
   std::deque<Queued>::iterator find_ready(State& state) const;
 
   const ThreadName name_;

@@ -22,7 +22,7 @@ std::string shown(const Key& claim) { return "persistentvolumeclaim " + quoted(c
 
 }  // namespace
 
-// The claim's, from its making to its end.
+// Marks a claim as busy while it exists.
 class VolumeArchives::Turn {
  public:
   static Result<std::unique_ptr<Turn>> take(VolumeArchives& archives, const Key& claim, bool keeps_out) {
@@ -93,7 +93,7 @@ Result<runtime::TreeCount> VolumeArchives::copy(const Key& claim, const Fd& to, 
   return seams_.trees.copy(directory, to, progress, std::move(stop));
 }
 
-// A claim whose class waits for a first pod is told that this node has one.
+// Selects this node for a claim whose class waits for its first consumer.
 Result<void> VolumeArchives::provision(const Key& key, std::stop_token stop) {
   ObjectPtr claim = seams_.storage.claim(key);
   if (!claim || volume::is_bound(*claim) || claim->deleting() || !seams_.may_provision(*claim)) return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the volumes of claims hold, written to archives and read from them. While that goes on, pods that would use the volume
-// wait, and its data is not deleted. Thread-safe.
+// Export and import of claims' volumes as archives. Meanwhile, pods that would use the volume wait, and its data is not deleted.
+// Thread-safe.
 //   write   directory of the volume ──Trees::write──▶ archive
-//   read    archive ──Trees::read──▶ staged directory ▸ takes the volume's place at once
+//   read    archive ──Trees::read──▶ staged directory ▸ replaces the volume's directory atomically
 #pragma once
 
 #include <functional>
@@ -26,36 +26,36 @@ struct VolumeArchiveSeams {
   volume::Directories& directories;
   runtime::Trees& trees;
   std::string node_name, host_root;
-  std::function<bool()> knows_pods;                          // all that the API has: their users are known
-  std::function<bool(const Object& volume)> is_ours;         // made by this node's provisioner
-  std::function<bool(const Object& claim)> may_provision;    // this node's provisioner can make one for it
-  std::function<void(const Key& claim)> look_again;          // at the pods that wait for it
-  std::function<void()> clear;                               // deletes what was removed, in the background
-  std::function<void(std::chrono::milliseconds span)> wait;  // until something may have changed
+  std::function<bool()> knows_pods;                        // true when all pods of the API, and so all users of claims, are known
+  std::function<bool(const Object& volume)> is_ours;       // created by this node's provisioner
+  std::function<bool(const Object& claim)> may_provision;  // this node's provisioner can create a volume for it
+  std::function<void(const Key& claim)> look_again;        // syncs the pods that wait for the claim
+  std::function<void()> clear;                             // deletes removed volumes, in the background
+  std::function<void(std::chrono::milliseconds span)> wait;  // blocks until something may have changed
 };
 
 class VolumeArchives {
  public:
   explicit VolumeArchives(VolumeArchiveSeams seams) : seams_(std::move(seams)) {}
 
-  bool is_busy(const Key& claim) const;    // its data is read or written
-  bool keeps_out(const Key& claim) const;  // pods wait until that is over
+  bool is_busy(const Key& claim) const;    // its data is being read or written
+  bool keeps_out(const Key& claim) const;  // pods wait until the operation has ended
 
-  // Writes what the claim's volume holds to `archive`, a pipe perhaps. `while_in_use`: although a pod may change it meanwhile.
-  // Blocks. Errors: not_found; unavailable, it is not bound; conflict, a pod uses it, or another copy is being made; unsupported,
-  // it is no directory of this node; Trees'.
+  // Writes the content of the claim's volume to `archive`, which may be a pipe. `while_in_use` allows it while a pod may change
+  // the content. Blocks. Errors: not_found; unavailable if the claim is not bound; conflict if a pod uses it or another copy is
+  // running; unsupported if the volume is not a directory of this node; Trees'.
   Result<void> write(const Key& claim, bool while_in_use, const Fd& archive, std::stop_token stop);
-  // Puts what the archive holds into the claim's volume: all of it or nothing. A claim that waits for its first pod gets its
-  // volume. `replace`: what the volume holds goes; else it has to be empty. Blocks. Errors: as above; unsupported, the volume was
-  // not made by this node's provisioner.
+  // Replaces the content of the claim's volume by that of the archive, completely or not at all. For a claim that waits for its
+  // first pod, the volume is provisioned. Without `replace` the volume must be empty. Blocks. Errors: as write()'s;
+  // already_exists if it is not empty; unsupported also if the volume was not created by this node's provisioner.
   Result<runtime::TreeCount> read(const Key& claim, bool replace, const Fd& archive, std::stop_token stop);
-  // Copies what the claim's volume holds into an empty directory. Blocks. Errors: as write()'s.
+  // Copies the content of the claim's volume to an empty directory. Blocks. Errors: as write()'s.
   Result<runtime::TreeCount> copy(const Key& claim, const Fd& to, const runtime::TreeProgress& progress, std::stop_token stop);
 
  private:
   struct Bound {
     ObjectPtr claim, volume;
-    std::string place;  // the directory
+    std::string place;  // its directory
   };
   class Turn;
   Result<Bound> bound(const Key& claim) const;
@@ -63,7 +63,7 @@ class VolumeArchives {
   Result<void> check_unused(const Key& claim) const;
 
   VolumeArchiveSeams seams_;
-  Guarded<std::map<Key, bool>> busy_;  // claims, and whether pods wait
+  Guarded<std::map<Key, bool>> busy_;  // by claim: whether pods wait
 };
 
 }  // namespace coracle::node

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How full the volumes of claims are that this node's pods have: by the quota of a volume where it has one; of one that is
-// watched (VolumeWatch), by what it held last and its size; else by the disk that it is on, as kubelet tells it of local volumes.
-// No walk: a few system calls a volume.
+// Usage of the claims' volumes of this node's pods: from the volume's project quota if it has one; for a volume watched by
+// VolumeWatch, from its last measurement and its size; otherwise from its file system, as the kubelet reports local volumes. It
+// makes a few system calls per volume and never walks directories.
 #pragma once
 
 #include <functional>
@@ -23,10 +23,10 @@ struct VolumeUse {
   uint64_t inodes = 0, inodes_used = 0, inodes_free = 0;
 };
 
-// The directory that a volume is; "" when it is none.
+// The directory of a local or hostPath volume; "" for other volumes.
 std::string directory_of(view::PersistentVolumeSpec volume, const std::string& host_root);
 
-// Of each claim of these pods once, sorted. What cannot be measured now is left out.
+// The usage of each claim of these pods, once and sorted. Volumes that cannot be measured now are left out.
 std::vector<VolumeUse> measure_volumes(const std::vector<ObjectPtr>& pods, const volume::StorageObjects& storage,
                                        const std::string& host_root,
                                        const std::function<std::optional<Bytes>(const Key& claim)>& watched);

@@ -16,7 +16,7 @@
 namespace coracle::node {
 namespace {
 
-// Nothing: a quota holds it to its size.
+// nullopt: a quota enforces its size.
 Result<std::optional<Bytes>> measured(const Object& volume, std::stop_token stop) {
   std::string place(view::PersistentVolume(volume).spec().local().path());
   Fd directory = TRY(sys::open(place, O_RDONLY | O_DIRECTORY));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// VolumeWatch: volumes that this node made for claims, and that no quota holds to their size, are measured while pods have them;
-// an event on the claim says when one holds more than it should. One after the other, once a minute at most, and never for more
-// than a fiftieth of the time. Nothing is measured where the file system holds the limits.
+// VolumeWatch: measures volumes that this node provisioned and whose size no quota enforces, while pods use them. An event on the
+// claim reports a volume that exceeds its size. Volumes are measured one after the other, at most once a minute and at most a
+// fiftieth of the time. Nothing is measured if the file system enforces the sizes.
 //   look(), every kStorageLook ──▶ measure (a walk, elsewhere) ──▶ used() · event
 #pragma once
 
@@ -30,14 +30,14 @@ struct VolumeWatchSeams {
   EventRecorder events;
   const Clock& clock;
   Executor elsewhere;                                 // runs the walks
-  std::function<bool(const Object& volume)> is_ours;  // made by this node's provisioner
+  std::function<bool(const Object& volume)> is_ours;  // created by this node's provisioner
 };
 
 class VolumeWatch {
  public:
   explicit VolumeWatch(VolumeWatchSeams seams) : seams_(std::move(seams)) {}
-  void look();  // has those measured that are due. Does not block
-  // How much the claim's volume held when it was measured last; nothing when it is not measured.
+  void look();  // starts the measurements that are due. Does not block
+  // The usage of the claim's volume at its last measurement; nullopt if it is not measured.
   std::optional<Bytes> used(const Key& claim) const;
 
  private:
@@ -49,7 +49,7 @@ class VolumeWatch {
 
   VolumeWatchSeams seams_;
   Pace<Key> pace_;                       // by claim
-  Guarded<std::map<Key, Found>> found_;  // the same, of those that pods have
+  Guarded<std::map<Key, Found>> found_;  // by claim, of those that pods use
 };
 
 }  // namespace coracle::node

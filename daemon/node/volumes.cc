@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's volumes: see volumes.h.
+// See volumes.h.
 #include "daemon/node/volumes.h"
 
 #include <fcntl.h>
@@ -26,12 +26,12 @@ namespace coracle::node {
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
-constexpr unsigned kUnfinished = 01500;               // of a directory that is being made; no program gives it such a mode
-constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path: the kernel takes 4096
-constexpr size_t kEnvFileMax = 1 << 20;               // bytes of a file of variables: as much as a ConfigMap holds
-constexpr std::string_view kHugePages = "HugePages";  // or with a size behind it: "HugePages-2Mi"
+constexpr unsigned kUnfinished = 01500;               // mode of a directory under construction; programs do not use it
+constexpr size_t kSubPathMax = 64 << 10;              // bytes of a path; the kernel's limit is 4096
+constexpr size_t kEnvFileMax = 1 << 20;               // bytes of an environment file, as large as a ConfigMap
+constexpr std::string_view kHugePages = "HugePages";  // or with a size: "HugePages-2Mi"
 constexpr std::chrono::hours kTokenAgeMax{24};
-constexpr uint64_t kRemovedAtOnceMax = 1000;   // entries of a pod's volumes: 10 ms on a slow machine
+constexpr uint64_t kRemovedAtOnceMax = 1000;   // entries of a pod's volumes; takes 10 ms on a slow machine
 constexpr const char* kRemoved = "/.removed";  // beside the pods' directories: volumes whose content is being deleted
 
 std::optional<uint32_t> fs_group(const json::value& pod) {
@@ -40,7 +40,7 @@ std::optional<uint32_t> fs_group(const json::value& pod) {
   return uint32_t(group->get_int64());
 }
 
-// The user of all containers, when they have the same one: tokens can then be theirs alone.
+// The user of all containers if they have the same one: then tokens are owned by it.
 std::optional<uint32_t> common_user(const json::value& pod) {
   std::optional<int64_t> common;
   for (const auto& container : containers_of(pod)) {
@@ -173,11 +173,11 @@ VolumesByName volumes_of(const json::value& pod) {
 
 bool is_huge_pages(const json::value& volume) { return get_string(volume, "emptyDir.medium").starts_with(kHugePages); }
 bool is_tmpfs(const json::value& volume) { return get_string(volume, "emptyDir.medium") == "Memory"; }
-// What is in memory belongs to the pod's own users, where it has such.
+// Volumes in memory are owned by the pod's own users, if it has a user namespace.
 bool is_in_memory(const json::value& volume) { return is_tmpfs(volume) || is_huge_pages(volume); }
 
-// Which of the pod's requests for huge pages a volume stands for: the one there is for medium HugePages, that of its size for
-// HugePages-<size>. Source: kubelet's emptyDir, getPageSize (semantics, texts).
+// The huge page resource of a volume: the pod's only one for medium HugePages, that of the size for HugePages-<size>. Source:
+// kubelet's emptyDir, getPageSize (semantics, texts).
 Result<std::string> huge_page_resource(const json::value& pod, std::string_view medium) {
   auto names = huge_page_names(pod);
   if (names.empty()) return Error(Code::invalid, "hugePages storage requested, but there is no resource request for huge pages");
@@ -197,33 +197,35 @@ std::optional<mode_t> type_of(const std::string& path) {
   return info.st_mode & S_IFMT;
 }
 
-// Not through a link that leads to nothing: whoever shares the directory may have put it there, and it leads anywhere.
+// O_EXCL does not follow a dangling symbolic link, which another user of the directory may have placed there.
 Result<void> make_file(const std::string& path) {
   TRY(sys::open(path, O_WRONLY | O_CREAT | O_EXCL, 0644));
   return {};
 }
 
-// As open to others as its volume is: its user need not be root. Its mode comes last, and says that it is made.
+// Creates a subPath directory with the mode of its volume, because its user need not be root. The mode is set last and marks it
+// as complete.
 Result<Fd> make_sub_path(const Fd& volume, const std::string& path) {
   mode_t mode = TRY(sys::stat(volume)).st_mode & 07777;
   if (size_t slash = path.rfind('/'); slash != path.npos) TRY(sys::make_directories_in(volume, path.substr(0, slash), mode));
   Fd made = TRY(sys::make_directories_in(volume, path, kUnfinished));
-  TRY(sys::change_mode(made, mode));  // whatever our umask took
+  TRY(sys::change_mode(made, mode));  // regardless of the umask
   return made;
 }
 
-// It is not there; or a daemon before this one ended while it made it.
+// It does not exist, or an earlier daemon ended while creating it.
 bool is_to_be_made(const Result<Fd>& sub_path) {
   if (!sub_path) return sub_path.error().code() == Code::not_found;
   auto about = sys::stat(*sub_path);
-  return about && (about->st_mode & ~mode_t(S_ISGID)) == (S_IFDIR | kUnfinished);  // in a directory of an fsGroup it has that bit
+  // Below a directory with fsGroup it has the set-group-ID bit.
+  return about && (about->st_mode & ~mode_t(S_ISGID)) == (S_IFDIR | kUnfinished);
 }
 
 Result<Fd> open_path(const std::string& path) { return sys::open(path, O_PATH); }
 
 bool is_block(const json::value& volume) { return get_string(volume, "volumeMode") == "Block"; }
 
-// A directory that is not there is not made: the disk that it lies on may come.
+// A missing directory is not created: its disk may not be mounted yet.
 Result<void> check_local(const json::value& volume) {
   std::string shown(get_string(volume, "local.path"));
   auto there = type_of(shown);
@@ -232,8 +234,8 @@ Result<void> check_local(const json::value& volume) {
   return Error(Code::invalid, "path " + quoted(shown) + (is_block(volume) ? " is no block device" : " is no directory"));
 }
 
-// The mount options of a PersistentVolume that is a directory: what can be said of a bind mount. Those of a file system's own are
-// for who mounts it. Source: mount_setattr(2).
+// The mount options of a PersistentVolume that is a directory, as far as they apply to a bind mount. Options of a file system
+// apply only to its own mount. Source: mount_setattr(2).
 Result<std::vector<std::string>> directory_options(const json::value& volume) {
   static const std::set<std::string_view> kOfMount = {"ro",          "rw",         "nosuid",  "suid",    "nodev",
                                                       "dev",         "noexec",     "exec",    "noatime", "relatime",
@@ -248,7 +250,7 @@ Result<std::vector<std::string>> directory_options(const json::value& volume) {
   return options;
 }
 
-// As long as it lasts: of a large tree with another group, minutes. OnRootMismatch is for such.
+// Blocks as long as it takes: minutes for a large tree with another group. OnRootMismatch avoids that.
 Result<void> give_to_fs_group(const json::value& pod, const json::value& volume) {
   auto group = fs_group(pod);
   if (!group) return {};
@@ -260,7 +262,7 @@ Result<void> give_to_fs_group(const json::value& pod, const json::value& volume)
   return sys::give_to_group(root, *group, {});
 }
 
-// The variables that an expression refers to and that are not set, or are empty: sorted.
+// The variables in an expression that are unset or empty, sorted.
 std::string missing_in(std::string_view expression, const std::map<std::string, std::string>& environment) {
   std::set<std::string> missing;
   const size_t last_close = expression.rfind(')');
@@ -280,7 +282,7 @@ std::string missing_in(std::string_view expression, const std::map<std::string, 
   return join(std::vector<std::string>(missing.begin(), missing.end()), ", ");
 }
 
-// Where in its volume a mount begins. What the pod's author wrote was validated; what a variable holds was not.
+// The path in the volume that a mount shows. subPath was validated by the API; the values of variables in subPathExpr were not.
 // Source: kubelet, makeMounts and ExpandContainerVolumeMounts (texts).
 Result<std::string> sub_path_of(const json::value& mount, const std::map<std::string, std::string>& environment) {
   std::string path(get_string(mount, "subPath"));
@@ -296,7 +298,7 @@ Result<std::string> sub_path_of(const json::value& mount, const std::map<std::st
   return path;
 }
 
-// "nfs": the field that is no other part of a Volume or of a PersistentVolume's spec.
+// The field of the source, such as "nfs": the one that is not another field of a Volume or of a PersistentVolume's spec.
 std::string_view volume_source(const json::value& volume) {
   constexpr std::string_view kOthers[] = {"name",
                                           "capacity",
@@ -314,7 +316,7 @@ std::string_view volume_source(const json::value& volume) {
   return {};
 }
 
-// Why the node cannot have it, in kubelet's words where it has some.
+// Why the node does not support the volume, with kubelet's text if there is one.
 std::string no_such_kind(const json::value& volume) {
   std::string_view kind = volume_source(volume);
   if (kind == "csi")
@@ -322,7 +324,7 @@ std::string no_such_kind(const json::value& volume) {
   return "this node has no volumes of the kind " + quoted(kind);
 }
 
-// By volume: the names in it where containers mount something else.
+// By volume: the names in it at which containers mount something else.
 using NamesByVolume = std::unordered_map<std::string_view, std::set<std::string>>;
 
 NamesByVolume mounted_names(const json::value& pod) {
@@ -343,12 +345,12 @@ NamesByVolume mounted_names(const json::value& pod) {
   return found;
 }
 
-// The volume that is mounted around `place`, the innermost one.
+// The innermost volume mounted around `place`.
 const VolumeMount* volume_around(const std::unordered_map<std::string_view, const VolumeMount*>& volumes,
                                  std::string_view place) {
   while (place != "/") {
     place = place.substr(0, std::max<size_t>(place.rfind('/'), 1));
-    if (place.size() > kSubPathMax) continue;  // nothing can be mounted there, and to look each part of it up takes minutes
+    if (place.size() > kSubPathMax) continue;  // nothing can be mounted there, and looking up each part of it takes minutes
     if (auto found = volumes.find(place); found != volumes.end()) return found->second;
   }
   return nullptr;
@@ -365,7 +367,7 @@ Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is
   return made;
 }
 
-// What a pod's volume is: itself, or the spec of the PersistentVolume behind its claim. Both name their kind by a field.
+// The source of a pod's volume: in the pod, or in the PersistentVolume of its claim. Both name their kind by a field.
 struct Source {
   const json::value* spec = nullptr;
   volume::Backing backing;  // empty without a claim
@@ -385,7 +387,7 @@ Result<Source> source_of(const json::value& pod, const json::value& volume, cons
 
 std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
 
-// Where a share is mounted, or is to be: not opened, for that would wait for its server.
+// Creates the mount point of a share without opening it, because that would wait for its server.
 Result<void> make_place(const PodPaths& paths, const std::string& volume) {
   const std::string directory = paths.state + "/volumes";
   TRY(sys::make_directories(directory, 0755));
@@ -394,7 +396,7 @@ Result<void> make_place(const PodPaths& paths, const std::string& volume) {
   return made || made.error().code() == Code::already_exists ? Result<void>() : made.take_error();
 }
 
-// A volume's own options are those of its class, or of whoever made it by hand.
+// A volume's mount options are those of its class, or set by the administrator who created it.
 NfsShare nfs_share(const Source& source) {
   NfsShare share{std::string(get_string(*source.spec, "nfs.server")), std::string(get_string(*source.spec, "nfs.path")), {}};
   if (source.backing.read_only || get_bool(*source.spec, "nfs.readOnly")) share.options.push_back("ro");
@@ -446,7 +448,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
                                       const PodIdentity& identity, bool begins, uint32_t first_id) const {
   VolumeResult result;
   const NamesByVolume mounted = mounted_names(pod);
-  std::vector<std::pair<std::string, Source>> shares;  // last, since they may have to wait
+  std::vector<std::pair<std::string, Source>> shares;  // last, because they may wait
   for (const auto& one : get_array(pod, "spec.volumes")) {
     std::string name(get_string(one, "name"));
     const Source source = TRY(source_of(pod, one, lookup.storage));
@@ -466,7 +468,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
     } else if (find(volume, "nfs") && !is_block(volume)) {
       shares.emplace_back(name, source);
     } else if (find(volume, "image")) {
-      // Mounted when a container that mounts it starts: see pod_images.cc.
+      // Mounted when a container that uses it starts: see pod_images.cc.
     } else if (is_payload_volume(volume)) {
       std::string directory = paths.memory_volume(name);
       auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
@@ -500,7 +502,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
   return result;
 }
 
-// Its mode comes last, and says that all is done; also of a file system that is mounted anew, after a reboot.
+// The mode is set last and marks the directory as complete; also for a file system that is mounted again after a reboot.
 Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
                                         uint32_t first_id) const {
   TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
@@ -522,7 +524,7 @@ Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::valu
   auto group = fs_group(pod);
   if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
   else if (group) TRY(files::set_owner(path, std::nullopt, group));
-  const unsigned sticky = is_tmpfs(volume) ? 01000 : 0;  // as the kernel makes one: what is shared there is its owner's to remove
+  const unsigned sticky = is_tmpfs(volume) ? 01000 : 0;  // as the kernel creates one: users may remove only their own files
   return files::set_mode(path, sticky | (group ? 02777 : 0777));
 }
 
@@ -561,7 +563,7 @@ Result<void> Volumes::check_host_path(const json::value& volume) const {
   if (type == "Socket") return must_be(S_IFSOCK, "a socket file");
   if (type == "CharDevice") return must_be(S_IFCHR, "a character device");
   if (type == "BlockDevice") return must_be(S_IFBLK, "a block device");
-  if (!there) return sys::make_directories(path, 0755);  // as container engines do for a bind mount without its source
+  if (!there) return sys::make_directories(path, 0755);  // as container engines do for a bind mount with a missing source
   return {};
 }
 
@@ -597,9 +599,9 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
       source = *std::move(inside);
     }
     bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || image ||
-                     payload;  // what the node writes is not for the container to write
+                     payload;  // containers must not write content that the node manages
     const bool id_mapped =
-        has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those belong to its users already
+        has_own_users(pod) && !payload && !image && !is_in_memory(*volume);  // those are owned by its users already
     const bool made_by_node = sub_path.empty() && !image && !find(*volume, "hostPath");
     std::vector<std::string> options;
     if (find(*volume, "local")) options = TRY(directory_options(*volume));
@@ -662,12 +664,12 @@ Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) cons
   return is_gone ? Result<void>() : set_aside(state, uid).wrap("remove volumes");
 }
 
-// A worker that deleted millions of files would be missed by all other pods.
+// Deleting millions of files on a worker would delay all other pods.
 Result<void> Volumes::set_aside(const Fd& state, const std::string& uid) const {
   TRY(sys::make_directories(config_.state_dir + kRemoved, 0700));
   Fd removed = TRY(sys::open_directory(config_.state_dir + kRemoved));
   std::string name = uid;
-  while (sys::stat_at(removed, name)) name += "+";  // of the same pod, which had others made before it ended
+  while (sys::stat_at(removed, name)) name += "+";  // of the same pod, removed before
   TRY(sys::rename_at(state, "volumes", removed, name));
   clear(name);
   return {};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's volumes: what they show (pure, volume_payload), and their directories on this machine (make, refresh, remove).
+// A pod's volumes: their content (pure, volume_payload) and their directories on this machine (prepare, refresh, remove).
 //   volume + ConfigMaps, Secrets, pod, token ──volume_payload──▶ Payload ──write_payload──▶ directory ──mounts──▶ Fd
-// emptyDir lies in the pod's state directory (medium Memory and HugePages: a file system mounted there); images and NFS shares
-// are mounted there (pod_images.cc, nfs_mounts.h). configMap, secret, downwardAPI and projected volumes lie in the pod's memory
-// directory, so that secrets do not reach the disk and refreshing wears no flash. Nothing about them is remembered: what is there
-// is compared with what should be, also after a restart. Source: Kubernetes core/v1 Volume, VolumeMount, projected volumes;
-// kubelet's volume errors (texts).
+// emptyDir volumes are in the pod's state directory (medium Memory and HugePages: a file system mounted there). Images and NFS
+// shares are mounted there too (pod_images.cc, nfs_mounts.h). configMap, secret, downwardAPI and projected volumes are in the
+// pod's memory directory, so that secrets do not reach the disk and refreshing does not wear flash. Volumes has no state: it
+// compares what exists with what should exist, also after a restart. Source: Kubernetes core/v1 Volume, VolumeMount, projected
+// volumes; kubelet's volume errors (texts).
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@
 
 namespace coracle::node {
 
-// Asks the API for a token of the pod's ServiceAccount, bound to the pod.
+// Requests a token of the pod's ServiceAccount, bound to the pod, from the API.
 using TokenSource =
     std::function<Result<std::string>(const json::value& pod, std::string_view audience, int64_t expiration_seconds)>;
 
@@ -33,25 +33,26 @@ struct PayloadSources {
   std::function<Result<std::string>(std::string_view audience, int64_t expiration_seconds, const std::string& path)> token;
 };
 
-// What a configMap, secret, downwardAPI or projected volume shows. Errors: not_found (worded for the event), invalid.
+// The content of a configMap, secret, downwardAPI or projected volume. Errors: not_found (with the message for the event),
+// invalid, unsupported.
 Result<Payload> volume_payload(const json::value& pod, const json::value& volume, const PayloadSources& sources);
 bool is_payload_volume(const json::value& volume);
 
-// Makes the places of what a container mounts inside volumes that it may not be able to write to. They stay while the volumes'
-// files are replaced. Errors: what opening and making them gives.
+// Creates mount points inside volumes that the container may not be able to write to. They stay when the volume's files are
+// replaced. Errors: errno's.
 Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const std::vector<ManagedFile>& files);
 
-// When a token should be replaced: after four fifths of its life, and never older than a day. Nothing when it is not one.
+// When to replace a token: after four fifths of its lifetime, and after a day at the latest. nullopt if it is not a token.
 std::optional<WallTime> token_refresh_time(std::string_view token);
 
 struct VolumeResult {
-  std::optional<WallTime> refresh_at;  // a token in them wants replacing then
-  bool waits = false;                  // for a server: the pod is looked at again when it has answered
+  std::optional<WallTime> refresh_at;  // when a token in the volumes must be replaced
+  bool waits = false;                  // for a file server: the pod is synced again when it has answered
 };
 
 class Volumes {
  public:
-  // `elsewhere`: where long deletions run.
+  // `elsewhere` runs long deletions.
   Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, TokenSource tokens,
           Executor elsewhere)
       : config_(config),
@@ -61,14 +62,15 @@ class Volumes {
         tokens_(std::move(tokens)),
         elsewhere_(std::move(elsewhere)) {}
 
-  // Brings all volumes level with the pod. Errors: worded for a FailedMount event. Blocks for files, and for tokens.
-  // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
-  // them, because not every kernel can id-map a tmpfs (Linux 6.3 can), and what is on a disk is id-mapped.
-  // `begins`: nothing of the pod runs yet, so that what lasts longer than it may get its fsGroup.
+  // Creates or updates all volumes of the pod. Blocks for file I/O and token requests. `first_id`: the first id of the pod's
+  // range of host ids, if it has a user namespace. Then volumes in memory are owned by these ids, because only kernels from Linux
+  // 6.3 can id-map a tmpfs; volumes on a disk are id-mapped. `begins`: nothing of the pod runs yet, so fsGroup may be applied to
+  // persistent volumes. Errors: with the message of a FailedMount event.
   Result<VolumeResult> prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
                                bool begins, uint32_t first_id = 0) const;
 
-  // What a container mounts; descriptors stay valid beyond any renaming in the volumes. Errors: invalid, not_found.
+  // The mounts of a container. The descriptors stay valid when files in the volumes are renamed. Errors: invalid, not_found,
+  // unsupported.
   Result<std::vector<VolumeMount>> mounts(const json::value& pod, const json::value& container, const PodPaths& paths,
                                           const std::map<std::string, std::string>& environment,
                                           const volume::StorageObjects& storage) const;
@@ -77,19 +79,19 @@ class Volumes {
   static Result<std::vector<VolumeDevice>> devices(const json::value& pod, const json::value& container,
                                                    const volume::StorageObjects& storage);
 
-  // The text of a file in an emptyDir of the pod, which a container may have put there. Errors: not_found; invalid when it is
-  // no file, or longer than 1 MiB.
+  // The content of a file in an emptyDir of the pod; a container may have written it. Errors: not_found; invalid if it is not a
+  // regular file or larger than 1 MiB.
   Result<std::string> read_file(const json::value& pod, const PodPaths& paths, std::string_view volume,
                                 const std::string& path) const;
 
-  // Whether one of them is on a server, which may have gone since prepare() was called.
+  // Whether one of the volumes is on a file server, which may have become unreachable since prepare().
   static bool need_server(const json::value& pod, const volume::StorageObjects& storage);
 
-  // Unmounts and removes them all, and lets go of their images. The rest of the pod's directory stays. Volumes with very much in
-  // them are moved to <state_dir>/.removed, and deleted there later, elsewhere. Errors: unavailable, one is being mounted still;
-  // the pod is looked at again.
+  // Unmounts and removes all volumes and releases their images. The rest of the pod's directory stays. Volumes with very many
+  // files are moved to <state_dir>/.removed and deleted later on another thread. Errors: unavailable while one is still being
+  // mounted; the pod is synced again.
   Result<void> remove(const PodPaths& paths, const std::string& uid) const;
-  // Goes on, elsewhere, with what a daemon before this one was deleting.
+  // Continues the deletions of an earlier daemon, on another thread.
   void clear() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workers' entry: finds what is remembered about a pod and looks at it. See worker.h.
+// Finds the record of a pod and syncs it. See worker.h.
 #include "daemon/node/worker.h"
 
 #include <fstream>
@@ -79,7 +79,7 @@ void PodWorker::remove_left() const {
   }
 }
 
-// Its directory last, as forget() does: what else there is, is found by it.
+// Removes the pod's directory last, as forget() does, because the other parts are found by it.
 Result<void> PodWorker::remove_left(const std::string& uid) const {
   const PodPaths paths{seams_.config.state_dir + "/" + uid, seams_.config.memory_dir + "/" + uid, ""};
   TRY(volumes_.remove(paths, uid));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodWorker: one look at one pod. Reads what is wanted and what is there, plans, carries the steps out through the runtime,
-// and says in the pod's status what came of it. Called by the workers' threads, never for one pod twice at a time.
-//   PodTable + runtime.sandbox ──look──▶ PodRecord ──facts_of, make_plan──▶ steps ──apply──▶ runtime
-//                                             └──make_status, status_patch──▶ Client
+// PodWorker: syncs one pod. It reads the desired and the actual state, makes a plan, applies the steps through the runtime, and
+// writes the pod's status. Called by the workers' threads, never twice at a time for one pod.
+//   PodTable + runtime.sandbox ──observe──▶ PodRecord ──facts_of, make_plan──▶ steps ──apply──▶ runtime
+//                                                └──make_status, status_patch──▶ Client
 #pragma once
 
 #include <map>
@@ -39,26 +39,26 @@ struct PullDone {
   std::chrono::milliseconds took;
 };
 
-// How far an image has come: that of a container's next attempt, or of a volume.
+// Progress of an image pull, for a container's next attempt or for a volume.
 struct Pull {
-  int attempt = -1;  // it was asked for
-  int told = -1;     // the attempt for which events told that it is there
+  int attempt = -1;  // the attempt that it is for
+  int told = -1;     // the last attempt for which an event reported that the image is present
   bool running = false, done = false;
-  std::string image_id;  // what came
+  std::string image_id;  // the pulled image
   BackOff back_off;
   SteadyTime failed_at;
-  std::string reason, error;                      // why it failed last; "" when it did not
-  std::vector<runtime::Credentials> credentials;  // that it was asked for with; none once it has come
+  std::string reason, error;                      // of the last failure; "" if there was none
+  std::vector<runtime::Credentials> credentials;  // used for the pull; empty once the image is present
 };
 
-// What other threads report about a pod until its next look.
+// Reports of other threads about a pod, for its next sync.
 struct Reports {
   std::map<std::string, Hook> hooks;      // by "<container id> postStart" and "<container id> preStop"
   std::map<std::string, PullDone> pulls;  // by container, or "volume/" and the volume's name
-  std::string evicted;                    // why the pod is to end; "" when it is not
+  std::string evicted;                    // the reason of the eviction; "" if there is none
 };
 
-// Who waits for an image to come: the pod's uid, and the name of the pull.
+// Pods that wait for an image: the pod's uid and the key of the pull.
 using WantingImages = std::set<std::pair<std::string, std::string>>;
 
 struct WorkerSeams {
@@ -74,16 +74,16 @@ struct WorkerSeams {
   PodTable& table;
   Probes& probes;
   const Actions& actions;
-  Executor pulls;     // threads for what takes long
-  Executor removals;  // the same for deleting what was in volumes
+  Executor pulls;     // runs long tasks on other threads
+  Executor removals;  // the same, for deleting volumes
   std::function<void(const std::string& uid, Task task)> hooks;
-  std::function<void(const std::string& server, Task task)> servers;  // those of what waits for a server
-  std::function<void(const std::string& uid)> look_again;             // names a pod for the workers
+  std::function<void(const std::string& server, Task task)> servers;  // tasks that wait for a file server
+  std::function<void(const std::string& uid)> look_again;             // queues a pod for the workers
   std::function<json::object()> allocatable;
   std::function<ObjectPtr()> node;  // as the API has it; null: not known yet
   std::function<void()> images_changed;
   StartOrder& start_order;
-  Guarded<std::set<std::string>>& draining;  // pods that wait for the service rules, by uid
+  Guarded<std::set<std::string>>& draining;  // pods that wait for the Service rules, by uid
   Guarded<WantingImages>& wanting_images;
   std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
   std::function<void(const std::string& ns)> readiness_changed;
@@ -97,36 +97,36 @@ class PodWorker {
   explicit PodWorker(WorkerSeams seams);
   ~PodWorker();
 
-  // Learns what pods have already that a daemon before this one began. Before the first look.
+  // Loads what pods of an earlier daemon hold. Call before the first sync.
   void find_ids(const std::vector<runtime::SandboxState>& sandboxes) { ids_.load(sandboxes); }
-  // What pods left that nobody knows any more, since the API has forgotten them and a daemon before this one ended while it
-  // removed them; goes on with what that one was deleting. Before the first look, once the table has all that there are.
+  // Removes the files of pods that are no longer in the API and that an earlier daemon had not finished removing; continues that
+  // daemon's deletions. Call before the first sync, when the table is complete.
   void remove_left() const;
-  // One look at the pod of this uid (key.name). Errors: what went wrong; the look comes again with back-off.
+  // Syncs the pod with this uid (key.name). Errors: what failed; the caller retries with back-off.
   Result<Outcome> reconcile(const Key& key);
-  // From any thread: the pod takes what it may not, and ends as failed.
+  // From any thread: the pod exceeds a limit and ends as failed.
   void evict(const std::string& uid, std::string why);
 
  private:
   friend class PodSync;
   struct Entry {
     PodRecord record;
-    RestingPtr written;                                    // our newest status, until the informer has it too
+    RestingPtr written;                                    // the last status written, until the informer has it too
     std::map<std::string, Pull, std::less<>> pulls;        // as in Reports
-    std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that never came to life
+    std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that could not be started
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false, weighed = false;
-    std::stop_source gone;             // what its hooks look at
-    std::string missing_pull_secrets;  // as told
-    std::string mount_error;           // as told
+    std::stop_source gone;             // stops its hooks
+    std::string missing_pull_secrets;  // as last reported
+    std::string mount_error;           // as last reported
     SteadyTime mount_error_told;
-    std::optional<SteadyTime> ready_since;                 // since this daemon has told so
+    std::optional<SteadyTime> ready_since;                 // when this daemon reported it as ready
     std::optional<SteadyTime> drain_from, drain_deadline;  // set once
   };
   std::shared_ptr<Entry> entry_of(const std::string& uid);
-  void drop(const std::string& uid);  // the pod is forgotten
+  void drop(const std::string& uid);  // call when the pod is forgotten
   Result<void> remove_left(const std::string& uid) const;
-  // For other threads, which may be done long after that: a report about a pod that is forgotten is nobody's.
+  // For other threads, which may finish long after the pod was forgotten: then the report is dropped.
   template <typename F>
   void report(const std::string& uid, F&& f) {
     entries_.with([&](auto& entries) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The world of start order in the informers. See gate.h.
+// See gate.h.
 #include "daemon/order/gate.h"
 
 #include "daemon/quota/disruption.h"
@@ -9,7 +9,7 @@
 namespace coracle::order {
 namespace {
 
-constexpr const char* kByService = "service";  // an index of slices, which the controller of EndpointSlices makes as well
+constexpr const char* kByService = "service";  // an index of slices that the EndpointSlice controller adds as well
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gate: the world of order.h as the informers have it, and whom to look at again when something in it changes.
-//   informers ── change ──▶ on_change(namespace) ──▶ whoever holds pods back there asks missing() again
+// Gate: implements order.h's World with informers, and reports changes for which waiting pods must be checked again.
+//   informers ── change ──▶ on_change(namespace) ──▶ holders of waiting pods there call missing() again
 #pragma once
 
 #include <functional>
@@ -18,14 +18,15 @@ namespace coracle::order {
 class Gate : public World {
  public:
   using Ready = std::function<bool(const Object& pod)>;
-  // Before the informers are started; they must outlive it. `ready`: absent, what the pod's status says.
+  // The informers must not have started and must outlive it. `ready` absent: the pod's status is used.
   explicit Gate(Informers& informers, Ready ready = {});
 
-  // Before the informers are started. Called from their threads, short: something in the namespace is not what it was.
+  // Call before the informers start. `changed` is called on their threads and must be fast: something in the namespace has
+  // changed.
   void on_change(std::function<void(const std::string& ns)> changed);
 
-  // As order.h's functions, with a cache for each namespace, until something changes there. Thread-safe. Must not be used when
-  // `ready` was given: its changes do not reach the cache.
+  // As order.h's functions, with a cache per namespace that is valid until something changes there. Thread-safe. Must not be used
+  // with a `ready` function: its changes do not invalidate the cache.
   std::string waits_for(const Object& pod);
   std::string cycle(const Object& pod);
 
@@ -37,10 +38,10 @@ class Gate : public World {
  private:
   struct Kept {
     uint64_t id = 0;
-    std::unique_ptr<DependencyCache> idle;  // null: somebody uses it
+    std::unique_ptr<DependencyCache> idle;  // null: in use
   };
   struct AllKept {
-    std::map<std::string, Kept> by_ns;  // those that nothing has changed since
+    std::map<std::string, Kept> by_ns;  // the caches that no change has invalidated
     uint64_t last_id = 0;
   };
   template <typename Ask>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that wait for others. See order.h.
+// See order.h.
 #include "daemon/order/order.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr Name kShortNames[] = {{"po", &kPod},          {"svc", &kService},  {"d
                                 {"sts", &kStatefulSet}, {"ds", &kDaemonSet}, {"rc", &kReplicationController}};
 
 const Kind* kind_of(std::string_view written) {
-  std::string word = to_lower(written.substr(0, written.find('.')));  // "deployments.apps" as well
+  std::string word = to_lower(written.substr(0, written.find('.')));  // accepts "deployments.apps" too
   for (const Kind* kind : kKinds)
     if (word == kind->resource || word == to_lower(kind->kind)) return kind;
   for (const Name& name : kShortNames)
@@ -52,7 +52,7 @@ Result<Dependency> parse_one(std::string_view part) {
   return Dependency{kind, std::string(name)};
 }
 
-// ---- what is there ----
+// ---- availability ----
 
 bool finished(const Object& pod) {
   std::string_view phase = view::Pod(pod).status().phase();
@@ -74,7 +74,7 @@ LabelSelector pods_of(const Object& owner) {
   return selector ? *std::move(selector) : LabelSelector::nothing();
 }
 
-// How many ready pods make it available.
+// The number of ready pods that make it available.
 int64_t wanted_pods(const Object& owner) {
   const json::value& json = owner.json();
   if (owner.kind() == kDaemonSet) return get_int(json, "status.desiredNumberScheduled");
@@ -84,7 +84,7 @@ int64_t wanted_pods(const Object& owner) {
   return replicas == 0 ? 0 : std::max<int64_t>(1, replicas - spare);
 }
 
-// The object's own word for it, which knows of minReadySeconds.
+// Whether its own status reports it as available, which respects minReadySeconds.
 bool says_available(const Object& owner) {
   const json::value& json = owner.json();
   if (get_int(json, "status.observedGeneration") < get_int(json, "metadata.generation")) return false;
@@ -99,42 +99,42 @@ std::vector<Dependency> after(std::string_view annotation) {
   return dependencies ? *std::move(dependencies) : std::vector<Dependency>();
 }
 
-// The controller of an object, when it is of a kind that can be waited for.
+// The controller of an object, if its kind may be a dependency.
 std::optional<Dependency> owner_of(const Object& object) {
   auto owner = object.controller();
   const Kind* kind = owner ? kind_of(owner->kind) : nullptr;
   return kind ? std::optional(Dependency{kind, std::string(owner->name)}) : std::nullopt;
 }
 
-// Owners and dependencies are what clients wrote: they may name each other in a circle, or in a row without an end.
-constexpr size_t kOwnersMax = 4;      // above a pod: a Deployment's is two
-constexpr size_t kWayMax = 100;       // from the pod to itself; a longer way is not found
-constexpr size_t kVisitedMax = 1000;  // objects, in one search
-constexpr size_t kLivingMax = 1000;   // pods of a namespace; with more, no way through Services is looked for
+// Limits, because clients write owners and dependencies, which may form cycles or endless chains.
+constexpr size_t kOwnersMax = 4;      // above a pod: a Deployment's pod has two
+constexpr size_t kWayMax = 100;       // length of a cycle; longer ones are not found
+constexpr size_t kVisitedMax = 1000;  // objects per search
+constexpr size_t kLivingMax = 1000;   // live pods of a namespace; with more, cycles through Services are not searched
 
 }  // namespace
 
-// ---- what is found out once ----
+// ---- cached facts ----
 
 class DependencyCache::Facts {
  public:
   Facts(const World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
 
-  // "" when it is available.
+  // "" if it is available.
   const std::string& unmet(const Dependency& dependency) {
     auto [found, fresh] = unmet_.try_emplace(dependency.text());
     if (fresh) found->second = find_unmet(dependency);
     return found->second;
   }
 
-  // What it waits for itself.
+  // Its own dependencies.
   const std::vector<Dependency>& next(const Dependency& dependency) {
     auto [found, fresh] = next_.try_emplace(dependency.text());
     if (fresh) found->second = find_next(dependency);
     return found->second;
   }
 
-  // A pod, and whoever makes it: from the pod up.
+  // The pod and its controllers, from the pod upwards.
   std::vector<Dependency> makers_of(const Object& pod) {
     std::vector<Dependency> out{{&kPod, pod.name()}};
     std::optional<Dependency> owner = owner_of(pod);
@@ -160,7 +160,7 @@ class DependencyCache::Facts {
 
   ObjectPtr get(const Dependency& dependency) const { return world_.get(*dependency.kind, {ns_, dependency.name}); }
 
-  // Pods that have not ended. Only what is asked of them stays in memory while the answers are kept.
+  // Pods that have not ended. Only the needed fields stay in memory while the cache exists.
   struct LivingPod {
     RestingPtr object;
     json::object labels;
@@ -208,7 +208,7 @@ class DependencyCache::Facts {
     const json::value* written = find_keys(object->json(), {"spec", "template", "metadata", "annotations", kAfter});
     return written && written->is_string() ? after(written->get_string()) : std::vector<Dependency>();
   }
-  // A service is as available as whoever makes its pods.
+  // A service is as available as the controller of its pods.
   std::vector<Dependency> behind(const Object& service) {
     LabelSelector selector = pods_of(service);
     std::optional<Dependency> only;
@@ -216,7 +216,7 @@ class DependencyCache::Facts {
     for (const LivingPod& pod : living()) {
       if (!selector.matches(pod.labels)) continue;
       Dependency maker = makers_of(*pod.object->awake()).back();
-      if (only && only->text() != maker.text()) return {};  // of several, one may do
+      if (only && only->text() != maker.text()) return {};  // with several controllers, one of them may suffice
       only = std::move(maker);
     }
     return only ? std::vector<Dependency>{*std::move(only)} : std::vector<Dependency>();
@@ -224,7 +224,7 @@ class DependencyCache::Facts {
 
   const World& world_;
   const std::string ns_;
-  std::map<std::string, std::string> unmet_;  // by Dependency::text(), as the others
+  std::map<std::string, std::string> unmet_;  // by Dependency::text(), like the others
   std::map<std::string, std::vector<Dependency>> next_;
   std::map<std::string, Owner> owners_;
   std::optional<std::vector<LivingPod>> living_;
@@ -249,7 +249,7 @@ class CycleFinder {
  private:
   bool is_self(const std::string& name) const { return std::find(self_.begin(), self_.end(), name) != self_.end(); }
 
-  // Whether one of them leads back; then path_ ends there.
+  // Whether one of them leads back to the pod; then path_ is the cycle.
   bool go(const std::vector<Dependency>& dependencies) {
     for (const Dependency& dependency : dependencies) {
       std::string name = dependency.text();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels, affinity and taints. See placement.h.
+// See placement.h.
 #include "daemon/placement/placement.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: what nodes say of pods and pods of nodes, apart from who else is there: labels, affinity, taints. Pure; shared
-// by the scheduler, which chooses, and those who have a pod for every node that it may stand on.
-// Source: Kubernetes "Assigning Pods to Nodes", "Taints and Tolerations"; component-helpers scheduling/corev1.
+// Placement: whether a pod may run on a node by labels, affinity and taints, regardless of other pods. Pure. Shared by the
+// scheduler and by controllers that run a pod on each suitable node. Source: Kubernetes "Assigning Pods to Nodes", "Taints and
+// Tolerations"; component-helpers scheduling/corev1.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ std::optional<std::string_view> label_of(const Object& object, std::string_view 
 
 bool node_matches(const view::NodeSelectorTerm& term, const Object& node);
 bool node_matches(const view::NodeSelectorTerm& term, const json::object& labels, std::string_view name);
-// spec.nodeSelector and required node affinity.
+// Whether the node matches spec.nodeSelector and the required node affinity.
 bool node_wanted(const view::Pod& pod, const Object& node);
 bool node_wanted(const view::Pod& pod, const json::object& labels, std::string_view name);
-// The first of the pod's tolerations that holds for the taint.
+// The first toleration of the pod that tolerates the taint.
 std::optional<view::Toleration> toleration_of(const view::Pod& pod, const view::Taint& taint);
 inline bool tolerates(const view::Pod& pod, const view::Taint& taint) { return toleration_of(pod, taint).has_value(); }
 

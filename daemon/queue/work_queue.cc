@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of names to look at again. See work_queue.h. No thread of its own: whoever takes waits for the next key
-// that becomes due, so an idle queue costs nothing.
-//   add ──▶ waiting (in order, each key once) ──take──▶ working ──lease ends──▶ gone, or waiting again when it was
-//   added add_after ──▶ delayed (by due time) ──due──▶ waiting
+// See work_queue.h. The queue has no thread: a taker also waits for the next delayed key, so an idle queue costs nothing.
+//   add       ──▶ waiting (in order, each key once) ──take──▶ working ──lease ends──▶ removed, or waiting again if it was added
+//   add_after ──▶ delayed (by due time) ──due──▶ waiting
 #include "daemon/queue/work_queue.h"
 
 #include <algorithm>
@@ -19,13 +18,13 @@ using std::chrono::nanoseconds;
 
 struct Work {
   SteadyTime began;
-  std::optional<SteadyTime> again;  // since when it is to come once more
+  std::optional<SteadyTime> again;  // since when it must be processed once more
 };
 
 struct Data {
-  WorkQueue::GroupOf group;  // none: nothing is counted
+  WorkQueue::GroupOf group;  // absent: no counts
   std::deque<Key> waiting;
-  std::map<Key, SteadyTime> queued;  // those in `waiting`, and since when
+  std::map<Key, SteadyTime> queued;  // keys in `waiting`, and since when
   std::map<Key, Work> working;
   std::map<Key, SteadyTime> delayed;
   std::set<std::pair<SteadyTime, Key>> due;  // `delayed`, by time
@@ -71,13 +70,13 @@ struct Data {
   void promote(SteadyTime now) {
     while (!due.empty() && due.begin()->first <= now) {
       Key key = due.begin()->second;
-      add(std::move(key), now);  // drops it from `due`
+      add(std::move(key), now);  // removes it from `due`
     }
   }
   void promote_all(SteadyTime now) {
     while (!due.empty()) {
       Key key = due.begin()->second;
-      add(std::move(key), now);  // drops it from `due`
+      add(std::move(key), now);  // removes it from `due`
     }
     for (auto& [key, work] : working)
       if (!work.again) work.again = now;
@@ -203,7 +202,7 @@ void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Re
     if (outcome->again) queue.add_after(key, *outcome->again);
     return;
   }
-  bool expected = outcome.error().code() == Code::conflict;  // somebody was faster: the next look will tell
+  bool expected = outcome.error().code() == Code::conflict;  // a concurrent write: the retry reads the new state
   log(expected ? LogLevel::debug : LogLevel::warning, room, outcome.error().text(), {{"key", key.text()}});
   queue.add_backed_off(key);
 }

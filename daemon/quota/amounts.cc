@@ -13,7 +13,7 @@ Amounts pod_sum(const json::value& pod, std::string_view which) {
     Amounts own = amounts_of(get_object(container, path));
     if (get_string(container, "restartPolicy") == "Always") {
       add(sum, own), add(sidecars, own);
-    } else {  // beside the sidecars before it; what they alone ask for is counted once, below: it only grows
+    } else {  // beside the sidecars before it; the sidecars' sum is counted once below, because it only grows
       for (auto& [name, amount] : own)
         if (auto beside = sidecars.find(name); beside != sidecars.end()) amount += beside->second;
       raise(init, own);

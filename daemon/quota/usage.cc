@@ -33,7 +33,7 @@ bool is_claim(const Kind& kind) { return kind.group.empty() && kind.resource == 
 
 std::string count_name(const Kind& kind) { return "count/" + kind.qualified_resource(); }
 
-// The kinds that quotas counted by a name of their own before there was count/.
+// The kinds that quotas counted by name before count/ existed.
 bool has_plain_name(const Kind& kind) {
   static constexpr std::array kPlain = {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"};
   return kind.group.empty() && std::find(kPlain.begin(), kPlain.end(), kind.resource) != kPlain.end();
@@ -44,7 +44,7 @@ bool among(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Names with a domain that is not Kubernetes' own, such as a device plugin's.
+// Whether the name has a domain other than Kubernetes' own, as those of device plugins.
 bool is_extended(std::string_view name) {
   bool native = name.find('/') == name.npos || name.find("kubernetes.io/") != name.npos;
   return !native && !name.starts_with(kRequests);
@@ -119,7 +119,7 @@ struct Scope {
   const json::array* values;
 };
 
-// `values`: what the object has of it; none: it has nothing.
+// `values`: the object's values for the scope; empty: it has none.
 bool selected(const Scope& scope, const std::set<std::string_view>& values) {
   auto listed = [&](std::string_view value) {
     return std::any_of(scope.values->begin(), scope.values->end(),

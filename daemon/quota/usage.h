@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Usage: what one object uses of a ResourceQuota, and which quotas count it. Pure; shared by admission, which charges, and
-// the controller, which counts anew. Source: Kubernetes quota/v1 evaluators (pods, services, persistentvolumeclaims, object
-// counts).
+// Usage: what one object uses of a ResourceQuota, and which quotas apply to it. Pure. Shared by admission, which charges the
+// usage, and the controller, which recomputes it. Source: Kubernetes quota/v1 evaluators (pods, services, persistentvolumeclaims,
+// object counts).
 #pragma once
 
 #include <string>
@@ -15,19 +15,19 @@
 
 namespace coracle::quota {
 
-// Whether quotas count objects of this kind at all. `info`: as it is stored.
+// Whether quotas can apply to this kind. `info`: the stored kind.
 bool counted(const schema::KindInfo& info);
-// Of `names` (a quota's limits), those that this kind uses.
+// Those of `names` (a quota's resources) that this kind uses.
 std::vector<std::string> tracked(const Kind& kind, const std::vector<std::string>& names);
-// What the object uses. A pod that has ended, or should have been gone by `now`, uses a place in the store only.
+// The usage of the object. A pod that has ended, or whose grace period is over at `now`, counts only as a stored object.
 Amounts usage_of(const Kind& kind, const json::value& object, WallTime now);
-// Whether the object lies within all scopes of the quota's spec.
+// Whether the object matches all scopes of the quota's spec.
 bool in_scopes(const Kind& kind, const json::value& quota, const json::value& object);
-// A quota counts the object: it limits something that its kind uses, and its scopes hold it. By status.hard.
+// Whether the quota applies to the object: it limits a resource that the kind uses (by status.hard), and its scopes match.
 bool matches(const Kind& kind, const json::value& quota, const json::value& object);
 
 std::vector<std::string> names_of(const json::object& list);
-// The class that a claim names, in its spec or in the annotation that came before it; "": none.
+// The storage class of a claim, from its spec or from the older annotation; "": none.
 std::string storage_class_of(const json::value& claim);
 
 }  // namespace coracle::quota

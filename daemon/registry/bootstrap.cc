@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kPortName = "https";
 constexpr int kServicePort = 443;
 
-// Creates it, or brings what is there level with it.
+// Creates the object, or updates it.
 Result<void> ensure(Registry& registry, const Kind& kind, const Key& key, json::value body) {
   if (!registry.get(kind, key)) {
     auto created = registry.create(kind, {key.ns, ""}, body, house_writer());
@@ -83,7 +83,7 @@ json::value storage_class(std::string_view name, std::string_view provisioner, b
                       {"allowVolumeExpansion", true}};
 }
 
-// Once they are there, they are the administrator's.
+// After their creation, they may be changed by administrators.
 Result<void> make_storage_classes(Registry& registry) {
   for (const json::value& wanted :
        {storage_class("directory", "coracle.io/directory", true), storage_class("local-path", "rancher.io/local-path", false)}) {
@@ -107,7 +107,7 @@ Result<void> ensure_flow_control(Registry& registry) {
       const json::value* spec = find((*found)->json(), "spec");
       bool ours =
           schema::mandatory_flow_spec(kind, key.name) || (*found)->annotation("apf.kubernetes.io/autoupdate-spec") == "true";
-      bool exempt = key.name == "exempt" && kind == kPriorityLevelConfiguration;  // its shares are the administrator's
+      bool exempt = key.name == "exempt" && kind == kPriorityLevelConfiguration;  // its shares may be changed by administrators
       if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
       json::value replaced = (*found)->json();
       replaced.get_object()["spec"] = *find(wanted, "spec");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is there from the first moment: the namespaces that everybody expects, and the `kubernetes` Service that leads pods
-// to the API. Run at every start: what is missing or has changed (the node's address) is put right.
+// The initial objects: the standard namespaces, and the Service `kubernetes`, by which pods reach the API. Runs at every start
+// and repairs objects that are missing or outdated (as after a change of the node's address).
 #pragma once
 
 #include <string>
@@ -11,20 +11,19 @@
 namespace coracle::registry {
 
 struct Bootstrap {
-  std::string api_address;  // where pods reach the API: the node's address
+  std::string api_address;  // address of the API for pods: the node's address
   uint16_t api_port = 6443;
-  bool storage_classes = false;  // "directory", everybody's default, and "local-path", which k3s has: see daemon/volume/local
+  bool storage_classes = false;  // the default class "directory", and "local-path", which k3s has: see daemon/volume/local
 };
 
-// Errors: what the pipeline says.
+// Errors: those of the write pipeline.
 Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& facts);
 
-// The flow schemas and priority levels that a server begins with: what is missing is made, what is ours to change is put right.
-// Mandatory ones have their one spec; suggested ones follow this version's as long as their annotation says so. Errors: what
-// the pipeline says.
+// Creates missing flow schemas and priority levels, and updates those that the server manages. Mandatory ones have a fixed spec;
+// suggested ones follow this version's spec while their annotation allows it. Errors: those of the write pipeline.
 Result<void> ensure_flow_control(Registry& registry);
 
-// The first address of the service range: the `kubernetes` Service. Errors: invalid
+// The address of the Service `kubernetes`: the first one of the service range. Errors: invalid
 Result<std::string> api_service_address(const Ranges& ranges);
 
 }  // namespace coracle::registry

@@ -16,7 +16,7 @@ constexpr int64_t kPodGraceSeconds = 30;
 
 Result<void> check_preconditions(const Object& object, const DeleteOptions& options) {
   Kind kind = object.kind();
-  kind.resource = kind.kind;  // here Kubernetes names the kind
+  kind.resource = kind.kind;  // Kubernetes' message has the kind here
   if (options.uid && *options.uid != object.uid())
     return conflict(kind, object.name(),
                     "the UID in the precondition (" + *options.uid + ") does not match the UID in record (" + object.uid() +
@@ -31,7 +31,7 @@ Result<void> check_preconditions(const Object& object, const DeleteOptions& opti
 
 int64_t at_least_graceful(int64_t grace) { return grace < 0 ? 1 : grace; }
 
-// The seconds that a pod gets. One that no node has, or that has ended, needs none.
+// The grace period of a pod in seconds; 0 if it has no node or has ended.
 int64_t grace_of(const Object& pod, const DeleteOptions& options) {
   int64_t grace = at_least_graceful(
       options.grace_period_seconds.value_or(get_int(pod.json(), "spec.terminationGracePeriodSeconds", kPodGraceSeconds)));
@@ -50,7 +50,7 @@ Result<void> apply_propagation(json::value& body, const std::string& propagation
     return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " +
                                     coracle::quoted(propagation) +
                                     ": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-  if (propagation.empty()) {  // finalizers that say otherwise are respected
+  if (propagation.empty()) {  // finalizers with another propagation policy are respected
     bool said = names_finalizer(body, "foregroundDeletion") || names_finalizer(body, "orphan");
     if (facts.orphans_dependents && !said) add_finalizer(body, "orphan");
     return {};
@@ -74,7 +74,7 @@ bool held(const json::value& body, const schema::KindFacts& facts) {
   return has_finalizers(body) || (facts.awaits_finalize && !get_array(body, "spec.finalizers").empty());
 }
 
-// A later deletion may only shorten what the first one granted.
+// A later deletion can only shorten the grace period.
 DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const schema::KindFacts& facts,
                      WallTime now) {
   int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
@@ -83,7 +83,7 @@ DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions&
   if (grace == 0 && !held(body, facts)) return DeletionPlan{DeletionPlan::Do::remove, {}};
   WallTime began = parse_time(get_string(body, "metadata.deletionTimestamp")).value_or(now) - bounded_seconds(granted);
   bool overdue = began + bounded_seconds(grace) < now;
-  if (overdue && grace > 0) grace = 1;  // whoever ends it shall see that it was asked to hurry
+  if (overdue && grace > 0) grace = 1;  // not 0, so that the kubelet sees a shortened period
   json::object& metadata = metadata_of(body);
   metadata["deletionTimestamp"] = format_time(overdue ? now : began + bounded_seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
@@ -102,7 +102,7 @@ Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& op
   if (object.deleting()) {
     if (!held(body, facts)) return DeletionPlan{DeletionPlan::Do::remove, {}};
     if (body == object.json()) return DeletionPlan{DeletionPlan::Do::nothing, {}};
-    return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};  // the propagation changed
+    return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};  // the propagation policy has changed
   }
   int64_t grace = facts.graceful ? grace_of(object, options) : 0;
   if (grace == 0 && !held(body, facts)) return DeletionPlan{DeletionPlan::Do::remove, {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a DELETE comes to: gone at once, or marked and left to those who have to finish first. Pure.
-//   (object, options, is it graceful?) ──plan_deletion──▶ remove | mark with this body | it is marked so already
+// The effect of a DELETE: the object is removed at once, or marked and removed after finalizers and graceful termination. Pure.
+//   (object, options, is it graceful?) ──plan_deletion──▶ remove | mark with this body | it is already marked
 // Source: Kubernetes "Finalizers", "Pod termination"; apiserver registry/generic/registry/store, rest/delete.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace coracle::registry {
 
 struct DeletionPlan {
   enum class Do { remove, mark, nothing } verb;
-  json::value body;  // to store, for mark
+  json::value body;  // the object to store, for mark
 };
 
 // Errors: conflict (a precondition fails), invalid (unknown propagation).
 Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindFacts& facts,
                                    WallTime now);
 
-// Whether an object that was marked has nothing left that holds it.
+// Whether a marked object can be removed: no finalizer and no grace period is left.
 bool may_go(const json::value& object, const schema::KindFacts& facts);
 
 }  // namespace coracle::registry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eviction: a deletion of a pod that asks its disruption budget first, and charges it. Who may not is told 429 and tries
-// again. Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
+// Eviction: deletes a pod if its disruption budget allows it, and charges the budget. Otherwise the client gets 429 and retries.
+// Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
 #include <algorithm>
 
 #include "daemon/quota/disruption.h"
@@ -13,7 +13,7 @@ namespace coracle::registry {
 namespace {
 
 constexpr int kAttempts = 20;
-constexpr size_t kDisruptedPodsMax = 2000;  // evictions that the controller has not confirmed
+constexpr size_t kDisruptedPodsMax = 2000;  // evictions not yet confirmed by the controller
 constexpr int kLookAgainSeconds = 10;
 
 Error would_violate(std::string cause, int retry_after_seconds) {
@@ -28,7 +28,7 @@ Error being_processed(const std::string& budget) {
   return would_violate("The disruption budget " + budget + " is still being processed by the server.", kLookAgainSeconds);
 }
 
-// Why it allows nothing.
+// Why the budget allows no disruption.
 std::string refusal(const Object& budget) {
   const json::value& body = budget.json();
   const json::value* condition = quota::allowed_condition(body);
@@ -49,10 +49,10 @@ bool has_ended_or_goes(const Object& pod) {
   return phase == "Succeeded" || phase == "Failed" || pod.deleting();
 }
 
-// It serves nobody yet, or no more: its budget does not count it.
+// The pod does not serve yet or any more: its budget does not count it.
 bool needs_no_budget(const Object& pod) { return has_ended_or_goes(pod) || get_string(pod.json(), "status.phase") == "Pending"; }
 
-// An unhealthy pod that may go without charging the budget.
+// Whether an unhealthy pod may be evicted without charging the budget.
 bool goes_unhealthy(const Object& pod, const Object& budget) {
   if (quota::is_ready(pod)) return false;
   if (get_string(budget.json(), "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow") return true;
@@ -60,11 +60,12 @@ bool goes_unhealthy(const Object& pod, const Object& budget) {
   return get_int(budget.json(), "status.currentHealthy") >= desired && desired > 0;
 }
 
-// The budget with this pod's disruption charged. Errors: too_many_requests, forbidden.
+// The budget, charged with this pod's disruption. Errors: too_many_requests, forbidden.
 Result<json::value> charged(const Object& budget, const std::string& pod, WallTime now) {
   const json::value& body = budget.json();
   if (get_int(body, "status.observedGeneration") < get_int(body, "metadata.generation")) return being_processed(budget.name());
-  static constexpr Kind kSingular{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudget"};  // as Kubernetes names it here
+  // The name in Kubernetes' message.
+  static constexpr Kind kSingular{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudget"};
   int64_t allowed = get_int(body, "status.disruptionsAllowed");
   if (allowed < 0) return forbidden(kSingular, budget.name(), "pdb disruptions allowed is negative");
   if (get_object(body, "status.disruptedPods").size() > kDisruptedPodsMax)
@@ -86,7 +87,7 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   if (const json::value* uid = find(body, "deleteOptions.preconditions.uid")) options.uid = std::string(uid->get_string());
   options.propagation = get_string(body, "deleteOptions.propagationPolicy");
   if (const json::value* revision = find(body, "deleteOptions.preconditions.resourceVersion"))
-    options.revision = parse_number<Revision>(revision->get_string()).value_or(0);  // nothing has that
+    options.revision = parse_number<Revision>(revision->get_string()).value_or(0);  // an invalid revision matches no object
   for (const json::value& value : get_array(body, "deleteOptions.dryRun")) {
     if (value != json::value("All"))
       return invalid({"meta.k8s.io", "v1", "DeleteOptions", {}}, "",
@@ -96,8 +97,8 @@ Result<DeleteOptions> delete_options(const json::value& body, Writer& writer) {
   return options;
 }
 
-// The pod, with the condition by which its owner knows that it did nothing wrong. Errors: conflict when it is another than asked
-// for.
+// The pod with the condition DisruptionTarget, which tells its controller that the pod did not fail by itself. Errors: conflict
+// if a precondition fails.
 Result<json::value> targeted(const Object& pod, const DeleteOptions& options, WallTime now) {
   if ((options.uid && *options.uid != pod.uid()) || (options.revision && *options.revision != pod.revision()))
     return stale_conflict(kPod, pod.name());
@@ -133,7 +134,7 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
     if (!needs_no_budget(*pod)) break;
     DeleteOptions exactly = options;
     if (!has_ended_or_goes(*pod) && !exactly.revision)
-      exactly.revision = pod->revision();  // it must not have become ready meanwhile
+      exactly.revision = pod->revision();  // it must not have become ready in the meantime
     auto removed = target_and_remove(key, exactly, writer);
     if (removed) return evicted();
     bool again = removed.error().code() == Code::conflict && !options.revision && attempt < kAttempts;

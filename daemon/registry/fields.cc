@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fields.h. What each kind can be selected by stands in the schema text.
+// See fields.h. The selectable fields of each kind are in the schema text.
 #include "daemon/registry/fields.h"
 
 #include "runtime/base/text.h"
@@ -11,14 +11,14 @@
 namespace coracle::registry {
 namespace {
 
-// Beside metadata. Null: the kind does not support the field.
+// For fields other than metadata. Null: the kind does not support the field.
 const schema::Selectable* selectable_of(const schema::KindInfo& info, std::string_view name) {
   for (const schema::Selectable& field : info.facts.selectable)
     if (field.name == name) return &field;
   return nullptr;
 }
 
-// A kind without selectable fields of its own has metadata.namespace even when it has no namespace.
+// A kind without selectable fields of its own supports metadata.namespace, even if it is cluster-scoped.
 bool is_supported(const schema::KindInfo& info, std::string_view name) {
   if (name == "metadata.name") return true;
   if (name == "metadata.namespace") return info.kind.namespaced || info.facts.selectable.empty();
@@ -36,13 +36,13 @@ Error unsupported_field(const schema::KindInfo& info, std::string_view name) {
 std::string text_of(const json::value* value) {
   if (!value || value->is_null()) return {};
   if (const json::string* text = value->if_string()) return {text->data(), text->size()};
-  if (const json::array* list = value->if_array()) {  // status.podIPs: the first counts
+  if (const json::array* list = value->if_array()) {  // status.podIPs: the first one counts
     return list->empty() ? std::string() : std::string(get_string((*list)[0], "ip"));
   }
   return to_text(*value);
 }
 
-// `info` is as it was asked for; objects are as they are stored, and so are the paths.
+// `info` is the requested version; the object and the paths are of the stored version.
 std::string look_up(const schema::KindInfo& info, const Object& object, std::string_view name) {
   if (name == "metadata.name") return object.name();
   if (name == "metadata.namespace") return object.ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which objects a list or watch asked for: label and field selectors together as one question. Pure.
-// Source: Kubernetes "Field Selectors"; the fields of each kind as kube-apiserver 1.36 supports them.
+// Label and field selectors of a list or watch, combined to one predicate. Pure. Source: Kubernetes "Field Selectors"; the fields
+// of each kind that kube-apiserver 1.36 supports.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@
 
 namespace coracle::registry {
 
-using Filter = std::function<bool(const Object&)>;  // empty: everything
+using Filter = std::function<bool(const Object&)>;  // empty: matches everything
 
-// Errors: bad_request for what cannot be parsed and for fields that the kind does not support.
+// Errors: bad_request for unparsable selectors and for fields that the kind does not support.
 Result<Filter> make_filter(const schema::KindPtr& kind, const std::string& labels, const std::string& fields);
-// The single name that `fields` demands, "" when there is none: then a list is a get.
+// The single name that `fields` requires, or "": with a name, a list is a get.
 std::string name_demanded(const std::string& fields);
 
 }  // namespace coracle::registry

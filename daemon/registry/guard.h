@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guard: whether a user may write an object as it would be stored. Authorization has said yes to the verb already; this is
-// about what the object grants or decides (roles and bindings, certificate requests), and about writes that turn out to be
-// another verb: an update or an apply of what does not exist creates it. Implemented where authorization is.
+// Guard: checks whether a user may write an object with this content. Authorization has already allowed the verb. The guard
+// checks what the object grants or decides (roles and bindings, certificate requests), and writes that need another verb: an
+// update or apply of a missing object creates it. Implemented beside authorization.
 #pragma once
 
 #include <string_view>
@@ -18,16 +18,16 @@ struct GuardedWrite {
   const Kind& kind;
   std::string_view subresource;
   const json::value* old;     // nullptr: it is created
-  const json::value& object;  // defaulted, canonical
+  const json::value& object;  // with defaults, canonical
   const User& user;
 };
 
 class Guard {
  public:
   virtual ~Guard() = default;
-  // Errors: forbidden, in Kubernetes' words; not_found for a role that there is not.
+  // Errors: forbidden, with Kubernetes' text; not_found for a role that does not exist.
   virtual Result<void> check(const GuardedWrite& write) const = 0;
-  // An update or an apply of `key` found nothing there. Errors: forbidden, naming the verb create.
+  // Called when an update or apply of `key` finds no object. Errors: forbidden, with the verb create.
   virtual Result<void> check_create(const Kind& kind, const Key& key, const User& user) const = 0;
 };
 

@@ -5,7 +5,7 @@
 namespace coracle::registry {
 namespace {
 
-// `path` as in "status.conditions[].lastHeartbeatTime".
+// `path` such as "status.conditions[].lastHeartbeatTime".
 void erase_everywhere(json::value& from, std::string_view path) {
   const size_t dot = path.find('.');
   std::string_view name = path.substr(0, dot);
@@ -26,7 +26,7 @@ void erase_everywhere(json::value& from, std::string_view path) {
 
 json::value without_heartbeat(json::value object, std::string_view path) {
   erase_everywhere(object, "metadata.resourceVersion");
-  erase_everywhere(object, "metadata.managedFields");  // its fields follow from the rest, its times from the write
+  erase_everywhere(object, "metadata.managedFields");  // its fields follow from the object, its times from the write
   erase_everywhere(object, path);
   return object;
 }

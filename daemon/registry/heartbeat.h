@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which writes say only "still alive": they come again within seconds or minutes, and a disk that wrote each of them would wear
-// out for nothing. Pure. Source: Kubernetes "Node heartbeats".
+// Recognizes writes that are only heartbeats: they repeat within seconds or minutes, and writing each one to the disk would wear
+// it out. Pure. Source: Kubernetes "Node heartbeats".
 #pragma once
 
 #include "runtime/base/json.h"
@@ -8,8 +8,8 @@
 
 namespace coracle::registry {
 
-// Whether nothing differs but the kind's heartbeat (schema::KindFacts): a Lease's renewTime, the lastHeartbeatTime of a Node's
-// conditions; and what the server keeps about the write itself.
+// Whether only the kind's heartbeat fields differ (schema::KindFacts): a Lease's renewTime, the lastHeartbeatTime of a Node's
+// conditions; and the metadata that the server keeps about the write.
 bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after);
 
 }  // namespace coracle::registry

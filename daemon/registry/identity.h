@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that the registry makes: uids, and the endings of generated names.
-// Source: RFC 9562 (UUID version 4); apimachinery util/rand, apiserver names/generate.
+// Generates uids and suffixes of generated names. Source: RFC 9562 (UUID version 4); apimachinery util/rand, apiserver
+// names/generate.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace coracle::registry {
 
-constexpr size_t kGeneratedPrefixMax = 58;  // 63 less the five characters that are added
+constexpr size_t kGeneratedPrefixMax = 58;  // 63 less the five added characters
 
 std::string make_uid();
-std::string random_suffix(size_t length = 5);  // of letters and digits that spell no words
+std::string random_suffix(size_t length = 5);  // of letters and digits that cannot form words
 std::string generate_name(std::string_view prefix);
 
 }  // namespace coracle::registry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LocalClient: the Client of those who live in this process. The same pipeline as over HTTP, without HTTP: no text, no
-// authentication (it is the house itself), no thread per watch (the engine's hub calls the sinks).
+// LocalClient: the Client of components in this process. It uses the same write pipeline as HTTP requests, without text,
+// authentication (it acts as the internal user) or a thread per watch (the engine's hub calls the sinks).
 #pragma once
 
 #include "daemon/registry/registry.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server alone says in an object's metadata: uid, times, generation; and what a client may not take back. Pure.
-// Source: Kubernetes API conventions ("Metadata"); apiserver registry/rest create, update and delete.
+// The metadata that the server sets: uid, times, generation; and the fields that clients cannot change. Pure. Source: Kubernetes
+// API conventions ("Metadata"); apiserver registry/rest create, update and delete.
 #pragma once
 
 #include "runtime/base/clock.h"
@@ -11,29 +11,29 @@
 
 namespace coracle::registry {
 
-json::object& metadata_of(json::value& object);  // made when absent
+json::object& metadata_of(json::value& object);  // created if absent
 
-// The body is of this kind and for this place: fills in apiVersion, kind, namespace and name where they are absent.
-// Errors: bad_request in Kubernetes' words.
+// Checks that the body has this kind and place; fills in apiVersion, kind, namespace and name if they are absent. Errors:
+// bad_request with Kubernetes' text.
 Result<void> settle_place(const Kind& kind, json::value& body, const Key& key);
 
-// A new object: drops what only the server sets, gives it a uid, a creation time and, where its kind counts them,
-// generation 1. Errors: internal, as a storage's, when it names a resourceVersion.
+// Prepares a new object: drops fields that only the server sets, and sets uid, creation time and, if its kind counts generations,
+// generation 1. Errors: bad_request if it has a resourceVersion.
 Result<void> begin_life(json::value& object, bool counts_generations, WallTime now);
 
-// Errors: conflict when `object` names another uid: it means one that had this name before.
+// Errors: conflict if `object` has another uid, so that it means an earlier object of this name.
 Result<void> check_uid(const Kind& kind, const json::value& object, const Object& old);
 
-// An update: what the server says is kept from `old`. Errors: those of check_uid; invalid when it adds a finalizer to an object
-// that is being deleted.
+// Prepares an update: server-set fields are taken from `old`. Errors: those of check_uid; invalid if it adds a finalizer to an
+// object that is being deleted.
 Result<void> continue_life(const Kind& kind, json::value& object, const Object& old);
 
-// Whether anything but metadata and status differs: what a generation counts.
+// Whether anything except metadata and status differs; such a change increases the generation.
 bool spec_changed(const json::value& object, const json::value& old);
 void count_generation(json::value& object, const json::value& old);
 
 bool has_finalizers(const json::value& object);
-bool remove_finalizer(json::value& object, std::string_view name);  // false: it was not there
+bool remove_finalizer(json::value& object, std::string_view name);  // false: it was absent
 void add_finalizer(json::value& object, std::string_view name);
 
 }  // namespace coracle::registry

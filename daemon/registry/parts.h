@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster says about its own parts from the start: the network of its services, and that its components are well.
-// They are threads of this process: whoever can ask gets a healthy answer. Source: Kubernetes "Virtual IPs and Service
-// Proxies", "IP address objects"; core/v1 API reference, ComponentStatus.
+// Objects that describe the cluster itself: the service network, and the component statuses. The components are threads of this
+// process, so if the API answers they are healthy. Source: Kubernetes "Virtual IPs and Service Proxies", "IP address objects";
+// core/v1 API reference, ComponentStatus.
 #pragma once
 
 #include "daemon/registry/registry.h"
 
 namespace coracle::registry {
 
-// Idempotent; what is there stays. Errors: as Registry::create.
+// Idempotent; existing objects are not changed. Errors: as Registry::create.
 Result<void> make_parts(Registry& registry, const Ranges& ranges);
 
 }  // namespace coracle::registry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline. Each verb reads as its steps; what depends on the kind is asked of the catalog and the strategy.
+// The write pipeline. Each verb is a sequence of steps; rules of a kind come from the catalog and the strategy.
 #include "daemon/registry/registry.h"
 
 #include <algorithm>
@@ -41,13 +41,13 @@ json::value take_status(json::value& object) {
   return taken;
 }
 
-// "" and "0": none.
+// Absent for "" and "0".
 std::string given_revision(const json::value& body) {
   std::string_view given = get_string(body, "metadata.resourceVersion");
   return given == "0" ? std::string() : std::string(given);
 }
 
-// What the machine can observe again need not be on the disk before it is seen.
+// State that can be observed again need not be synced to the disk before it is visible.
 engine::Durability durability_of(const schema::KindInfo& stored, std::string_view subresource, const Writer& writer) {
   const std::string_view fact = stored.facts.durability;
   const bool of_status = subresource == "status", of_component = writer.internal;
@@ -62,8 +62,8 @@ Error nameless(std::string_view on_url) {
                      " based on URL) was undeterminable: name must be provided");
 }
 
-// What a patch makes of an object must be one of its kind. Kubernetes adds the whole object; but messages go to logs, and objects
-// hold secrets. Source: apiserver, endpoints/handlers/patch.go.
+// The error for a patch whose result is not a valid object of its kind. Unlike Kubernetes' message it does not include the
+// object, because messages are logged and objects contain secrets. Source: apiserver, endpoints/handlers/patch.go.
 Error unreadable_patch(const Error& why) {
   std::string_view words = why.text();
   size_t prefix = words.find(" cannot be handled as a ");
@@ -72,7 +72,7 @@ Error unreadable_patch(const Error& why) {
   return invalid(Kind{}, "", {{"FieldValueInvalid", "Invalid value: " + std::string(words), "patch"}});
 }
 
-// The engine's refusals in Kubernetes' words.
+// The engine's errors with Kubernetes' texts.
 Error reworded(const Kind& kind, const Key& key, Error error) {
   if (error.code() == Code::already_exists) return already_exists(kind, key.name);
   if (error.code() == Code::conflict) return stale_conflict(kind, key.name);
@@ -80,7 +80,7 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
   return error;
 }
 
-// A quota has changed since it was asked: the write is to be admitted again.
+// Whether a quota has changed since admission read it: then the write must be admitted again.
 bool wants_recount(const Error& error, const Kind& kind) {
   return error.code() == Code::conflict && error.details() && error.details()->kind == kResourceQuota.resource &&
          !(kind == kResourceQuota);
@@ -101,7 +101,7 @@ Result<json::value> patched_by(const schema::Type& type, json::value document, P
   return bad_request("this patch type cannot be used here");
 }
 
-// A JSON patch that cannot be applied to this object is refused in general words.
+// A JSON patch that does not apply to this object gets a general message.
 Error unpatchable(Error why) {
   bool inapplicable = why.code() == Code::invalid && !why.details();
   if (!inapplicable) return why;
@@ -116,14 +116,14 @@ Error no_unique_name(const Kind& kind, std::string_view name) {
       .with(std::move(details));
 }
 
-// An update that names no version: where the kind demands one. Source: registry/store.go, Update.
+// The error for an update without resourceVersion, for kinds that require it. Source: registry/store.go, Update.
 Error version_demanded(const Kind& kind, std::string_view name) {
   Kind named = kind;
   named.kind = kind.resource;
   return invalid(named, name, {invalid_value("metadata.resourceVersion", "0", "must be specified for an update")});
 }
 
-// An owner that is named twice is kept once, and the client is told.
+// Removes duplicate owner references and warns the client.
 void drop_repeated_owners(json::value& object, const Writer& writer) {
   json::value* owners = metadata_of(object).if_contains("ownerReferences");
   if (!owners || !owners->is_array()) return;
@@ -144,7 +144,7 @@ void drop_repeated_owners(json::value& object, const Writer& writer) {
         join({repeated.begin(), repeated.end()}, ", "));
 }
 
-// For loops that try again: what an attempt that did not count had to say is not said.
+// For retry loops: discards the warnings of failed attempts.
 class Warnings {
  public:
   explicit Warnings(const Writer& writer) : warnings_(writer.warnings), before_(warnings_ ? warnings_->size() : 0) {}
@@ -164,12 +164,12 @@ Result<json::value> decode_body(const schema::KindInfo& info, json::value body, 
   return std::move(decoded.value);
 }
 
-// What a subresource is written with: a Scale, a Binding, an Eviction.
+// The type of a subresource's body: a Scale, a Binding, an Eviction.
 const schema::Type& part_type(const schema::KindInfo& info, std::string_view subresource) {
   return *info.subresource(subresource)->type();
 }
 
-// A body for a subresource of the object at `key`. Errors: bad_request when it is of another kind, or of another object.
+// Decodes the body of a subresource of the object `key`. Errors: bad_request if it is of another kind or for another object.
 Result<json::value> decode_part(const schema::Type& type, const Key& key, json::value body, const Writer& writer) {
   schema::GroupVersion version = schema::split_api_version(type.api_version());
   TRY(settle_place({version.group, version.version, type.name(), {}}, body, key));
@@ -180,7 +180,7 @@ Result<json::value> decode_part(const schema::Type& type, const Key& key, json::
 
 Result<json::value> decode_action(const schema::KindInfo& info, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
-  if (subresource == "eviction" && get_string(body, "apiVersion") == "policy/v1beta1")  // as kubectl until 1.21
+  if (subresource == "eviction" && get_string(body, "apiVersion") == "policy/v1beta1")  // kubectl until 1.21 sends that
     body.get_object()["apiVersion"] = "policy/v1";
   std::string_view name = get_string(body, "metadata.name");
   bool another = !name.empty() && name != key.name;
@@ -195,15 +195,15 @@ Result<json::value> decode_action(const schema::KindInfo& info, const Key& key, 
   return decode_part(part_type(info, subresource), key, std::move(body), writer);
 }
 
-// A configuration that is applied: what nobody knows of it, the merge leaves out, so it is told of before. One that is no value
-// of the kind is told of what comes of the merge.
+// Checks the applied configuration for unknown fields, because the merge drops them. Other errors are found in the result of the
+// merge.
 Result<void> check_applied(const schema::KindInfo& info, const json::value& patch, const Writer& writer) {
   if (writer.validation == FieldValidation::ignore) return {};
   auto decoded = schema::decode(info.type(), patch);
   return decoded ? tell_unknown(info.type(), std::move(decoded->warnings), writer) : Result<void>();
 }
 
-// The pod as it was, with the amounts of the containers that `body` names as it does.
+// The old pod with the resources of the containers from `body`.
 json::value with_amounts_of(const json::value& body, const json::value& pod) {
   json::value out = pod;
   for (std::string_view list : {"spec.containers", "spec.initContainers"}) {
@@ -222,15 +222,15 @@ json::value with_amounts_of(const json::value& body, const json::value& pod) {
   return out;
 }
 
-// What `info` is a version of, in the version that is stored. `object` is defaulted as `info` has it, and then as that has it.
+// Converts an object of version `info` to the stored version. It gets the defaults of both versions.
 json::value as_stored(const schema::KindInfo& info, json::value object) {
   if (info.is_stored()) return object;
   schema::apply_defaults(info, object);
   return schema::convert(info, info.stored(), std::move(object));
 }
 
-// Who set which field is recorded in the version that was written in. `old` (null on create) and `object` are as stored;
-// `written` is of the version `info`.
+// Updates managedFields for a write in version `info`. `old` (null on create) and `object` are of the stored version; `written`
+// is of the version `info`.
 void record_update(const schema::KindInfo& info, const json::value& old, json::value& object, json::object written,
                    const schema::Manager& manager, WallTime now) {
   if (info.is_stored()) return schema::track_update(info, old, object, std::move(written), manager, now);
@@ -241,15 +241,15 @@ void record_update(const schema::KindInfo& info, const json::value& old, json::v
   else metadata_of(object).erase("managedFields");
 }
 
-// Whether the store's limit does not count for a write: our own components' may not be held up by what users have stored, nor
-// nodes' reports about themselves. What makes objects out of a user's template is the user's.
+// Whether the write is exempt from the store's size limit: writes of components must not fail because of stored user data, nor
+// nodes' reports about themselves. Objects created from a user's template are not exempt.
 bool is_beyond_limit(const schema::KindInfo& stored, bool creates, const Writer& writer) {
   if (writer.internal) return !(creates && stored.facts.from_template);
   bool node = writer.user && writer.user->in("system:nodes");
   return node && !creates && (stored.kind == kNode || stored.kind == kLease);
 }
 
-// What a create as `info` sets. The status is nobody's who writes the main resource.
+// The fields that a create in version `info` sets. Writers of the main resource do not own the status.
 json::object created_fields(const schema::KindInfo& info, json::value& body) {
   json::value status = has_status(info) ? take_status(body) : json::value();
   json::object written = schema::written_fields(info, nullptr, body);
@@ -263,7 +263,7 @@ schema::Manager manager_of(const Writer& writer, std::string_view subresource, b
   return {writer.field_manager, std::string(subresource), force, {}};
 }
 
-// Whether a write of the status takes that part of the body's metadata as well. Most kinds do.
+// Whether a status update also updates that part of the metadata. Most kinds do.
 bool status_takes(const schema::KindInfo& stored, std::string_view field) {
   std::string_view kept = stored.facts.status_keeps;
   return kept != "all" && !schema::is_listed(kept, field);
@@ -297,7 +297,7 @@ const User& house_user() {
   return user;
 }
 
-// Who sets which field is recorded for people, who may disagree; our own components do not.
+// managedFields resolve conflicts between users; components do not need them.
 Writer house_writer(std::string field_manager) {
   Writer writer;
   writer.field_manager = std::move(field_manager);
@@ -400,7 +400,7 @@ admission::Request Registry::request_for(admission::Operation operation, const s
   return request;
 }
 
-// The object and what is charged for it, both or none. Errors: the engine's; for a charge that is out of date, its conflict.
+// Commits the object and the quota charges together or not at all. Errors: the engine's; a conflict for an outdated charge.
 Result<ObjectPtr> Registry::commit(engine::Write write, std::vector<engine::Write> charges, engine::Durability durability) {
   if (charges.empty()) return engine_.write(std::move(write), durability);
   charges.push_back(std::move(write));
@@ -415,7 +415,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
   auto turn = turn_of(strategy_of(info.stored().kind));
-  bool once = !generated && engine_.count(kResourceQuota) == 0;  // nothing is there that could make us try again
+  bool once = !generated && engine_.count(kResourceQuota) == 0;  // there is no reason for a retry
   if (once) return create_once(info, place, std::move(decoded), writer);
   Warnings warnings(writer);
   for (int attempt = 1, names = 1;; attempt++) {
@@ -424,7 +424,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
     auto made = create_once(info, place, decoded, writer);
     if (made || attempt == kConflictAttempts) return made;
     bool taken = generated && made.error().code() == Code::already_exists;
-    bool recount = made.error().code() == Code::conflict;  // a quota has changed since it was asked
+    bool recount = made.error().code() == Code::conflict;  // a quota has changed since it was read
     if (!taken && !recount) return made;
     if (taken && names++ == kNameAttempts) return no_unique_name(info.kind, get_string(decoded, "metadata.name"));
   }
@@ -439,7 +439,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   WallTime now = clock_.now();
   if (has_status(info) && !stored.facts.keeps_first_status) object.get_object().erase("status");
   TRY(begin_life(object, stored.facts.counts_generations, now));
-  // As the client sent it: what defaults, admission and allocation add is nobody's.
+  // As the client has sent it: nobody owns fields from defaults, admission and allocation.
   if (records) record_update(info, nullptr, object, std::move(written), manager_of(writer, {}, false), now);
   if (strategy.prepare_create) strategy.prepare_create(object);
   if (strategy.record_user) strategy.record_user(object, writer.user);
@@ -448,10 +448,11 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
       request_for(admission::Operation::create, stored, {place.ns, std::string(get_string(object, "metadata.name"))}, {}, writer);
   request.object = &object;
   TRY(admission_.admit(request));
-  schema::apply_defaults(stored, object);  // of what admission added
+  schema::apply_defaults(stored, object);  // for what admission has added
   if (strategy.allocate_create) TRY(strategy.allocate_create(object, {engine_, services_, ranges_, now}));
-  metadata_of(object)["resourceVersion"] = "0";  // its place: the engine fills it in, and a later write compares equal
-  schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));  // what was added is put in its place
+  metadata_of(object)["resourceVersion"] = "0";  // reserves its place: the engine fills it in, and a later write compares equal
+  // Puts added fields in their canonical place.
+  schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
   if (guard_ && writer.user) TRY(guard_->check({info.kind, {}, nullptr, object, *writer.user}));
   TRY(check(info, object, schema::validate_create(info, object)));
@@ -503,7 +504,7 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   TRY(check_create(info.kind, key, writer));
   metadata_of(decoded).erase("resourceVersion");
   Writer creator = writer;
-  creator.validation = FieldValidation::ignore;  // what nobody knows is told of already
+  creator.validation = FieldValidation::ignore;  // unknown fields were reported already
   return create(kind, key, std::move(decoded), creator);
 }
 
@@ -518,7 +519,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   if (applies) {
     TRY(check_applied(info, patch, writer));
     recorder.validation = FieldValidation::ignore;
-    recorder.field_manager.clear();  // apply itself records who holds what
+    recorder.field_manager.clear();  // apply records the field ownership itself
   }
   std::string revision = given_revision(patch);
   auto changed = modify(
@@ -551,7 +552,7 @@ Result<Written> Registry::patch(const Kind& kind, const Key& key, std::string_vi
   return create(kind, key, std::move(fresh), recorder);
 }
 
-// For writes of another verb that create.
+// For updates and applies that create an object.
 Result<void> Registry::check_create(const Kind& kind, const Key& key, const Writer& writer) const {
   if (!guard_ || !writer.user) return {};
   return guard_->check_create(kind, key, *writer.user);
@@ -564,12 +565,12 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
   if (type == PatchType::apply) {
     json::value scale = TRY(decode_part(part, target.key, patch, writer));
     Writer recorder = writer;
-    recorder.field_manager.clear();  // apply itself records who holds what
+    recorder.field_manager.clear();  // apply records the field ownership itself
     return modify(
         target,
         [&](const Object& old) -> Result<json::value> {
           TRY(apply_scale(old, scale));
-          json::object spec;  // of the patch: decoded, none is as good as 0
+          json::object spec;  // of the patch: in the decoded object, a missing value looks like 0
           if (const json::value* number = find(patch, "spec.replicas")) spec["replicas"] = *number;
           schema::Manager manager = manager_of(writer, target.subresource, force);
           return schema::server_side_apply(target.info, old.json(), json::object{{"spec", std::move(spec)}}, manager,
@@ -589,9 +590,9 @@ Result<Written> Registry::patch_scale(const Target& target, PatchType type, cons
       retry, writer);
 }
 
-// The spec and the status of one object are written by different hands: each keeps to its half.
+// Combines the halves of an object: updates of the main resource keep the old status, updates of the status keep the old spec.
 Result<json::value> Registry::keep_split(const Target& target, json::value body, const Object& old) const {
-  TRY(check_uid(target.info.kind, body, old));  // before its metadata are left behind
+  TRY(check_uid(target.info.kind, body, old));  // before its metadata are replaced
   const json::value& before = old.json();
   if (target.subresource == "status" || target.subresource == "approval") {
     json::value out = before;
@@ -643,7 +644,7 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
     bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
     if (!again) return written;
     auto now = engine_.get(target.stored().kind, target.key);
-    if (now && (*now)->revision() == old->revision()) return written;  // nobody was faster: the change itself is refused
+    if (now && (*now)->revision() == old->revision()) return written;  // no concurrent write: the change itself is rejected
   }
 }
 
@@ -665,7 +666,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   schema::apply_defaults(stored, object);
   if (records)
     record_update(target.info, old.json(), object, std::move(written), manager_of(writer, target.subresource, false), now);
-  // A binding was admitted as what it is; what it makes of the pod is ours.
+  // A binding was admitted as a binding; the resulting change of the pod is the server's own.
   bool admits = target.subresource != "binding";
   admission::Request request = request_for(admission::Operation::update, stored, target.key, target.subresource, writer);
   request.object = &object;
@@ -726,7 +727,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
       schema::Decoded canonical = TRY(schema::decode(info.type(), std::move(plan.body)));
       plan.body = std::move(canonical.value);
     }
-    if (writer.dry_run) {  // as it would wait for its end
+    if (writer.dry_run) {  // as if it waited for its termination
       ObjectPtr imagined = TRY(Object::make(info.kind, std::move(plan.body)));
       return shown(std::move(imagined), false);
     }
@@ -747,13 +748,14 @@ Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListReq
     if (!exactly.uid) exactly.uid = object->uid();
     auto removed = remove(kind, Key(object->key()), exactly, writer);
     if (removed || removed.error().code() == Code::not_found) continue;
-    bool another = removed.error().code() == Code::conflict && !options.uid && !options.revision;  // of the same name
+    // A new object with the same name.
+    bool another = removed.error().code() == Code::conflict && !options.uid && !options.revision;
     if (!another) return removed.take_error();
   }
   return page;
 }
 
-// ---- actions ----
+// ---- subresources ----
 
 Result<json::value> Registry::act(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
                                   const Writer& writer) {
@@ -831,7 +833,7 @@ Result<json::value> Registry::issue_token(const Key& key, json::value body, cons
                                   "may not specify a duration larger than 2^32 seconds")});
   metadata_of(body)["creationTimestamp"] = format_time(clock_.now());
   json::value issued = TRY(token_issuer_->issue(*account, std::move(body)));
-  if (writer.dry_run) make(issued, "status.token") = "";  // a dry run hands out no credential
+  if (writer.dry_run) make(issued, "status.token") = "";  // a dry run returns no credential
   return issued;
 }
 

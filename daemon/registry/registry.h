@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registry: the one way to write. Every create, update, patch and deletion, of every kind, from HTTP and from inside the
-// house, goes through the same pipeline; what is special to a kind is a Strategy (strategy.h).
+// Registry: the only way to write objects. Every create, update, patch and deletion of every kind, over HTTP or from components
+// of the daemon, uses the same pipeline; rules of one kind are in a Strategy (strategy.h).
 //   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ hub ─▶ watches
-// What admission may change or refuse is daemon/admission's: it is asked twice, before and after validation.
-// Reads are the engine's: this room adds selectors only. Thread-safe; writes may block on the disk.
-// Source: Kubernetes API concepts; apiserver registry/generic.
+// Admission (daemon/admission) is called twice: before validation, when it may change the object, and after it. Reads use the
+// engine; the registry only adds selectors. Thread-safe; writes may block on the disk. Source: Kubernetes API concepts; apiserver
+// registry/generic.
 #pragma once
 
 #include <functional>
@@ -30,23 +30,23 @@ namespace coracle::registry {
 
 enum class FieldValidation { ignore, warn, strict };
 
-// Who writes, and how.
+// The author and the options of a write.
 struct Writer {
-  std::string field_manager;  // "": who set which field is not recorded
+  std::string field_manager;  // "": managedFields are not recorded
   FieldValidation validation = FieldValidation::ignore;
-  std::vector<std::string> duplicates;           // keys that the parser met twice
-  std::vector<std::string>* warnings = nullptr;  // gets what the client should be told
+  std::vector<std::string> duplicates;           // keys that occurred twice in the body
+  std::vector<std::string>* warnings = nullptr;  // receives warnings for the client
   bool dry_run = false;
-  bool internal = false;       // our own component: what it observes is written softly
-  const User* user = nullptr;  // who asked over HTTP; nullptr: a component of the house. Outlives the call
-  std::map<std::string, std::string>* audit = nullptr;  // gets the annotations that admission has for the audit log
+  bool internal = false;                                // a component of the daemon: its status writes are less durable
+  const User* user = nullptr;                           // the HTTP user; nullptr: a component of the daemon. Outlives the call
+  std::map<std::string, std::string>* audit = nullptr;  // receives admission's annotations for the audit log
 };
 
-// As whom our own components write, and how.
+// The user and the options for writes of the daemon's own components.
 const User& house_user();
 Writer house_writer(std::string field_manager = {});
 
-// Tells of fields that nobody knows and keys that stood twice. Errors: bad_request where the client wants them refused.
+// Reports unknown fields and duplicate keys as warnings. Errors: bad_request if the client requests strict validation.
 Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer);
 
 struct Written {
@@ -55,8 +55,8 @@ struct Written {
 };
 
 struct Removed {
-  ObjectPtr object;   // as it is, or was
-  bool gone = false;  // else it lives on until its finalizers, or its grace, are over
+  ObjectPtr object;   // the object's current or last state
+  bool gone = false;  // false: it remains until its finalizers or grace period have ended
 };
 
 struct ListRequest {
@@ -64,17 +64,16 @@ struct ListRequest {
   Revision exactly = 0;
 };
 
-// Issues tokens for service accounts; implemented where the signing key is.
+// Issues tokens for service accounts; implemented beside the signing key.
 class TokenIssuer {
  public:
   virtual ~TokenIssuer() = default;
-  // `request` is a defaulted TokenRequest. Returns it with its status.
+  // `request` is a TokenRequest with defaults. Returns it with its status.
   virtual Result<json::value> issue(const Object& account, json::value request) = 0;
 };
 
-// What is measured when it is asked for, and stored nowhere (metrics.k8s.io): everything in a namespace ("": in all), or what
-// has the name ("": any), sorted. `wanted` says of an object with the same metadata whether it is (empty: every one is); others
-// need not be measured. May block for as long as measuring takes.
+// Provides objects that are measured on request and not stored (metrics.k8s.io): those of a namespace ("": all) and name ("":
+// any), sorted. `wanted` selects by metadata (empty: all); unselected objects need not be measured. May block while measuring.
 using Measure =
     std::function<Result<std::vector<ObjectPtr>>(const std::string& ns, const std::string& name, const Filter& wanted)>;
 
@@ -83,9 +82,9 @@ class Registry {
   // `engine` and `catalogs` must outlive it.
   Registry(engine::Engine& engine, const schema::CatalogSource& catalogs, Ranges ranges, const Clock& clock = system_clock());
   void set_token_issuer(TokenIssuer* issuer) { token_issuer_ = issuer; }  // before the first request
-  void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; asked for every write of a user
+  void set_guard(const Guard* guard) { guard_ = guard; }                  // the same; called for every write of a user
 
-  void set_admission(admission::Settings settings) { admission_.set(settings); }  // the same
+  void set_admission(admission::Settings settings) { admission_.set(settings); }  // before the first request
 
   void set_measure(const Kind& kind, Measure measure) {
     measures_.emplace_back(&kind, std::move(measure));
@@ -99,28 +98,29 @@ class Registry {
   Result<ObjectPtr> get(const Kind& kind, const Key& key) const;
   Result<engine::ListPage> list(const Kind& kind, const ListRequest& request) const;
   Result<engine::RestingPage> list_at_rest(const Kind& kind,
-                                           const ListRequest& request) const;  // for who wakes one after the other
-  Result<json::value> scale(const Kind& kind, const Key& key) const;           // of a workload. Errors: not_found
+                                           // With objects at rest, for callers that read one after the other.
+                                           const ListRequest& request) const;
+  Result<json::value> scale(const Kind& kind, const Key& key) const;  // of a workload. Errors: not_found
 
-  // ---- writes. `body` need not be canonical. Errors carry Kubernetes' words and details. ----
+  // ---- writes. `body` need not be canonical. Errors have Kubernetes' texts and details. ----
   Result<Written> create(const Kind& kind, const Key& place, json::value body, const Writer& writer);
   // PUT. `subresource`: "", "status", "scale", "finalize".
   Result<Written> update(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
   Result<Written> patch(const Kind& kind, const Key& key, std::string_view subresource, PatchType type, const json::value& patch,
                         bool force, const Writer& writer);
   Result<Removed> remove(const Kind& kind, const Key& key, const DeleteOptions& options, const Writer& writer);
-  // Returns what was there, as it was listed: a page of it where `which` has a limit.
+  // Deletes all objects that match. Returns them as listed: one page if `which` has a limit.
   Result<engine::RestingPage> remove_all(const Kind& kind, const ListRequest& which, const DeleteOptions& options,
                                          const Writer& writer);
 
-  // ---- actions: binding, eviction (eviction.cc), token. Return the body of the answer. ----
+  // ---- subresources: binding, eviction (eviction.cc), token. They return the response body. ----
   Result<json::value> act(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
 
  private:
-  // What an update makes of the object that is there. Called again when somebody was faster.
+  // Computes the new object from the present one. Called again after a concurrent write.
   using Change = std::function<Result<json::value>(const Object& old)>;
   struct Target {                  // of an update
-    const schema::KindInfo& info;  // as it was asked for
+    const schema::KindInfo& info;  // as requested
     const Strategy& strategy;
     Key key;
     std::string_view subresource;
@@ -138,7 +138,7 @@ class Registry {
   Result<Written> create_once(const schema::KindInfo& info, const Key& place, json::value body, const Writer& writer);
   Result<json::value> bind(const Key& key, const json::value& body, const Writer& writer);
   Result<json::value> evict(const Key& key, json::value body, const Writer& writer);
-  // Says on the pod that it is evicted, and deletes it. Errors: as remove.
+  // Sets the DisruptionTarget condition on the pod and deletes it. Errors: as remove.
   Result<void> target_and_remove(const Key& key, DeleteOptions options, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
   std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
@@ -155,7 +155,7 @@ class Registry {
   TokenIssuer* token_issuer_ = nullptr;
   const Guard* guard_ = nullptr;
   std::vector<std::pair<const Kind*, Measure>> measures_;
-  std::mutex allocation_;  // held over a write of a kind that allocates from a shared range
+  std::mutex allocation_;  // held during a write of a kind that allocates from a shared range
 };
 
 }  // namespace coracle::registry

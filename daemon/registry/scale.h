@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale: the view of a workload that knows replicas only. Pure. Source: Kubernetes autoscaling/v1 Scale.
+// Scale: the scale subresource of a workload. Pure. Source: Kubernetes autoscaling/v1 Scale.
 #pragma once
 
 #include "runtime/base/json.h"
@@ -9,8 +9,8 @@
 namespace coracle::registry {
 
 json::value scale_of(const Object& workload);
-// `workload` with the replicas that `scale`, decoded, asks for. Errors: invalid when they are negative, conflict when the scale
-// names another uid or resourceVersion.
+// `workload` with the replicas of the decoded `scale`. Errors: invalid if they are negative, conflict if the scale has another
+// uid or resourceVersion.
 Result<json::value> apply_scale(const Object& workload, const json::value& scale);
 
 }  // namespace coracle::registry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See strategy.h: the table.
+// The table of strategies. See strategy.h.
 #include "daemon/registry/strategy.h"
 
 #include "daemon/registry/kinds/kinds.h"

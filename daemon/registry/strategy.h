@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: what the write pipeline does for one kind beyond what it does for all. One file per kind under kinds/; a kind
-// without one needs nothing special. The steps, in the order in which the pipeline takes them:
-//   decode ▸ [prepare] ▸ default ▸ admission ▸ [allocate] ▸ validate ▸ admission ▸ commit
+// Strategy: the rules of one kind in the write pipeline. There is one file per kind in kinds/; most kinds need none. The order of
+// the steps of a create:
+//   decode ▸ [prepare_create] ▸ default ▸ admission ▸ default ▸ [allocate] ▸ decode ▸ guard ▸ validate ▸ admission ▸ commit
 // Source: Kubernetes API reference per kind.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Ranges {  // from the configuration
 
 class ServiceIndex;
 
-struct Allocation {  // what a strategy may look at
+struct Allocation {  // the environment of an allocation
   engine::Engine& engine;
   ServiceIndex& services;
   const Ranges& ranges;
@@ -34,22 +34,24 @@ struct Allocation {  // what a strategy may look at
 
 struct Strategy {
   const Kind* kind = nullptr;
-  bool one_at_a_time = false;  // writes are serialised: they allocate from a shared range
+  bool one_at_a_time = false;  // writes are serialized, because they allocate from a shared range
 
-  // On create: the body is canonical, its status is gone already where the kind has a status subresource.
+  // On create: the body is canonical, and its status is removed if the kind has a status subresource.
   void (*prepare_create)(json::value& object) = nullptr;
-  // On create: the object says who made it. nullptr: a component of the house.
+  // On create: records the user in the object. nullptr: a component of the daemon.
   void (*record_user)(json::value& object, const User* user) = nullptr;
-  // On update of the main resource: what a client left out but may not lose.
+  // On update of the main resource: keeps fields that the client omitted but that must not be lost.
   void (*prepare_update)(json::value& object, const json::value& old) = nullptr;
   // On update of the status.
   void (*prepare_status)(json::value& object, const json::value& old, WallTime now) = nullptr;
-  // On update of /status or /approval: what the other one writes stays. Spec and metadata are the old ones already.
+  // On update of /status or /approval: keeps the part that the other subresource writes. Spec and metadata are the old ones
+  // already.
   void (*divide_status)(json::value& object, const json::value& old, std::string_view subresource, WallTime now) = nullptr;
-  // Defaulted and admitted: what the server alone gives it (addresses, ports, classes). Errors: invalid, in Kubernetes' words.
+  // After defaults and admission: sets fields that only the server sets (addresses, ports, classes). Errors: with Kubernetes'
+  // text: invalid; internal if a range is exhausted or a port is taken.
   Result<void> (*allocate_create)(json::value& object, const Allocation& allocation) = nullptr;
   Result<void> (*allocate_update)(json::value& object, const Object& old, const Allocation& allocation) = nullptr;
-  // Errors: forbidden when it may not be deleted at all.
+  // Errors: forbidden if it must not be deleted.
   Result<void> (*check_delete)(const Object& object) = nullptr;
 };
 

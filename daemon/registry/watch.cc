@@ -8,7 +8,7 @@
 namespace coracle::registry {
 namespace {
 
-// The state before, with the revision at which it ceased to match.
+// The previous state, with the revision at which it stopped matching.
 ObjectPtr at_revision(const Object& object, Revision revision) {
   json::value body = object.json();
   metadata_of(body)["resourceVersion"] = std::to_string(revision);

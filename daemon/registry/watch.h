@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A watch with selectors: what the engine tells about all objects, seen by somebody who cares for some. An object that
-// begins to match is added, one that ceases to is deleted. Source: Kubernetes API concepts ("Efficient detection of changes").
+// A watch with selectors: filters the engine's events of all objects. An object that begins to match is reported as added, one
+// that no longer matches as deleted. Source: Kubernetes API concepts ("Efficient detection of changes").
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace coracle::registry {
 
-// Nothing: this watcher is not concerned. Pure.
+// The event for this watch; nullopt if it is not affected. Pure.
 std::optional<WatchEvent> seen_through(const Filter& filter, const engine::Event& event);
 
 }  // namespace coracle::registry

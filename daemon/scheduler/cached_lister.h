@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Lister over the process's caches.
+// The Lister over the informers' caches.
 #pragma once
 
 #include "daemon/informer/informers.h"
@@ -10,7 +10,7 @@
 namespace coracle::scheduler {
 
 struct CachedLister : Lister {
-  explicit CachedLister(Informers& informers)  // not started yet
+  explicit CachedLister(Informers& informers)  // must not have started
       : claims(informers.of(kPersistentVolumeClaim)),
         all_volumes(informers.of(kPersistentVolume)),
         classes(informers.of(kStorageClass)),

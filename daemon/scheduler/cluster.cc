@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is where, and the sums over it. See cluster.h.
+// See cluster.h.
 #include "daemon/scheduler/cluster.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace {
 
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 constexpr const char* kRegion = "topology.kubernetes.io/region";
-constexpr size_t kGroupsSlack = 64;  // label groups that nobody has any more, before they are swept out
+constexpr size_t kGroupsSlack = 64;  // unused label groups before they are removed
 
-// Forgets what has been asked for least lately, half of it at once so that this is rare.
+// Removes the least recently used half at once, so that this is rare.
 template <typename Map, typename Used>
 void forget_old(Map& map, Used used) {
   if (map.size() <= kRememberedMax) return;
@@ -116,7 +116,7 @@ void Cluster::remove_node(const std::string& name) {
   slots_by_name_.erase(found);
   nodes_by_slot_[slot].reset();
   free_slots_.push_back(slot);
-  for (const PodInfoPtr& pod : pods) place(pod, name);  // they may come back with it
+  for (const PodInfoPtr& pod : pods) place(pod, name);  // the node may come back with them
 }
 
 void Cluster::drop_taints(NodeInfo& node) {
@@ -220,7 +220,7 @@ void Cluster::sweep_groups() {
   for (auto& [text, counter] : counters_) counter->memo.forget(gone);
   for (auto& terms : held_)
     for (auto& [text, held] : terms) held->memo.forget(gone);
-  free_groups_.insert(free_groups_.end(), gone.rbegin(), gone.rend());  // the lowest is used again first
+  free_groups_.insert(free_groups_.end(), gone.rbegin(), gone.rend());  // the lowest is reused first
   groups_swept_ = groups_.size();
 }
 
@@ -404,7 +404,7 @@ NodeMemo& Cluster::memo(const std::string& question) {
   return *found->second;
 }
 
-// ---- what if ----
+// ---- WhatIf ----
 
 void WhatIf::place(const PodInfoPtr& pod, const std::string& node) {
   changes_.push_back({pod, cluster_.node_of(pod->uid)});

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cluster: the nodes, what stands on each, and sums over it, kept level by single changes, so that deciding about one pod does
-// not look at all the others. Not thread-safe: whoever shares it guards it. Three kinds of sums are made when first asked for,
-// kept level from then on, and forgotten when nobody has asked for a while (kRememberedMax):
-//   Topology    which domain ("zone" = "a") each node is in
-//   PodCounter  how many of the pods that a selector means stand on each node: what a pod asks about the others
-//   NodeMemo    what a selector over nodes says of each node; how well a pod of a certain size would stand there
-// and one always, for it is what the others ask about a pod:
-//   HeldTerm    how many pods that hold a certain affinity term stand on each node
-// Nodes have small numbers (slots), so that sums are plain arrays. Pods that are bound to a node that is not there (yet) are in
-// no sum: anybody may bind ten thousand pods to as many names.
+// Cluster: the nodes, the pods on each, and sums over the pods. It is updated by single changes, so that a decision about one pod
+// does not read all others. Not thread-safe: users that share it must lock it. Three kinds of sums are created on first use,
+// updated from then on, and dropped when they have not been used for a while (kRememberedMax):
+//   Topology    the domain ("zone" = "a") of each node
+//   PodCounter  the number of pods on each node that match a selector: for the terms of the pod to be scheduled
+//   NodeMemo    a result for each node: whether a node selector matches it, or how well a pod of a certain size fits
+// One kind always exists, for the terms of existing pods:
+//   HeldTerm    the number of pods on each node that have a certain affinity term
+// Nodes have small numbers (slots), so that sums are plain arrays. Pods that are bound to a node that does not exist (yet) are in
+// no sum, because a client may bind ten thousand pods to as many names.
 #pragma once
 
 #include <map>
@@ -24,19 +24,20 @@
 namespace coracle::scheduler {
 
 using Slot = uint32_t;
-constexpr size_t kRememberedMax = 256;       // of each kind of sum that is made on demand
-constexpr size_t kMemoBytesMax = 16u << 20;  // of all TermMemos together, about: a pod may have 20,000 terms
+constexpr size_t kRememberedMax = 256;       // per kind of sum that is created on demand
+constexpr size_t kMemoBytesMax = 16u << 20;  // of all TermMemos together, approximately: a pod may have 20,000 terms
 
 struct NodeInfo {
-  // First what is asked of each node for each pod, so that it lies together.
+  // The fields that are read for each node and pod come first, so that they share cache lines.
   Slot slot = 0;
-  uint32_t taints = 0;  // Cluster::taints_of(); 0 = none
+  uint32_t taints = 0;  // Cluster::taints_of(); 0: none
   bool unschedulable = false;
   int64_t pods_max = 0;
-  std::vector<PodInfoPtr> pods;  // in no order
+  std::vector<PodInfoPtr> pods;  // unordered
   Amounts allocatable, requested;
   int64_t scored_cpu_milli = 0, scored_memory = 0;
-  uint64_t room_since = 0, labels_since = 0;  // which change of the cluster made them what they are; never 0
+  // The number of the cluster's change that last changed free resources or labels; never 0.
+  uint64_t room_since = 0, labels_since = 0;
 
   std::string name;
   RestingPtr node;
@@ -47,13 +48,13 @@ struct NodeInfo {
 std::optional<std::string_view> label_of(const json::object& labels, std::string_view key);
 
 struct Topology {
-  std::vector<int32_t> domain;  // by slot; -1: the node does not have the label
-  size_t domains = 0;           // all numbers are below it
+  std::vector<int32_t> domain;  // by slot; -1: the node lacks the label
+  size_t domains = 0;           // all domain numbers are below it
   std::unordered_map<std::string, int32_t> numbers;
   uint64_t used = 0;
 };
 
-// Whether a term means the pods of a group: asked once for each group, of those whose number is low enough.
+// A cache of whether a term matches the pods of a group, evaluated once per group. It covers groups with low numbers only.
 class TermMemo {
  public:
   template <typename Answer>
@@ -72,7 +73,7 @@ class TermMemo {
   size_t bytes() const { return known_.size(); }
 
  private:
-  std::vector<uint8_t> known_;  // 0 not known, 1 no, 2 yes
+  std::vector<uint8_t> known_;  // 0 unknown, 1 no, 2 yes
 };
 
 struct PodCounter {
@@ -91,7 +92,7 @@ enum class TermKind : uint8_t { affinity, anti_affinity, preferred, preferred_an
 struct HeldTerm {
   PodTerm term;
   TermKind kind;
-  std::vector<std::pair<Slot, int32_t>> holders;  // how many pods on which node; sorted
+  std::vector<std::pair<Slot, int32_t>> holders;  // number of pods with the term, by node; sorted
 
  private:
   friend class Cluster;
@@ -99,11 +100,12 @@ struct HeldTerm {
   TermMemo memo;
 };
 
-// The answers of all nodes to one question, good for as long as what it is about is the same. Pods of one template ask the same.
+// A cache of the results of all nodes for one question. A result is valid while its subject is unchanged. Pods of one template
+// share the questions.
 class NodeMemo {
  public:
-  // `since`: of what the question is about, NodeInfo::room_since or labels_since. `compute` is called when the node has not been
-  // asked since then.
+  // `since`: NodeInfo::room_since or labels_since, depending on the subject of the question. `compute` is called if the cached
+  // result is older.
   template <typename Compute>
   int64_t ask(const NodeInfo& node, uint64_t since, Compute&& compute) {
     if (known_.size() <= node.slot) known_.resize(node.slot + 1);
@@ -133,28 +135,28 @@ class Cluster {
   void remove_namespace(const std::string& name);
 
   PodInfoPtr read(const Object& pod);
-  // The pod stands there from now on, wherever it stood before.
+  // Assigns the pod to the node and removes it from its previous one.
   void place(PodInfoPtr pod, const std::string& node);
-  PodInfoPtr remove_pod(const std::string& uid);  // null when it was nowhere
+  PodInfoPtr remove_pod(const std::string& uid);  // null if it was on no node
   PodInfoPtr placed(const std::string& uid) const;
-  std::string node_of(const std::string& uid) const;  // "" when it stands nowhere
-  size_t pods() const { return places_.size(); }      // also of nodes that are not there
+  std::string node_of(const std::string& uid) const;  // "" if it is on no node
+  size_t pods() const { return places_.size(); }      // including pods on nodes that do not exist
 
-  // The nodes that are there, zones taking turns, as Kubernetes goes through them.
+  // The existing nodes, alternating between zones, in Kubernetes' order.
   const std::vector<const NodeInfo*>& nodes();
-  const NodeInfo* node(const std::string& name) const;  // null when not there
+  const NodeInfo* node(const std::string& name) const;  // null if it does not exist
   size_t slots() const { return nodes_by_slot_.size(); }
   const json::array& taints_of(uint32_t set) const { return taint_sets_[set].taints; }
   size_t taint_sets() const { return taint_sets_.size(); }
   bool any_unschedulable() const { return unschedulable_ > 0; }
   int nodes_with_image(std::string_view name) const;
 
-  // Sums. What they return is good until begin_decision().
+  // Sums. The returned references are valid until begin_decision().
   void begin_decision();
   const Topology& topology(const std::string& key);
-  // How many pods that all of `terms` mean stand on each node. Without those that are being deleted, if so asked.
+  // The number of pods on each node that match all of `terms`; optionally without pods that are being deleted.
   const PodCounter& counter(const std::vector<const PodTerm*>& terms, bool without_deleting);
-  // The same text must mean the same question, about a node's name and labels or about its room.
+  // The same text must stand for the same question, about a node's name and labels or about its free resources.
   NodeMemo& memo(const std::string& question);
   template <typename Visit>
   void for_each_held(TermKind kind, Visit&& visit) {  // visit(HeldTerm&)
@@ -165,11 +167,11 @@ class Cluster {
   size_t memo_bytes() const;  // for tests
 
  private:
-  using Absent = std::unordered_map<std::string, std::vector<PodInfoPtr>>;  // pods by a node that is not there
+  using Absent = std::unordered_map<std::string, std::vector<PodInfoPtr>>;  // pods by the name of a node that does not exist
   struct Place {
     PodInfoPtr pod;
     Slot slot = 0;
-    Absent::value_type* absent = nullptr;  // then it has no slot
+    Absent::value_type* absent = nullptr;  // set instead of the slot
   };
   struct TaintSet {
     json::array taints;
@@ -196,14 +198,14 @@ class Cluster {
   std::vector<const NodeInfo*> order_;
   bool ordered_ = true;
   std::vector<TaintSet> taint_sets_;
-  int64_t unschedulable_ = 0;  // nodes
+  int64_t unschedulable_ = 0;  // number of nodes
   std::map<std::string, int, std::less<>> image_nodes_;
   std::map<std::string, json::object> namespaces_;
 
   std::unordered_map<std::string, LabelGroupPtr> groups_;
   std::vector<uint32_t> free_groups_;
   size_t groups_swept_ = 0;
-  size_t memo_groups_max_ = kMemoBytesMax;  // groups from this number on are asked about each time
+  size_t memo_groups_max_ = kMemoBytesMax;  // groups with this number or above are not cached
 
   uint64_t tick_ = 0, changes_ = 0;
   std::unordered_map<std::string, std::unique_ptr<Topology>> topologies_;
@@ -212,7 +214,7 @@ class Cluster {
   std::unordered_map<std::string, std::unique_ptr<HeldTerm>> held_[4];
 };
 
-// For as long as this lives the pod stands there, or not: to see what would follow.
+// Moves or removes pods temporarily: the destructor undoes it. For evaluating preemption.
 class WhatIf {
  public:
   explicit WhatIf(Cluster& cluster) : cluster_(cluster) {}

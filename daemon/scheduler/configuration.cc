@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a KubeSchedulerConfiguration. See configuration.h.
-//   profile: defaults ─ disabled + enabled (multiPoint, then each point) ─▶ who is asked where ─▶ plugins, made with their args
+// Parses a KubeSchedulerConfiguration. See configuration.h.
+//   profile: defaults ─ disabled + enabled (multiPoint, then each point) ─▶ plugins by extension point ─▶ plugins with their args
 #include "daemon/scheduler/configuration.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 
 Error wrong(const std::string& field, std::string_view what) { return Error(Code::invalid, field + ": " + std::string(what)); }
 
-// ---- reading, strictly ----
+// ---- strict parsing ----
 
-// An object whose members must all be named.
+// Checks that the object has only these members.
 Result<void> check_fields(const json::value& value, const std::string& field, std::initializer_list<std::string_view> known) {
   const json::object* object = value.if_object();
   if (!object) return wrong(field, "must be an object");
@@ -63,7 +63,7 @@ Result<std::set<std::string>> names_of(const json::value& root, std::string_view
   return out;
 }
 
-// ---- the plugins and their args ----
+// ---- plugins and their args ----
 
 struct AllArgs {
   FitArgs fit;
@@ -183,7 +183,7 @@ Result<void> read_pod_topology_spread(AllArgs& all, const json::value& args, con
     return wrong(field + ".defaultingType", "must be List when there are defaultConstraints");
   for (const json::value& one : constraints) {
     std::string where = field + ".defaultConstraints";
-    TRY(check_fields(one, where, {"maxSkew", "topologyKey", "whenUnsatisfiable"}));  // selectors are deduced
+    TRY(check_fields(one, where, {"maxSkew", "topologyKey", "whenUnsatisfiable"}));  // selectors are derived from the pod
     (void)TRY(integer(one, "maxSkew", where + ".", 0, 1, INT32_MAX));
     if (!find(one, "maxSkew")) return wrong(where + ".maxSkew", "required");
     if (get_string(one, "topologyKey").empty()) return wrong(where + ".topologyKey", "required");
@@ -241,16 +241,16 @@ Result<AllArgs> read_args(const json::array& configs, const std::string& field) 
   return all;
 }
 
-// ---- who is asked where ----
+// ---- plugins by extension point ----
 
 struct Named {
   std::string name;
-  int64_t weight = 0;  // 0: the plugin's own
+  int64_t weight = 0;  // 0: the plugin's default
 };
 
 struct PointSet {
   std::vector<Named> enabled;
-  std::set<std::string> disabled;  // "*": all that are there by default
+  std::set<std::string> disabled;  // "*": all default plugins
 };
 
 struct PointName {
@@ -300,7 +300,7 @@ bool has(const std::vector<Named>& list, const std::string& name) {
   return std::ranges::find(list, name, &Named::name) != list.end();
 }
 
-// The defaults without what is disabled, what is set anew in its old place, what is new behind.
+// The defaults without the disabled plugins; reconfigured ones keep their place, new ones follow.
 std::vector<Named> merged(const std::vector<Named>& defaults, const PointSet& custom) {
   std::vector<Named> out;
   for (const Named& one : defaults) {
@@ -348,8 +348,8 @@ Result<std::shared_ptr<const Framework>> build(const json::value& profile, const
   PointSet multi = TRY(read_set(*plugins, "multiPoint", where));
   std::vector<Named> everywhere = merged(defaults, multi);
 
-  std::map<std::string, uint32_t> points;  // of each plugin there is
-  std::map<std::string, size_t> numbers;   // of those in use
+  std::map<std::string, uint32_t> points;  // of every known plugin
+  std::map<std::string, size_t> numbers;   // of the plugins in use
   for (const Known& one : known_plugins()) points[std::string(one.name)] = one.make(args)->points();
   PluginLists lists;
   for (const PointName& one : kPoints) {

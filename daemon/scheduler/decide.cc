@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decision from beginning to end, and its words. See decide.h.
+// See decide.h.
 #include "daemon/scheduler/decide.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string figures_of(const std::vector<std::pair<const NodeInfo*, Reasons>>& r
   return more ? out + " (and " + std::to_string(more) + " more)" : out;
 }
 
-// Every node's verdict, when none fits.
+// The verdicts of all nodes, if none fits.
 struct Refusals {
   std::vector<std::pair<const NodeInfo*, Answer>> codes;
   std::vector<std::pair<const NodeInfo*, Reasons>> reasons;
@@ -56,7 +56,7 @@ Refusals refusals_of(const Framework& framework, Cycle& cycle, const Nominations
     out.codes.emplace_back(node, verdict.code);
     out.reasons.emplace_back(node, std::move(verdict.reasons));
   }
-  if (cycle.only && out.by.none())  // the node that it wants is not there at all
+  if (cycle.only && out.by.none())  // the requested node does not exist
     for (const Plugin* plugin : framework.filters())
       if (plugin->name() == cycle.only_because) out.by.set(plugin->index);
   out.summary = counted.text(nodes.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decide: the node for one pod, or why there is none and who would have to go; and the same in full, for people. Pure.
-// Messages begin as Kubernetes words them, so that scripts find what they look for; the figures follow.
+// Decides the node of one pod, or why there is none and which pods to preempt; explain() gives the complete reasons. Pure.
+// Messages begin with Kubernetes' text, so that scripts recognize it; details follow.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace coracle::scheduler {
 
-constexpr size_t kNodesNamedMax = 3;  // in a message; the others are counted
+constexpr size_t kNodesNamedMax = 3;  // nodes named in a message; the others are counted
 
 // "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable."
 class ReasonCount {
@@ -24,21 +24,23 @@ class ReasonCount {
 };
 
 struct Decision {
-  std::string node;                // "" when none fits
-  std::string message;             // then: why
-  PluginSet refused;               // then: by whom, on whichever node
-  std::vector<Write> before_bind;  // what is written before the pod is bound
-  Rescue rescue;                   // when none fits: who has to go
+  std::string node;                // "" if no node fits
+  std::string message;             // the reason, if no node fits
+  PluginSet refused;               // the plugins that rejected a node, if no node fits
+  std::vector<Write> before_bind;  // written before the pod is bound
+  Rescue rescue;                   // the result of PostFilter, if no node fits
 };
 
-// `start`: where to begin in a large cluster; moves on.
+// `start`: the position at which filtering begins in a large cluster; it is advanced.
 Decision decide(const Framework& framework, const PodInfoPtr& pod, Cluster& cluster, const Lister& lister,
                 const Nominations& nominations, size_t& start);
 
-// {nodes: [{name, fits, filters: [{plugin, ok, reasons: [{text, figures}]}], scores: [{plugin, raw, normalized, weight, total}],
-// total}],
-//  best: the node it would get now ("" when none), message, missing: [what is lacking, by node], cures: [what would help, by
-//  node], preemption: {node, victims}}. For a pod that stands somewhere: as if it did not.
+// The complete evaluation:
+//   {nodes: [{name, fits, filters: [{plugin, ok, reasons: [{text, figures}]}],
+//            scores: [{plugin, raw, normalized, weight, total}], total}],
+//    best: the node that the pod would get now ("" if none), message, missing: [what is lacking, by node],
+//    cures: [what would help, by node], preemption: {node, victims}}
+// A pod that is on a node is evaluated as if it were not.
 json::object explain(const Framework& framework, const PodInfoPtr& pod, Cluster& cluster, const Lister& lister,
                      const Nominations& nominations);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the plugins of a profile, in order. See framework.h.
+// Calls the plugins of a profile in order. See framework.h.
 #include "daemon/scheduler/framework.h"
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 namespace coracle::scheduler {
 namespace {
 
-constexpr size_t kNodesMin = 100;  // Kubernetes: that many are always looked for
+constexpr size_t kNodesMin = 100;  // as in Kubernetes: at least that many nodes are searched
 constexpr size_t kPercentageMin = 5;
 
-inline Answer ask_filters(const Cycle& cycle, const NodeInfo& node) {  // inline: asked of each node for each pod
+inline Answer ask_filters(const Cycle& cycle, const NodeInfo& node) {  // inline, because it is called for each node and pod
   for (const Plugin* plugin : cycle.filters) {
     Answer code = plugin->filter(cycle, node, nullptr);
     if (code != Answer::success) return code;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The framework: how one pod's place is found. Plugins, each a rule of its own, are asked at Kubernetes' extension points in
-// Kubernetes' order:
-//   PreEnqueue ─▶ [queue, QueueSort] ─▶ PreFilter ─▶ Filter each node ─▶ PreScore ─▶ Score ▸ NormalizeScore ▸ × weight ─▶ the
-//   best
-//        └ gated                             no node is left ─▶ PostFilter (preemption)      Reserve ▸ PreBind ▸ Bind ◀─┘
-// All of it is pure: pod + cluster → decision. What is to be written (a binding, victims, claims) is part of the decision; the
-// scheduler writes it. Source: Kubernetes "Scheduling Framework", kube-scheduler framework interfaces.
+// The scheduling framework: how the node of one pod is found. Plugins, each with one rule, are called at Kubernetes' extension
+// points in Kubernetes' order:
+//   PreEnqueue ─▶ [queue, QueueSort] ─▶ PreFilter ─▶ Filter ─▶ PreScore ─▶ Score ▸ NormalizeScore ▸ × weight ─▶ best node
+//        └ gated                         no node is left ─▶ PostFilter (preemption)                                  │
+//                                                                                    Reserve ▸ PreBind ▸ Bind ◀─────┘
+// All of it is pure: pod + cluster → decision. The writes (a binding, victims, claims) are part of the decision; the scheduler
+// executes them. Source: Kubernetes "Scheduling Framework", kube-scheduler framework interfaces.
 #pragma once
 
 #include <bitset>
@@ -27,12 +27,12 @@ using PluginSet = std::bitset<kPluginsMax>;  // by index in the profile
 
 enum class Answer : uint8_t {
   success,
-  skip,           // PreFilter, PreScore: the plugin has nothing to say about this pod
-  unschedulable,  // not now; fewer pods on the node could change it
-  unresolvable,   // not as the node and the pod are
+  skip,           // PreFilter, PreScore: the plugin does not apply to this pod
+  unschedulable,  // not now; it could change when pods leave the node
+  unresolvable,   // not unless the node or the pod changes
 };
 
-// Why not. `text` is Kubernetes' wording, which scripts look for; the rest is for people.
+// Why a node or pod is rejected. `text` is Kubernetes' text, which scripts look for; the rest is for people.
 struct Reason {
   std::string text;
   std::string figures;  // "cpu requested 2, free 500m of 1"; may be ""
@@ -40,17 +40,17 @@ struct Reason {
 };
 using Reasons = std::vector<Reason>;
 
-// What happened in the cluster, as far as it could help a pod that no node fits: the events of Kubernetes' queueing hints.
+// A change in the cluster that could make an unschedulable pod schedulable: the events of Kubernetes' queueing hints.
 struct ClusterEvent {
   enum What : uint32_t {
     node_added = 1 << 0,
     node_allocatable = 1 << 1,
     node_labels = 1 << 2,
-    node_taints = 1 << 3,  // spec.unschedulable too
+    node_taints = 1 << 3,  // and spec.unschedulable
     node_removed = 1 << 4,
     pod_placed = 1 << 5,
-    pod_labels = 1 << 6,  // of a placed one
-    pod_shrunk = 1 << 7,  // a placed one asks for less
+    pod_labels = 1 << 6,  // of a placed pod
+    pod_shrunk = 1 << 7,  // a placed pod requests less
     pod_removed = 1 << 8,
     claims = 1 << 9,    // PersistentVolumeClaims
     volumes = 1 << 10,  // PersistentVolumes
@@ -59,10 +59,11 @@ struct ClusterEvent {
     namespaces = 1 << 13,  // their labels
   };
   uint32_t what = 0;
-  const NodeInfo* node = nullptr;  // of node_*, as it is now; null for node_removed
-  const PodInfo* pod = nullptr;    // of pod_*
+  const NodeInfo* node = nullptr;  // for node_*, in its current state; null for node_removed
+  const PodInfo* pod = nullptr;    // for pod_*
   bool is(uint32_t any) const { return what & any; }
-  // Whether the pod of pod_* has one of those claims. Its own are sorted by the first who asks: all parked pods do.
+  // Whether the pod of pod_* has one of those claims. Its own claims are sorted on first use, because the check runs for every
+  // parked pod.
   bool has_any_claim(const std::vector<std::string>& names) const;
 
   mutable std::optional<std::set<std::string_view>> claim_names = {};  // of the pod
@@ -71,7 +72,7 @@ struct ClusterEvent {
 class Plugin;
 class Framework;
 
-// One decision under way.
+// The state of one scheduling cycle.
 struct Cycle {
   Cycle(PodInfoPtr pod, Cluster& cluster, const Lister& lister)
       : info(std::move(pod)), object(info->object->awake()), pod(*object), cluster(cluster), lister(lister) {}
@@ -84,9 +85,9 @@ struct Cycle {
   Cluster& cluster;
   const Lister& lister;
   std::unique_ptr<State> filter_state[kPluginsMax], score_state[kPluginsMax];
-  std::vector<const Plugin*> filters;            // who has something to say about this pod, in order; since PreFilter
-  std::optional<std::vector<std::string>> only;  // PreFilter knows that no other nodes will do
-  std::string only_because;                      // the plugins that said so, as Kubernetes lists them
+  std::vector<const Plugin*> filters;            // the filters that apply to this pod, in order; set by PreFilter
+  std::optional<std::vector<std::string>> only;  // PreFilter restricts the pod to these nodes
+  std::string only_because;                      // the plugins that restricted it, as Kubernetes lists them
 };
 
 struct NodeScore {
@@ -94,22 +95,22 @@ struct NodeScore {
   int64_t score = 0;
 };
 
-// What Reserve and PreBind want written before the pod is bound. Merge patches.
+// A write that Reserve or PreBind needs before the pod is bound: a merge patch.
 struct Write {
   const Kind* kind = nullptr;
   Key key;
   json::value patch;
 };
 
-// Pods that wait for their victims to leave a node: by node.
+// Nominated pods, which wait for their victims to end: by node.
 using Nominations = std::map<std::string, std::vector<PodInfoPtr>>;
 
-// What PostFilter found for a pod that fits no node.
+// The result of PostFilter for a pod that fits no node.
 struct Rescue {
-  std::string node;  // where it will fit once the victims are gone; "": nowhere
+  std::string node;  // where it will fit after the victims have ended; "": nowhere
   std::vector<PodInfoPtr> victims;
-  std::string message;   // why nowhere
-  bool eligible = true;  // false: it may not ask, or has asked already
+  std::string message;   // why it fits nowhere
+  bool eligible = true;  // false: the pod may not preempt, or has preempted already
 };
 
 class Plugin {
@@ -133,28 +134,28 @@ class Plugin {
   virtual std::string_view name() const = 0;
   virtual uint32_t points() const = 0;
 
-  // Whether the pod may wait for a node at all.
+  // Whether the pod may be queued.
   virtual Answer pre_enqueue(const PodInfo&, Reasons&) const { return Answer::success; }
-  // Whether `a` is decided before `b`.
+  // Whether `a` is scheduled before `b`.
   virtual bool sorts_before(const PodInfo&, const PodInfo&) const { return false; }
-  // Once for the pod, before its nodes. `skip`: filter() need not be asked.
+  // Called once per pod, before its nodes. `skip`: filter() is not called.
   virtual Answer pre_filter(Cycle&, Reasons&) const { return Answer::success; }
-  // `why` may be null: then only the verdict counts, and it has to be quick.
+  // `why` may be null: then only the verdict is needed, and fast.
   virtual Answer filter(const Cycle&, const NodeInfo&, Reasons*) const { return Answer::success; }
-  // For a pod that no node fits, with each node's verdict. Source: Kubernetes "Pod Priority and Preemption".
+  // Called for a pod that fits no node, with each node's verdict. Source: Kubernetes "Pod Priority and Preemption".
   virtual Rescue post_filter(const Framework&, Cycle&, const Nominations&,
                              const std::vector<std::pair<const NodeInfo*, Answer>>&) const {
     return {};
   }
-  // Once for the pod, with the nodes that it fits. `skip`: it scores all of them 0.
+  // Called once per pod, with the nodes that fit. `skip`: all scores are 0.
   virtual Answer pre_score(Cycle&, const std::vector<const NodeInfo*>&) const { return Answer::success; }
   virtual void score(const Cycle&, std::vector<NodeScore>&) const {}  // of all those nodes
   virtual void normalize(const Cycle&, std::vector<NodeScore>&) const {}
-  // Reserve and PreBind: what has to be written for the pod to stand on that node.
+  // Reserve and PreBind: the writes that are necessary before the pod runs on that node.
   virtual std::vector<Write> before_bind(const Cycle&, const NodeInfo&) const { return {}; }
   // Bind: the body of the binding.
   virtual json::value binding(const PodInfo&, const std::string&) const { return nullptr; }
-  // Whether the event could help a pod that this plugin turned away.
+  // Whether the event could help a pod that this plugin rejected.
   virtual bool could_help(const ClusterEvent&, const PodInfo&, Cluster&) const { return true; }
 
   size_t index = 0;  // in its profile
@@ -164,10 +165,10 @@ template <typename Score>
 void score_each(std::vector<NodeScore>& scores, Score&& score) {  // score(const NodeInfo&)
   for (NodeScore& one : scores) one.score = score(*one.node);
 }
-// NormalizeScore as most plugins do it: the largest becomes 100, the others in proportion; `reverse`: the smallest is best.
+// The usual NormalizeScore: the largest score becomes 100, the others in proportion; `reverse`: the smallest is best.
 void normalize_to_max(std::vector<NodeScore>& scores, bool reverse);
 
-// The plugins of one profile, and who is asked at which extension point, in which order.
+// The plugins of one profile, and which ones are called at each extension point, in order.
 struct PluginLists {
   struct Enabled {
     size_t plugin;  // index in `plugins`
@@ -179,7 +180,7 @@ struct PluginLists {
 
 struct Verdict {
   Answer code = Answer::success;
-  const Plugin* plugin = nullptr;  // who refused first
+  const Plugin* plugin = nullptr;  // the first that rejected
   Reasons reasons;
 };
 
@@ -189,41 +190,41 @@ class Framework {
 
   const std::string& scheduler_name() const { return scheduler_name_; }
   bool could_help(const PluginSet& refused, const ClusterEvent& event, const PodInfo& pod, Cluster& cluster) const;
-  // Success, or who keeps it from waiting for a node.
+  // Success, or the plugin that keeps the pod out of the queue.
   Verdict pre_enqueue(const PodInfo& pod) const;
   bool sorts_before(const PodInfo& a, const PodInfo& b) const;
 
   struct Placement {
-    const NodeInfo* node = nullptr;  // null: none fits
-    Reason refused;                  // PreFilter refused the pod as such
+    const NodeInfo* node = nullptr;  // null: no node fits
+    Reason refused;                  // set if PreFilter rejected the pod
     Answer refused_code = Answer::success;
     PluginSet refused_by;
   };
-  // The best of the nodes that fit. `start` rotates, so that not always the same ones are looked at in a large cluster.
+  // The best node that fits. `start` rotates, so that a large cluster's nodes are considered in turn.
   Placement place(Cycle& cycle, const Nominations& nominations, size_t& start) const;
 
-  // ---- the parts, for preemption, for explaining, and for tests ----
+  // ---- parts, for preemption, explain() and tests ----
 
-  // Answer::success, or what PreFilter says against the pod as such.
+  // Answer::success, or PreFilter's rejection of the pod.
   Verdict pre_filter(Cycle& cycle) const;
   Answer filter(const Cycle& cycle, const NodeInfo& node) const;
-  // As filter, with the reasons of the first that refuses, or of all.
+  // As filter, with the reasons of the first plugin that rejects, or of all.
   Verdict why_not(const Cycle& cycle, const NodeInfo& node) const;
-  // With the pods nominated to that node that are at least as important, and without them.
+  // The same, with and without the pods that are nominated to that node and have at least the same priority.
   Verdict why_not(const Cycle& cycle, const NodeInfo& node, const Nominations& nominations) const;
   bool fits(const Cycle& cycle, const NodeInfo& node, const Nominations& nominations) const;
 
   struct PluginScore {
     const Plugin* plugin;
     int64_t weight;
-    std::vector<int64_t> raw, normalized;  // as the nodes
+    std::vector<int64_t> raw, normalized;  // in the order of the nodes
   };
   std::vector<PluginScore> score(Cycle& cycle, const std::vector<const NodeInfo*>& nodes) const;
   const std::vector<const Plugin*>& filters() const { return filters_; }
   const Plugin* post_filter() const { return post_filter_; }
   std::vector<Write> before_bind(const Cycle& cycle, const NodeInfo& node) const;
   json::value binding(const PodInfo& pod, const std::string& node) const;
-  // How many fitting nodes are enough.
+  // How many fitting nodes to find before scoring.
   size_t enough(size_t nodes) const;
 
  private:

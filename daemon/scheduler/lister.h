@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lister: what plugins ask about objects that are neither pods nor nodes. An interface, for the caches are the scheduler's, and a
-// test has a table.
+// Lister: the plugins' access to objects other than pods and nodes. It is an interface, because the scheduler uses caches and
+// tests use tables.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ namespace coracle::scheduler {
 class Lister {
  public:
   virtual ~Lister() = default;
-  // Null when there is none.
+  // Null if there is none.
   virtual ObjectPtr claim(const Key& key) const = 0;
   virtual ObjectPtr volume(const std::string& name) const = 0;
   virtual ObjectPtr storage_class(const std::string& name) const = 0;
   virtual ObjectPtr csi_node(const std::string& name) const = 0;
   virtual std::vector<ObjectPtr> volumes() const = 0;
-  // What selects pods: the services of a namespace, and a pod's controller (of kind ReplicationController, ReplicaSet,
+  // The objects that select pods: the services of a namespace, and a pod's controller (ReplicationController, ReplicaSet or
   // StatefulSet).
   virtual std::vector<ObjectPtr> services(const std::string& ns) const = 0;
-  virtual std::shared_ptr<const LabelSelector> selector(const Object& service) const = 0;  // null: it selects nobody
+  virtual std::shared_ptr<const LabelSelector> selector(const Object& service) const = 0;  // null: it selects no pods
   virtual std::vector<ObjectPtr> budgets(const std::string& ns) const = 0;                 // PodDisruptionBudgets
   virtual ObjectPtr controller(const Kind& kind, const Key& key) const = 0;
 };

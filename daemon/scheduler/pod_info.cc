@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a pod. See pod_info.h.
+// Parses a pod. See pod_info.h.
 #include "daemon/scheduler/pod_info.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace coracle::scheduler {
 namespace {
 
-// What tells one term from another, whoever has it.
+// Identifies a term, independent of the pod that has it.
 std::string term_text(const PodTerm& term, bool nothing) {
   std::string text = join(term.namespaces, ",");
   text.append("\n").append(term.namespace_selector ? "*" + term.namespace_selector->text() : "");
@@ -60,8 +60,8 @@ void read_affinity(PodInfo& info, const Object& pod, const view::Affinity& affin
   info.preferred_anti = read_weighted(without.preferred_during_scheduling_ignored_during_execution(), pod);
 }
 
-// matchLabelKeys: the selector holds for pods that have the same values as this one. The API merges them into the selector of
-// whatever it stores; merging them again changes nothing, and serves what was stored before it did.
+// Merges matchLabelKeys: the selector also requires the values of this pod. The API merges them when it stores a pod; merging
+// again changes nothing, and handles pods that were stored before it did.
 LabelSelector selector_of(const view::TopologySpreadConstraint& view, const Object& pod) {
   json::value selector = view.label_selector().raw();
   std::set<std::string_view> seen;
@@ -121,7 +121,7 @@ void read_volumes(PodInfo& info, const Object& pod, const view::PodSpec& spec) {
     if (const json::value* disk = find(raw, "iscsi"))
       info.disks.push_back({"iscsi/" + std::string(get_string(*disk, "iqn")), true, get_bool(*disk, "readOnly")});
     if (const json::value* disk = find(raw, "rbd")) {
-      // By a hash: the name of an image may be as long as the list of monitors.
+      // Hashed, because an image name may be as long as the list of monitors.
       std::string_view pool = get_string(*disk, "pool");
       const std::string image = std::string(pool.empty() ? "rbd" : pool) + "/" + std::string(get_string(*disk, "image"));
       const std::string of_image = "rbd/" + std::to_string(std::hash<std::string>()(image)) + "/";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodInfo: one pod as the scheduler looks at it again and again: read from JSON once, immutable, small, for the pods that stand
-// somewhere as much as for those that wait. The object itself rests beside it, for what is asked rarely.
-// Source: Kubernetes "Assigning Pods to Nodes", "Pod Topology Spread Constraints", "Volumes".
+// PodInfo: the fields of a pod that the scheduler reads often. They are parsed from JSON once, immutable and small, for placed
+// and pending pods alike. The object itself is stored compactly beside them, for rare accesses. Source: Kubernetes "Assigning
+// Pods to Nodes", "Pod Topology Spread Constraints", "Volumes".
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace coracle::scheduler {
 
 inline constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
 
-// Pods with the same namespace and labels, whom every selector treats alike. `id` is small, and used again when a group is gone.
+// Pods with the same namespace and labels, which every selector treats alike. `id` is small and reused after the group is gone.
 struct LabelGroup {
   std::string ns;
   json::object labels;
@@ -28,18 +28,18 @@ struct LabelGroup {
 };
 using LabelGroupPtr = std::shared_ptr<const LabelGroup>;
 
-// Which pods a term means.
+// The pods that a term matches.
 struct PodTerm {
-  std::vector<std::string> namespaces;              // these, sorted
-  std::optional<LabelSelector> namespace_selector;  // and those with such labels
+  std::vector<std::string> namespaces;              // in these namespaces, sorted
+  std::optional<LabelSelector> namespace_selector;  // and in those with matching labels
   LabelSelector selector = LabelSelector::nothing();
-  std::string topology_key;  // within which domain
-  int64_t weight = 0;        // of a preference
-  std::string text;          // the same for terms that mean the same pods
+  std::string topology_key;  // the label of the domain
+  int64_t weight = 0;        // of a preferred term
+  std::string text;          // identical for terms that match the same pods
 };
 
 struct SpreadConstraint {
-  PodTerm pods;  // of the pod's own namespace; its topology_key is the constraint's
+  PodTerm pods;  // in the pod's own namespace; its topology_key is that of the constraint
   int64_t max_skew = 1, min_domains = 1;
   bool required = true;  // DoNotSchedule
   bool honor_affinity = true, honor_taints = false;
@@ -51,7 +51,7 @@ struct HostPort {
   auto operator<=>(const HostPort&) const = default;
 };
 
-// A volume that names its disk by itself: two pods of one node cannot always have it.
+// A volume that identifies its disk: two pods on one node may conflict over it.
 struct Disk {
   std::string id;
   bool shared_when_read_only = false, read_only = false;
@@ -59,12 +59,12 @@ struct Disk {
 };
 
 struct PodInfo {
-  RestingPtr object;           // hold object->awake() to look inside
-  std::string scheduler_name;  // "": the default one's
+  RestingPtr object;           // use object->awake() to read it
+  std::string scheduler_name;  // "": the default scheduler
   std::string uid;
   Key key;
   int64_t priority = 0;
-  WallTime started{};   // status.startTime, or its creation: who of two pods of the same priority has been there longer
+  WallTime started{};   // status.startTime or the creation time: orders pods of the same priority
   std::string created;  // RFC 3339
   bool deleting = false;
   LabelGroupPtr group;
@@ -73,16 +73,16 @@ struct PodInfo {
   std::vector<HostPort> ports;  // sorted by number, protocol, address
   std::vector<PodTerm> affinity, anti_affinity, preferred, preferred_anti;
   std::vector<SpreadConstraint> spread;
-  std::vector<std::string> claims;      // names of the PersistentVolumeClaims, those of ephemeral volumes too
-  std::vector<std::string> own_claims;  // of these, those of ephemeral volumes
+  std::vector<std::string> claims;      // names of PersistentVolumeClaims, including those of ephemeral volumes
+  std::vector<std::string> own_claims;  // those of ephemeral volumes
   std::vector<Disk> disks;              // sorted by id
 };
 using PodInfoPtr = std::shared_ptr<const PodInfo>;
 
-// Everything but the group, which the Cluster gives.
+// Everything except the group, which the Cluster sets.
 PodInfo read_pod(const Object& pod);
 
-// The pods of `ns` that `selector` means, within domains of `topology_key`.
+// The pods of `ns` that match `selector`, in domains of `topology_key`.
 PodTerm term_of(const std::string& ns, LabelSelector selector, std::string topology_key);
 
 }  // namespace coracle::scheduler

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which pods are decided. See queue.h.
+// See queue.h.
 #include "daemon/scheduler/queue.h"
 
 #include <algorithm>

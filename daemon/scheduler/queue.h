@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pod is next: as the QueueSort plugin says. Not thread-safe, no time of its own.
-//   added ──▶ active ──pop──▶ being decided ──▶ bound: gone
-//                ▲                         ├──▶ parked: no node fits; comes back when something happens that could help
-//                └──────── backing off ◀───┘    failed: comes back by itself
+// SchedulingQueue: the order in which pods are scheduled, by the QueueSort plugin. Not thread-safe; it does not read the clock.
+//   added ──▶ active ──pop──▶ being scheduled ──▶ bound: removed
+//                ▲                         ├──▶ parked: no node fits; returns after an event that could help
+//                └──────── backing off ◀───┘    failed: returns after its back-off
 // Source: Kubernetes scheduling queue, queueing hints (KEP-4247).
 #pragma once
 
@@ -20,27 +20,27 @@ namespace coracle::scheduler {
 
 class SchedulingQueue {
  public:
-  using Before = std::function<bool(const PodInfo&, const PodInfo&)>;  // which of two pods is decided first
+  using Before = std::function<bool(const PodInfo&, const PodInfo&)>;  // which of two pods is scheduled first
   SchedulingQueue(Before before, std::chrono::nanoseconds backoff_first, std::chrono::nanoseconds backoff_longest)
       : backoff_first_(backoff_first), backoff_longest_(backoff_longest), active_(Order{std::move(before)}) {}
 
-  // New, or its spec has changed: decided again at once.
+  // Adds a pod, or replaces one whose spec has changed: it becomes active at once.
   void add(PodInfoPtr pod);
-  void remove(const Key& key);                 // bound, deleted
+  void remove(const Key& key);                 // bound or deleted
   PodInfoPtr pop(SteadyTime now);              // null: none is due
-  std::optional<SteadyTime> next_due() const;  // when a pod that backs off comes back
+  std::optional<SteadyTime> next_due() const;  // the end of the next back-off
   bool has_active() const { return !active_.empty(); }
 
-  void park(const Key& key, PluginSet refused, SteadyTime now);  // after pop: no node fits, says who
-  void fail(const Key& key, SteadyTime now);                     // after pop: something went wrong
-  // Parked pods for which `could_help` holds come back, as soon as their back-off allows. Costs nothing when none is parked.
+  void park(const Key& key, PluginSet refused, SteadyTime now);  // after pop: no node fits; `refused` rejected it
+  void fail(const Key& key, SteadyTime now);                     // after pop: an error occurred
+  // Returns parked pods for which `could_help` is true to the queue, after their back-off. Costs nothing if none is parked.
   using CouldHelp = std::function<bool(const PodInfo&, const PluginSet& refused)>;
   void wake(SteadyTime now, const CouldHelp& could_help);
   bool has_parked() const { return !parked_.empty(); }
   size_t size() const { return pods_.size(); }
 
   struct Standing {
-    std::string_view state;  // "active", "deciding", "backing off", "waiting"; "" when it is not here
+    std::string_view state;  // "active", "deciding", "backing off", "waiting"; "" if it is not in the queue
     int attempts = 0;
   };
   Standing standing(const Key& key) const;
@@ -52,7 +52,7 @@ class SchedulingQueue {
     State state = State::active;
     int attempts = 0;
     SteadyTime due{};      // end of the back-off
-    bool renewed = false;  // while popped: what it was decided upon is of the past
+    bool renewed = false;  // while popped: the pod was added again, so the running decision is outdated
     PluginSet refused;
   };
   struct Order {

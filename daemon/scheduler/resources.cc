@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding up what pods ask for. See resources.h.
+// Adds up the requests of pods. See resources.h.
 #include "daemon/scheduler/resources.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ auto lower_bound(auto& others, std::string_view name) {
                           [](const auto& other, std::string_view n) { return other.first < n; });
 }
 
-// Both sums at once: what is asked for, and what it counts for in scores.
+// Both sums: the requests, and the amounts for scores.
 struct Sum {
   Amounts exact, scored;
   Sum& operator+=(const Sum& other) {
@@ -34,7 +34,7 @@ struct Sum {
   }
 };
 
-// What the containers hold that were given something, by name: a pod may have thousands.
+// The allocated resources of containers, by name: a pod may have thousands.
 using Held = std::unordered_map<std::string_view, Amounts>;
 
 template <typename Statuses>
@@ -80,7 +80,7 @@ Amounts Amounts::of(const json::object& quantities) {
       out.set(name, name == "cpu" ? quantity->milli_value() : quantity->value());
     else out.others_.emplace_back(std::string(name), quantity->value());
   }
-  std::ranges::sort(out.others_, {}, &Other::first);  // names of a JSON object are there once
+  std::ranges::sort(out.others_, {}, &Other::first);  // names in a JSON object are unique
   return out;
 }
 
@@ -159,7 +159,7 @@ PodRequests requests_of(const view::Pod& pod) {
     if (container.restart_policy() == "Always") {  // a sidecar: runs from its turn on
       running += own;
       sidecars += own;
-    } else {  // beside the sidecars before it; what they alone ask for is counted once, below: it only grows
+    } else {  // beside the sidecars before it; the sidecars' sum is counted once below, because it only grows
       own.add_own(sidecars);
       starting.raise_to(own);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop around decide(): what is heard goes to the board, what is decided goes to the API. See scheduler.h.
+// The loop around decide(): events update the board, decisions are written to the API. See scheduler.h.
 #include "daemon/scheduler/scheduler.h"
 
 #include <algorithm>
@@ -19,15 +19,15 @@
 namespace coracle::scheduler {
 namespace {
 
-// A place is chosen, the claims' volumes are on their way.
+// A pod with a selected node that waits until its claims are bound.
 struct Binding {
   PodInfoPtr pod;
   std::string node;
   SteadyTime deadline;
-  std::map<std::string, bool> claims;  // that the pod names, and whether each is bound
-  size_t unbound = 0;                  // of them
+  std::map<std::string, bool> claims;  // the pod's claims, and whether each is bound
+  size_t unbound = 0;                  // number of unbound claims
   bool ready = false;
-  std::string failed_claim = {};  // whose provisioner cannot make its volume for that node
+  std::string failed_claim = {};  // whose provisioner cannot create its volume for that node
 
   Binding(PodInfoPtr pod, std::string node, SteadyTime deadline, const Lister& lister)
       : pod(std::move(pod)), node(std::move(node)), deadline(deadline) {
@@ -46,8 +46,8 @@ struct Board {
   SchedulingQueue queue;
   Nominations nominations;
   std::map<Key, Binding> bindings;
-  std::set<std::string> unsure;  // uids of pods that have a place because they may be bound; they are tried again soon
-  size_t start = 0;              // where in the nodes the next decision begins
+  std::set<std::string> unsure;  // uids of pods that keep their place because they may be bound; they are retried soon
+  size_t start = 0;              // index of the node with which the next decision begins
 
   std::optional<SteadyTime> next_due() const {
     auto due = queue.next_due();
@@ -58,12 +58,12 @@ struct Board {
   bool has_work() const {
     return queue.has_active() || std::ranges::any_of(bindings, [](const auto& entry) { return entry.second.is_decided(); });
   }
-  // The pod's place is free. Returns the pod when it had one.
+  // Frees the pod's place. Returns the pod if it had one.
   PodInfoPtr remove_pod(const std::string& uid) {
     unsure.erase(uid);
     return cluster.remove_pod(uid);
   }
-  // No room is kept for the pod any more. Returns the pod for which there was, and where.
+  // Removes the pod's nomination. Returns the pod and the node if there was one.
   std::pair<PodInfoPtr, std::string> denominate(const std::string& uid) {
     std::pair<PodInfoPtr, std::string> was;
     for (auto& [node, pods] : nominations)
@@ -82,7 +82,7 @@ bool finished(view::Pod pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-// What a decision rests on; a status write alone is no reason to decide again.
+// Whether the fields that a decision depends on are equal; a status update alone does not require a new decision.
 bool asks_the_same(const Object& a, const Object& b) {
   return view::Pod(a).spec().raw() == view::Pod(b).spec().raw() && a.labels() == b.labels();
 }
@@ -98,7 +98,7 @@ uint32_t what_changed(const ObjectPtr& before, const Object& after) {
   return what;
 }
 
-// Whether a request that ended so may have been carried out all the same.
+// Whether a failed request may have been executed anyway.
 bool may_be_done(Code error) {
   switch (error) {
     case Code::internal:
@@ -155,7 +155,7 @@ struct Scheduler::State {
   Guarded<Board> board;
   std::jthread thread;
 
-  // Null: another scheduler's.
+  // Null if the pod is for another scheduler.
   const Framework* framework_of(const Object& pod) const { return framework_named(view::Pod(pod).spec().scheduler_name()); }
   const Framework* framework_named(std::string_view name) const {
     for (const auto& one : configuration.profiles)
@@ -171,7 +171,7 @@ struct Scheduler::State {
     return EventRecorder(events, framework ? framework->scheduler_name() : std::string(kDefaultSchedulerName));
   }
 
-  // ---- what is heard ----
+  // ---- events ----
 
   void subscribe() {
     pods.on_change([this](const Informer::Change& change) { on_pod(change); });
@@ -192,7 +192,7 @@ struct Scheduler::State {
       b.bindings.erase(pod.key());
       PodInfoPtr nominated = b.denominate(pod.uid()).first, removed = b.remove_pod(pod.uid());
       if (!removed) removed = std::move(nominated);
-      if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});  // room for somebody
+      if (removed) wake(b, {.what = ClusterEvent::pod_removed, .pod = removed.get()});  // resources are free again
     });
   }
 
@@ -213,7 +213,7 @@ struct Scheduler::State {
     if (what) wake(b, {.what = what, .pod = now.get()});
   }
 
-  // What was kept for the pod is free, but on the node that it stands on from now on, or has room kept on.
+  // Removes the pod's nomination, except on the node that it is placed on or nominated to.
   void keep_no_room(Board& b, const std::string& uid, std::string_view but_on = {}) {
     auto [nominated, kept_on] = b.denominate(uid);
     if (nominated && kept_on != but_on) wake(b, {.what = ClusterEvent::pod_removed, .pod = nominated.get()});
@@ -264,7 +264,7 @@ struct Scheduler::State {
       }
     });
   }
-  // Who was to make the claim's volume says that it cannot, by taking back the node that was selected.
+  // Whether the provisioner has reported that it cannot create the claim's volume, by removing the selected node.
   static bool takes_back_node(const Informer::Change& change, const Binding& binding) {
     return change.before && change.after && change.before->annotation(volume::kSelectedNode) == binding.node &&
            change.after->annotation(volume::kSelectedNode).empty();
@@ -282,7 +282,7 @@ struct Scheduler::State {
     });
   }
 
-  // Wakes the scheduler's thread for what it could act on, and for nothing else.
+  // Wakes the scheduler's thread only if the change gives it something to do.
   template <typename F>
   void change_board(F&& change) {
     bool matters = board.with([&](Board& b) {
@@ -293,7 +293,7 @@ struct Scheduler::State {
     if (matters) board.notify();
   }
 
-  // ---- what is done ----
+  // ---- scheduling ----
 
   void run(std::stop_token stop) {
     if (!informers.wait_synced(stop)) return;
@@ -319,7 +319,7 @@ struct Scheduler::State {
     const Framework& framework = *framework_of(*pod);
     std::vector<PodInfoPtr> outranked;
     bool is_put_off = false;
-    // The decision is made and noted in one go: the next pod must already see it.
+    // The decision is made and recorded under one lock: the next decision must see it.
     auto [info, decision] = board.with([&](Board& b) {
       PodInfoPtr info = b.cluster.read(*pod);
       std::string was_on = b.cluster.node_of(info->uid);  // see give_up()
@@ -328,11 +328,11 @@ struct Scheduler::State {
       if (was && decision.node != was_on) wake(b, {.what = ClusterEvent::pod_removed, .pod = was.get()});
       if (!decision.node.empty()) b.cluster.place(info, decision.node);
       else b.queue.park(info->key, decision.refused, clock.steady());
-      // It is heard from here on when the claims are bound: that may be before anything is written for them.
+      // Recorded before the writes, because the event of the binding may arrive before they return.
       if (!decision.node.empty() && !decision.before_bind.empty())
         b.bindings.insert_or_assign(info->key,
                                     Binding(info, decision.node, clock.steady() + configuration.volumes_bound_within, lister));
-      is_put_off = !decision.rescue.node.empty() && !b.unsure.empty();  // one of those places may be free
+      is_put_off = !decision.rescue.node.empty() && !b.unsure.empty();  // one of those places may become free
       if (is_put_off) decision.rescue.victims.clear();
       if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
       else if (decision.node.empty() && decision.rescue.eligible) keep_no_room(b, info->uid);
@@ -346,7 +346,7 @@ struct Scheduler::State {
         all_go &= gives_way(*victim) || preempt(*pod, *victim, decision.rescue.node);
       for (const PodInfoPtr& other : outranked) write_status(other->key, other->uid, {{"nominatedNodeName", nullptr}});
       bool told = tell_why(*pod, decision);
-      if (!all_go || !told || is_put_off)  // nothing else will wake it
+      if (!all_go || !told || is_put_off)  // no event would wake it
         board.with([&](Board& b) {
           b.queue.wake(clock.steady(), [&](const PodInfo& one, const PluginSet&) { return one.key == info->key; });
         });
@@ -354,7 +354,7 @@ struct Scheduler::State {
     return true;
   }
 
-  // The node's room is kept for the pod. Returns the less important pods for which it was kept until now.
+  // Nominates the pod to the node. Returns pods of lower priority that were nominated to it.
   std::vector<PodInfoPtr> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
     keep_no_room(b, pod->uid, node);
     std::vector<PodInfoPtr> outranked;
@@ -378,7 +378,7 @@ struct Scheduler::State {
     }
   }
 
-  // One pod whose volumes are bound, or have not been in time.
+  // Handles one pod whose volumes are bound, or not bound in time.
   bool finish_binding() {
     std::optional<Binding> binding = board.with([&](Board& b) -> std::optional<Binding> {
       for (auto& [key, one] : b.bindings) {
@@ -406,7 +406,7 @@ struct Scheduler::State {
     auto bound = client.act(kPod, info.key, "binding", framework.binding(info, node));
     if (bound) return announce();
     Code code = bound.error().code();
-    bool may_be_bound = code == Code::conflict;  // by an earlier try
+    bool may_be_bound = code == Code::conflict;  // by an earlier attempt
     if (may_be_done(code)) {
       auto present = client.get(kPod, info.key);
       if (present && (*present)->uid() == info.uid && view::Pod(**present).spec().node_name() == node) return announce();
@@ -416,8 +416,8 @@ struct Scheduler::State {
     give_up(pod, info, is_news ? "binding rejected: " + bound.error().text() : "", may_be_bound);
   }
 
-  // The pod is tried again after its back-off. Its place is free at once, or then, if it may stand there all the same. A pod that
-  // is gone is taken out when its event comes.
+  // Retries the pod after its back-off. Its place is freed at once or, if it may be bound anyway, after the back-off. A deleted
+  // pod is removed by its event.
   void give_up(const Object& pod, const PodInfo& info, const std::string& why, bool keeps_place = false) {
     board.with([&](Board& b) {
       PodInfoPtr removed = keeps_place ? nullptr : b.remove_pod(info.uid);
@@ -430,8 +430,7 @@ struct Scheduler::State {
     recorder(pod).warning(pod, "FailedScheduling", why);
   }
 
-  // A pod that waits for its volumes, and is bound to no node yet, is not deleted for another one: it chooses anew. False when it
-  // is no such pod.
+  // A victim that waits for its volumes and is not bound yet is not deleted but scheduled again. Returns false for other pods.
   bool gives_way(const PodInfo& info) {
     bool waits_for_volumes = board.with([&](Board& b) { return b.bindings.erase(info.key) > 0; });
     if (!waits_for_volumes) return false;
@@ -439,7 +438,7 @@ struct Scheduler::State {
     return true;
   }
 
-  // False when it could not be asked to go.
+  // Returns false if the deletion request failed.
   bool preempt(const Object& preemptor, const PodInfo& victim, const std::string& node) {
     if (victim.deleting) return true;
     ObjectPtr pod = victim.object->awake();
@@ -460,7 +459,7 @@ struct Scheduler::State {
     return false;
   }
 
-  // False when it was not written, also because another pod has the name by now; to a pod that is gone there is nothing to write.
+  // Returns false if the status was not written, also if another pod has the name now; a deleted pod needs no status.
   bool write_status(const Key& key, const std::string& uid, json::value status) {
     json::value patch{{"metadata", {{"uid", uid}}}, {"status", std::move(status)}};
     auto written = client.patch(kPod, key, PatchType::strategic, patch, {.subresource = "status"});
@@ -469,7 +468,7 @@ struct Scheduler::State {
     return false;
   }
 
-  // False when the pod could not be told.
+  // Returns false if the status could not be written.
   bool tell_why(const Object& pod, const Decision& decision) {
     recorder(pod).warning(pod, "FailedScheduling", decision.message);
     std::string_view nominated = view::Pod(pod).status().nominated_node_name();
@@ -492,7 +491,7 @@ struct Scheduler::State {
     return write_status(pod.key(), pod.uid(), std::move(status));
   }
 
-  // ---- what is asked ----
+  // ---- explain ----
 
   json::value explain(const Object& pod) {
     const Framework* framework = framework_of(pod);
@@ -532,8 +531,8 @@ Scheduler::Scheduler(Client& client, Informers& informers, EventSink& events, Co
 }
 
 Scheduler::~Scheduler() {
-  state_->thread = {};       // asks it to stop, and waits
-  state_->informers.stop();  // their handlers name us
+  state_->thread = {};       // stops and joins the thread
+  state_->informers.stop();  // because they call the scheduler's handlers
 }
 
 void Scheduler::start() {

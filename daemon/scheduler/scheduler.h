@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduler: gives each pod without a node the best node, or says why there is none.
+// Scheduler: binds each pending pod to the best node, or reports why there is none.
 //   informers (pods, nodes, claims, ...) ──▶ Cluster + SchedulingQueue ──▶ decide (pure) ──▶ POST binding ──▶ event
 //                                                                    └──▶ condition PodScheduled=False, event; victims deleted
-// A pod that no node fits is parked until something happens that could help it; nothing is polled.
+// A pod that fits no node is parked until an event that could help; there is no polling.
 //   Scheduler scheduler(client, informers, events);  informers.start();  scheduler.start();
 #pragma once
 
@@ -17,24 +17,24 @@ namespace coracle::scheduler {
 
 class Scheduler {
  public:
-  // Informers that are not started yet. All arguments must outlive it.
+  // The informers must not have started. All arguments must outlive the scheduler.
   Scheduler(Client& client, Informers& informers, EventSink& events, Configuration configuration = default_configuration(),
             const Clock& clock = system_clock());
-  ~Scheduler();  // stops the informers too: their handlers name it
+  ~Scheduler();  // stops the informers too, because they call the scheduler's handlers
 
-  void start();  // one thread, which decides once the caches are level
+  void start();  // starts one thread, which schedules after the caches have synced
 
-  // Where the pod could stand now, and why not elsewhere; for one that stands somewhere already, as if it did not. Thread-safe;
-  // holds up the scheduler for as long as one decision takes. Does not block otherwise.
+  // The evaluation of the pod on all nodes; a pod that is on a node is evaluated as if it were not. Thread-safe; delays the
+  // scheduler by one decision. Does not block otherwise.
   //   {pod, scheduler, state: "scheduled" | "gated" | "active" | "deciding" | "backing off" | "waiting" | "binding volumes" |
-  //      "finished" | "not ours" | "new", node: "" or where it stands, nominatedNode, attempts,
+  //      "finished" | "not ours" | "new", node: "" or the pod's node, nominatedNode, attempts,
   //    nodes: [{name, fits, filters: [{plugin, ok, reasons: [{text, figures}]}],
   //             scores: [{plugin, raw, normalized, weight, total}], total}],
-  //    best: the node it would get now, "" when none; then also message, missing: [text], cures: [text],
+  //    best: the node that the pod would get now, "" if none; then also message, missing: [text], cures: [text],
   //    preemption: {node, victims: [namespace/name]}}
   json::value explain(const Object& pod) const;
 
-  // For tests, instead of start(): decides about one pod on the caller's thread. False when none is due.
+  // For tests, instead of start(): schedules one pod on the caller's thread. False if none is due.
   bool turn();
 
  private:

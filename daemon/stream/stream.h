@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API asks of the node's pods beside objects: logs, exec, connections to their ports. The API room knows only this; the
-// node room implements it; main wires them. A remote node would stand here as a client of its kubelet port.
+// The API server's interface to the node beside objects: logs, exec, port connections, images and volumes. The node agent
+// implements it, and the daemon connects the two, so neither depends on the other. For a remote node, a client of its kubelet
+// port would implement it.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,11 @@ struct LogRequest {
 struct ExecRequest {
   Key pod;
   std::string container;
-  std::vector<std::string> command;  // empty: attach to the container's own process
+  std::vector<std::string> command;  // empty: attach to the container's main process
   bool tty = false, use_stdin = false, use_stdout = true, use_stderr = true;
 };
 
-// The client's end of an exec, given by the API. Calls come from the node's threads; false: the client is gone.
+// The client's side of an exec, provided by the API server. Called on the node's threads; false: the client is gone.
 class ExecOutput {
  public:
   virtual ~ExecOutput() = default;
@@ -44,29 +45,29 @@ class ExecOutput {
   virtual bool write_stderr(std::string_view bytes) = 0;
 };
 
-// A running exec, given by the node. Destroying it hangs up: the process is killed when it is still there.
+// A running exec, provided by the node. The destructor kills the process if it still runs.
 class ExecSession {
  public:
   virtual ~ExecSession() = default;
   virtual Result<void> write_stdin(std::string_view bytes) = 0;  // blocks while the process does not read
   virtual void close_stdin() = 0;
-  virtual void resize(uint16_t width, uint16_t height) = 0;  // cells
-  virtual Result<int> wait() = 0;                            // exit code once all output was delivered; 128+n for signals
-  // The client is gone: kills the process, and makes a wait() or write_stdin() under way in another thread return soon.
+  virtual void resize(uint16_t width, uint16_t height) = 0;  // in character cells
+  virtual Result<int> wait() = 0;                            // the exit code, after all output was delivered; 128+n for signal n
+  // The client is gone: kills the process; a wait() or write_stdin() in another thread then returns soon.
   virtual void hang_up() { close_stdin(); }
 };
 
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
-  // Gives the log's lines to `out` until done, or with follow until the container has ended or `out` returns false; an empty one
-  // says that nothing more is there for now. Blocks.
+  // Passes the log's lines to `out` until the end, or with follow until the container has ended or `out` returns false. An empty
+  // piece means that there is nothing more for now. Blocks.
   virtual Result<void> logs(const LogRequest& request, const std::function<bool(std::string_view)>& out) = 0;
-  // `out` must outlive the session.
+  // Starts a process. `out` must outlive the session.
   virtual Result<std::unique_ptr<ExecSession>> exec(const ExecRequest& request, ExecOutput& out) = 0;
-  // A connected, non-blocking TCP socket to `port` on the pod's own loopback (127.0.0.1, or else ::1): a server that listens
-  // there only is reached too, and nobody else's port is. Blocks for seconds at most. Errors: not_found (no such pod),
-  // unavailable (it does not run, nobody listens), timeout, cancelled.
+  // Returns a connected, non-blocking TCP socket to `port` on the pod's loopback (127.0.0.1, or else ::1). So servers that listen
+  // on loopback only are reachable, and ports of other pods are not. Blocks for some seconds at most. Errors: not_found (no such
+  // pod), unavailable (it does not run, or nothing listens), timeout, cancelled.
   virtual Result<Fd> connect(const Key& pod, uint16_t port, std::stop_token stop) = 0;
 };
 
@@ -75,29 +76,31 @@ class NodeImages {
  public:
   virtual ~NodeImages() = default;
   virtual json::value list() = 0;  // [{id, references, digests, sizeBytes, created, platform, otherMachine, config}]
-  // Calls `progress` with {done, total, layersDone, layersTotal} (bytes) as it goes. Returns the image.
-  // `user` and `password`: "" = none.
+  // Pulls an image and returns it. Calls `progress` with {done, total, layersDone, layersTotal} (bytes). `user` and `password`:
+  // "" = none.
   virtual Result<json::value> pull(const std::string& reference, const std::string& user, const std::string& password,
                                    const std::function<void(const json::value&)>& progress) = 0;
-  // `archive` is read to its end (a pipe will do). Returns the images it held.
+  // Reads `archive` (may be a pipe) to its end. Returns the imported images.
   virtual Result<json::value> import(const Fd& archive, const std::string& name) = 0;
-  // Writes an OCI archive of these to `archive` (a pipe will do). Blocks until all is written.
+  // Writes an OCI archive of the images to `archive` (may be a pipe). Blocks until it is complete.
   virtual Result<void> write_archive(const std::vector<std::string>& references, const Fd& archive) = 0;
-  // {"image": as it was or is left, "deleted": with its content, "users": [containers that go on with it]}
+  // {"image": its state before or after, "deleted": whether its content is deleted, "users": [containers that still use it]}
   virtual Result<json::value> remove(const std::string& reference) = 0;
-  virtual Result<json::value> tag(const std::string& reference, const std::string& name) = 0;  // the image
-  virtual Result<json::value> prune(bool all) = 0;                                             // what was removed
+  virtual Result<json::value> tag(const std::string& reference, const std::string& name) = 0;  // returns the image
+  virtual Result<json::value> prune(bool all) = 0;                                             // returns the removed images
 };
 
-// What the volumes of claims on the node hold, for `coraclectl volume`: /coracle/v1/volumes. Both block. Errors: not_found;
-// unavailable, the claim is not bound; conflict, a pod uses it; unsupported, its volume is of another kind.
+// Export and import of claims' volumes, for `coraclectl volume`: /coracle/v1/volumes. Both functions block. Errors: not_found;
+// unavailable if the claim is not bound; conflict if a pod uses it; unsupported for another kind of volume.
 class NodeVolumes {
  public:
   virtual ~NodeVolumes() = default;
-  // Writes a tar stream, packed by zstd, to `archive` (a pipe will do). `while_in_use`: although a pod may change it meanwhile.
+  // Writes a tar stream compressed with zstd to `archive` (may be a pipe). `while_in_use` allows it while a pod may change the
+  // content.
   virtual Result<void> export_volume(const Key& claim, bool while_in_use, const Fd& archive) = 0;
-  // Reads `archive` to its end into the claim's volume: all of it or nothing. `replace`: what the volume holds goes. Returns
-  // {"entries": of the archive, "bytes": of its files}. Errors: already_exists, the volume is not empty.
+  // Replaces the content of the claim's volume by that of `archive`, which is read to its end, completely or not at all.
+  // `replace`: the volume need not be empty. Returns {"entries": of the archive, "bytes": of its files}. Errors: already_exists
+  // if the volume is not empty.
   virtual Result<json::value> import_volume(const Key& claim, bool replace, const Fd& archive) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the PersistentVolume of a pod's volume. See backing.h.
+// See backing.h.
 #include "daemon/volume/backing.h"
 
 #include "daemon/volume/match.h"

@@ -22,16 +22,16 @@ std::string claim_name(std::string_view pod, const json::value& volume);
 struct StorageObjects {
   std::function<ObjectPtr(const Key& key)> claim;
   std::function<ObjectPtr(std::string_view name)> volume;
-  std::function<bool(const Key& key)> keeps_out = {};  // its volume is exported or imported now, and pods wait. Absent: never
+  std::function<bool(const Key& key)> keeps_out = {};  // its volume is being exported or imported, and pods wait. Absent: never
 };
 
 struct Backing {
   ObjectPtr claim, volume;
   bool read_only = false;  // for this pod
 };
-// Returns the claim and its PersistentVolume once they are bound to each other. Errors, worded as kubelet's: not_found;
-// unavailable, the claim is not bound yet, or kept from pods; conflict, the volume is bound to another claim, or the claim is
-// being deleted.
+// Returns the claim and its PersistentVolume if they are bound to each other. Errors, with kubelet's texts: not_found;
+// unavailable if the claim is not bound yet, or is being exported or imported; conflict if the volume is bound to another claim,
+// the claim was created for another pod, or the claim is being deleted.
 Result<Backing> backing_of(const json::value& pod, const json::value& volume, const StorageObjects& objects);
 
 }  // namespace coracle::volume

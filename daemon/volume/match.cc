@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about claims and volumes. See match.h.
+// See match.h.
 #include "daemon/volume/match.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ ObjectPtr find_best(const std::vector<ObjectPtr>& volumes, const Object& claim, 
     bool free = !view.spec().has_claim_ref() && view.status().phase() == "Available";
     if (volume->deleting() || !(reserved || (free && !reserved_only))) continue;
     if (!shortcoming(*volume, claim).empty() || !suits(*volume)) continue;
-    if (reserved) return volume;  // the class is not compared: a person reserved it
+    if (reserved) return volume;  // the class is not compared, because an administrator has reserved it
     if (class_of(*volume) != class_of(claim) || !has_labels(*volume, claim)) continue;
     if (!best || better(*volume, *best)) best = volume;
   }

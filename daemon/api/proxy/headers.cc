@@ -19,7 +19,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::any_of(names.begin(), names.end(), [&](std::string_view other) { return equal_fold(name, other); });
 }
 
-// Which headers are of this connection only: by their nature, or because Connection says so.
+// The hop-by-hop headers: those of RFC 9110 and those that Connection names.
 class OfConnection {
  public:
   explicit OfConnection(const Headers& headers) {
@@ -41,7 +41,8 @@ bool is_credential(std::string_view name) {
          starts_with_fold(name, "Impersonate-Extra-");
 }
 
-// A browser cannot send Authorization with a WebSocket: its token comes as one of the protocols that it offers.
+// Removes the bearer token from the offered subprotocols. Browsers send it there, because they cannot set Authorization for a
+// WebSocket.
 std::string without_token(std::string_view protocols) {
   std::vector<std::string> kept;
   for (std::string_view protocol : split(protocols, ','))
@@ -60,7 +61,7 @@ bool is_scheme(std::string_view text) {
 }
 
 struct Url {
-  std::string_view scheme, host, path, more;  // `more`: query and fragment, with their marks
+  std::string_view scheme, host, path, more;  // `more`: query and fragment, with their separators
   bool opaque = false;                        // "mailto:x"
 };
 
@@ -77,7 +78,7 @@ std::optional<Url> parse_url(std::string_view text) {
     text.remove_prefix(colon + 1);
     if (!text.starts_with('/')) return url.opaque = !text.empty(), url;
   } else if (colon < text.find('/')) {
-    return std::nullopt;  // the first segment of a path that is relative holds no colon
+    return std::nullopt;  // the first segment of a relative path contains no colon
   }
   bool has_host = text.starts_with("//") && (!url.scheme.empty() || !text.starts_with("///"));
   if (has_host) {
@@ -133,7 +134,7 @@ std::string request_head(const Head& head, const Passage& passage, bool upgrade)
   if (names_token(head.headers.get("TE"), "trailers")) add(text, "TE", "trailers");
   if (!passage.client.empty()) add(text, "X-Forwarded-For", forwarded + passage.client);
   if (!upgrade) add(text, "X-Forwarded-Uri", passage.prefix + path);
-  if (!upgrade) add(text, "Connection", "close");  // of what is behind nothing is kept for the next request
+  if (!upgrade) add(text, "Connection", "close");  // upstream connections are not reused
   bool writes = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
   if (head.chunked) add(text, "Transfer-Encoding", "chunked");
   else if (head.has_body() || writes) add(text, "Content-Length", std::to_string(head.content_length.value_or(0)));
@@ -167,7 +168,7 @@ std::optional<std::string> rewrite_url(std::string_view text, const Passage& pas
   if (!url) return std::nullopt;
   bool elsewhere = !url->host.empty() && url->host != passage.host && url->host != asked_host;
   if (elsewhere || url->opaque || !url->path.starts_with('/')) return std::string(text);
-  // Where it names the host that the client asked, it may go on doing so; the target's own is not known to the client.
+  // If the URL has the host that the client requested, it is kept; the client does not know the target's own host.
   bool keeps_host = !url->host.empty() && url->host == asked_host;
   std::string out;
   if (keeps_host && !url->scheme.empty()) out += std::string(url->scheme) + ":";

@@ -14,7 +14,7 @@ std::string escape_html(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '"': out += "&#34;"; break;
       case '\'': out += "&#39;"; break;
-      case '\r': out += "&#13;"; break;  // a parser would make a line feed of it
+      case '\r': out += "&#13;"; break;  // a parser would convert it to a line feed
       default: out += c;
     }
   }

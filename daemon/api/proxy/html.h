@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as HTML writes it, between tags and in quoted attributes. Source: HTML, "13.3 Serializing HTML fragments"; Go
+// Escapes text for HTML, between tags and in quoted attributes. Source: HTML, "13.3 Serializing HTML fragments"; Go
 // html.EscapeString.
 #pragma once
 

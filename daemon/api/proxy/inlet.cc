@@ -10,7 +10,7 @@ namespace coracle::api {
 namespace {
 
 constexpr size_t kUpstreamReadBytes = 16 << 10;
-constexpr size_t kChunkLineMax = 4 << 10;  // a chunk's size, with its extensions
+constexpr size_t kChunkLineMax = 4 << 10;  // a chunk's size line with its extensions
 constexpr int kInterimMax = 5;             // Source: Go net/http
 
 Error broken(const std::string& why) {
@@ -68,7 +68,7 @@ void Inlet::begin_body(const AnswerHead& head, bool none) {
 
 Result<std::string_view> Inlet::read_raw() { return take(kUpstreamReadBytes); }
 
-// What is there, `bytes_max` at most; read when nothing is. "" at the end.
+// Returns buffered bytes, at most `bytes_max`; reads if there are none. "" at the end.
 Result<std::string_view> Inlet::take(uint64_t bytes_max) {
   if (used_ == buffer_.size()) {
     bool more = TRY(fill());

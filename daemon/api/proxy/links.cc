@@ -10,8 +10,8 @@
 namespace coracle::api {
 namespace {
 
-constexpr size_t kAttributesMax = 1000;  // of one tag; further ones stay as they are
-constexpr size_t kElementBytesMax = 32;  // of a name: those that count are shorter
+constexpr size_t kAttributesMax = 1000;  // per tag; further ones stay unchanged
+constexpr size_t kElementBytesMax = 32;  // of a name; relevant names are shorter
 constexpr size_t kReferenceBytesMax = 12;
 
 struct Row {
@@ -70,7 +70,7 @@ void append_utf8(std::string& out, uint32_t c) {
   out.push_back(char(0x80 | (c & 0x3f)));
 }
 
-// What stands between & and ;.
+// Decodes the name between & and ;.
 bool append_reference(std::string& out, std::string_view name) {
   static constexpr std::pair<std::string_view, char> kNamed[] = {
       {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
@@ -132,7 +132,7 @@ size_t LinkRewriter::step_text(std::string_view left, std::string& out) {
   if (next == '/' && left.size() < 3) return 0;
   if (next == '/' && is_letter(left[2])) return begin_tag(true), step_tag(left, out);
   bool markup = next == '!' || next == '?' || next == '/';
-  // Of a comment's "<!--" the dashes are left: in "<!-->" they are those of its end, too.
+  // The dashes of "<!--" are not consumed: in "<!-->" they also belong to the end.
   if (markup) place_ = left.starts_with("<!--") ? Place::comment : Place::bogus;
   size_t count = markup ? 2 : 1;
   out += left.substr(0, count);
@@ -173,7 +173,7 @@ size_t LinkRewriter::step_long_tag(std::string_view left, std::string& out) {
   return count;
 }
 
-// What looks like tags is none here, but for the element's own end.
+// In raw text elements only the element's own end tag is a tag.
 size_t LinkRewriter::step_raw(std::string_view left, std::string& out) {
   size_t open = left.find("</");
   if (open == left.npos) open = left.size() - (left.ends_with('<') ? 1 : 0);

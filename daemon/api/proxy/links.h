@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links of an HTML page on its way through: the attributes that hold URLs are given other values, every other byte stays what it
-// was. The page is never held whole: at most one tag of it is, and one that is longer than kTagBytesMax passes as it is.
+// Rewrites links in a streamed HTML page: it replaces the values of attributes that contain URLs and copies every other byte. It
+// holds at most one tag in memory; a tag longer than kTagBytesMax is copied unchanged.
 //   page ──feed (pieces of any size)──▶ tags ──rewrite(value)──▶ page
 // Pure. Source: HTML Living Standard, "Tokenization"; HTML 4.01, index of attributes; apimachinery util/proxy (Transport).
 #pragma once
@@ -17,12 +17,12 @@ constexpr size_t kTagBytesMax = 64 << 10;
 
 class LinkRewriter {
  public:
-  // A URL as the page's reader would understand it, character references resolved. Nothing: it stays.
+  // Gets a URL with character references resolved and returns its replacement. nullopt: it stays unchanged.
   using Rewrite = std::function<std::optional<std::string>(std::string_view url)>;
   explicit LinkRewriter(Rewrite rewrite) : rewrite_(std::move(rewrite)) {}
 
   void feed(std::string_view page, std::string& out);
-  void end(std::string& out);  // what was held back: a tag that has no end
+  void end(std::string& out);  // writes what was held back: an unfinished tag
 
  private:
   enum class Place {
@@ -31,8 +31,8 @@ class LinkRewriter {
     bogus,     // <!DOCTYPE html>, <?xml ?>, </ >: up to the next >
     tag,       // held back
     long_tag,  // too long to be held back
-    raw,       // within <script> and its kind: up to their end tag
-    plain,     // after <plaintext>: for ever
+    raw,       // in <script> and similar elements: up to their end tag
+    plain,     // after <plaintext>: up to the end of the page
   };
   enum class Part { name, before_attribute, attribute, after_attribute, before_value, double_quoted, single_quoted, unquoted };
   struct Attribute {  // offsets in the tag
@@ -40,7 +40,7 @@ class LinkRewriter {
     bool has_value = false, quoted = false;
   };
 
-  // Each deals with bytes at the beginning of `left` and returns how many; 0: more are needed.
+  // Each function processes bytes at the beginning of `left` and returns their number; 0: it needs more bytes.
   size_t step(std::string_view left, std::string& out);
   size_t step_text(std::string_view left, std::string& out);
   size_t step_tag(std::string_view left, std::string& out);
@@ -49,7 +49,7 @@ class LinkRewriter {
   size_t pass_until(std::string_view mark, std::string_view left, std::string& out);
 
   void begin_tag(bool closing);
-  bool walk(char c, size_t at);  // one byte of a tag; true: it was the last
+  bool walk(char c, size_t at);  // one byte of a tag; true: it was the last one
   void begin_attribute(size_t at);
   void end_tag(std::string_view tag, std::string& out);
   void leave_tag();
@@ -57,14 +57,14 @@ class LinkRewriter {
   Rewrite rewrite_;
   Place place_ = Place::text;
   std::string held_;
-  std::string element_;  // the tag's name, in lower case
+  std::string element_;  // the tag's name in lower case
   bool closing_ = false;
   Part part_ = Part::name;
   size_t walked_ = 0;
   std::vector<Attribute> attributes_;
 };
 
-// &amp; &lt; &gt; &quot; &apos; and numeric references; what is none of them stays.
+// Resolves &amp; &lt; &gt; &quot; &apos; and numeric references; other text stays unchanged.
 std::string resolve_references(std::string_view text);
 
 }  // namespace coracle::api

@@ -30,8 +30,8 @@ Coding coding_of(const AnswerHead& head, bool& known) {
   return coding == "gzip" ? Coding::gzip : coding == "deflate" ? Coding::deflate : Coding::none;
 }
 
-// The client, listened to while the target is waited for: by its socket; or, while its body is read by another thread, by a
-// bell that this thread rings when it is done.
+// Watches the client while the relay waits for the target: its socket or, while another thread reads its body, an eventfd that
+// this thread signals when it is done.
 class RelayClient : public GivesUp {
  public:
   explicit RelayClient(TlsConnection& connection) : connection_(connection) {}
@@ -40,10 +40,10 @@ class RelayClient : public GivesUp {
     if (reads_body_) {
       bell_.clear();
       reads_body_ = false;
-      return false;  // what was wrong with the body, if anything, is told by how the target's answer ends
+      return false;  // an error of the body shows in the target's response
     }
     if (connection_.peer_gone()) return true;
-    deaf_ = connection_.has_buffered_input();  // its next request: that it is there says all the time that there is input
+    deaf_ = connection_.has_buffered_input();  // the next request is waiting, so the socket stays readable
     return false;
   }
   void begin_body() { reads_body_ = true; }
@@ -55,7 +55,7 @@ class RelayClient : public GivesUp {
   bool reads_body_ = false, deaf_ = false;
 };
 
-// Hands the request's body on, by a thread of its own, for an answer may begin before the body ends.
+// Forwards the request body on a thread of its own, because the response may begin before the body ends.
 class Upload {
  public:
   Upload(Exchange& exchange, Upstream& upstream, RelayClient& client)
@@ -64,7 +64,7 @@ class Upload {
 
   void start() {
     client_.begin_body();
-    exchange_.invite_body();  // before an answer may begin
+    exchange_.invite_body();  // before the response may begin
     thread_ = start_thread("streams", [this] { run(); });
   }
   void run() {
@@ -75,22 +75,22 @@ class Upload {
       });
     else if (!write_failed_ && exchange_.head.chunked) (void)upstream_.write("0\r\n\r\n", giver());  // as in take()
     bool client_failed = !read && !write_failed_;
-    if (client_failed) upstream_.shut_down();  // without the rest of its body the request means something else
+    if (client_failed) upstream_.shut_down();  // without the rest of its body, the request would mean something else
     done_.with([](bool& done) { done = true; });
     done_.notify();
     client_.end_body();
   }
-  // The target has said all that it wants to say.
+  // Call when the target's response is complete.
   void stop() {
     if (!thread_.joinable()) return;
     over_.with([](auto& over) { over = std::chrono::steady_clock::now() + kDrainTime; });
     upstream_.shut_down();
     bool done = done_.wait_until(
         {}, std::chrono::steady_clock::now() + kDrainTime, [](bool d) { return d; }, [](bool d) { return d; });
-    if (!done) sys::shut_down(exchange_.connection.socket());  // wakes who waits for its bytes
+    if (!done) sys::shut_down(exchange_.connection.socket());  // wakes the thread that waits for the body
     thread_.join();
   }
-  // Why the client's body did not come whole, if that is so.
+  // The error of reading the client's body, if there was one.
   std::optional<Error> failure() const {
     return failure_.with([](const auto& failure) { return failure; });
   }
@@ -106,7 +106,8 @@ class Upload {
       write_failed_ = !written;
     }
     if (!write_failed_) return true;
-    // The target wants no more of it, and perhaps says why; the client can read that once it has got rid of its body.
+    // The target reads no more, perhaps because of an error. The client can read the response after it has sent its body, so the
+    // rest is discarded.
     drained_ += bytes.size();
     bool late = over_.with([](const auto& over) { return over && std::chrono::steady_clock::now() >= *over; });
     return drained_ <= kDrainBytesMax && !late;
@@ -115,7 +116,7 @@ class Upload {
   Exchange& exchange_;
   Upstream& upstream_;
   RelayClient& client_;
-  bool write_failed_ = false;  // the thread's own
+  bool write_failed_ = false;  // used by the thread only
   size_t drained_ = 0;
   Guarded<bool> done_{false};
   Guarded<std::optional<SteadyTime>> over_;
@@ -123,13 +124,13 @@ class Upload {
   std::jthread thread_;
 };
 
-// The answer on its way to the client.
+// Forwards the response to the client.
 class Delivery {
  public:
   Delivery(Exchange& exchange, const Passage& passage, const std::vector<std::pair<std::string, std::string>>& more)
       : exchange_(exchange), passage_(passage), more_(more) {}
 
-  // Errors: as relay(); after the head was sent they mean that the connection cannot be used again.
+  // Errors: as relay(); after the head was sent, an error means that the connection cannot be reused.
   Result<void> run(Inlet& inlet, const AnswerHead& head, bool keep_alive) {
     std::optional<std::string> location = TRY(rewritten_location(head));
     bool has_body = exchange_.head.method != "HEAD" && head.status != 204 && head.status != 304;
@@ -176,7 +177,7 @@ class Delivery {
     links_.emplace([this](std::string_view url) { return rewrite_url(url, passage_, asked_host()); });
   }
 
-  // A page whose links are rewritten has another length than it says.
+  // A page with rewritten links has a different length than its Content-Length.
   Framing framing_of(const AnswerHead& head, bool has_body) const {
     if (!has_body) return head.content_length && !rewrites_ && head.status != 204 ? Framing::length : Framing::none;
     if (head.content_length && !rewrites_) return Framing::length;
@@ -259,7 +260,7 @@ Result<void> relay_request(Exchange& exchange, const Target& target, const Passa
   return delivered;
 }
 
-// The bytes that both sides exchange from here on. Ends when either ends, for both.
+// Copies bytes in both directions, until either side ends; then ends both.
 void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
   std::jthread backward = start_thread("streams", [&] {
     for (;;) {
@@ -267,7 +268,7 @@ void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
       if (!piece || piece->empty() || !connection.write(*piece) || !connection.flush()) break;
     }
     upstream.shut_down();
-    connection.close();  // wakes who reads it
+    connection.close();  // wakes its reader
   });
   connection.set_read_deadline(SteadyTime::max());
   char piece[16 << 10];
@@ -278,13 +279,13 @@ void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
   upstream.shut_down();  // wakes the other thread
 }
 
-class Nobody : public GivesUp {  // a tunnel ends by its ends only
+class Nobody : public GivesUp {  // a tunnel is not cancelled, it ends with either side
  public:
   int fd() const override { return -1; }
   bool stirred() override { return false; }
 };
 
-// The request that asks for another protocol. Whoever refuses is passed on, too.
+// Forwards a protocol upgrade. A refusal by the target is forwarded too.
 Result<void> relay_upgrade(Exchange& exchange, const Target& target, const Passage& passage,
                            const std::vector<std::pair<std::string, std::string>>& more) {
   RelayClient client(exchange.connection);
@@ -304,7 +305,7 @@ Result<void> relay_upgrade(Exchange& exchange, const Target& target, const Passa
   if (!head) return head.error().code() == Code::unavailable ? storage_error(head.error().text()) : head.take_error();
   if (head->status == 101) {
     TlsConnection& connection = exchange.take_over(101);
-    Nobody nobody;  // the client's bytes are another thread's from here on
+    Nobody nobody;  // another thread reads from the client now
     inlet.listen_to(nobody);
     if (connection.write(inlet.raw_head()) && connection.flush()) join_ends(connection, upstream, inlet);
     return {};

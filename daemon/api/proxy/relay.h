@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relay: one exchange handed on to a target, both ways at once and in pieces: whatever its size, a body takes a few buffers.
-//   client ──head, body──▶ Upstream ──▶ target        (the body by a thread of its own)
+// Relay: forwards one exchange to a target, in both directions at once and in pieces. Bodies of any size use a few buffers.
+//   client ──head, body──▶ Upstream ──▶ target        (a separate thread sends the body)
 //   client ◀──head, body, links rewritten── Inlet ◀── target
-//   client ◀──────── bytes ────────▶ target           (once both agreed on another protocol)
-// A target that breaks off in the middle of its answer breaks it off for the client, too; a client that leaves ends it all.
+//   client ◀──────── bytes ────────▶ target           (after a protocol upgrade)
+// If the target's response breaks off, the response to the client breaks off too. If the client disconnects, the exchange ends.
 // Source: apimachinery util/proxy (UpgradeAwareHandler); Go's ReverseProxy.
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace coracle::api {
 
-// Blocks until all is said. `more`: headers that this server adds to the answer. Errors, of which the client is still to be told
-// (unless the exchange was taken): unavailable ("error trying to reach service: …"), internal (an upgrade that came to nothing),
-// bad_request (its body), cancelled (it left).
+// Blocks until the exchange is complete. `more`: headers that this server adds to the response. Errors, which the caller reports
+// to the client unless the exchange was taken over: unavailable ("error trying to reach service: …"), internal (failed upgrade),
+// bad_request (the client's body), cancelled (the client disconnected).
 Result<void> relay(Exchange& exchange, const Target& target, const Passage& passage,
                    const std::vector<std::pair<std::string, std::string>>& more);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// pods/x/proxy, services/x/proxy, nodes/x/proxy, whatever the method: where to, then handed on (relay.h).
-// A node's proxy without a port asks its node agent. This daemon is that agent, and its API server at once, so there is no port
-// to connect to: what it has of an agent's paths it answers itself, and says of all others that they are not there.
-//   /healthz, /healthz/<check>   how the daemon is, as at /healthz: "ok"
+// pods/x/proxy, services/x/proxy, nodes/x/proxy, for all methods: finds the target and forwards the request (relay.h). A node
+// proxy without a port means the kubelet. This daemon is node agent and API server in one, so it has no kubelet port; it serves
+// some of the kubelet's paths itself and responds 404 to the others.
+//   /healthz, /healthz/<check>   the daemon's health, as /healthz: "ok"
 //   /pods                        the pods that are bound to this node
-//   /metrics                     the daemon's
+//   /metrics                     the daemon's metrics
 //   /logs/<path>                 the machine's logs: system_logs.h
-// Not there are what it does not gather (/stats/summary, /metrics/cadvisor) and what it does not have (/configz).
+// Not available are data that it does not collect (/stats/summary, /metrics/cadvisor) and features that it lacks (/configz).
 // Source: Kubernetes API reference, "connect … Proxy"; kubelet server, "Kubelet authorization".
 #include "daemon/api/handlers.h"
 #include "daemon/api/proxy/relay.h"

@@ -21,7 +21,7 @@ constexpr size_t kSniffedBytes = 512;
 
 Error no_such_log(const std::string& path) { return Error(Code::not_found, "the node has no log " + quoted(path)); }
 
-// A descriptor that only names the thing: nothing is opened before it is known to be in there, for opening a device acts.
+// Opens with O_PATH first: a device must not be opened before its path is checked, because opening it has effects.
 Result<Fd> find_log(const std::string& root, const std::string& path) {
   const bool is_name = path.find('\0') == path.npos;
   auto found = sys::open(root + path, O_PATH);
@@ -44,8 +44,8 @@ Result<void> answer_directory(Call& call, const Fd& found) {
   return {};
 }
 
-// By its first bytes. Never a page: a browser must not run what a pod has written.
-// Source: WHATWG MIME Sniffing, "binary data byte".
+// Guesses the content type from the first bytes. Never HTML: a browser must not execute what a pod has written. Source: WHATWG
+// MIME Sniffing, "binary data byte".
 std::string_view content_type_of(std::string_view begin) {
   if (begin.starts_with("\x1f\x8b\x08")) return "application/gzip";
   auto is_binary = [](unsigned char c) { return c <= 0x08 || c == 0x0b || (c >= 0x0e && c <= 0x1a) || (c >= 0x1c && c <= 0x1f); };
@@ -53,13 +53,13 @@ std::string_view content_type_of(std::string_view begin) {
   return is_text ? "text/plain; charset=utf-8" : "application/octet-stream";
 }
 
-// As long as it is now: a log that grows meanwhile ends all the same.
+// Sends the present length only, so that the response for a growing log ends.
 Result<void> answer_file(Call& call, const Fd& found, off_t length) {
   const Fd file = TRY(sys::open(sys::fd_path(found), O_RDONLY));
   std::string piece(kPieceBytes, '\0');
   auto next = [&](size_t bytes) -> std::string_view {
     ssize_t got = ::read(file.get(), piece.data(), std::min<size_t>(bytes, size_t(length)));
-    if (got <= 0) return {};  // shorter than it was
+    if (got <= 0) return {};  // it was truncated
     length -= got;
     return {piece.data(), size_t(got)};
   };

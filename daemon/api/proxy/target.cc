@@ -22,7 +22,7 @@ Error no_such_name(const Kind& kind, const std::string& id) {
   return bad_request("invalid " + to_lower(kind.kind) + " request " + quoted(id));
 }
 
-// `port` may be empty: the scheme's own.
+// `port` may be empty: the scheme's default.
 std::optional<Target> make_target(const AskedName& asked, const std::string& address, const std::string& port) {
   Target target;
   target.secure = asked.scheme == "https";
@@ -55,7 +55,7 @@ bool has_address(const json::value& pod, std::string_view address) {
   return std::any_of(all.begin(), all.end(), [&](const json::value& one) { return get_string(one, "ip") == address; });
 }
 
-// The name of the service's port: of the number that was asked for, or what was asked for.
+// The name of the service port with the requested number, or the requested name.
 Result<std::string> port_name(const json::value& service, const AskedName& asked) {
   auto number = parse_number<int64_t>(asked.port);
   if (!number) return asked.port;
@@ -64,7 +64,8 @@ Result<std::string> port_name(const json::value& service, const AskedName& asked
   return Error(Code::unavailable, "no service port " + std::to_string(*number) + " found for service " + quoted(asked.name));
 }
 
-// Ready, and a pod of this namespace that says so itself: whoever may write slices shall not reach elsewhere.
+// Whether the endpoint is ready and its address is that of a pod of this namespace, so that write access to EndpointSlices gives
+// no access to other addresses.
 bool is_of_a_pod(const registry::Registry& registry, const std::string& ns, const json::value& endpoint) {
   const json::value* ready = find(endpoint, "conditions.ready");
   if (ready && ready->is_bool() && !ready->get_bool()) return false;
@@ -79,7 +80,7 @@ struct Backend {
   std::string address, port;
 };
 
-// Any of the slice's endpoints, beginning at a random one.
+// A random endpoint of the slice.
 std::optional<Backend> backend_in(const registry::Registry& registry, const Object& slice, const std::string& port,
                                   uint32_t random) {
   const json::array& endpoints = get_array(slice.json(), "endpoints");
@@ -94,7 +95,7 @@ std::optional<Backend> backend_in(const registry::Registry& registry, const Obje
   return std::nullopt;
 }
 
-// Those of the service's first address family first, apart from that in random order.
+// The slices in random order, those of the service's first address family first.
 Result<std::vector<ObjectPtr>> slices_of(registry::Registry& registry, const Object& service, std::minstd_rand& random) {
   engine::ListOptions options;
   options.ns = service.ns();
@@ -131,7 +132,7 @@ Result<Target> service_target(registry::Registry& registry, const std::string& n
   return Error(Code::unavailable, "no endpoints available for service " + quoted(asked.name));
 }
 
-// Without a port it is the node's agent that is asked, which speaks TLS.
+// Without a port the target is the node's kubelet, with TLS.
 Result<Target> node_target(const registry::Registry& registry, const std::string& id, AskedName asked) {
   ObjectPtr node = TRY(registry.get(kNode, {"", asked.name}));
   int64_t agent = get_int(node->json(), "status.daemonEndpoints.kubeletEndpoint.Port");
@@ -166,14 +167,14 @@ bool may_be_reached(const std::string& address) {
     return false;
   }
   bool zeros = std::all_of(b.begin(), b.begin() + 10, [](unsigned char c) { return c == 0; });
-  if (zeros && b[10] == 0xff && b[11] == 0xff) {  // IPv4, or IPv4 within IPv6
+  if (zeros && b[10] == 0xff && b[11] == 0xff) {  // IPv4, or IPv4-mapped IPv6
     bool nobody = std::all_of(b.begin() + 12, b.end(), [](unsigned char c) { return c == 0; });
     bool everybody = std::all_of(b.begin() + 12, b.end(), [](unsigned char c) { return c == 0xff; });
     bool loopback = b[12] == 127, link_local = b[12] == 169 && b[13] == 254, multicast = (b[12] & 0xf0) == 0xe0;
-    // "This network" is the machine itself to Linux.
+    // Linux treats "this network" (0.0.0.0/8) as the machine itself.
     return !nobody && !everybody && !loopback && !link_local && !multicast && b[12] != 0;
   }
-  bool compatible = zeros && b[10] == 0 && b[11] == 0;  // ::, ::1 and IPv4 in the way that was given up
+  bool compatible = zeros && b[10] == 0 && b[11] == 0;  // ::, ::1 and the deprecated IPv4-compatible addresses
   bool link_local = b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
   return !compatible && !link_local && b[0] != 0xff;
 }

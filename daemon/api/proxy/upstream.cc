@@ -18,7 +18,7 @@ constexpr size_t kWriteChunk = 16 << 10;  // a TLS record
 
 Error unavailable(const std::string& text) { return Error(Code::unavailable, text); }
 
-// "connection refused": as Go words the kernel's reasons.
+// "connection refused": the error text in Go's format.
 std::string words_of(const Error& error) { return to_lower(std::string_view(std::strerror(error.err()))); }
 
 std::string tls_words() {
@@ -36,12 +36,12 @@ std::shared_ptr<SSL_CTX> client_settings() {
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);  // see Target::secure
-  SSL_CTX_set_security_level(context.get(), 1);                 // nor is its key's length anybody's concern
+  SSL_CTX_set_security_level(context.get(), 1);                 // the length of the target's key does not matter either
   (void)SSL_CTX_set_alpn_protos(context.get(), kHttp11, sizeof kHttp11 - 1);
   return context;
 }
 
-// False: the time is over. Nobody wants it any more: cancelled.
+// False: timeout. Errors: cancelled.
 Result<bool> wait(int fd, bool read, bool write, GivesUp& wish, SteadyTime until) {
   for (;;) {
     sys::Timeout left;
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Upstream>> Upstream::open(const Target& target, GivesUp& 
 }
 
 Result<void> Upstream::greet(GivesUp& wish) {
-  tls_.reset(SSL_new(client_settings().get()));  // which keeps its settings alive
+  tls_.reset(SSL_new(client_settings().get()));  // holds a reference to its settings
   SSL_set_fd(tls_.get(), socket_.get());
   SSL_set_connect_state(tls_.get());
   auto until = std::chrono::steady_clock::now() + kGreetTime;
@@ -86,7 +86,7 @@ Result<void> Upstream::greet(GivesUp& wish) {
   }
 }
 
-// What an SSL call that did not succeed means: to wait, the end (count 0), or a failure.
+// Interprets the result of an unsuccessful SSL call: it would block, end of stream (count 0), or an error.
 Result<Upstream::Attempt> Upstream::after(int outcome, std::string_view cut) {
   int why = SSL_get_error(tls_.get(), outcome);
   if (why == SSL_ERROR_WANT_READ) return Attempt{-1, true, false};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upstream: the connection to what a request is handed on to, plain or TLS. Non-blocking underneath; whoever reads also listens
-// for who wants to give up, so that nobody waits for an answer that nobody wants any more.
-// One thread may read while another writes. Errors are told in the words of Go's net package, which Kubernetes passes on.
-// Source: tcp(7), openssl SSL_set_mode(3).
+// Upstream: the connection to a proxied server, plain or TLS. The socket is non-blocking: each wait also watches the client, so
+// that no thread waits for a response that is no longer needed. One thread may read while another writes. Error texts are those
+// of Go's net package, which Kubernetes passes on. Source: tcp(7), openssl SSL_set_mode(3).
 #pragma once
 
 #include <openssl/ssl.h>
@@ -19,13 +18,14 @@
 
 namespace coracle::api {
 
-constexpr std::chrono::seconds kDialTime{30}, kGreetTime{10};  // to connect, and to agree on TLS. Source: Go net, net/http
+// Time limits of connect and of the TLS handshake. Source: Go net, net/http.
+constexpr std::chrono::seconds kDialTime{30}, kGreetTime{10};
 
-class GivesUp {  // Says whether what is waited for is still wanted.
+class GivesUp {  // Cancels a wait.
  public:
   virtual ~GivesUp() = default;
-  virtual int fd() const = 0;  // readable: ask stirred(); -1: there is nothing to ask
-  virtual bool stirred() = 0;  // true: give up
+  virtual int fd() const = 0;  // when it is readable, stirred() is called; -1: there is nothing to watch
+  virtual bool stirred() = 0;  // true: cancel the wait
 };
 
 class Upstream {
@@ -33,15 +33,16 @@ class Upstream {
   // Blocks. Errors: unavailable ("dial tcp 10.0.0.1:80: connect: connection refused"), cancelled.
   static Result<std::unique_ptr<Upstream>> open(const Target& target, GivesUp& wish);
 
-  // Blocks until there is a byte; 0: the other side has ended. Errors: unavailable, cancelled.
+  // Blocks until there is at least one byte; 0: the other side has closed. Errors: unavailable, cancelled.
   Result<size_t> read(char* into, size_t size, GivesUp& wish);
-  // Blocks until all of it is taken, `giver`, whose bytes they are, has left, or shut_down(). Errors: unavailable, cancelled.
+  // Blocks until all bytes are written, until the peer of the socket `giver`, the source of the bytes, disconnects, or until
+  // shut_down(). Errors: unavailable, cancelled.
   Result<void> write(std::string_view bytes, const Fd& giver);
-  void shut_down() { sys::shut_down(socket_); }  // wakes who reads and who writes
+  void shut_down() { sys::shut_down(socket_); }  // wakes blocked reads and writes
 
  private:
-  struct Attempt {      // one try of a call that does not wait
-    ssize_t count = 0;  // -1: it would have to wait
+  struct Attempt {      // the result of one non-blocking call
+    ssize_t count = 0;  // -1: it would block
     bool wants_read = false, wants_write = false;
   };
   using Tls = std::unique_ptr<SSL, void (*)(SSL*)>;
@@ -53,7 +54,7 @@ class Upstream {
 
   Fd socket_;
   Tls tls_;
-  std::mutex tls_mutex_;  // around each SSL call; never held while waiting
+  std::mutex tls_mutex_;  // held around each SSL call; never held while waiting
 };
 
 }  // namespace coracle::api

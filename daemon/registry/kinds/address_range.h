@@ -16,8 +16,8 @@ struct AddressRange {
   int prefix = 0;
   static Result<AddressRange> parse(std::string_view cidr);  // Errors: invalid
   bool contains(uint32_t address) const { return prefix == 0 || (address ^ base) >> (32 - prefix) == 0; }
-  uint32_t first() const { return base + 1; }                                            // the network's own address is left out
-  uint32_t last() const { return base + uint32_t((uint64_t(1) << (32 - prefix)) - 2); }  // and the broadcast one
+  uint32_t first() const { return base + 1; }                                            // without the network address
+  uint32_t last() const { return base + uint32_t((uint64_t(1) << (32 - prefix)) - 2); }  // without the broadcast address
 };
 
 std::optional<uint32_t> parse_address(std::string_view text);  // "10.43.0.1"

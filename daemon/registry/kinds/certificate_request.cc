@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CertificateSigningRequests: the server writes down who asks; the request never changes; /approval writes Approved and
-// Denied, /status everything else of the status. Source: apiserver registry/certificates strategy.
+// CertificateSigningRequests: the server records the requester; the spec is immutable; /approval writes the conditions Approved
+// and Denied, /status the rest of the status. Source: apiserver registry/certificates strategy.
 #include <map>
 #include <utility>
 
@@ -43,7 +43,7 @@ std::vector<json::value*> of_type(json::value& object, std::string_view type) {
   return out;
 }
 
-// A condition of the same type and status keeps its time of transition.
+// A condition with unchanged type and status keeps its transition time.
 void fill_times(json::value& object, const json::value& old, WallTime now) {
   json::value* conditions = const_cast<json::value*>(find(object, "status.conditions"));
   if (!conditions || !conditions->is_array()) return;
@@ -62,7 +62,8 @@ void fill_times(json::value& object, const json::value& old, WallTime now) {
   }
 }
 
-// The status as this subresource may write it. Adding or removing what is another's is left in, for validation to refuse.
+// Reduces the status to what this subresource may write. Added or removed conditions of the other one stay, so that validation
+// rejects them.
 void divide_status(json::value& object, const json::value& old, std::string_view subresource, WallTime now) {
   if (subresource == "approval") {
     if (const json::value* certificate = find(old, "status.certificate")) make(object, "status.certificate") = *certificate;

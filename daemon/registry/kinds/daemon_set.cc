@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DaemonSets: an annotation counts the changes of the template, and pods carry the number as a label; tools of the time before
-// ControllerRevisions read it. Source: Kubernetes apps/v1 DeprecatedTemplateGeneration; the kind's registry strategy.
+// DaemonSets: an annotation counts the changes of the template, and pods have the number as a label, for tools older than
+// ControllerRevisions. Source: Kubernetes apps/v1 DeprecatedTemplateGeneration; the kind's registry strategy.
 #include <algorithm>
 #include <string>
 

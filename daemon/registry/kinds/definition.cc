@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CustomResourceDefinitions: names are taken one after the other, a group's resources and kinds each by one definition only.
-// What is defined is not served: Established stays false. Source: apiextensions-apiserver, pkg/controller/status.
+// CustomResourceDefinitions: names are accepted one definition at a time, so that a group's resources and kinds are unique. The
+// defined kinds are not served: Established stays False. Source: apiextensions-apiserver, pkg/controller/status.
 #include <algorithm>
 #include <set>
 
@@ -39,7 +39,7 @@ json::object condition_of(std::string_view type, std::string_view status, std::s
   return {{"type", type}, {"status", status}, {"lastTransitionTime", format_time(now)}, {"reason", reason}, {"message", message}};
 }
 
-// Time stands still while the status does.
+// The transition time stays while the status is unchanged.
 void set_condition(json::value& object, json::object condition) {
   json::value& list = make(object, "status.conditions");
   if (!list.is_array()) list.emplace_array();
@@ -112,7 +112,7 @@ Result<void> settle_names(json::value& object, const Allocation& allocation) {
   naming.take("kind", taken.kinds, "KindConflict");
   naming.take("listKind", taken.kinds, "ListKindConflict");
   naming.copy("categories");
-  // Names without a conflict are not accepted either: who waits for it must not think that the kind is there.
+  // Names without a conflict are not accepted either: a client that waits for that must not conclude that the kind is served.
   constexpr std::string_view kReason = "NotServed", kWords = "this server stores definitions, but does not serve their kinds yet";
   bool good = naming.accepted();
   set_condition(object, condition_of("NamesAccepted", "False", good ? kReason : std::string_view(naming.reason()),
@@ -122,7 +122,7 @@ Result<void> settle_names(json::value& object, const Allocation& allocation) {
   return {};
 }
 
-// The version that is stored from now on is one of those in which there may be objects.
+// Adds the present storage version to status.storedVersions.
 void note_stored_version(json::value& object) {
   for (const json::value& version : get_array(object, "spec.versions")) {
     if (!get_bool(version, "storage")) continue;
@@ -149,7 +149,7 @@ Result<void> accept_changed_names(json::value& object, const Object&, const Allo
 
 const Strategy& definition_strategy() {
   static const Strategy strategy{.kind = &kCustomResourceDefinition,
-                                 .one_at_a_time = true,  // two may not take one name
+                                 .one_at_a_time = true,  // two definitions may not get one name
                                  .allocate_create = accept_names,
                                  .allocate_update = accept_changed_names};
   return strategy;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// APIServices and ResourceSlices: what their status begins with, and since when a device has its taints.
-// Source: Kubernetes 1.36, the strategy.go of each kind under pkg/registry; kube-aggregator, apiextensions-apiserver.
+// APIServices and ResourceSlices: the initial status, and the times of device taints. Source: Kubernetes 1.36, the strategy.go of
+// each kind under pkg/registry; kube-aggregator, apiextensions-apiserver.
 #include "daemon/registry/kinds/kinds.h"
 #include "runtime/base/clock.h"
 
 namespace coracle::registry {
 namespace {
 
-// A version that this server itself answers for is there at once.
+// A version that this server serves itself is available at once.
 Result<void> mark_local(json::value& object, const Allocation& allocation) {
   const json::value* service = find(object, "spec.service");
   if (service && service->is_object()) return {};
@@ -20,7 +20,7 @@ Result<void> mark_local(json::value& object, const Allocation& allocation) {
   return {};
 }
 
-// A taint says since when it is there.
+// Sets the time of new taints.
 void date_taints(json::value& object, WallTime now) {
   json::value* devices = const_cast<json::value*>(find(object, "spec.devices"));
   if (!devices || !devices->is_array()) return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: unless the user says that the selector is his own, the server makes it, and labels the template so that the job's
-// pods are found by nobody else. Source: batch/v1 API reference, JobSpec.manualSelector; Kubernetes "Jobs", "Specifying your
-// own Pod selector".
+// Jobs: unless manualSelector is set, the server generates the selector and labels the template, so that the Job's pods match no
+// other Job. Source: batch/v1 API reference, JobSpec.manualSelector; Kubernetes "Jobs", "Specifying your own Pod selector".
 #include <string>
 
 #include "daemon/registry/kinds/kinds.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr std::string_view kUid = "batch.kubernetes.io/controller-uid", kName = "batch.kubernetes.io/job-name";
 
-// What a user has set stays; validation refuses it where it is wrong.
+// A value that the user has set stays; validation rejects it if it is wrong.
 void set_if_absent(json::value& labels, std::string_view key, std::string_view value) {
   if (!labels.is_object()) labels.emplace_object();
   if (!labels.get_object().contains(key)) labels.get_object()[key] = value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategies that there are, each in a file of its own beside this one.
+// The strategies of kinds; each has a file in this directory.
 #pragma once
 
 #include "daemon/registry/strategy.h"

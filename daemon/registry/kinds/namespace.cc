@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces: begin Active, carry their name as a label, and stay Terminating until somebody has emptied them and taken
-// "kubernetes" out of spec.finalizers (PUT /finalize). Source: Kubernetes "Namespaces".
+// Namespaces: start as Active with their name as a label. A deleted namespace is Terminating until the controller has emptied it
+// and removed "kubernetes" from spec.finalizers (PUT /finalize). Source: Kubernetes "Namespaces".
 #include <algorithm>
 
 #include "daemon/registry/kinds/kinds.h"
@@ -29,7 +29,7 @@ void prepare_namespace_create(json::value& object) {
 void prepare_namespace_update(json::value& object, const json::value& old) {
   label_with_name(object);
   if (const json::value* finalizers = find(old, "spec.finalizers"))
-    make(object, "spec.finalizers") = *finalizers;  // only /finalize takes them
+    make(object, "spec.finalizers") = *finalizers;  // only /finalize removes them
 }
 
 }  // namespace

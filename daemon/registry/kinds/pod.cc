@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods: begin Pending with a quality-of-service class; deletion is graceful.
-// Source: Kubernetes "Pod Quality of Service Classes".
+// Pods: start as Pending with a quality-of-service class; deletion is graceful. Source: Kubernetes "Pod Quality of Service
+// Classes".
 #include <set>
 
 #include "daemon/registry/kinds/kinds.h"
@@ -15,14 +15,14 @@ void forget_status(json::value& object) {
   object.get_object()["status"] = std::move(status);
 }
 
-// matchLabelKeys and mismatchLabelKeys of an affinity term become part of its selector, with the values that the pod has now: who
-// reads the term later need not know of them. Source: KEP-3633.
+// Merges matchLabelKeys and mismatchLabelKeys of an affinity term into its selector, with the pod's present values, so that later
+// readers need not know them. Source: KEP-3633.
 void merge_label_keys(json::value& pod, json::value& term) {
   json::object* object = term.if_object();
   json::value* selector = object ? object->if_contains("labelSelector") : nullptr;
   if (!selector || !selector->is_object()) return;
   for (const auto& [field, op] : {std::pair("matchLabelKeys", "In"), std::pair("mismatchLabelKeys", "NotIn")}) {
-    std::set<std::string_view> seen;  // a key that is named again says nothing new
+    std::set<std::string_view> seen;  // repeated keys are skipped
     for (const json::value& key : get_array(term, field)) {
       const json::value* value = key.is_string() ? get_object(pod, "metadata.labels").if_contains(key.get_string()) : nullptr;
       if (!value || !seen.insert(key.get_string()).second) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PriorityClasses: the system's own cannot be deleted. Source: Kubernetes "Pod Priority and Preemption".
+// PriorityClasses: system classes cannot be deleted. Source: Kubernetes "Pod Priority and Preemption".
 #include "daemon/registry/kinds/kinds.h"
 #include "store/object/object.h"
 #include "store/object/status.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services: cluster addresses and node ports are given from the configured ranges. Writes of services go one at a time, and
-// what is taken is what the services that there are have: nothing can leak, and nothing is given twice.
-//   wanted (spec) + taken (all other services) ──▶ clusterIP(s), nodePorts
+// Services: cluster IPs and node ports are allocated from the configured ranges. Writes of Services are serialized, and the
+// allocated values are those of the existing Services. So nothing can leak or be allocated twice.
+//   desired (spec) + allocated (all other services) ──▶ clusterIP(s), nodePorts
 // Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range).
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@
 namespace coracle::registry {
 namespace {
 
-// How much at the lower end is left to those who ask by number. Source: Kubernetes "avoiding collisions".
+// The size of the lower part of the range, which is reserved for static addresses. Source: Kubernetes "avoiding collisions".
 uint32_t reserved_at_start(const AddressRange& range) {
   uint32_t size = range.last() - range.base + 2;
   return std::clamp(size / 16, uint32_t(16), uint32_t(256));
@@ -26,7 +26,7 @@ uint32_t reserved_at_start(const AddressRange& range) {
 std::optional<uint32_t> free_address(const AddressRange& range, const ServiceIndex::AllocatedByOthers& others) {
   uint32_t middle = std::min(range.base + reserved_at_start(range), range.last());
   if (auto found = others.free_address(middle, range.last())) return found;
-  return others.free_address(range.first() + 1, middle - 1);  // the first is the API's own
+  return others.free_address(range.first() + 1, middle - 1);  // the first one is the API's
 }
 
 Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByOthers& others, const Ranges& ranges) {
@@ -88,7 +88,7 @@ Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOth
   return {};
 }
 
-// A load balancer that is to ask each node whether it has a pod of the service asks at a port of its own.
+// A load balancer with externalTrafficPolicy Local has a health check node port.
 bool has_health_port(const json::value& service) {
   return get_string(service, "spec.type") == "LoadBalancer" && get_string(service, "spec.externalTrafficPolicy") == "Local";
 }
@@ -119,8 +119,8 @@ bool has_ports(std::string_view type) { return type == "NodePort" || type == "Lo
 
 bool is_family_six(std::string_view address) { return address.find(':') != std::string_view::npos; }
 
-// Which families the service has. One is served here: what asks for another, or for two, is refused. A headless service without a
-// selector may have any: its endpoints are somebody else's. Source: Kubernetes pkg/registry/core/service/storage/alloc.go.
+// Sets the IP families. Only IPv4 is served; requests for another family or for two are rejected. A headless service without a
+// selector may have any, because its endpoints are external. Source: Kubernetes pkg/registry/core/service/storage/alloc.go.
 Result<void> settle_families(json::value& service) {
   bool headless = get_string(service, "spec.clusterIP") == "None";
   const json::array& addresses = get_array(service, "spec.clusterIPs");
@@ -196,7 +196,8 @@ void prepare_service_create(json::value& service) {
   }
 }
 
-// Back to a type without node ports: those that were given go, those that a client adds now are for validation to refuse.
+// After a change to a type without node ports, removes the allocated ones. Ports that the client adds now are left for validation
+// to reject.
 void drop_node_ports(json::value& service, const json::value& old) {
   std::set<int64_t> given;
   for (const json::value& port : get_array(old, "spec.ports")) given.insert(get_int(port, "nodePort"));
@@ -206,7 +207,7 @@ void drop_node_ports(json::value& service, const json::value& old) {
     if (port.is_object() && given.contains(get_int(port, "nodePort"))) port.get_object().erase("nodePort");
 }
 
-// What belonged to the old type only, and which the client has merely sent back.
+// Removes fields of the old type that the client has sent back unchanged.
 void drop_unchanged(json::value& service, const json::value& old, std::initializer_list<std::string_view> fields) {
   for (std::string_view field : fields) {
     const json::value *now = find_keys(service, {"spec", field}), *before = find_keys(old, {"spec", field});
@@ -214,7 +215,7 @@ void drop_unchanged(json::value& service, const json::value& old, std::initializ
   }
 }
 
-// A client that does not mention what was given to it keeps it, as long as the type still has such a thing.
+// Keeps allocated values that the client omits, if the type still has them.
 void prepare_service_update(json::value& service, const json::value& old) {
   std::string type(get_string(service, "spec.type")), old_type(get_string(old, "spec.type"));
   bool keeps_address = has_address(type) && has_address(old_type);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServiceIndex: which addresses and node ports Services have. It follows the engine by a watch of its own that is emptied when
-// somebody asks, so a write of one Service looks at no other, and never trails behind one that was acknowledged.
-//   engine ── watch ──▶ addresses and ports, with how many Services have each ──▶ ServiceIndex::AllocatedByOthers
-// Not thread-safe: writes of Services go one at a time.
+// ServiceIndex: the addresses and node ports that Services have. It has a watch on the engine and processes its events on each
+// query. So a write of one Service reads no other Service, and the index includes every acknowledged write.
+//   engine ── watch ──▶ addresses and ports, with the number of Services of each ──▶ ServiceIndex::AllocatedByOthers
+// Not thread-safe: writes of Services are serialized.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,28 @@ namespace coracle::registry {
 class ServiceIndex {
  public:
   using Port = std::pair<int64_t, std::string>;  // node port and protocol
-  struct Allocated {                             // what one Service has
+  struct Allocated {                             // of one Service
     std::set<uint32_t> addresses;
     std::set<Port> ports;
   };
 
-  // What all Services have but one. Good until somebody asks again.
+  // The allocations of all Services but one. Valid until the next query.
   class AllocatedByOthers {
    public:
     bool has(uint32_t address) const;
     bool has(const Port& port) const;
-    // The lowest address from `first` to `last` that none of them has.
+    // The lowest free address from `first` to `last`.
     std::optional<uint32_t> free_address(uint32_t first, uint32_t last) const;
 
    private:
     friend class ServiceIndex;
     AllocatedByOthers(const ServiceIndex& index, const Allocated* own) : index_(index), own_(own) {}
     const ServiceIndex& index_;
-    const Allocated* own_;  // of the one; null when it has nothing
+    const Allocated* own_;  // of the excluded Service; null if it has none
   };
 
   explicit ServiceIndex(engine::Engine& engine) : engine_(engine) {}
-  // Errors: those of the engine's watch; nothing may be given out then.
+  // Errors: those of the engine's watch; nothing may be allocated then.
   Result<AllocatedByOthers> allocated_by_others(std::string_view uid);
 
  private:
@@ -51,7 +51,7 @@ class ServiceIndex {
   void release(const std::string& uid);
 
   engine::Engine& engine_;
-  std::unique_ptr<engine::Watcher> watcher_;                 // null: not begun, or it fell too far behind
+  std::unique_ptr<engine::Watcher> watcher_;                 // null: not started, or it fell too far behind
   std::map<std::string, Allocated, std::less<>> allocated_;  // by uid
   std::map<uint32_t, size_t> addresses_;
   std::map<Port, size_t> ports_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes know since when they are in their phase; a claim says what to fill it from in the old field and in the new one.
-// Source: Kubernetes "Persistent Volumes", "Phase transition timestamp", "Data source references".
+// PersistentVolumes record when their phase changed; claims have their data source in the old and in the new field. Source:
+// Kubernetes "Persistent Volumes", "Phase transition timestamp", "Data source references".
 #include "daemon/registry/kinds/kinds.h"
 
 namespace coracle::registry {
@@ -12,7 +12,7 @@ Result<void> begin_volume(json::value& volume, const Allocation& allocation) {
   return {};
 }
 
-// A client that changes the phase and says nothing of the time gets the time.
+// Sets the transition time if the client changes the phase without setting it.
 void note_phase(json::value& volume, const json::value& old, WallTime now) {
   constexpr std::string_view kTime = "status.lastPhaseTransitionTime";
   bool changed = get_string(volume, "status.phase") != get_string(old, "status.phase");
@@ -33,7 +33,7 @@ bool is_known_source(const json::value& source) {
   return (group.empty() && kind == "PersistentVolumeClaim") || (group == "snapshot.storage.k8s.io" && kind == "VolumeSnapshot");
 }
 
-// The old field takes claims and snapshots; anything else in it is dropped. dataSourceRef keeps what it is given.
+// dataSource may refer to claims and snapshots; other references are dropped. dataSourceRef is kept as given.
 void fill_sources(json::value& claim) {
   const json::value *given = find(claim, "spec.dataSource"), *kept = find(claim, "spec.dataSourceRef");
   if (given && !kept && !is_known_source(*given)) make(claim, "spec").get_object().erase("dataSource");
@@ -52,7 +52,7 @@ Result<void> begin_claim(json::value& claim, const Allocation&) {
   return {};
 }
 
-// A client of before dataSourceRef sends a claim back without it.
+// Restores dataSourceRef if an old client sends the claim back without it.
 void fill_sources_again(json::value& claim, const json::value& old) {
   const json::value *source = find(claim, "spec.dataSource"), *reference = find(claim, "spec.dataSourceRef");
   const json::value* before = find(old, "spec.dataSource");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DefaultPreemption: a pod that fits nowhere may take the place of less important ones, as few and as unimportant as can be.
-//   nodes where it might help ─▶ without all less important pods: does it fit? ─▶ give back, the most important first, whom it
-//   can stand beside ─▶ the node whose victims matter least
+// DefaultPreemption: a pod that fits nowhere may preempt pods of lower priority, as few and as unimportant as possible.
+//   candidate nodes ─▶ does it fit without all lower-priority pods? ─▶ reprieve pods, highest priority first, while it still
+//   fits ─▶ the node whose victims matter least
 // Source: Kubernetes "Pod Priority and Preemption", DefaultPreemptionArgs.
 #include <algorithm>
 #include <limits>
@@ -16,19 +16,19 @@ namespace {
 
 struct Candidate {
   const NodeInfo* node;
-  std::vector<PodInfoPtr> victims;  // the most important first
-  int64_t violations = 0;           // of disruption budgets
+  std::vector<PodInfoPtr> victims;  // highest priority first
+  int64_t violations = 0;           // of PodDisruptionBudgets
 };
 
 bool more_important(const PodInfoPtr& a, const PodInfoPtr& b) {
   return a->priority != b->priority ? a->priority > b->priority : a->started < b->started;
 }
 
-// How much may still be disrupted of each budget, and who would go beyond it.
+// The remaining disruptions of each budget, and which pods would violate one.
 class Budgets {
  public:
   explicit Budgets(const Lister& lister) : lister_(lister) {}
-  // In the order given: each pod takes from its budgets what the ones before it have left.
+  // In the given order: each pod is charged to its budgets after the ones before it.
   std::vector<bool> violations(const std::vector<PodInfoPtr>& pods) {
     std::map<std::string, int64_t> left;
     std::vector<bool> out;
@@ -150,14 +150,14 @@ class DefaultPreemption : public Plugin {
     return candidate;
   }
 
-  // Kubernetes' order: fewest violated budgets, least important most important victim, smallest sum of priorities, fewest
-  // victims, and whose most important victims have been there for the shortest time.
+  // Kubernetes' order: fewest violated budgets, lowest highest priority of a victim, smallest sum of priorities, fewest victims,
+  // latest start time of the most important victims.
   static bool matters_less(const Candidate& a, const Candidate& b) {
     auto highest = [](const Candidate& one) {
       return one.victims.empty() ? std::numeric_limits<int64_t>::min() : one.victims.front()->priority;
     };
     auto sum = [](const Candidate& one) {
-      int64_t total = 0;  // made positive, so that many victims of negative priority are not better than few
+      int64_t total = 0;  // offset to be positive, so that many victims with negative priority are not better than few
       for (const PodInfoPtr& victim : one.victims) total += victim->priority + std::numeric_limits<int32_t>::max() + 1ll;
       return total;
     };

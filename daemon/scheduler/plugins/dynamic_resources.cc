@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DynamicResources: pods that ask for ResourceClaims. Nothing here allocates devices to claims, so such a pod waits and says why,
-// instead of running without what it needs. Source: Kubernetes "Dynamic Resource Allocation", kube-scheduler's plugin of this
-// name.
+// DynamicResources: pods with ResourceClaims. This cluster does not allocate devices, so such a pod stays pending with a reason
+// and never runs without its devices. Source: Kubernetes "Dynamic Resource Allocation", kube-scheduler's plugin of this name.
 #include "daemon/scheduler/plugins/plugins.h"
 
 namespace coracle::scheduler {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// InterPodAffinity: whom a pod wants near, whom it wants far, and who wants that of it. Both directions rest on the Cluster's
-// sums:
-//   what the pod asks about the others   PodCounter ─┐
-//   what the others ask about the pod    HeldTerm ───┴─▶ numbers by domain, once for the pod ─▶ a look-up for each node
+// InterPodAffinity: affinity and anti-affinity terms, of the pod to be scheduled and of existing pods. Both directions use the
+// Cluster's sums:
+//   terms of the pod to be scheduled     PodCounter ─┐
+//   terms of existing pods               HeldTerm ───┴─▶ numbers by domain, once per pod ─▶ a lookup for each node
 // Source: Kubernetes "Inter-pod affinity and anti-affinity", InterPodAffinityArgs.
 #include <algorithm>
 
@@ -11,7 +11,8 @@
 namespace coracle::scheduler {
 namespace {
 
-constexpr size_t kTermsAskedMax = 100;  // of a pod that goes, by each pod that waits; more of them may help anybody
+// Terms of a deleted pod that are evaluated for each waiting pod; with more, it may help any pod.
+constexpr size_t kTermsAskedMax = 100;
 
 // A number for each domain of a topology.
 struct ByDomain {
@@ -40,9 +41,9 @@ struct ByDomain {
 };
 
 struct FilterState : Cycle::State {
-  std::vector<ByDomain> wanted;                               // as the pod's affinity terms
-  std::vector<ByDomain> unwanted;                             // as its anti-affinity terms
-  std::vector<std::pair<const HeldTerm*, ByDomain>> shunned;  // where others do not want it
+  std::vector<ByDomain> wanted;                               // for the pod's affinity terms
+  std::vector<ByDomain> unwanted;                             // for its anti-affinity terms
+  std::vector<std::pair<const HeldTerm*, ByDomain>> shunned;  // for anti-affinity terms of existing pods
   bool first_of_its_kind = false;
 };
 
@@ -178,7 +179,8 @@ class InterPodAffinity : public Plugin {
       domains.add(counter, 1);
       anywhere |= domains.any();
     }
-    // The first of pods that want their own kind may stand wherever there are the domains: nobody is there yet to stand with.
+    // The first pod of a group with affinity to itself may be placed on any node that has the domains, because no matching pod
+    // exists yet.
     state.first_of_its_kind =
         !anywhere && std::ranges::all_of(terms, [&](const PodTerm* term) { return cycle.cluster.means(*term, *pod.group); });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SelectorSpread and NodePreferAvoidPods: scores from before topology spread and taints, for those who still configure them.
+// SelectorSpread and NodePreferAvoidPods: the predecessors of topology spread and taints, for configurations that still use them.
 // Source: Kubernetes v1.22 "Scheduling Policies" (removed since).
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace coracle::scheduler {
 namespace {
 
-// Pods of one service or controller stand apart: on other nodes, and rather more so in other zones.
+// Spreads the pods of a service or controller over nodes, and with more weight over zones.
 class SelectorSpread : public Plugin {
  public:
   std::string_view name() const override { return "SelectorSpread"; }
@@ -60,7 +60,7 @@ class SelectorSpread : public Plugin {
   }
 };
 
-// A node may ask, by an annotation, that the pods of certain controllers go elsewhere.
+// A node's annotation may name controllers whose pods should avoid it.
 class NodePreferAvoidPods : public Plugin {
  public:
   std::string_view name() const override { return "NodePreferAvoidPods"; }

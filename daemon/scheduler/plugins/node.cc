@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node says by itself: NodeName, NodeUnschedulable, NodePorts, ImageLocality.
-// Source: Kubernetes "Assigning Pods to Nodes", kube-scheduler plugins of these names.
+// Plugins that depend on the node alone: NodeName, NodeUnschedulable, NodePorts, ImageLocality. Source: Kubernetes "Assigning
+// Pods to Nodes", kube-scheduler plugins of these names.
 #include <algorithm>
 #include <tuple>
 
@@ -50,8 +50,8 @@ class NodeUnschedulable : public Plugin {
   }
 };
 
-// Both are sorted, and those without an address come first. The fewer are looked for in the others: a pod that goes may have
-// 50,000, and all that wait are asked.
+// Both lists are sorted, with ports without an address first. The shorter list is searched in the longer one: a deleted pod may
+// have 50,000 ports and is compared with every waiting pod.
 bool clash(const std::vector<HostPort>& wanted, const PodInfo& other, const HostPort** which = nullptr) {
   auto number = [](const HostPort& port) { return std::tie(port.port, port.protocol); };
   const bool few_wanted = wanted.size() <= other.ports.size();
@@ -93,7 +93,7 @@ class NodePorts : public Plugin {
 
 constexpr int64_t kMegabyte = 1 << 20, kImagesMin = 23 * kMegabyte, kImagesMaxOfContainer = 1000 * kMegabyte;
 
-// "busybox" is "busybox:latest"; a digest is left alone.
+// "busybox" becomes "busybox:latest"; digests stay unchanged.
 std::string full_name(std::string_view image) {
   auto last = [&](char c) { return image.rfind(c) == image.npos ? long(-1) : long(image.rfind(c)); };
   return std::string(image) + (last(':') <= last('/') ? ":latest" : "");
@@ -105,7 +105,7 @@ class ImageLocality : public Plugin {
   uint32_t points() const override { return pre_score_point | score_point; }
 
   struct State : Cycle::State {
-    std::vector<std::pair<std::string, double>> images;  // name, share of the nodes that have it
+    std::vector<std::pair<std::string, double>> images;  // name, fraction of the nodes that have it
     int64_t containers = 0;
   };
   Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {

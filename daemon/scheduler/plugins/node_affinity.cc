@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeAffinity: the nodes that a pod wants by their labels or names, and those it would rather have.
-// Source: Kubernetes "Assigning Pods to Nodes".
+// NodeAffinity: nodes required or preferred by label or name. Source: Kubernetes "Assigning Pods to Nodes".
 #include <algorithm>
 #include <set>
 
@@ -12,7 +11,7 @@ namespace {
 
 using Terms = view::Range<view::PreferredSchedulingTerm>;
 
-// The nodes a term names, when it does.
+// The node names that a term requires; nullopt if it requires none.
 std::optional<std::set<std::string>> names_in(const view::NodeSelectorTerm& term) {
   std::optional<std::set<std::string>> names;
   for (view::NodeSelectorRequirement field : term.match_fields()) {

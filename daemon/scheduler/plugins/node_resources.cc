@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeResourcesFit and NodeResourcesBalancedAllocation: whether there is room, how much of it is left or used afterwards, and how
+// NodeResourcesFit and NodeResourcesBalancedAllocation: whether the resources suffice, how much is used afterwards, and how
 // evenly. Source: Kubernetes "Resource Bin Packing", NodeResourcesFitArgs and NodeResourcesBalancedAllocationArgs.
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace coracle::scheduler {
 namespace {
 
-// A resource that scores look at, with a number for it, so that nobody compares names for each node.
+// A resource for scores, with an index, so that names are not compared for each node.
 struct Scored {
   std::string name;
   int64_t weight, asked;
@@ -17,12 +17,12 @@ struct Scored {
 };
 
 struct Use {
-  int64_t requested = 0, allocatable = 0;  // with the pod; 0 of 0 when it does not count
+  int64_t requested = 0, allocatable = 0;  // including the pod; 0 of 0 if it is ignored
 };
 
 struct NodeResourcesScoreState : Cycle::State {
   std::vector<Scored> resources;
-  NodeMemo* memo = nullptr;  // each node's score for what this pod asks
+  NodeMemo* memo = nullptr;  // the score of each node for these requests
 };
 
 std::string weights_text(const std::vector<ResourceWeight>& resources) {
@@ -31,7 +31,7 @@ std::string weights_text(const std::vector<ResourceWeight>& resources) {
   return text;
 }
 
-// `question`: whose score, and how it is reckoned.
+// `question` identifies the score and its parameters.
 std::unique_ptr<NodeResourcesScoreState> score_state(Cycle& cycle, std::string question,
                                                      const std::vector<ResourceWeight>& resources, bool with_defaults) {
   const PodInfo& pod = *cycle.info;
@@ -69,7 +69,8 @@ int64_t least_allocated(Use use) {
 
 int64_t most_allocated(Use use) { return std::min(use.requested, use.allocatable) * kNodeScoreMax / use.allocatable; }
 
-// A line through the points of `shape`, whose scores are already out of 100; level before the first and after the last.
+// Interpolates linearly between the points of `shape`, whose scores are scaled to 100; constant before the first and after the
+// last.
 int64_t along(const std::vector<std::pair<int64_t, int64_t>>& shape, int64_t utilization) {
   for (size_t i = 0; i < shape.size(); i++) {
     if (utilization > shape[i].first) continue;
@@ -116,7 +117,7 @@ class NodeResourcesFit : public Plugin {
     const Amounts& asked = pod.requests.exact;
     if (event.is(ClusterEvent::node_added | ClusterEvent::node_allocatable))
       return check(asked, event.node->allocatable, {}, 0, event.node->pods_max, nullptr) == Answer::success;
-    return event.is(ClusterEvent::pod_removed | ClusterEvent::pod_shrunk);  // at least its place among the pods
+    return event.is(ClusterEvent::pod_removed | ClusterEvent::pod_shrunk);  // at least its place in the pod count
   }
 
  private:
@@ -204,7 +205,7 @@ class BalancedAllocation : public Plugin {
 
  private:
   static int64_t balance(const std::vector<Scored>& resources, const NodeInfo& node) {
-    constexpr size_t kResourcesMax = 100;  // as validation allows
+    constexpr size_t kResourcesMax = 100;  // the limit of validation
     double shares[kResourcesMax], sum = 0;
     size_t count = 0;
     for (const Scored& resource : resources) {

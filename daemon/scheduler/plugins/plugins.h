@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins, by Kubernetes' names, and what can be set about each: the args of kubescheduler.config.k8s.io/v1, read already.
-// Each is in a file of its own in this directory, small families together.
+// The plugins, with Kubernetes' names, and their parsed arguments of kubescheduler.config.k8s.io/v1. Each plugin has a file in
+// this directory; small related ones share a file.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct BalancedAllocationArgs {
   std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
 };
 struct NodeAffinityArgs {
-  json::value added;  // a NodeAffinity that every pod of the profile has beside its own; null = none
+  json::value added;  // a NodeAffinity added to every pod of the profile; null: none
 };
 struct InterPodAffinityArgs {
   int64_t hard_pod_affinity_weight = 1;
@@ -33,7 +33,7 @@ struct InterPodAffinityArgs {
 };
 struct PodTopologySpreadArgs {
   bool system_defaults = true;
-  json::array constraints;  // when not: TopologySpreadConstraints without selectors
+  json::array constraints;  // if false: TopologySpreadConstraints without selectors
 };
 struct PreemptionArgs {
   int64_t candidates_min_percentage = 10, candidates_min = 100;
@@ -42,7 +42,7 @@ struct VolumeBindingArgs {
   int64_t bind_timeout_seconds = 600;
 };
 
-// What the pod's nodeSelector and required node affinity say of each node. Null when it has neither: then any will do.
+// Whether each node matches the pod's nodeSelector and required node affinity. Null if it has neither: then every node matches.
 NodeMemo* node_wishes(const Cycle& cycle);
 bool is_wished(const Cycle& cycle, NodeMemo& wishes, const NodeInfo& node);
 bool is_claim_bound(const Key& claim, const Lister& lister);
@@ -66,7 +66,7 @@ std::unique_ptr<Plugin> make_image_locality();
 std::unique_ptr<Plugin> make_dynamic_resources();
 std::unique_ptr<Plugin> make_default_preemption(PreemptionArgs args = {});
 std::unique_ptr<Plugin> make_default_binder();
-// Of the days before topology spread; on by configuration only.
+// Predecessors of topology spread; enabled by configuration only.
 std::unique_ptr<Plugin> make_selector_spread();
 std::unique_ptr<Plugin> make_node_prefer_avoid_pods();
 

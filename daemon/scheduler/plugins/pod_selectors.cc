@@ -24,7 +24,7 @@ std::optional<LabelSelector> default_selector(const Object& pod, const Lister& l
       else selector = *chosen;
     }
   }
-  // A label that both name has to have both values: as two expressions, for a map could hold only one.
+  // As matchExpressions, because both may require different values of one label, and a map has one value per label.
   json::value& expressions = make(selector, "matchExpressions");
   if (!expressions.is_array()) expressions.emplace_array();
   for (const auto& [key, value] : labels)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pods belong together when nobody says so: those that the same services and the same controller select. For spreading by
-// default. Source: Kubernetes "Pod Topology Spread Constraints", cluster-level default constraints.
+// The default selector of pods to spread: the pods that the same services and the same controller select. Source: Kubernetes "Pod
+// Topology Spread Constraints", cluster-level default constraints.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace coracle::scheduler {
 
-// Nothing when no service and no controller selects the pod.
+// nullopt if no service and no controller selects the pod.
 std::optional<LabelSelector> default_selector(const Object& pod, const Lister& lister);
 
 }  // namespace coracle::scheduler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodTopologySpread: pods of a kind stand level over zones, nodes, or whatever else nodes are told apart by.
-// Source: Kubernetes "Pod Topology Spread Constraints", KEP-895 and its successors, PodTopologySpreadArgs.
+// PodTopologySpread: spreads pods evenly over zones, nodes or other topology domains. Source: Kubernetes "Pod Topology Spread
+// Constraints", KEP-895 and its successors, PodTopologySpreadArgs.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kHostname = "kubernetes.io/hostname";
 
-// Which nodes count for a constraint, asked of each node at most once for each kind of constraint.
+// Which nodes count for a constraint, evaluated at most once per node and kind of constraint.
 class Counted {
  public:
   Counted(const Cycle& cycle, const std::vector<const SpreadConstraint*>& constraints, bool all_keys)
@@ -63,13 +63,13 @@ std::vector<SpreadConstraint> defaults_for(const Cycle& cycle, const json::array
 }
 
 struct State : Cycle::State {
-  std::vector<SpreadConstraint> defaults;            // when the pod has none of its own
-  std::vector<const SpreadConstraint*> constraints;  // of the kind in question
+  std::vector<SpreadConstraint> defaults;            // used if the pod has none of its own
+  std::vector<const SpreadConstraint*> constraints;  // of the required or the preferred kind
   std::vector<const Topology*> topologies;
   std::vector<const PodCounter*> counters;
-  std::vector<std::vector<int64_t>> counts;  // constraint, domain → pods; -1: no node of the domain counts
-  std::vector<int64_t> least;                // constraint → pods of the emptiest domain
-  std::vector<int64_t> self;                 // constraint → 1 if the pod would count itself
+  std::vector<std::vector<int64_t>> counts;  // by constraint and domain: number of pods; -1: no node of the domain counts
+  std::vector<int64_t> least;                // by constraint: number of pods in the domain with the fewest
+  std::vector<int64_t> self;                 // by constraint: 1 if the pod matches its own selector
   std::vector<double> weights;
   bool all_keys = true;
 
@@ -136,7 +136,7 @@ class PodTopologySpread : public Plugin {
   Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>& nodes) const override {
     auto state = choose(cycle, false);
     if (state->constraints.empty()) return Answer::skip;
-    // The defaults of Kubernetes itself are there for whoever did not label the nodes, too.
+    // Kubernetes' system defaults also apply to nodes without the labels.
     state->all_keys = !cycle.info->spread.empty() || !args_.system_defaults;
     Counted counted(cycle, state->constraints, state->all_keys);
     for (const SpreadConstraint* constraint : state->constraints)
@@ -221,7 +221,7 @@ class PodTopologySpread : public Plugin {
     return state;
   }
 
-  // Pods by domain, of the nodes that count.
+  // Counts pods by domain, on the nodes that count.
   template <typename Wanted>
   static void count(Cycle& cycle, const Counted& counted, State& state, Wanted wanted) {
     for (size_t i = 0; i < state.constraints.size(); i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked before and after the nodes: SchedulingGates (may it wait at all), PrioritySort (who is next), DefaultBinder.
-// Source: Kubernetes "Pod Scheduling Readiness", "Pod Priority and Preemption".
+// Plugins before and after the node selection: SchedulingGates, PrioritySort, DefaultBinder. Source: Kubernetes "Pod Scheduling
+// Readiness", "Pod Priority and Preemption".
 #include "daemon/scheduler/plugins/plugins.h"
 
 namespace coracle::scheduler {

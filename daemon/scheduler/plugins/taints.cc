@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaintToleration: nodes turn pods away that do not tolerate their taints; memory, disk and PID pressure are taints too.
-// Source: Kubernetes "Taints and Tolerations".
+// TaintToleration: nodes reject pods that do not tolerate their taints; memory, disk and PID pressure are taints too. Source:
+// Kubernetes "Taints and Tolerations".
 #include "daemon/placement/placement.h"
 #include "daemon/scheduler/plugins/plugins.h"
 
@@ -28,11 +28,11 @@ class TaintToleration : public Plugin {
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
   struct State : Cycle::State {
-    std::vector<int64_t> by_set;  // what the pod says of each set of taints there is
+    std::vector<int64_t> by_set;  // the pod's result for each set of taints
   };
 
   Answer pre_filter(Cycle& cycle, Reasons&) const override {
-    if (cycle.cluster.taint_sets() == 1) return Answer::skip;  // no node has any
+    if (cycle.cluster.taint_sets() == 1) return Answer::skip;  // no node has taints
     cycle.filter_state[index] =
         each_set(cycle, [&](const json::array& taints) { return untolerated(cycle.pod, taints) != nullptr; });
     return Answer::success;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What volumes ask of a node: VolumeRestrictions (disks that cannot be shared), NodeVolumeLimits (how many a CSI driver
-// attaches), VolumeZone, VolumeBinding (claims that are bound, and those that wait for their first consumer). Source: Kubernetes
-// "Persistent Volumes", "Storage Classes", "Node-specific Volume Limits".
+// Plugins for volumes: VolumeRestrictions (disks that cannot be shared), NodeVolumeLimits (attachments per CSI driver),
+// VolumeZone, VolumeBinding (bound claims, and claims that wait for their first consumer). Source: Kubernetes "Persistent
+// Volumes", "Storage Classes", "Node-specific Volume Limits".
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -26,7 +26,7 @@ class VolumeRestrictions : public Plugin {
   uint32_t points() const override { return pre_filter_point | filter_point; }
 
   struct State : Cycle::State {
-    std::string used_by;  // another pod has what only one may have
+    std::string used_by;  // another pod uses a claim with ReadWriteOncePod
   };
   Answer pre_filter(Cycle& cycle, Reasons&) const override {
     const PodInfo& pod = *cycle.info;
@@ -73,7 +73,7 @@ class VolumeRestrictions : public Plugin {
                                  [&](const Disk& two) { return one.clashes(two); });
     });
   }
-  // Of the pod's namespace, by other pods; each claim by the first.
+  // The users of claims in the pod's namespace: for each claim the first other pod.
   using Users = std::unordered_map<std::string_view, const PodInfo*>;
   static Users users_of_claims(const Cycle& cycle) {
     Users users;
@@ -101,7 +101,7 @@ class NodeVolumeLimits : public Plugin {
   Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
     ObjectPtr csi = cycle.lister.csi_node(node.name);
     if (!csi) return Answer::success;
-    std::map<std::string, std::set<std::string>> there, wanted;  // driver → volumes
+    std::map<std::string, std::set<std::string>> there, wanted;  // volumes by driver
     add(cycle, *cycle.info, wanted);
     if (wanted.empty()) return Answer::success;
     for (const PodInfoPtr& pod : node.pods) add(cycle, *pod, there);
@@ -162,7 +162,7 @@ class VolumeZone : public Plugin {
   }
   Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
     if (std::ranges::none_of(kKeys, [&](const char* key) { return node.labels.contains(key); }))
-      return Answer::success;  // a cluster of one zone
+      return Answer::success;  // a cluster without zones
     for (const ObjectPtr& volume : static_cast<const State&>(*cycle.filter_state[index]).volumes)
       for (const char* key : kKeys) {
         std::string_view zones = volume->label(key);
@@ -182,7 +182,7 @@ class VolumeZone : public Plugin {
  private:
   static constexpr const char* kKeys[] = {"topology.kubernetes.io/zone", "topology.kubernetes.io/region",
                                           "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"};
-  static bool is_in(std::optional<std::string_view> zone, std::string_view zones) {  // "a__b": in both
+  static bool is_in(std::optional<std::string_view> zone, std::string_view zones) {  // "a__b" means both zones
     while (zone) {
       size_t end = zones.find("__");
       if (zones.substr(0, end) == *zone) return true;
@@ -203,7 +203,7 @@ bool node_has_volume(const Object& volume, const NodeInfo& node) {
                      [&](view::NodeSelectorTerm term) { return placement::node_matches(term, node.labels, node.name); });
 }
 
-// What a node would do for a claim that waits for its first consumer: a volume there is, or one that can be made there (null).
+// What a node offers for a claim that waits for its first consumer: an existing volume, or provisioning (null).
 struct Plan {
   ObjectPtr claim, volume;
 };
@@ -215,14 +215,14 @@ class VolumeBinding : public Plugin {
 
   struct State : Cycle::State {
     std::vector<ObjectPtr> bound;    // volumes
-    std::vector<std::string> lost;   // names of volumes that are not there
-    std::vector<ObjectPtr> waiting;  // claims, the smallest first
+    std::vector<std::string> lost;   // names of missing volumes
+    std::vector<ObjectPtr> waiting;  // claims, smallest request first
   };
 
   Answer pre_filter(Cycle& cycle, Reasons& why) const override {
     if (cycle.info->claims.empty()) return Answer::skip;
     auto state = std::make_unique<State>();
-    std::string unbound;  // claims
+    std::string unbound;  // names of claims
     for (const std::string& name : cycle.info->claims) {
       ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
       if (!claim) return refuse(why, "persistentvolumeclaim \"" + name + "\" not found", "the claim " + name);
@@ -285,10 +285,10 @@ class VolumeBinding : public Plugin {
         writes.push_back({&kPersistentVolumeClaim, claim.key(), {{"metadata", std::move(metadata)}}});
         continue;
       }
-      // The revision makes sure that no other pod got the volume since it was read.
+      // The resourceVersion ensures that no other pod got the volume since it was read.
       json::value patch = {{"metadata", precondition_metadata(*one.volume)},
                            {"spec", {{"claimRef", volume::claim_reference(claim)}}}};
-      if (!volume::is_reserved_for(*one.volume, claim))  // else a person chose the pair
+      if (!volume::is_reserved_for(*one.volume, claim))  // otherwise an administrator has reserved the volume
         make(patch, "metadata.annotations") = {{volume::kBoundByController, "yes"}};
       writes.push_back({&kPersistentVolume, one.volume->key(), std::move(patch)});
     }
@@ -301,7 +301,7 @@ class VolumeBinding : public Plugin {
   }
 
  private:
-  // The claim that stands where one of the pod's own is to be made.
+  // Whether a claim with the name of the pod's ephemeral volume belongs to another owner.
   static bool is_of_another(const PodInfo& pod, const Object& claim) {
     if (std::ranges::find(pod.own_claims, claim.name()) == pod.own_claims.end()) return false;
     auto owner = claim.controller();
@@ -328,7 +328,7 @@ class VolumeBinding : public Plugin {
     return out;
   }
 
-  // Those that a waiting claim may get: all volumes are read once, not for each claim.
+  // The volumes for waiting claims: all volumes are read once, not for each claim.
   static std::vector<ObjectPtr> free_volumes(const Cycle& cycle, const State& state) {
     std::set<KeyView> waiting;
     for (const ObjectPtr& claim : state.waiting) waiting.insert(claim->key());

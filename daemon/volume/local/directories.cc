@@ -17,9 +17,9 @@ namespace coracle::volume {
 namespace {
 
 constexpr std::string_view kNew = ".new_", kStaged = ".staged_", kRemoved = ".removed_", kMark = ".coracle";
-constexpr size_t kClaimShownMax = 140;         // with the longest namespace, a uid, kRemoved and its number still a file's name
-constexpr int kRemovedMax = 1000;              // directories of one volume that were removed and are not deleted yet
-constexpr uint32_t kFirstNumber = 0x40000000;  // of projects: people count theirs from 1
+constexpr size_t kClaimShownMax = 140;  // so that the name is valid even with the longest namespace, a uid, kRemoved and a number
+constexpr int kRemovedMax = 1000;       // removed directories of one volume that are not deleted yet
+constexpr uint32_t kFirstNumber = 0x40000000;  // first project id; administrators usually count from 1
 constexpr uint32_t kNumbers = 0x20000000;
 
 bool is_mount_point(const std::string& path) {
@@ -27,7 +27,7 @@ bool is_mount_point(const std::string& path) {
   return directory && sys::is_mount_point(*directory).value_or(false);
 }
 
-// The innermost place of fstab(5) that the directory lies in, where nothing is mounted there; "" otherwise.
+// The innermost mount point in fstab(5) that contains the directory, if nothing is mounted there; "" otherwise.
 std::string unmounted_place(std::string_view fstab, std::string_view directory) {
   std::string innermost;
   for (std::string_view line : split(fstab, '\n')) {
@@ -46,7 +46,7 @@ std::string directory_name(const Key& claim, std::string_view uid) {
   return claim.ns + "_" + claim.name.substr(0, kClaimShownMax) + "_" + std::string(uid);
 }
 
-// Where it is already, or the one with the most room.
+// The root that contains it already, or the one with the most free space.
 Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name) const {
   Root best;
   Bytes room{-1};
@@ -82,7 +82,7 @@ Result<void> DiskDirectories::mark(const Root& root) {
   return {};
 }
 
-// It gets its name when it has its rights: one that is cut off before is made anew.
+// Renames the directory after its quota is set: an interrupted creation is repeated.
 Result<Directories::Made> DiskDirectories::make(const Key& claim, const std::string& uid, Bytes size) {
   std::string name = directory_name(claim, uid);
   Root root = TRY(root_for(name));
@@ -116,8 +116,8 @@ Result<Directories::Made> DiskDirectories::set_size(const std::string& path, Byt
   return limit(directory, path, size);
 }
 
-// A number that carries a limit or counts files is somebody's. The directory has it before it has a limit: a number without
-// files and without a limit is free again, wherever this is cut off.
+// A project id with a limit or with files is in use. The directory gets its id before the limit: an id without files and limit is
+// free again, wherever this is interrupted.
 Result<Directories::Made> DiskDirectories::limit(const Fd& directory, const std::string& path, Bytes size) {
   std::lock_guard alone(numbers_);
   auto number = sys::project_of(directory);
@@ -154,7 +154,7 @@ Result<void> DiskDirectories::set_aside(const std::string& path) {
   return sys::sync(directory);
 }
 
-// To the first of its names that is free, which is returned.
+// Renames to the first free name and returns that.
 Result<std::string> DiskDirectories::rename_to_removed(const Fd& root, const std::string& from, const std::string& name) {
   for (int n = 0; n < kRemovedMax; ++n) {
     std::string to = std::string(kRemoved) + name + (n == 0 ? "" : "." + std::to_string(n));
@@ -180,7 +180,7 @@ Result<Fd> DiskDirectories::stage(const std::string& path, Bytes size) {
   Scope undo([&] { (void)unstage(path); });
   TRY(sys::make_directory_at(directory, now, 0777).wrap("make " + now));
   Fd made = TRY(sys::open_at(directory, now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  TRY(sys::change_mode(made, 0777));  // whatever our umask took
+  TRY(sys::change_mode(made, 0777));  // regardless of the umask
   TRY(limit(made, root + "/" + now, size));
   undo.dismiss();
   return made;
@@ -217,7 +217,7 @@ Result<void> DiskDirectories::unstage(const std::string& path) {
   return {};
 }
 
-// One call at a time, in rounds: two would find that the other has deleted what they are about to.
+// One call runs at a time, in passes: two would delete each other's entries.
 Result<void> DiskDirectories::clear(const Waits& waits, std::stop_token stop) {
   const bool is_mine = clearing_.with([](Clearing& now) { return now.again = true, !std::exchange(now.runs, true); });
   Result<void> done;
@@ -250,8 +250,8 @@ Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits,
   return done;
 }
 
-// The name under which the entry is to be deleted; "" when it is to stay. What is abandoned is renamed first, so that nobody's
-// new directory of its name is taken for it.
+// The name under which the entry is to be deleted; "" to keep it. An abandoned directory is renamed first, so that a new
+// directory of its name is not affected.
 Result<std::string> DiskDirectories::give_up(const std::string& root, const Fd& directory, const std::string& entry,
                                              const Waits& waits) {
   if (entry.starts_with(kRemoved)) return entry;
@@ -261,9 +261,9 @@ Result<std::string> DiskDirectories::give_up(const std::string& root, const Fd& 
   if (is_new && waits(name)) return std::string();
   std::unique_lock alone(staging_, std::defer_lock);
   if (is_staged) alone.lock();
-  if (is_staged && staged_.count(root + "/" + name) > 0) return std::string();  // else by a daemon before this one
+  if (is_staged && staged_.count(root + "/" + name) > 0) return std::string();  // otherwise it is of an earlier daemon
   auto moved = rename_to_removed(directory, entry, name);
-  if (!moved && moved.error().code() == Code::not_found) return std::string();  // it has got its place meanwhile
+  if (!moved && moved.error().code() == Code::not_found) return std::string();  // it was published in the meantime
   return moved;
 }
 

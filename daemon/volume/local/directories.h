@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories of this machine that are the volumes of claims.
-//   <root>/.new_<namespace>_<claim>_<uid>      created, but no PersistentVolume names it yet: it never held data. Or a volume
-//                                              whose name a loss of power took back
+//   <root>/.new_<namespace>_<claim>_<uid>      created, but not in a PersistentVolume yet: it never held data. Or a volume whose
+//                                              rename was lost in a power cut
 //   <root>/<namespace>_<claim>_<uid>           a volume; only set_aside() removes it, whatever the store contains
-//   <root>/.staged_<namespace>_<claim>_<uid>   gets its rights, or content that is to take a volume's place
+//   <root>/.staged_<namespace>_<claim>_<uid>   is being given its quota, or content that will replace a volume's
 //   <root>/.removed_<namespace>_<claim>_<uid>… its content is deleted by clear(), also after a restart
-//   <root>/.coracle                            marks the disk, so that an empty mount point is not taken for it
+//   <root>/.coracle                            marks the disk, so that an empty mount point is not mistaken for it
 // There is no other record on the disk. Each operation checks what exists, so it can be repeated after a crash.
 #pragma once
 
@@ -35,36 +35,34 @@ class Directories {
   virtual ~Directories() = default;
   struct Made {
     std::string path;
-    std::string unlimited;  // why its size is not enforced; "" when the file system enforces it
+    std::string unlimited;  // why its size is not enforced; "" if the file system enforces it
   };
-  // Creates the claim's directory, on the root with the most free space, unless it exists. publish() then gives it the returned
-  // path. Blocks for the disk. Errors: unavailable when the disk of no root is mounted; errors of the file system.
+  // Creates the claim's directory on the root with the most free space, unless it exists. publish() then gives it the returned
+  // path. Blocks for the disk. Errors: unavailable if the disk of no root is mounted; errors of the file system.
   virtual Result<Made> make(const Key& claim, const std::string& uid, Bytes size) = 0;
-  // To be called once a PersistentVolume names the path.
+  // Call after a PersistentVolume with the path exists.
   virtual Result<void> publish(const std::string& path) = 0;
   // Returns as make() does. Errors: not_found.
   virtual Result<Made> set_size(const std::string& path, Bytes size) = 0;
-  // Removes the volume's path. Its content is deleted later, by clear(). Succeeds when nothing exists there. Errors: invalid when
-  // the path is not a volume's; errors of the file system.
+  // Removes the volume's path; clear() deletes its content later. Succeeds if it does not exist. Errors: invalid if the path is
+  // not a volume's; unavailable if too many removed directories of it wait for clear(); errors of the file system.
   virtual Result<void> set_aside(const std::string& path) = 0;
-  // Makes an empty directory beside the volume's, with a limit of its own, for content that is to take the volume's place. What
-  // is staged already goes. Blocks for the disk. Errors: invalid when the path is not a volume's; errors of the file system.
+  // Creates an empty directory beside the volume's, with a quota of its own, for content that will replace the volume's. Removes
+  // a previously staged one. Blocks for the disk. Errors: invalid if the path is not a volume's; errors of the file system.
   virtual Result<Fd> stage(const std::string& path, Bytes size) = 0;
   struct Staged {
     std::string path;  // of the volume
     Fd directory;
   };
-  // The same instead of make(), for a volume that is to begin with some content. Nothing when make() or this has made it already.
-  // Errors as make()'s.
+  // Stages the first content of a volume, instead of make(). nullopt if the directory exists already. Errors: as make()'s.
   virtual Result<std::optional<Staged>> stage_first(const Key& claim, const std::string& uid, Bytes size) = 0;
-  // What was staged is the volume from now on, at once, also after a loss of power; what was in the volume is deleted by clear().
-  // One that was staged first is as after make().
+  // Replaces the volume's content by the staged directory, atomically and durably; clear() deletes the old content. A directory
+  // of stage_first is then as after make().
   virtual Result<void> put_staged(const std::string& path) = 0;
-  virtual Result<void> unstage(const std::string& path) = 0;  // it goes. Succeeds when there is none
-  // Deletes the content of removed volumes, their quotas, and unpublished directories that nobody waits for any more.
-  // `waits`: returns whether the claim of the directory of this name exists, or its volume. Blocks until all is deleted, or
-  // leaves it to a call that is under way. What cannot be deleted does not keep the rest. Errors: cancelled; the first one of the
-  // file system.
+  virtual Result<void> unstage(const std::string& path) = 0;  // removes it. Succeeds if there is none
+  // Deletes the content of removed volumes, their quotas, and unpublished directories without a claim. `waits`: returns whether
+  // the claim or the volume of the directory of this name exists. Blocks until all is deleted, or leaves it to a running call. An
+  // error does not stop the deletion of the rest. Errors: cancelled; the first one of the file system.
   using Waits = std::function<bool(const std::string& name)>;
   virtual Result<void> clear(const Waits& waits, std::stop_token stop) = 0;
 };
@@ -72,7 +70,7 @@ class Directories {
 class DiskDirectories : public Directories {
  public:
   // Each root may be on a disk of its own; it is created together with the first volume. Nothing is created on a root without the
-  // mark when `holds` returns that a PersistentVolume is on it, or when fstab(5) has a mount for it that is not mounted.
+  // mark if `holds` returns that a PersistentVolume is on it, or if fstab(5) has a mount for it that is not mounted.
   using Holds = std::function<bool(const std::string& root)>;
   DiskDirectories(std::vector<std::string> roots, Holds holds, std::string fstab = "/etc/fstab")
       : roots_(std::move(roots)), holds_(std::move(holds)), fstab_(std::move(fstab)) {}
@@ -99,15 +97,15 @@ class DiskDirectories : public Directories {
   Result<void> clear(const std::string& root, const Waits& waits, const std::stop_token& stop);
   Result<std::string> give_up(const std::string& root, const Fd& directory, const std::string& entry, const Waits& waits);
   static Result<std::string> rename_to_removed(const Fd& root, const std::string& from, const std::string& name);
-  // The root and the name that a path of ours consists of. Errors: invalid.
+  // Splits a volume's path into root and name. Errors: invalid.
   Result<std::pair<std::string, std::string>> parts_of(const std::string& path) const;
 
   const std::vector<std::string> roots_;
   const Holds holds_;
   const std::string fstab_;
-  std::mutex numbers_;            // while a project number is chosen
-  std::mutex staging_;            // while it is judged whether what was staged is needed
-  std::set<std::string> staged_;  // the paths of volumes for which content is staged now
+  std::mutex numbers_;            // held while a project number is chosen
+  std::mutex staging_;            // held while staged directories are checked for use
+  std::set<std::string> staged_;  // paths of volumes for which content is being staged
   struct Clearing {
     bool runs = false, again = false;
   };

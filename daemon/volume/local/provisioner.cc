@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::string_view kClaimKey = "claim/", kVolumeKey = "volume";
 constexpr std::string_view kFinalizer = "external-provisioner.volume.kubernetes.io/finalizer";
-constexpr const char* kByVolume = "volume";  // claims
-constexpr const char* kByPlace = "place";    // volumes
+constexpr const char* kByVolume = "volume";  // index of claims
+constexpr const char* kByPlace = "place";    // index of volumes
 constexpr std::chrono::seconds kInUseAgain{1};
 constexpr std::chrono::minutes kSharedAgain{1};
-constexpr std::chrono::seconds kCopyToldAgain{30};  // an event says so often how far a copy has come
+constexpr std::chrono::seconds kCopyToldAgain{30};  // interval of progress events of a copy
 
 Key key_of_claim(const Key& claim) { return {std::string(kClaimKey) + claim.ns, claim.name}; }
 Key key_of_volume(std::string_view name) { return {std::string(kVolumeKey), std::string(name)}; }
@@ -36,7 +36,7 @@ bool is_on(const Object& volume, std::string_view node) {
   return false;
 }
 
-// Why a directory cannot be the volume of such a claim; "" when it can.
+// Why a directory cannot be the volume of such a claim; "" if it can.
 std::string unsupported(view::PersistentVolumeClaimSpec claim) {
   if (claim.volume_mode() == "Block") return "a directory is no block device";
   if (claim.has_selector()) return "claim Selector is not supported";
@@ -56,13 +56,13 @@ std::string place_of(const Object& volume) {
   return std::string(spec.has_local() ? spec.local().path() : spec.host_path().path());
 }
 
-// Its claim is gone.
+// Its claim was deleted.
 bool is_released(const Object& volume) {
   std::string_view phase = view::PersistentVolume(volume).status().phase();
   return phase == "Released" || phase == "Failed";
 }
 
-// No claim has it any more, or the one that was to have it never will.
+// No claim uses it any more, or the intended claim will never be bound.
 bool is_over(const Object& volume) {
   bool deleted_unbound = volume.deleting() && view::PersistentVolume(volume).status().phase() != "Bound";
   return is_released(volume) || deleted_unbound;
@@ -121,7 +121,7 @@ void Provisioner::on_claim(const Informer::Change& change) const {
 void Provisioner::on_volume(const Informer::Change& change) const {
   if (!is_ours(change.any())) return;
   if (change.after) return seams_.enqueue(key_of_volume(change.after->name()));
-  view::ObjectReference claim = view::PersistentVolume(*change.before).spec().claim_ref();  // it may need another one
+  view::ObjectReference claim = view::PersistentVolume(*change.before).spec().claim_ref();  // the claim may need another volume
   seams_.enqueue(key_of_claim({std::string(claim.namespace_()), std::string(claim.name())}));
 }
 
@@ -153,7 +153,7 @@ Result<Outcome> Provisioner::reconcile(const Key& key) {
 Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   ObjectPtr claim = seams_.claims.get(key);
   if (!claim) {
-    clear();  // an unpublished directory
+    clear();  // removes an unpublished directory
     copies_.with([&](auto& copies) {
       if (auto found = copies.find(key); found != copies.end() && !found->second.runs) copies.erase(found);
     });
@@ -190,7 +190,7 @@ Result<Outcome> Provisioner::provision(const Object& claim, const Object& storag
   if (!is_filled) return Outcome{};
   auto made = TRY(seams_.directories.make(claim.key(), claim.uid(), request_of(claim).bytes()));
   auto created = seams_.client.create(kPersistentVolume, volume_for(claim, storage_class, node_name_, made.path));
-  if (!created && created.error().code() == Code::already_exists) return Outcome{};  // it comes again with the cache
+  if (!created && created.error().code() == Code::already_exists) return Outcome{};  // the cache will show it and trigger a retry
   ObjectPtr volume = TRY(std::move(created).wrap("create the volume"));
   TRY(publish(*volume));
   seams_.events.normal(claim, "ProvisioningSucceeded", "Successfully provisioned volume " + volume->name());
@@ -200,9 +200,9 @@ Result<Outcome> Provisioner::provision(const Object& claim, const Object& storag
   return Outcome{};
 }
 
-// ---- claims that are filled from others ----
+// ---- claims with a data source ----
 
-// The claim that it names, when its volume can be copied.
+// The source claim, if its volume can be copied.
 Result<ObjectPtr> Provisioner::source_of(const Object& claim) const {
   std::string name(view::PersistentVolumeClaim(claim).spec().data_source_ref().name());
   ObjectPtr source = seams_.claims.get({std::string(claim.ns()), name});
@@ -219,8 +219,8 @@ Result<ObjectPtr> Provisioner::source_of(const Object& claim) const {
   return source;
 }
 
-// Returns whether the claim's directory may be made, or is, because it begins empty or holds all of its source. Errors: conflict,
-// the copy waits for pods that use its source.
+// Returns whether the claim's directory may be created, because it starts empty or the copy is complete. Errors: conflict if the
+// copy waits for pods that use its source.
 Result<bool> Provisioner::fill(const Object& claim) {
   if (!view::PersistentVolumeClaim(claim).spec().has_data_source_ref()) return true;
   const Key key = claim.key();
@@ -229,7 +229,7 @@ Result<bool> Provisioner::fill(const Object& claim) {
     auto found = copies.find(key);
     if (found == copies.end() || !found->second.waits.empty()) return std::nullopt;
     if (found->second.runs) return Result<bool>(false);
-    if (found->second.uid != uid) return std::nullopt;  // of one that had the name before
+    if (found->second.uid != uid) return std::nullopt;  // of an earlier claim with the same name
     Result<void> done = std::move(found->second.result);
     copies.erase(found);
     return done ? Result<bool>(true) : Result<bool>(done.take_error());
@@ -318,7 +318,7 @@ Result<Outcome> Provisioner::reconcile_volume(const std::string& name) {
 // Reads the store instead of the caches, because the data is deleted for good.
 Result<bool> Provisioner::is_in_use(const Object& volume) {
   auto present = seams_.client.get(kPersistentVolume, volume.key());
-  if (!present && present.error().code() == Code::not_found) return true;  // the cache will show that it is gone
+  if (!present && present.error().code() == Code::not_found) return true;  // the cache will show the deletion
   if (!present) return present.take_error();
   view::PersistentVolume view(**present);
   if ((*present)->uid() != volume.uid() || !is_over(**present)) return true;
@@ -327,7 +327,8 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   auto claim = seams_.client.get(kPersistentVolumeClaim, key);
   if (!claim && claim.error().code() != Code::not_found) return claim.take_error();
   if (!claim) return seams_.in_use(key);
-  if ((*claim)->uid() != view.spec().claim_ref().uid()) return seams_.in_use_yet(key);  // pods of the new one have another volume
+  // Pods of the new claim use another volume.
+  if ((*claim)->uid() != view.spec().claim_ref().uid()) return seams_.in_use_yet(key);
   if (seams_.in_use(key)) return true;
   std::string_view has = view::PersistentVolumeClaim(**claim).spec().volume_name();
   if (!has.empty() || is_released(**present)) return has.empty() || has == volume.name();
@@ -335,13 +336,13 @@ Result<bool> Provisioner::is_in_use(const Object& volume) {
   return false;
 }
 
-// Somebody wrote another claim into the volume: pods of the one that had it until then may run with it.
+// A user may have written another claim to the volume: pods of the earlier claim may still use it.
 bool Provisioner::is_in_use_by_name(const Object& volume) const {
   return std::ranges::any_of(seams_.claims.by_index(kByVolume, volume.name()),
                              [&](const ObjectPtr& claim) { return seams_.in_use(claim->key()); });
 }
 
-// Somebody made another volume of the same directory, as from a copy of this one: what is in it may be that one's claim's.
+// A user may have created another volume with the same directory, for example by copying this one: its claim may use the data.
 std::string Provisioner::others_at_place_of(const Object& volume) const {
   std::vector<std::string> names;
   for (const ObjectPtr& other : seams_.volumes.by_index(kByPlace, place_of(volume)))
@@ -349,8 +350,8 @@ std::string Provisioner::others_at_place_of(const Object& volume) const {
   return join(names, ", ");
 }
 
-// The claim's pod chooses its node anew then. The revision makes sure that the claim has got no volume since it was read.
-// Source: kube-scheduler's volume binding, which takes the missing annotation for a failure;
+// Removes the selected node, so that the claim's pod is scheduled again. The resourceVersion ensures that the claim was not bound
+// since it was read. Source: kube-scheduler's volume binding, which treats the missing annotation as a failure;
 // sig-storage-lib-external-provisioner.
 Result<void> Provisioner::unselect_node(const Object& claim) {
   if (claim.annotation(kSelectedNode).empty()) return {};
@@ -362,7 +363,7 @@ Result<void> Provisioner::unselect_node(const Object& claim) {
   return {};
 }
 
-// Nothing binds a volume that is being deleted. The revision makes sure that it has not changed since it was checked.
+// A volume that is being deleted cannot be bound. The resourceVersion ensures that it has not changed since it was checked.
 Result<void> Provisioner::delete_object(const Object& volume) {
   auto removed = seams_.client.remove(kPersistentVolume, volume.key(), {.uid = volume.uid(), .revision = volume.revision()});
   if (!removed && removed.error().code() != Code::not_found) return removed.take_error().wrap("remove " + volume.name());

@@ -5,8 +5,8 @@
 //   claim with a larger request        ──▶ raise quota ▸ capacity of the volume ▸ capacity of the claim
 //   Released volume, policy Delete     ──▶ check the store again ▸ delete the object ▸ remove the path ▸ remove the finalizer ▸
 //                                          delete the content
-//   volume that somebody deletes before──▶ take the selected node from the claim, so that its pod chooses anew ▸ on as above
-//   its claim has it
+//   volume that a user deletes before  ──▶ remove the selected node from the claim, so that its pod is rescheduled ▸ as above
+//   its claim is bound
 // Every step can be repeated. The node agent's workers call reconcile(); the provisioner has no thread.
 //   keys: {"claim/<namespace>", name} · {"volume", name}
 // Source: Kubernetes "Storage Classes", KEP-2644 (the finalizer); sig-storage-lib-external-provisioner (semantics, texts).
@@ -44,9 +44,9 @@ struct ProvisionerSeams {
   std::function<void(Key key)> enqueue;                                              // calls reconcile(key) soon
   std::function<void(std::function<void(std::stop_token)> task)> run_in_background;  // on a thread of its own
   std::function<bool(const Key& claim)> in_use;                                      // a pod of this node uses it
-  std::function<bool(const Key& claim)> in_use_yet;  // the same, of those that may have known a claim of that name before it
-  // Copies what a bound claim's volume holds into an empty directory; all is on the disk then. Blocks. `so_far` hears how far it
-  // has come, often. Errors: conflict, a pod uses it.
+  std::function<bool(const Key& claim)> in_use_yet;  // the same, for pods that may belong to an earlier claim with that name
+  // Copies the content of a bound claim's volume to an empty directory and syncs it to the disk. Blocks. Calls `so_far` often
+  // with the progress. Errors: conflict if a pod uses the claim.
   using SoFar = std::function<void(const Copied& count)>;
   std::function<Result<Copied>(const Key& claim, const Fd& to, const SoFar& so_far, std::stop_token stop)> copy;
   const Clock& clock;
@@ -62,12 +62,12 @@ class Provisioner {
   void on_volume(const Informer::Change& change) const;
   void on_class(const Informer::Change& change) const;
 
-  // To be called once the informers have synced: deletes what an earlier process left.
+  // Call after the informers have synced: deletes what an earlier process left.
   void start() { clear(); }
-  void clear();  // deletes what removed volumes hold, in the background
+  void clear();  // deletes the content of removed volumes, in the background
   Result<Outcome> reconcile(const Key& key);
-  bool is_ours(const Object& volume) const;       // made by the provisioner of this node
-  bool may_provision(const Object& claim) const;  // it names no volume, and its class is one of ours
+  bool is_ours(const Object& volume) const;       // created by this node's provisioner
+  bool may_provision(const Object& claim) const;  // it names no volume, and its class has a provisioner of this daemon
 
  private:
   Result<Outcome> reconcile_claim(const Key& key);
@@ -89,9 +89,9 @@ class Provisioner {
   ProvisionerSeams seams_;
   struct Copy {  // into a claim's first directory
     bool runs = true;
-    std::string uid;      // of the claim, once it does not run
-    Result<void> result;  // then, too
-    std::string waits;    // why it cannot begin, as told; then it does not run either
+    std::string uid;      // of the claim, after the copy has ended
+    Result<void> result;  // set after the copy has ended
+    std::string waits;    // why it cannot start, as reported; then it does not run either
   };
   Guarded<std::map<Key, Copy>> copies_;  // by claim
 };
