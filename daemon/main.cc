@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process coracled: reads the configuration, creates the components (house.h), notifies systemd, and waits. When the machine
+// The process coracled: reads the configuration, creates the components (daemon.h), notifies systemd, and waits. When the machine
 // gets another address, the components are recreated.
 #include <getopt.h>
 #include <linux/capability.h>
@@ -17,7 +17,7 @@
 #include <optional>
 #include <variant>
 
-#include "daemon/house.h"
+#include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/lull.h"
 #include "daemon/machine.h"
@@ -65,12 +65,12 @@ enum class Why { asked_to_end, moved, restored };  // why the components are sto
 
 // The machine's present address, if it is not the one in use. If that one is lost and there is no other, the recreated components
 // use the pods' gateway, by which pods still reach the API.
-std::optional<std::string> moved_to(const House& house) {
+std::optional<std::string> moved_to(const Daemon& daemon) {
   auto now = host_address();
-  if (!now || *now == house.node_address()) return std::nullopt;
+  if (!now || *now == daemon.node_address()) return std::nullopt;
   const bool is_none = now->starts_with("127.");
   // The gateway, or an address that is not selected automatically.
-  if (is_none && has_address(house.node_address()).value_or(true)) return std::nullopt;
+  if (is_none && has_address(daemon.node_address()).value_or(true)) return std::nullopt;
   return is_none ? "none" : *now;
 }
 
@@ -91,31 +91,31 @@ bool has_come(const Moment& moment) { return moment && system_clock().steady() >
 // Frees memory when the daemon is idle. Polls only while there is work, and sleeps until the next request otherwise.
 class Resting {
  public:
-  explicit Resting(const House& house) : house_(house), look_at_(system_clock().steady() + Lull::kLookPause) {}
+  explicit Resting(const Daemon& daemon) : daemon_(daemon), look_at_(system_clock().steady() + Lull::kLookPause) {}
   const Moment& look_at() const { return look_at_; }
 
   void woken() {
     if (!look_at_) look_at_ = system_clock().steady() + Lull::kLookPause;
   }
   void tend() {
-    if (!look_at_ && lull_.is_overdue(house_.work_done())) woken();  // work without requests: restarting pods, jobs
+    if (!look_at_ && lull_.is_overdue(daemon_.work_done())) woken();  // work without requests: restarting pods, jobs
     if (!has_come(look_at_)) return;
-    Lull::Verdict verdict = lull_.look(house_.work_done());
-    if (verdict.rest) house_.rest();
+    Lull::Verdict verdict = lull_.look(daemon_.work_done());
+    if (verdict.rest) daemon_.rest();
     look_at_.reset();
     if (verdict.look_again) look_at_ = system_clock().steady() + *verdict.look_again;
-    else house_.listen_for_work();
+    else daemon_.listen_for_work();
   }
 
  private:
-  const House& house_;
+  const Daemon& daemon_;
   Lull lull_;
   Moment look_at_;  // the start was work, too
 };
 
 // Blocks until the process is asked to stop, the machine has had another address for kSettle, or a restored store is ready.
 // Notifies systemd's watchdog while the components respond, and the components when the wall clock is set or they are idle.
-Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_address) {
+Result<Why> wait_for_end(const Fd& signals, const Daemon& daemon, bool follow_address) {
   constexpr std::chrono::milliseconds kSettle{2000};
   uint64_t watchdog_us = 0;
   bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
@@ -124,15 +124,15 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
   if (!clock) log_warning("main", "nobody will say when the clock is set: " + clock.error().text());
   Moment look_at;                                         // time of the next check after a change of addresses
   if (follow_address) look_at = system_clock().steady();  // they may have changed while the components were created
-  Resting resting(house);
+  Resting resting(daemon);
   for (;;) {
     Moment tell_watchdog;
     if (watched) tell_watchdog = system_clock().steady() + std::chrono::microseconds(watchdog_us / 2);
     pollfd on[] = {{signals.get(), POLLIN, 0},
                    {follow_address ? monitor.fd().get() : -1, POLLIN, 0},
-                   {house.restored().get(), POLLIN, 0},
+                   {daemon.restored().get(), POLLIN, 0},
                    {clock ? clock->fd().get() : -1, POLLIN, 0},
-                   {resting.look_at() ? -1 : house.stirred().get(), POLLIN, 0}};
+                   {resting.look_at() ? -1 : daemon.stirred().get(), POLLIN, 0}};
     int wait_ms = milliseconds_until({tell_watchdog, look_at, resting.look_at()});
     if (::poll(on, std::size(on), wait_ms) < 0 && errno != EINTR) return Error::from_errno("wait");
     signalfd_siginfo got{};
@@ -142,7 +142,7 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
     if (on[2].revents) return Why::restored;
     if (on[3].revents && clock && clock->was_set()) {
       log_notice("main", "the clock was set; what waits for a time is looked at again");
-      house.clock_was_set();
+      daemon.clock_was_set();
     }
     if (on[1].revents) {
       monitor.drain();
@@ -150,47 +150,47 @@ Result<Why> wait_for_end(const Fd& signals, const House& house, bool follow_addr
     }
     if (has_come(look_at)) {
       look_at.reset();
-      if (auto address = moved_to(house)) {
+      if (auto address = moved_to(daemon)) {
         log_notice("main", "this machine has another address; starting anew, pods go on",
-                   {{"was", house.node_address()}, {"is", *address}});
+                   {{"was", daemon.node_address()}, {"is", *address}});
         return Why::moved;
       }
     }
     if (on[4].revents) resting.woken();
     resting.tend();
     if (watched) {
-      house.answer();
+      daemon.answer();
       sd_notify(0, "WATCHDOG=1");
     }
   }
 }
 
 // Terminates the pods before the daemon, which applies their grace periods and records their results.
-void end_pods_with(House& house, const Config& config) {
+void end_pods_with(Daemon& daemon, const Config& config) {
   constexpr std::chrono::seconds kOwnTime{30};  // for the daemon itself, in addition to the pods' time
   log_notice("main", "stopping, and so are the pods");
   auto longest = std::chrono::microseconds(std::chrono::seconds(config.shutdown_grace_period) + kOwnTime).count();
   sd_notify(0, ("STOPPING=1\nSTATUS=ending the pods\nEXTEND_TIMEOUT_USEC=" + std::to_string(longest)).c_str());
-  house.end_pods();
-  house.wait_for_end_of_pods([] { sd_notify(0, "WATCHDOG=1"); });
+  daemon.end_pods();
+  daemon.wait_for_end_of_pods([] { sd_notify(0, "WATCHDOG=1"); });
 }
 
 // Runs one set of components from creation to destruction.
 Result<Why> run_once(const Config& config, const Fd& signals) {
   SteadyTime started = system_clock().steady();
   sd_notify(0, "STATUS=starting");
-  auto house = TRY(House::build(config));
-  if (std::string missing = house->missing_limits(); !missing.empty()) log_warning("main", missing);
-  TRY(house->start({}));
+  auto daemon = TRY(Daemon::build(config));
+  if (std::string missing = daemon->missing_limits(); !missing.empty()) log_warning("main", missing);
+  TRY(daemon->start({}));
   sys::give_memory_back();
   auto took = std::chrono::duration_cast<std::chrono::milliseconds>(system_clock().steady() - started);
-  log_info("main", "ready: " + house->summary(), {{"ms", std::to_string(took.count())}});
-  sd_notify(0, ("READY=1\nSTATUS=" + house->summary()).c_str());
+  log_info("main", "ready: " + daemon->summary(), {{"ms", std::to_string(took.count())}});
+  sd_notify(0, ("READY=1\nSTATUS=" + daemon->summary()).c_str());
 
-  Why why = TRY(wait_for_end(signals, *house, config.node_address.empty()));
+  Why why = TRY(wait_for_end(signals, *daemon, config.node_address.empty()));
   if (why != Why::asked_to_end) return why;
   if (is_to_be_stopped(kPodsUnit)) {
-    end_pods_with(*house, config);
+    end_pods_with(*daemon, config);
   } else {
     log_info("main", "stopping; pods go on");
     sd_notify(0, "STOPPING=1\nSTATUS=stopping; pods go on");

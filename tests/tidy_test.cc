@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The house keeps itself: reads every source file and holds the table of layers and the few rules that a reader relies on
+// The rules of the tree: reads every source file and holds the table of layers and the few rules that a reader relies on
 // (README.md, "The rooms"). Run with the root of the source tree as CORACLE_SOURCE.
 #include <gtest/gtest.h>
 
@@ -139,7 +139,7 @@ const std::vector<Layer>& layers() {
         "runtime/sys/tree_group.h", "runtime/sys/tree_removal.h", "runtime/sys/tree_size.h", "runtime/runtime.h",
         "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/",
         "daemon/event/", "daemon/stream/", "daemon/placement/", "daemon/volume/"}},
-      {"daemon/", {"runtime/", "store/", "daemon/"}},  // the house, and the process around it
+      {"daemon/", {"runtime/", "store/", "daemon/"}},  // the daemon, and the process around it
       // The doctor asks the kernel by itself, for it has to work where no daemon does.
       {"ctl/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
@@ -156,7 +156,7 @@ const Layer* layer_of(const std::string& path) {
   return nullptr;
 }
 
-TEST(House, holds_the_table_of_layers) {
+TEST(Tidy, holds_the_table_of_layers) {
   static const std::regex include(R"(^\s*#\s*include\s+"([^"]+)\")");
   for (const auto& source : sources()) {
     const Layer* layer = layer_of(source.path);
@@ -171,7 +171,7 @@ TEST(House, holds_the_table_of_layers) {
   }
 }
 
-TEST(House, every_file_says_what_it_is) {
+TEST(Tidy, every_file_says_what_it_is) {
   for (const auto& source : sources()) {
     ASSERT_GE(source.lines.size(), 3u) << source.path;
     EXPECT_EQ(source.lines[0], "// SPDX-License-Identifier: Apache-2.0") << source.path;
@@ -187,7 +187,7 @@ struct Rule {
   std::vector<std::string> except;  // files and directories where it may
 };
 
-TEST(House, keeps_its_rules_of_one_line) {
+TEST(Tidy, keeps_its_rules_of_one_line) {
   const std::vector<Rule> rules = {
       // Inside a larger expression g++ 12 does not destroy what was already built when TRY returns early. A statement of its
       // own, or the whole right side of = or return, is safe.
@@ -237,7 +237,7 @@ TEST(House, keeps_its_rules_of_one_line) {
 }
 
 // `tests/run.sh --changed` finds the end-to-end scripts of a change by their line "# for:", a list of how paths begin.
-TEST(House, end_to_end_scripts_say_what_they_are_for) {
+TEST(Tidy, end_to_end_scripts_say_what_they_are_for) {
   const char* variable = std::getenv("CORACLE_SOURCE");
   const fs::path root = variable ? variable : ".";
   const std::vector<std::string> for_all = {"lib.sh", "fetch_kubectl.sh", "soak.sh"};
@@ -266,7 +266,7 @@ TEST(House, end_to_end_scripts_say_what_they_are_for) {
   }
 }
 
-TEST(House, top_level_holds_nothing_else) {
+TEST(Tidy, top_level_holds_nothing_else) {
   const std::vector<std::string> allowed = {"meson.build", "daemon", "runtime",   "store",  "ctl",
                                             "systemd",     "tests",  "README.md", "LICENSE"};
   const char* root = std::getenv("CORACLE_SOURCE");

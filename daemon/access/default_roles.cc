@@ -196,7 +196,7 @@ std::optional<json::value> reconciled(const DefaultObject& wanted, const json::v
 }
 
 Result<void> ensure_default_roles(registry::Registry& registry) {
-  registry::Writer house = registry::house_writer();
+  registry::Writer internal = registry::internal_writer();
   for (const DefaultObject& wanted : parsed()) {
     std::string name(get_string(wanted.body, "metadata.name")), ns(get_string(wanted.body, "metadata.namespace"));
     auto there = registry.get(*wanted.kind, {ns, name});
@@ -206,12 +206,12 @@ Result<void> ensure_default_roles(registry::Registry& registry) {
                        !left_alone((*there)->json());
       if (!elsewhere) {
         auto better = reconciled(wanted, (*there)->json());
-        if (better) TRY(registry.update(*wanted.kind, {ns, name}, {}, *std::move(better), house).wrap("mend " + name));
+        if (better) TRY(registry.update(*wanted.kind, {ns, name}, {}, *std::move(better), internal).wrap("mend " + name));
         continue;
       }
-      TRY(registry.remove(*wanted.kind, {ns, name}, {}, house).wrap("remove " + name));  // the role of a binding is immutable
+      TRY(registry.remove(*wanted.kind, {ns, name}, {}, internal).wrap("remove " + name));  // the role of a binding is immutable
     }
-    auto made = registry.create(*wanted.kind, {ns, ""}, wanted.body, house);
+    auto made = registry.create(*wanted.kind, {ns, ""}, wanted.body, internal);
     if (!made && made.error().code() != Code::already_exists) return made.take_error().wrap("make " + name);
   }
   return {};

@@ -39,17 +39,17 @@ void Auditor::refused(Call& call, const access::Attributes& asked, WallTime rece
   record.status = call.answer().status;
   record.response =
       json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}};
-  write(record, access::AuditStage::response_started, call.house.clock.now());
+  write(record, access::AuditStage::response_started, call.context.clock.now());
 }
 
 std::unique_ptr<access::AuditRecord> Auditor::begin(Call& call, const access::Attributes& asked, WallTime received) const {
   if (!policy_) return nullptr;
   auto record = std::make_unique<access::AuditRecord>(record_of(call, asked, received));
   if (record->decision.level == access::AuditLevel::none) return nullptr;
-  write(*record, access::AuditStage::request_received, call.house.clock.now());
+  write(*record, access::AuditStage::request_received, call.context.clock.now());
   call.exchange.when_taken = [this, raw = record.get(), &call] {
     raw->status = call.answer().status;
-    write(*raw, access::AuditStage::response_started, call.house.clock.now());
+    write(*raw, access::AuditStage::response_started, call.context.clock.now());
   };
   call.audit = record.get();
   return record;
@@ -58,7 +58,7 @@ std::unique_ptr<access::AuditRecord> Auditor::begin(Call& call, const access::At
 void Auditor::end(const Call& call, const access::AuditRecord& record) const {
   access::AuditRecord done = record;
   done.status = call.exchange.answer.status;
-  write(done, access::AuditStage::response_complete, call.house.clock.now());
+  write(done, access::AuditStage::response_complete, call.context.clock.now());
 }
 
 }  // namespace coracle::api

@@ -270,7 +270,7 @@ void answer_object(Call& call, const ObjectPtr& object, int status) {
   auto include = include_object(call.query(), *wanted);
   if (!include) return answer_error(call, include.error());
   schema::TableOptions table{*include, true, std::to_string(object->revision()), {}};
-  auto text = represent(*call.info, object, *wanted, table, call.house.clock.now());
+  auto text = represent(*call.info, object, *wanted, table, call.context.clock.now());
   if (!text) return answer_error(call, text.error());
   set_answer(call, status, wanted->media_type(), *std::move(text));
 }

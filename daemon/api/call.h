@@ -23,7 +23,7 @@
 
 namespace coracle::api {
 
-struct House {  // dependencies of the handlers
+struct HandlerContext {  // dependencies of the handlers
   registry::Registry& registry;
   PodStreams& streams;
   NodeImages& images;
@@ -43,7 +43,7 @@ struct House {  // dependencies of the handlers
 
 struct Call {
   Exchange& exchange;
-  House& house;
+  HandlerContext& context;
   Route route;
   User user;
   schema::CatalogPtr catalog;              // as of the time of the request

@@ -150,7 +150,7 @@ json::value group_list(const schema::Catalog& catalog) {
 }
 
 json::value api_versions(const Call& call) {
-  auto bound = call.house.bound();
+  auto bound = call.context.bound();
   std::string address = bound.empty() ? std::string() : bound.back().text();
   json::object by_client{{"clientCIDR", "0.0.0.0/0"}, {"serverAddress", address}};
   return json::object{{"kind", "APIVersions"},

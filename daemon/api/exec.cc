@@ -16,7 +16,7 @@ Result<ExecRequest> read_exec_request(Call& call) {
   bool attach = call.route.subresource == "attach";
   ExecRequest request;
   request.pod = call.key();
-  ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
+  ObjectPtr pod = TRY(call.context.registry.get(kPod, request.pod));
   std::string_view asked = query.get("container");
   if (asked.empty() && !get_array(pod->json(), "spec.containers").empty())
     asked = get_string(get_array(pod->json(), "spec.containers")[0], "name");

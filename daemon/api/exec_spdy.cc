@@ -114,7 +114,7 @@ void conduct(Call& call, SpdySession& session, Streams& streams, int version, co
     if (input) input->finish();
     session.go_away();
   };
-  ExecRun run(call.house.streams, request, {output, read_stdin, ended, socket});
+  ExecRun run(call.context.streams, request, {output, read_stdin, ended, socket});
   std::optional<std::jthread> sizer;
   if (sizes) sizer = start_thread("streams", [&] { read_sizes(*sizes, run); });
   streams.wait_until_left();

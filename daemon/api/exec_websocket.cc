@@ -87,7 +87,7 @@ void run_exec(Call& call, WebSocket& socket, const ExecRequest& request) {
       channels.write(channel, {});
   Stdin input;
   auto read_stdin = request.use_stdin ? std::function<std::optional<std::string>()>([&] { return input.read(); }) : nullptr;
-  ExecRun run(call.house.streams, request,
+  ExecRun run(call.context.streams, request,
               {channels, read_stdin, [&](const Result<int>& code) { channels.ended(code); }, connection.socket()});
   read_input(socket, connection.socket(), run, input, protocol);
   input.bytes.abandon();

@@ -58,12 +58,12 @@ int seats_wanted(const Call& call, const access::Attributes& attributes) {
   const schema::KindInfo* info = call.catalog->by_resource(attributes.group, call.route.version, attributes.resource);
   if (!info) return 1;
   fairness::ListWork work;
-  work.stored = int64_t(call.house.registry.engine().count(info->stored().kind));
+  work.stored = int64_t(call.context.registry.engine().count(info->stored().kind));
   work.limit = parse_number<int64_t>(query.get("limit")).value_or(0);
   work.one_object = !attributes.name.empty() || !registry::name_demanded(std::string(query.get("fieldSelector"))).empty();
   work.from_memory = attributes.verb == "watch" || is_from_memory(query);
   work.selects = !query.get("fieldSelector").empty() || !query.get("labelSelector").empty();
-  return fairness::seats_of_list(work, call.house.fairness.seats_max(*call.flow));
+  return fairness::seats_of_list(work, call.context.fairness.seats_max(*call.flow));
 }
 
 void write_flow_metrics(std::string& text, const Fairness& fairness) {

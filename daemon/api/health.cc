@@ -16,8 +16,8 @@ constexpr std::string_view kVersion = "v1.36.1", kMajor = "1", kMinor = "36";
 
 std::vector<HealthCheck> checks_of(const Call& call, bool live_only) {
   std::vector<HealthCheck> all{{"ping", [] { return true; }, true},
-                               {"store", [&registry = call.house.registry] { return registry.engine().revision() > 0; }, true}};
-  for (const HealthCheck& check : call.house.config.checks)
+                               {"store", [&registry = call.context.registry] { return registry.engine().revision() > 0; }, true}};
+  for (const HealthCheck& check : call.context.config.checks)
     if (!live_only || check.live) all.push_back(check);
   return all;
 }
@@ -87,29 +87,29 @@ void serve_version(Call& call) {
 }
 
 void serve_metrics(Call& call) {
-  House& house = call.house;
-  Front::Counts counts = house.counts();
+  HandlerContext& context = call.context;
+  Front::Counts counts = context.counts();
   std::string text;
   auto one = [&](std::string_view name, std::string_view type, double value) {
     write_type(text, name, type);
     write_metric(text, name, "", value);
   };
-  house.metrics.write(text);
+  context.metrics.write(text);
   write_type(text, "apiserver_current_inflight_requests", "gauge");
-  write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"mutating\"", house.writing);
-  write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"readOnly\"", house.reading);
-  write_flow_metrics(text, house.fairness);
+  write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"mutating\"", context.writing);
+  write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"readOnly\"", context.reading);
+  write_flow_metrics(text, context.fairness);
   write_type(text, "apiserver_storage_objects", "gauge");
-  const schema::CatalogPtr catalog = house.registry.catalogs().now();
+  const schema::CatalogPtr catalog = context.registry.catalogs().now();
   for (const schema::KindInfo& info : catalog->kinds())
     if (info.has_verb("get") && info.is_stored())
       write_metric(text, "apiserver_storage_objects", "resource=\"" + info.kind.qualified_resource() + "\"",
-                   double(house.registry.engine().count(info.kind)));
+                   double(context.registry.engine().count(info.kind)));
   one("coracle_connections", "gauge", counts.connections);
   one("coracle_api_threads", "gauge", counts.threads);
-  one("coracle_store_revision", "counter", double(house.registry.engine().revision()));
+  one("coracle_store_revision", "counter", double(context.registry.engine().revision()));
   write_process_metrics(text);
-  if (house.config.metrics) house.config.metrics(text);
+  if (context.config.metrics) context.config.metrics(text);
   answer_text(call, 200, std::move(text));
   call.answer().content_type = "text/plain; version=0.0.4; charset=utf-8";
 }

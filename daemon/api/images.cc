@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kPath = "/coracle/v1/images";
 
-void list_images(Call& call) { answer_value(call, call.house.images.list()); }
+void list_images(Call& call) { answer_value(call, call.context.images.list()); }
 
 // The body may contain credentials: {"username":…,"password":…}.
 Result<void> pull_image(Call& call, const std::string& reference) {
@@ -18,7 +18,7 @@ Result<void> pull_image(Call& call, const std::string& reference) {
   std::string user(get_string(body, "username")), password(get_string(body, "password"));
   ChunkedAnswer lines(call.exchange, "application/json", common_headers(call));
   auto line = [&](const json::value& value) { lines.write(to_text(value) + "\n") && lines.flush(); };
-  auto image = call.house.images.pull(reference, user, password, [&](const json::value& progress) {
+  auto image = call.context.images.pull(reference, user, password, [&](const json::value& progress) {
     line(json::object{{"progress", progress}});
   });
   line(image ? json::value(json::object{{"image", *image}}) : to_status(image.error()));
@@ -27,28 +27,28 @@ Result<void> pull_image(Call& call, const std::string& reference) {
 }
 
 Result<void> remove_image(Call& call, const std::string& reference) {
-  json::value removal = TRY(call.house.images.remove(reference));
+  json::value removal = TRY(call.context.images.remove(reference));
   answer_value(call, removal);
   return {};
 }
 
 Result<void> tag_image(Call& call, const std::string& reference, const std::string& name) {
   if (name.empty()) return bad_request("?name= must be the image's new name");
-  json::value image = TRY(call.house.images.tag(reference, name));
+  json::value image = TRY(call.context.images.tag(reference, name));
   json::value answer = json::object{{"image", std::move(image)}};
   answer_value(call, answer);
   return {};
 }
 
 Result<void> prune_images(Call& call) {
-  json::value removed = TRY(call.house.images.prune(call.query().flag("all")));
+  json::value removed = TRY(call.context.images.prune(call.query().flag("all")));
   json::value answer = json::object{{"images", std::move(removed)}};
   answer_value(call, answer);
   return {};
 }
 
 Result<void> import_images(Call& call, const std::string& name) {
-  json::value images = TRY(receive_archive(call, [&](const Fd& archive) { return call.house.images.import(archive, name); }));
+  json::value images = TRY(receive_archive(call, [&](const Fd& archive) { return call.context.images.import(archive, name); }));
   json::value answer = json::object{{"images", std::move(images)}};
   answer_value(call, answer);
   return {};
@@ -59,7 +59,7 @@ Result<void> export_images(Call& call) {
   for (std::string_view each : call.query().all("reference")) references.emplace_back(each);
   if (references.empty()) return bad_request("?reference= must name an image");
   return send_archive(call, "application/x-tar", "an export of images",
-                      [&](const Fd& archive) { return call.house.images.write_archive(references, archive); });
+                      [&](const Fd& archive) { return call.context.images.write_archive(references, archive); });
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ ListForm partial_objects(const engine::RestingPage& page) {
 
 ListForm table(const Call& call, const engine::RestingPage& page, schema::IncludeObject include) {
   schema::TableOptions options{include, true, std::to_string(page.revision), page.continue_token};
-  WallTime now = call.house.clock.now();
+  WallTime now = call.context.clock.now();
   json::object head = schema::table_head(*call.info, options);
   if (page.remaining && *page.remaining > 0) head["metadata"].get_object()["remainingItemCount"] = int64_t(*page.remaining);
   return {std::move(head), "rows", [&info = *call.info, include, now](const Object& object) {

@@ -54,7 +54,7 @@ Result<LogRequest> read_log_request(Call& call, const Object& pod) {
   request.tail_lines = TRY(number(query, "tailLines", 0));
   request.limit_bytes = TRY(number(query, "limitBytes", 1));
   auto since_seconds = TRY(number(query, "sinceSeconds", 1));
-  if (since_seconds) request.since = call.house.clock.now() - bounded_seconds(*since_seconds);
+  if (since_seconds) request.since = call.context.clock.now() - bounded_seconds(*since_seconds);
   if (std::string_view time = query.get("sinceTime"); !time.empty()) {
     if (since_seconds)
       return invalid_log("sinceSeconds", std::to_string(*since_seconds),
@@ -116,13 +116,13 @@ class LogOutput {  // opened by the first byte, so that an earlier error gets a 
 };
 
 Result<void> send_log(Call& call) {
-  ObjectPtr pod = TRY(call.house.registry.get(kPod, call.key()));
+  ObjectPtr pod = TRY(call.context.registry.get(kPod, call.key()));
   LogRequest request = TRY(read_log_request(call, *pod));
   LogOutput output(call);
   bool is_anywhere = !get_string(pod->json(), "spec.nodeName").empty();
   // As in Kubernetes: a client that reads the logs of several pods gets those of the others.
   if (!is_anywhere) return output.end(), Result<void>();
-  TRY(call.house.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
+  TRY(call.context.streams.logs(request, [&](std::string_view bytes) { return output.write(bytes); }));
   output.end();
   return {};
 }

@@ -175,7 +175,7 @@ Cause invalid_revision(std::string_view text) {
 }
 
 Result<void> await_revision(const Call& call, Revision wanted) {
-  const engine::Engine& engine = call.house.registry.engine();
+  const engine::Engine& engine = call.context.registry.engine();
   if (engine.await(wanted, std::chrono::steady_clock::now() + kRevisionPatience)) return {};
   return engine::revision_too_large(wanted, engine.revision());
 }

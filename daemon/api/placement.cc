@@ -11,9 +11,9 @@ namespace {
 Result<json::value> explain(const Call& call) {
   std::string ns(call.query().get("namespace")), name(call.query().get("pod"));
   if (ns.empty() || name.empty()) return bad_request("the query must name namespace and pod");
-  ObjectPtr pod = TRY(call.house.registry.get(kPod, {ns, name}));
-  if (!call.house.config.placement) return Error(Code::unavailable, "this daemon has no scheduler");
-  return call.house.config.placement(*pod);
+  ObjectPtr pod = TRY(call.context.registry.get(kPod, {ns, name}));
+  if (!call.context.config.placement) return Error(Code::unavailable, "this daemon has no scheduler");
+  return call.context.config.placement(*pod);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr std::string_view kProtocol = "portforward.k8s.io", kTunnel = "SPDY/3.1
 Result<ForwardRequest> read_forward_request(Call& call) {
   ForwardRequest request;
   request.pod = call.key();
-  ObjectPtr pod = TRY(call.house.registry.get(kPod, request.pod));
+  ObjectPtr pod = TRY(call.context.registry.get(kPod, request.pod));
   if (get_string(pod->json(), "spec.nodeName").empty())
     return bad_request("pod " + pod->name() + " does not have a host assigned");
   std::string_view phase = get_string(pod->json(), "status.phase");
@@ -45,7 +45,7 @@ bool offers_tunnel(const Head& head) {
 }
 
 Result<void> over_websocket(Call& call, const ForwardRequest& request) {
-  PodStreams& streams = call.house.streams;
+  PodStreams& streams = call.context.streams;
   TlsConnection& connection = call.exchange.connection;
   if (offers_tunnel(call.head())) {
     WebSocket socket = TRY(WebSocket::accept(call.exchange, {kTunnel}));
@@ -70,7 +70,7 @@ Result<void> port_forward(Call& call) {
   auto protocol = TRY(accept_spdy(call, {kProtocol}));
   if (!protocol) return {};
   PlainLink link(call.exchange.connection);
-  forward_streams(call.house.streams, link, request);
+  forward_streams(call.context.streams, link, request);
   return {};
 }
 

@@ -24,10 +24,10 @@ Result<void> get(Call& call) {
   if (!revision) return storage_error("resourceVersion: " + invalid_revision(text).message);
   TRY(await_revision(call, *revision));
   if (call.route.subresource == "scale") {
-    json::value scale = TRY(call.house.registry.scale(call.kind(), call.key()));
+    json::value scale = TRY(call.context.registry.scale(call.kind(), call.key()));
     return answer_value(call, scale), Result<void>();
   }
-  ObjectPtr object = TRY(call.house.registry.get(call.kind(), call.key()));
+  ObjectPtr object = TRY(call.context.registry.get(call.kind(), call.key()));
   answer_object(call, object);
   return {};
 }
@@ -49,7 +49,7 @@ Result<registry::ListRequest> list_request(Call& call) {
 
 Result<void> list(Call& call) {
   registry::ListRequest request = TRY(list_request(call));
-  engine::RestingPage page = TRY(call.house.registry.list_at_rest(call.kind(), request));
+  engine::RestingPage page = TRY(call.context.registry.list_at_rest(call.kind(), request));
   answer_list(call, page);
   return {};
 }
@@ -62,7 +62,7 @@ Result<void> create(Call& call) {
     const schema::Subresource* sub = call.info->subresource(call.route.subresource);
     const schema::Type* type = sub->type();
     json::value body = TRY(read_value(call, type, &writer.duplicates));
-    json::value answer = TRY(call.house.registry.act(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
+    json::value answer = TRY(call.context.registry.act(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();
   }
   bool placed = !call.kind().namespaced || !call.route.ns.empty();
@@ -71,10 +71,10 @@ Result<void> create(Call& call) {
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
   if (call.kind().resource == "bindings") {  // the older form of a binding: the body names the pod
     std::string pod(get_string(body, "metadata.name"));
-    json::value answer = TRY(call.house.registry.act(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
+    json::value answer = TRY(call.context.registry.act(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();
   }
-  registry::Written written = TRY(call.house.registry.create(call.kind(), {call.route.ns, ""}, std::move(body), writer));
+  registry::Written written = TRY(call.context.registry.create(call.kind(), {call.route.ns, ""}, std::move(body), writer));
   answer_object(call, written.object, 201);
   return {};
 }
@@ -90,7 +90,7 @@ Result<void> update(Call& call) {
   if (call.route.subresource == "scale") type = schema::root_type("autoscaling/v1", "Scale");
   json::value body = TRY(read_value(call, type, &writer.duplicates));
   registry::Written written =
-      TRY(call.house.registry.update(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
+      TRY(call.context.registry.update(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
   answer_written(call, written);
   return {};
 }
@@ -131,7 +131,7 @@ Result<void> patch(Call& call) {
   if (type == PatchType::json ? !patch.is_array() : !patch.is_object())
     return bad_request(type == PatchType::json ? "a JSON patch must be an array of operations" : "the patch must be an object");
   registry::Written written =
-      TRY(call.house.registry.patch(call.kind(), call.key(), call.route.subresource, type, patch, force, writer));
+      TRY(call.context.registry.patch(call.kind(), call.key(), call.route.subresource, type, patch, force, writer));
   answer_written(call, written);
   return {};
 }
@@ -149,7 +149,7 @@ registry::Writer deleter(Call& call, const DeleteParameters& parameters) {
 Result<void> remove(Call& call) {
   DeleteParameters parameters = TRY(read_delete_parameters(call));
   registry::Removed removed =
-      TRY(call.house.registry.remove(call.kind(), call.key(), parameters.options, deleter(call, parameters)));
+      TRY(call.context.registry.remove(call.kind(), call.key(), parameters.options, deleter(call, parameters)));
   bool shows_object = !removed.gone || call.info->facts.returns_deleted;
   if (shows_object) answer_object(call, removed.object, !removed.gone && parameters.accepts_later ? 202 : 200);
   else answer_value(call, success_status(&call.kind(), removed.object->name(), removed.object->uid()));
@@ -160,7 +160,7 @@ Result<void> remove_all(Call& call) {
   registry::ListRequest which = TRY(list_request(call));
   DeleteParameters parameters = TRY(read_delete_parameters(call));
   engine::RestingPage page =
-      TRY(call.house.registry.remove_all(call.kind(), which, parameters.options, deleter(call, parameters)));
+      TRY(call.context.registry.remove_all(call.kind(), which, parameters.options, deleter(call, parameters)));
   answer_list(call, page);
   return {};
 }

@@ -47,7 +47,7 @@ Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec
 }
 
 json::object access_status(const Call& call, const User& user, const access::Attributes& asked) {
-  access::Decision decision = call.house.authorizer->authorize(user, asked);
+  access::Decision decision = call.context.authorizer->authorize(user, asked);
   json::object out{{"allowed", decision.allowed}};
   if (!decision.reason.empty()) out["reason"] = decision.reason;
   return out;
@@ -64,7 +64,7 @@ User user_of(const json::value& spec) {
 }
 
 json::object rules_status(const Call& call, const json::value& spec) {
-  access::Authorizer::Held held = call.house.authorizer->rules_for(call.user, std::string(get_string(spec, "namespace")));
+  access::Authorizer::Held held = call.context.authorizer->rules_for(call.user, std::string(get_string(spec, "namespace")));
   json::array resources, others;
   for (const access::Rule& rule : held.rules) {
     if (!rule.resources.empty()) {
@@ -85,7 +85,7 @@ json::object rules_status(const Call& call, const json::value& spec) {
 Result<json::object> token_status(const Call& call, const json::value& spec) {
   std::string_view token = get_string(spec, "token");
   if (token.empty()) return bad_request("token is required for TokenReview in authentication");
-  auto verified = call.house.tokens->verify(token, access::strings_at(spec, "audiences"));
+  auto verified = call.context.tokens->verify(token, access::strings_at(spec, "audiences"));
   if (!verified)
     return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
   json::object out{{"authenticated", true}, {"user", access::user_info(verified->user)}};
@@ -126,7 +126,7 @@ Result<void> review(Call& call) {
   json::value answer = std::move(decoded.value);
   json::object status = TRY(status_of(call, make(answer, "spec")));
   answer.get_object()["status"] = std::move(status);
-  make(answer, "metadata.creationTimestamp") = format_time(call.house.clock.now());
+  make(answer, "metadata.creationTimestamp") = format_time(call.context.clock.now());
   schema::Decoded canonical = TRY(schema::decode(call.info->type(), std::move(answer)));
   answer_value(call, canonical.value, 201);
   return {};
@@ -137,9 +137,9 @@ Result<void> review(Call& call) {
 void serve_review(Call& call) { answer_with(call, review(call)); }
 
 void serve_oidc(Call& call) {
-  const std::string& issuer = call.house.tokens->issuer();
+  const std::string& issuer = call.context.tokens->issuer();
   if (call.route.path == "/openid/v1/jwks") {
-    answer_value(call, json::object{{"keys", json::array{call.house.tokens->signer().public_jwk()}}});
+    answer_value(call, json::object{{"keys", json::array{call.context.tokens->signer().public_jwk()}}});
     if (call.answer().status == 200) call.answer().content_type = "application/jwk-set+json";
     return;
   }

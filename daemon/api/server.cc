@@ -102,7 +102,7 @@ struct Server::State {
         fairness(fairness::stored_rules(registry), config.fairness, clock),
         flow_objects(registry, fairness),
         bodies(fairness::BodyLimits{.places = config.limits.bodies}),
-        house{registry,
+        context{registry,
               streams,
               images,
               volumes,
@@ -126,7 +126,7 @@ struct Server::State {
   fairness::Fairness fairness;
   fairness::FlowObjects flow_objects;
   fairness::BodyPlaces bodies;
-  House house;
+  HandlerContext context;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
   std::string ca;
@@ -166,16 +166,16 @@ void Server::State::serve(Exchange& exchange) {
     return place.ok();
   };
   if (exchange.head.path == "*") return;  // OPTIONS *: asks only whether a server responds
-  Call call{exchange, house, {}, {}, house.registry.catalogs().now(), nullptr, {}, {}, audit_id(exchange.head), nullptr};
+  Call call{exchange, context, {}, {}, context.registry.catalogs().now(), nullptr, {}, {}, audit_id(exchange.head), nullptr};
   auto began = std::chrono::steady_clock::now();
   bool occupies = exchange.is_long, writes = exchange.head.method != "GET" && exchange.head.method != "HEAD";
-  std::atomic<int>* running = occupies ? nullptr : writes ? &house.writing : &house.reading;
+  std::atomic<int>* running = occupies ? nullptr : writes ? &context.writing : &context.reading;
   if (running) ++*running;
   Scope leave([running] {  // runs in all cases
     if (running) --*running;
   });
   answer(call);
-  house.metrics.count(labels_of(call), exchange.answer.status, std::chrono::steady_clock::now() - began);
+  context.metrics.count(labels_of(call), exchange.answer.status, std::chrono::steady_clock::now() - began);
 }
 
 void Server::State::answer(Call& call) {
@@ -210,9 +210,9 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
   if (call.exchange.body_left() && call.flow) call.exchange.when_body_waits(wait_for_body(call, seats_wanted(call, asked)));
   if (!call.exchange.is_long) return dispatch(call);
   RequestLabels labels = labels_of(call);
-  house.metrics.begin_long(labels);
+  context.metrics.begin_long(labels);
   dispatch(call);
-  house.metrics.end_long(labels);
+  context.metrics.end_long(labels);
 }
 
 // Returns whether the request may continue; otherwise the response has been made. Streams other than watches are not limited
@@ -258,12 +258,12 @@ Result<void> Server::State::prepare() {
   TRY(tls.set(made.serving().certificate, made.serving().key, ca));
   access::TokenSigner signer = TRY(access::TokenSigner::make(made.token_key()));
   if (config.tokens.issuer.empty()) config.tokens.issuer = issuer_of(config);
-  tokens.emplace(std::move(signer), config.tokens, house.registry);
+  tokens.emplace(std::move(signer), config.tokens, context.registry);
   authenticator.emplace(*tokens);
-  house.tokens = &*tokens;
-  house.ca = &ca;
-  house.registry.set_token_issuer(&*tokens);
-  house.registry.set_guard(&guard);
+  context.tokens = &*tokens;
+  context.ca = &ca;
+  context.registry.set_token_issuer(&*tokens);
+  context.registry.set_guard(&guard);
   pki.with([&](auto& p) { p.emplace(std::move(made)); });
   return {};
 }
@@ -297,7 +297,7 @@ void Server::State::keep(std::stop_token stop) {
     if (!told.clock_set && std::chrono::steady_clock::now() < next) continue;
     next = std::chrono::steady_clock::now() + kCertificateCheck;
     if (auto renewed = renew(); !renewed) log_error("api", "renew certificates: " + renewed.error().text());
-    if (house.keeper) house.keeper->tend();
+    if (context.keeper) context.keeper->tend();
   }
 }
 
@@ -307,13 +307,13 @@ Server::Server(Config config, registry::Registry& registry, PodStreams& streams,
 
 Server::~Server() {
   stop();
-  state_->house.registry.set_token_issuer(nullptr);
-  state_->house.registry.set_guard(nullptr);
+  state_->context.registry.set_token_issuer(nullptr);
+  state_->context.registry.set_guard(nullptr);
 }
 
 void Server::clock_was_set() { state_->stir(true); }
 
-void Server::set_keeper(backup::Keeper& keeper) { state_->house.keeper = &keeper; }
+void Server::set_keeper(backup::Keeper& keeper) { state_->context.keeper = &keeper; }
 
 Result<void> Server::start() {
   state_->auditor = TRY(Auditor::open(state_->config.audit));

@@ -23,9 +23,9 @@ std::string listed(const std::vector<std::string_view>& words) {
 
 Result<void> may_open(Call& call) {
   access::Attributes asked = attributes_of(call.route, call.head());
-  if (asked.verb == "create" || !call.house.authorizer) return {};
+  if (asked.verb == "create" || !call.context.authorizer) return {};
   asked.verb = "create";
-  access::Decision decision = call.house.authorizer->authorize(call.user, asked);
+  access::Decision decision = call.context.authorizer->authorize(call.user, asked);
   if (!decision.allowed) return access::denial(call.user, asked, decision.reason);
   return {};
 }

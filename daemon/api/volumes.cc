@@ -15,13 +15,13 @@ constexpr std::string_view kPath = "/coracle/v1/volumes";
 Result<void> export_volume(Call& call, const Key& claim) {
   bool in_use = call.query().flag("inUse");
   return send_archive(call, "application/zstd", "an export of a volume",
-                      [&](const Fd& archive) { return call.house.volumes.export_volume(claim, in_use, archive); });
+                      [&](const Fd& archive) { return call.context.volumes.export_volume(claim, in_use, archive); });
 }
 
 Result<void> import_volume(Call& call, const Key& claim) {
   bool replace = call.query().flag("replace");
   json::value counted =
-      TRY(receive_archive(call, [&](const Fd& archive) { return call.house.volumes.import_volume(claim, replace, archive); }));
+      TRY(receive_archive(call, [&](const Fd& archive) { return call.context.volumes.import_volume(claim, replace, archive); }));
   answer_value(call, counted);
   return {};
 }

@@ -63,7 +63,7 @@ Result<WatchRequest> read_watch_request(Call& call) {
   bool initial = list.send_initial_events.value_or(*revision == 0);
   request.marks_end_of_initial = initial && list.bookmarks;
   if (initial) request.not_before = *revision;
-  else request.after = *revision ? *revision : call.house.registry.engine().revision();
+  else request.after = *revision ? *revision : call.context.registry.engine().revision();
 
   auto timeout = random_timeout();
   if (list.timeout_seconds.value_or(0) > 0) timeout = seconds(std::min<int64_t>(*list.timeout_seconds, 24 * 3600));
@@ -135,7 +135,7 @@ class Stream {  // converts events to frames
       return frames_.write(pieces);
     }
     schema::TableOptions table{request_.include, !std::exchange(columns_sent_, true), std::to_string(event.revision), {}};
-    auto text = represent(*call_.info, object, request_.wanted, table, call_.house.clock.now());
+    auto text = represent(*call_.info, object, request_.wanted, table, call_.context.clock.now());
     return text && frames_.write(framed(type_name(event.type), *std::move(text)));
   }
 
@@ -269,7 +269,7 @@ Result<std::unique_ptr<Frames>> open_frames(Call& call, const WatchRequest& requ
 Result<void> watch(Call& call) {
   WatchRequest request = TRY(read_watch_request(call));
   // Before the head is sent: a client that has it must see all later events.
-  engine::Engine& engine = call.house.registry.engine();
+  engine::Engine& engine = call.context.registry.engine();
   auto begin = [&]() -> Result<std::unique_ptr<engine::Watcher>> {
     TRY(await_revision(call, request.not_before));
     return engine.watch(call.info->stored().kind, request.ns, std::min(request.after, engine.revision()));

@@ -162,7 +162,7 @@ Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
   TRY(sys::replace_file(directory + "/ready", aside));
   unseal.dismiss();
   (void)sys::unlink(upload);  // if that fails, it is removed when the store is adopted
-  log_notice("store", "a backup was restored; the house starts anew over it", {{"taken", copy.label.taken}, {"kept", aside}});
+  log_notice("store", "a backup was restored; the daemon starts anew over it", {{"taken", copy.label.taken}, {"kept", aside}});
   json::array told;
   for (const std::string& warning : warnings) told.emplace_back(warning);
   return json::object{{"objects", copy.objects.size()}, {"taken", copy.label.taken}, {"node", copy.label.node},

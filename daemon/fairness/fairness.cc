@@ -204,10 +204,10 @@ void Fairness::leave(Waiter& request) {
   if (level.gone && level.queues.idle()) std::erase_if(levels_, [&](const auto& one) { return one.get() == &level; });
 }
 
-Fairness::Seat::Seat(Fairness& house, std::unique_ptr<Waiter> request) : house_(&house), request_(std::move(request)) {}
+Fairness::Seat::Seat(Fairness& controller, std::unique_ptr<Waiter> request) : controller_(&controller), request_(std::move(request)) {}
 Fairness::Seat::Seat(Seat&& other) noexcept = default;
 Fairness::Seat::~Seat() {
-  if (request_) house_->leave(*request_);
+  if (request_) controller_->leave(*request_);
 }
 
 std::vector<Fairness::Count> Fairness::counts() const {

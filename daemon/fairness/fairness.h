@@ -46,13 +46,13 @@ class Fairness {
   class Seat {  // held while the request runs
    public:
     Seat() = default;
-    Seat(Fairness& house, std::unique_ptr<Waiter> request);
+    Seat(Fairness& controller, std::unique_ptr<Waiter> request);
     Seat(Seat&& other) noexcept;
     Seat& operator=(Seat&&) = delete;
     ~Seat();
 
    private:
-    Fairness* house_ = nullptr;
+    Fairness* controller_ = nullptr;
     std::unique_ptr<Waiter> request_;
   };
   // Blocks while earlier requests have priority. `seats`: 1 to kSeatsMax. Errors: too_many_requests, with the seconds for

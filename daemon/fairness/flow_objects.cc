@@ -82,12 +82,12 @@ void FlowObjects::tend() {
   if (auto there = registry::ensure_flow_control(registry_); !there)
     log_warning("fairness", "flow schemas and priority levels cannot be put right: " + there.error().text());
   FlowRules rules = stored_rules(registry_);
-  house_.set_rules(rules);
+  controller_.set_rules(rules);
   judge_schemas(rules);
 }
 
 void FlowObjects::judge_schemas(const FlowRules& rules) {
-  registry::Writer writer = registry::house_writer();
+  registry::Writer writer = registry::internal_writer();
   for (const json::value& schema : rules.schemas) {
     if (get_string(schema, "metadata.uid").empty()) continue;  // it is not stored
     auto judged = with_condition(schema, judge(schema, rules.levels), registry_.clock().now());

@@ -21,7 +21,7 @@ FlowRules stored_rules(const registry::Registry& registry);
 class FlowObjects {
  public:
   // Both must outlive it.
-  FlowObjects(registry::Registry& registry, Fairness& house) : registry_(registry), house_(house) {}
+  FlowObjects(registry::Registry& registry, Fairness& controller) : registry_(registry), controller_(controller) {}
 
   // Starts watching the objects. `changed` is called on the store's thread when tend() must be called; it must not block. Errors:
   // the store's.
@@ -36,7 +36,7 @@ class FlowObjects {
   void judge_schemas(const FlowRules& rules);
 
   registry::Registry& registry_;
-  Fairness& house_;
+  Fairness& controller_;
   std::atomic<bool> changed_{true};
   std::vector<std::unique_ptr<engine::Subscription>> subscriptions_;
 };

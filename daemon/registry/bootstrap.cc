@@ -17,11 +17,11 @@ constexpr int kServicePort = 443;
 // Creates the object, or updates it.
 Result<void> ensure(Registry& registry, const Kind& kind, const Key& key, json::value body) {
   if (!registry.get(kind, key)) {
-    auto created = registry.create(kind, {key.ns, ""}, body, house_writer());
+    auto created = registry.create(kind, {key.ns, ""}, body, internal_writer());
     if (created || created.error().code() != Code::already_exists)
       return created ? Result<void>() : Result<void>(created.take_error());
   }
-  TRY(registry.patch(kind, key, {}, PatchType::merge, body, false, house_writer()));
+  TRY(registry.patch(kind, key, {}, PatchType::merge, body, false, internal_writer()));
   return {};
 }
 
@@ -101,7 +101,7 @@ Result<void> ensure_flow_control(Registry& registry) {
       Key key{"", std::string(get_string(wanted, "metadata.name"))};
       auto found = registry.get(kind, key);
       if (!found) {
-        TRY(registry.create(kind, {}, wanted, house_writer()));
+        TRY(registry.create(kind, {}, wanted, internal_writer()));
         continue;
       }
       const json::value* spec = find((*found)->json(), "spec");
@@ -111,7 +111,7 @@ Result<void> ensure_flow_control(Registry& registry) {
       if (!ours || exempt || (spec && *spec == *find(wanted, "spec"))) continue;
       json::value replaced = (*found)->json();
       replaced.get_object()["spec"] = *find(wanted, "spec");
-      TRY(registry.update(kind, key, {}, std::move(replaced), house_writer()));
+      TRY(registry.update(kind, key, {}, std::move(replaced), internal_writer()));
     }
   }
   return {};

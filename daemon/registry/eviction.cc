@@ -167,11 +167,11 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
   }
   const schema::KindPtr served = TRY(catalogs_.find(budget.kind()));
   const schema::KindInfo& info = *served;
-  Writer house = writer;
-  house.user = nullptr, house.field_manager.clear();
+  Writer internal = writer;
+  internal.user = nullptr, internal.field_manager.clear();
   auto charge = modify(
       {info, strategy_of(info.kind), budget.key(), "status"},
-      [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, house);
+      [&](const Object& now) { return charged(now, key.name, clock_.now()); }, true, internal);
   if (!charge) return charge.take_error();
   TRY(target_and_remove(key, options, writer));
   return evicted();
@@ -179,13 +179,13 @@ Result<json::value> Registry::evict(const Key& key, json::value body, const Writ
 
 Result<void> Registry::target_and_remove(const Key& key, DeleteOptions options, const Writer& writer) {
   if (!writer.dry_run) {
-    Writer house = writer;
-    house.user = nullptr, house.field_manager.clear();
+    Writer internal = writer;
+    internal.user = nullptr, internal.field_manager.clear();
     const schema::KindPtr served = TRY(catalogs_.find(kPod));
     const schema::KindInfo& info = *served;
     Written written = TRY(modify(
         {info, strategy_of(info.kind), key, "status"}, [&](const Object& now) { return targeted(now, options, clock_.now()); },
-        !options.revision, house));
+        !options.revision, internal));
     if (options.revision) options.revision = written.object->revision();
   }
   TRY(remove(kPod, key, options, writer));

@@ -42,29 +42,29 @@ Result<ObjectList> LocalClient::list(const Kind& kind, const ListOptions& option
 }
 
 Result<ObjectPtr> LocalClient::create(const Kind& kind, const json::value& body) {
-  Written written = TRY(registry_.create(kind, {key_of(body).ns, ""}, body, house_writer()));
+  Written written = TRY(registry_.create(kind, {key_of(body).ns, ""}, body, internal_writer()));
   return std::move(written.object);
 }
 
 Result<ObjectPtr> LocalClient::update(const Kind& kind, const json::value& body, const UpdateOptions& options) {
-  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, body, house_writer(options.field_manager)));
+  Written written = TRY(registry_.update(kind, key_of(body), options.subresource, body, internal_writer(options.field_manager)));
   return std::move(written.object);
 }
 
 Result<ObjectPtr> LocalClient::patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                                      const UpdateOptions& options) {
   Written written =
-      TRY(registry_.patch(kind, key, options.subresource, type, patch, options.force, house_writer(options.field_manager)));
+      TRY(registry_.patch(kind, key, options.subresource, type, patch, options.force, internal_writer(options.field_manager)));
   return std::move(written.object);
 }
 
 Result<void> LocalClient::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {
-  TRY(registry_.remove(kind, key, options, house_writer()));
+  TRY(registry_.remove(kind, key, options, internal_writer()));
   return {};
 }
 
 Result<json::value> LocalClient::act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
-  return registry_.act(kind, key, subresource, body, house_writer());
+  return registry_.act(kind, key, subresource, body, internal_writer());
 }
 
 Result<std::unique_ptr<Watch>> LocalClient::watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) {

@@ -14,7 +14,7 @@ Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
   if (!registry.get(kServiceCIDR, key)) {
     json::value network = json::object{{"metadata", json::object{{"name", key.name}}},
                                        {"spec", json::object{{"cidrs", json::array{json::string(ranges.service_cidr)}}}}};
-    auto made = registry.create(kServiceCIDR, {}, std::move(network), house_writer());
+    auto made = registry.create(kServiceCIDR, {}, std::move(network), internal_writer());
     if (!made && made.error().code() != Code::already_exists) return made.take_error();
   }
   ObjectPtr there = TRY(registry.get(kServiceCIDR, key));
@@ -25,7 +25,7 @@ Result<void> make_service_network(Registry& registry, const Ranges& ranges) {
                      {"reason", ""},
                      {"message", "Kubernetes default Service CIDR is ready"}};
   json::value patch = json::object{{"status", json::object{{"conditions", json::array{std::move(ready)}}}}};
-  TRY(registry.patch(kServiceCIDR, key, "status", PatchType::merge, patch, false, house_writer()));
+  TRY(registry.patch(kServiceCIDR, key, "status", PatchType::merge, patch, false, internal_writer()));
   return {};
 }
 
@@ -34,7 +34,7 @@ Result<void> make_component(Registry& registry, std::string_view name) {
   json::object healthy{{"type", "Healthy"}, {"status", "True"}, {"message", "ok"}};
   json::value component =
       json::object{{"metadata", json::object{{"name", name}}}, {"conditions", json::array{std::move(healthy)}}};
-  auto made = registry.create(kComponentStatus, {}, std::move(component), house_writer());
+  auto made = registry.create(kComponentStatus, {}, std::move(component), internal_writer());
   if (!made && made.error().code() != Code::already_exists) return made.take_error();
   return {};
 }

@@ -292,13 +292,13 @@ Registry::Registry(engine::Engine& engine, const schema::CatalogSource& catalogs
         return random_suffix();
       }) {}
 
-const User& house_user() {
+const User& internal_user() {
   static const User user{"system:apiserver", "", {"system:masters", "system:authenticated"}, {}};
   return user;
 }
 
 // managedFields resolve conflicts between users; components do not need them.
-Writer house_writer(std::string field_manager) {
+Writer internal_writer(std::string field_manager) {
   Writer writer;
   writer.field_manager = std::move(field_manager);
   writer.internal = true;
@@ -393,7 +393,7 @@ std::unique_lock<std::mutex> Registry::turn_of(const Strategy& strategy) {
 admission::Request Registry::request_for(admission::Operation operation, const schema::KindInfo& info, const Key& key,
                                          std::string_view subresource, const Writer& writer) const {
   admission::Request request{
-      operation, info, info.kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : house_user(), clock_.now()};
+      operation, info, info.kind, key, subresource, nullptr, nullptr, writer.user ? *writer.user : internal_user(), clock_.now()};
   request.dry_run = writer.dry_run;
   request.warnings = writer.warnings;
   request.audit = writer.audit;

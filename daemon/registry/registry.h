@@ -43,8 +43,8 @@ struct Writer {
 };
 
 // The user and the options for writes of the daemon's own components.
-const User& house_user();
-Writer house_writer(std::string field_manager = {});
+const User& internal_user();
+Writer internal_writer(std::string field_manager = {});
 
 // Reports unknown fields and duplicate keys as warnings. Errors: bad_request if the client requests strict validation.
 Result<void> tell_unknown(const schema::Type& type, std::vector<std::string> unknown, const Writer& writer);

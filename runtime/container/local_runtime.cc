@@ -42,7 +42,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   Fd run_dir = TRY(sys::open_directory(config.run_dir));
   std::string boot_id = TRY(sys::boot_id());
   OwnFacts own = TRY(own_facts());
-  House house{std::move(cgroups),
+  RuntimeContext context{std::move(cgroups),
               std::move(records),
               std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
               snapshots,
@@ -51,7 +51,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
               std::move(boot_id),
               own,
               std::make_unique<DevicePrograms>()};
-  std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(house)));
+  std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(context)));
   out->images_ = std::move(images);
   out->trees_ = std::move(trees);
   out->lock_ = std::move(lock);
@@ -69,10 +69,10 @@ LocalRuntime::~LocalRuntime() {
 }
 
 Result<void> LocalRuntime::find_sandboxes() {
-  auto ids = TRY(house_.records.list());
+  auto ids = TRY(context_.records.list());
   for (const std::string& id : ids) {
     if (!is_sandbox_id(id)) continue;  // not a sandbox
-    auto sandbox = Sandbox::find(house_, id);
+    auto sandbox = Sandbox::find(context_, id);
     if (!sandbox) {
       log_warning("runtime", "sandbox cannot be read", {{"sandbox", id}, {"error", sandbox.error().text()}});
       continue;
@@ -85,8 +85,8 @@ Result<void> LocalRuntime::find_sandboxes() {
 }
 
 void LocalRuntime::drop_stray_snapshots() {
-  if (!house_.snapshots) return;
-  auto names = house_.snapshots->list();
+  if (!context_.snapshots) return;
+  auto names = context_.snapshots->list();
   if (!names) return;
   std::set<std::string> known;
   all_.with([&](All& all) {
@@ -95,7 +95,7 @@ void LocalRuntime::drop_stray_snapshots() {
   });
   for (const std::string& name : *names) {
     if (known.count(name)) continue;
-    auto removed = house_.snapshots->remove(name);
+    auto removed = context_.snapshots->remove(name);
     if (!removed) log_warning("runtime", "stray snapshot stays", {{"name", name}, {"error", removed.error().text()}});
   }
 }
@@ -177,7 +177,7 @@ Result<void> LocalRuntime::create_sandbox(const SandboxSpec& spec) {
   bool is_free = all_.with([&](All& all) { return all.by_id.try_emplace(spec.id).second; });
   if (!is_free) return Error(Code::already_exists, "sandbox " + spec.id + " exists");
   Scope undo([&] { all_.with([&](All& all) { all.by_id.erase(spec.id); }); });
-  std::shared_ptr<Sandbox> sandbox = TRY(Sandbox::create(house_, spec).wrap("create sandbox"));
+  std::shared_ptr<Sandbox> sandbox = TRY(Sandbox::create(context_, spec).wrap("create sandbox"));
   undo.dismiss();
   return listen_to(spec.id, std::move(sandbox));
 }
@@ -198,8 +198,8 @@ Result<void> LocalRuntime::remove_sandbox(const std::string& id) {
 
 Result<void> LocalRuntime::set_class_weight(const std::string& cgroup_class, uint64_t weight) {
   if (!is_sandbox_id(cgroup_class)) return Error(Code::invalid, "cgroup class " + coracle::quoted(cgroup_class));
-  if (!house_.cgroups.enforcement().cpu) return {};
-  Fd group = TRY(house_.cgroups.make(cgroup_class, true));
+  if (!context_.cgroups.enforcement().cpu) return {};
+  Fd group = TRY(context_.cgroups.make(cgroup_class, true));
   return sys::write_control(group, "cpu.weight", std::to_string(weight));
 }
 

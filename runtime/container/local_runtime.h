@@ -25,8 +25,8 @@ class LocalRuntime : public Runtime {
 
   ImageStore& images() override { return *images_; }
   Trees& trees() override { return *trees_; }
-  Enforcement enforcement() const override { return house_.cgroups.enforcement(); }
-  std::optional<Bytes> memory_bound() const override { return house_.cgroups.memory_bound(); }
+  Enforcement enforcement() const override { return context_.cgroups.enforcement(); }
+  std::optional<Bytes> memory_bound() const override { return context_.cgroups.memory_bound(); }
   void on_change(std::function<void(const std::string&)> notify) override;
   Result<std::vector<SandboxState>> sandboxes() override;
   Result<SandboxState> sandbox(const std::string& id) override;
@@ -58,7 +58,7 @@ class LocalRuntime : public Runtime {
     uint64_t last_key = 0;
   };
 
-  explicit LocalRuntime(House house) : house_(std::move(house)) {}
+  explicit LocalRuntime(RuntimeContext context) : context_(std::move(context)) {}
   Result<void> find_sandboxes();
   Result<void> listen_to(const std::string& id, std::shared_ptr<Sandbox> sandbox);
   Result<std::shared_ptr<Sandbox>> get(const std::string& id);
@@ -66,7 +66,7 @@ class LocalRuntime : public Runtime {
   void hear(uint64_t key);
   void tell(const std::string& id);
 
-  House house_;
+  RuntimeContext context_;
   std::unique_ptr<ImageStore> images_;
   std::unique_ptr<Trees> trees_;
   Fd lock_, epoll_, stop_;

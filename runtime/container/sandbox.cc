@@ -130,13 +130,13 @@ int exit_code_of(int wait_status) { return WIFSIGNALED(wait_status) ? 128 + WTER
 
 // ---- life cycle ----
 
-Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec& spec) {
+Result<std::shared_ptr<Sandbox>> Sandbox::create(RuntimeContext& context, const SandboxSpec& spec) {
   TRY(check(spec));
-  std::shared_ptr<Sandbox> out(new Sandbox(house));
+  std::shared_ptr<Sandbox> out(new Sandbox(context));
   SandboxRecord& record = out->record_;
   record.id = spec.id;
   record.metadata = spec.metadata;
-  record.boot_id = house.boot_id;
+  record.boot_id = context.boot_id;
   record.cgroup = (spec.cgroup_class.empty() ? "" : spec.cgroup_class + "/") + spec.id;
   record.created_ns = nanoseconds(system_clock().now());
   record.launcher = launch::kLauncherVersion;
@@ -148,9 +148,9 @@ Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec
   record.gid_mappings = spec.gid_mappings;
   Scope undo([&] { (void)out->remove(); });  // removes what was created
   // The record comes first, so that everything created later can be found and removed.
-  TRY(house.records.write(record).wrap("write sandbox record"));
-  out->cgroup_ = TRY(house.cgroups.make(record.cgroup, true));
-  TRY(house.cgroups.apply(out->cgroup_, spec.resources, false));
+  TRY(context.records.write(record).wrap("write sandbox record"));
+  out->cgroup_ = TRY(context.cgroups.make(record.cgroup, true));
+  TRY(context.cgroups.apply(out->cgroup_, spec.resources, false));
   std::optional<sys::OwnedNamespaces> owned;
   if (out->has_user_namespace())
     owned = TRY(sys::make_user_namespace(id_ranges(spec.uid_mappings), id_ranges(spec.gid_mappings), kOwnedNamespaces));
@@ -163,11 +163,11 @@ Result<std::shared_ptr<Sandbox>> Sandbox::create(House& house, const SandboxSpec
 }
 
 Result<void> Sandbox::start_pause(const SandboxSpec& spec) {
-  Fd leaf = TRY(house_.cgroups.make(record_.cgroup + "/pause", false));
-  (void)sys::unlink_at(house_.run_dir, socket_name());  // left by a dead sandbox with this id
-  Fd socket = TRY(sys::bind_unix(house_.run_dir, socket_name(), 0600));
+  Fd leaf = TRY(context_.cgroups.make(record_.cgroup + "/pause", false));
+  (void)sys::unlink_at(context_.run_dir, socket_name());  // left by a dead sandbox with this id
+  Fd socket = TRY(sys::bind_unix(context_.run_dir, socket_name(), 0600));
   sys::SpawnSpec start;
-  start.program = &house_.pause_program;
+  start.program = &context_.pause_program;
   start.name = "coracle-pause";
   start.cgroup = &leaf;
   start.namespaces = namespaces_of(spec);
@@ -181,7 +181,7 @@ Result<void> Sandbox::start_pause(const SandboxSpec& spec) {
 Result<void> Sandbox::connect() {
   // pause calls listen(2) first; until then connecting fails.
   for (int i = 0;; ++i) {
-    auto link = PauseLink::connect(house_.run_dir, socket_name());
+    auto link = PauseLink::connect(context_.run_dir, socket_name());
     if (link) {
       link_ = std::move(*link);
       break;
@@ -190,7 +190,7 @@ Result<void> Sandbox::connect() {
     constexpr int kTriesMax = 2000;
     if (has_ended || i > kTriesMax || link.error().err() != ECONNREFUSED) return link.take_error();
   }
-  events_ = TRY(PauseLink::connect(house_.run_dir, socket_name()));
+  events_ = TRY(PauseLink::connect(context_.run_dir, socket_name()));
   return {};
 }
 
@@ -226,18 +226,18 @@ Result<void> Sandbox::set_up_pause(const SandboxSpec& spec, const sys::OwnedName
   return explain_failure(answer.reply, named, {}).wrap("sandbox");
 }
 
-Result<std::shared_ptr<Sandbox>> Sandbox::find(House& house, const std::string& id) {
-  std::shared_ptr<Sandbox> out(new Sandbox(house));
+Result<std::shared_ptr<Sandbox>> Sandbox::find(RuntimeContext& context, const std::string& id) {
+  std::shared_ptr<Sandbox> out(new Sandbox(context));
   out->record_.id = id;
   out->record_.cgroup = id;
-  auto record = house.records.read(id);
+  auto record = context.records.read(id);
   std::vector<ContainerRecord> containers;
   if (record) {
     out->record_ = std::move(*record);
-    if (auto found = house.records.containers(id)) containers = std::move(*found);
+    if (auto found = context.records.containers(id)) containers = std::move(*found);
   }
-  auto cgroup = house.cgroups.find(out->record_.cgroup);
-  bool is_of_this_boot = record && out->record_.boot_id == house.boot_id && cgroup;
+  auto cgroup = context.cgroups.find(out->record_.cgroup);
+  bool is_of_this_boot = record && out->record_.boot_id == context.boot_id && cgroup;
   if (cgroup) out->cgroup_ = std::move(*cgroup);
   out->known_.with([&](Known& known) {
     for (ContainerRecord& each : containers) {
@@ -254,10 +254,10 @@ Result<std::shared_ptr<Sandbox>> Sandbox::find(House& house, const std::string& 
 
 // Connects to a running pause and reads the state of its containers. False: it is not running.
 bool Sandbox::adopt() {
-  auto link = PauseLink::connect(house_.run_dir, socket_name());
+  auto link = PauseLink::connect(context_.run_dir, socket_name());
   if (!link) return false;
   auto pidfd = sys::open_pidfd(link->peer_pid());
-  auto events = PauseLink::connect(house_.run_dir, socket_name());
+  auto events = PauseLink::connect(context_.run_dir, socket_name());
   // Still the same process: if it had ended, the second connection would have failed.
   if (!pidfd || !events || events->peer_pid() != link->peer_pid() || !events->subscribe()) return false;
   link_ = std::move(*link);
@@ -303,12 +303,12 @@ bool Sandbox::adopt() {
 Result<void> Sandbox::remove() {
   std::lock_guard lock(operations_);
   mark_dead();
-  TRY(house_.cgroups.remove(record_.cgroup, kKillPatience));
+  TRY(context_.cgroups.remove(record_.cgroup, kKillPatience));
   if (pause_) {
     (void)sys::wait_readable(pause_, kKillPatience);  // it has left its cgroup but may not have ended yet
     sys::reap(pause_);
   }
-  (void)sys::unlink_at(house_.run_dir, socket_name());  // it may not exist
+  (void)sys::unlink_at(context_.run_dir, socket_name());  // it may not exist
   std::vector<ContainerRecord> containers = known_.with([](Known& known) {
     std::vector<ContainerRecord> out;
     for (auto& [id, container] : known.containers) out.push_back(container.record);
@@ -316,8 +316,8 @@ Result<void> Sandbox::remove() {
     return out;
   });
   for (const ContainerRecord& each : containers)
-    if (!each.snapshot.empty() && house_.snapshots) TRY(house_.snapshots->remove(each.snapshot));
-  return house_.records.remove(record_.id);
+    if (!each.snapshot.empty() && context_.snapshots) TRY(context_.snapshots->remove(each.snapshot));
+  return context_.records.remove(record_.id);
 }
 
 void Sandbox::mark_dead() {
@@ -417,13 +417,13 @@ bool Sandbox::read_events() {
 }
 
 bool Sandbox::was_oom_killed(const std::string& id) const {
-  auto cgroup = house_.cgroups.find(container_cgroup(id));
+  auto cgroup = context_.cgroups.find(container_cgroup(id));
   if (!cgroup) return false;
   return cgroup::oom_kills(*cgroup).value_or(0) > 0;
 }
 
 void Sandbox::drop_cgroup(const std::string& id) {
-  auto removed = house_.cgroups.remove(container_cgroup(id), std::chrono::milliseconds(0));
+  auto removed = context_.cgroups.remove(container_cgroup(id), std::chrono::milliseconds(0));
   if (!removed && removed.error().code() != Code::timeout)  // killed processes may take longer to end
     log_debug("runtime", "the cgroup of an ended container stays",
               {{"sandbox", record_.id}, {"container", id}, {"error", removed.error().text()}});

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kKillPatience{15000};
 using DevicePrograms = Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded, by instructions
 
 // What all sandboxes of a runtime share.
-struct House {
+struct RuntimeContext {
   cgroup::Cgroups cgroups;
   Records records;
   std::unique_ptr<SeccompCache> seccomp;
@@ -50,9 +50,9 @@ struct ExecState {
 class Sandbox : public std::enable_shared_from_this<Sandbox> {
  public:
   // On failure, nothing is left behind.
-  static Result<std::shared_ptr<Sandbox>> create(House& house, const SandboxSpec& spec);
+  static Result<std::shared_ptr<Sandbox>> create(RuntimeContext& context, const SandboxSpec& spec);
   // Restores a sandbox from its record; if its pause cannot be reached it is dead. Errors: a damaged record.
-  static Result<std::shared_ptr<Sandbox>> find(House& house, const std::string& id);
+  static Result<std::shared_ptr<Sandbox>> find(RuntimeContext& context, const std::string& id);
 
   const std::string& id() const { return record_.id; }
   SandboxState state() const;
@@ -98,7 +98,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
     std::map<std::string, std::weak_ptr<ExecState>> execs;
   };
 
-  explicit Sandbox(House& house) : house_(house) {}
+  explicit Sandbox(RuntimeContext& context) : context_(context) {}
   Result<void> start_pause(const SandboxSpec& spec);
   Result<void> set_up_pause(const SandboxSpec& spec, const sys::OwnedNamespaces* owned);
   Result<void> connect();
@@ -124,7 +124,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   // The pod's user namespace, if it has one of its own.
   Result<std::optional<UserNamespace>> user_namespace() const;
 
-  House& house_;
+  RuntimeContext& context_;
   SandboxRecord record_;
   Fd cgroup_, pause_;  // pause_: a pidfd
   int pause_pid_ = 0;

@@ -125,7 +125,7 @@ Result<Answer> Sandbox::ask(const pause::Request& request, std::span<const int> 
   auto answer = link_.ask(request, fds);
   // A late reply would be taken for the next request's, so the connection is replaced.
   if (!answer && answer.error().code() == Code::timeout) {
-    auto again = PauseLink::connect(house_.run_dir, socket_name());
+    auto again = PauseLink::connect(context_.run_dir, socket_name());
     if (again) link_ = std::move(*again);
   }
   return answer;
@@ -146,12 +146,12 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec) {
   if (spec.spec.linux_.seccomp) {
     uint64_t holds = 0;
     if (spec.spec.process.capabilities) {
-      OwnFacts own = house_.own;
+      OwnFacts own = context_.own;
       if (user) own.capabilities = ~uint64_t(0);  // its root has all capabilities
       CapabilitySets sets = TRY(plan_capabilities(*spec.spec.process.capabilities, own));
       holds = sets.bounding;
     }
-    seccomp = TRY(house_.seccomp->get(*spec.spec.linux_.seccomp, holds));
+    seccomp = TRY(context_.seccomp->get(*spec.spec.linux_.seccomp, holds));
     record.seccomp_name = seccomp->name;
   }
   record.id = spec.id;
@@ -162,7 +162,7 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec) {
     known_.with([&](Known& known) { known.containers.erase(spec.id); });
     clean_container(record);
   });
-  TRY(house_.records.write(record_.id, record).wrap("write container record"));
+  TRY(context_.records.write(record_.id, record).wrap("write container record"));
   known_.with([&](Known& known) { known.containers[spec.id].record = record; });
   TRY(launch(spec, record, std::move(seccomp), user ? &*user : nullptr));
   undo.dismiss();
@@ -175,7 +175,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   input.user = user;
   input.spec = &spec.spec;
   input.sandbox = facts();
-  input.own = house_.own;
+  input.own = context_.own;
   input.seccomp = std::move(seccomp);
   input.keyring = spec.id;
   Fd cgroup = TRY(make_container_cgroup(spec));
@@ -222,8 +222,8 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
 }
 
 Result<Fd> Sandbox::make_container_cgroup(const ContainerSpec& spec) {
-  Fd cgroup = TRY(house_.cgroups.make(container_cgroup(spec.id), false));
-  TRY(house_.cgroups.apply(cgroup, spec.spec.linux_.resources, true));
+  Fd cgroup = TRY(context_.cgroups.make(container_cgroup(spec.id), false));
+  TRY(context_.cgroups.apply(cgroup, spec.spec.linux_.resources, true));
   TRY(filter_devices(cgroup, spec.spec));
   return cgroup;
 }
@@ -232,7 +232,7 @@ Result<void> Sandbox::filter_devices(const Fd& cgroup, const oci::Spec& spec) {
   std::vector<sys::DeviceMatch> rules = plan_device_rules(spec);
   if (rules.size() > sys::kDeviceRulesMax) return Error(Code::too_large, "linux.resources.devices");
   std::vector<uint64_t> text = sys::device_program(rules);
-  auto loaded = house_.device_programs->with([&](auto& programs) {
+  auto loaded = context_.device_programs->with([&](auto& programs) {
     auto found = programs.find(text);
     return found == programs.end() ? nullptr : found->second;
   });
@@ -240,7 +240,7 @@ Result<void> Sandbox::filter_devices(const Fd& cgroup, const oci::Spec& spec) {
     Fd program = TRY(sys::load_device_program(text));
     loaded = std::make_shared<const Fd>(std::move(program));
     constexpr size_t kProgramsMax = 64;
-    house_.device_programs->with([&](auto& programs) {
+    context_.device_programs->with([&](auto& programs) {
       if (programs.size() >= kProgramsMax) programs.clear();  // attached programs stay loaded
       programs[text] = loaded;
     });
@@ -255,16 +255,16 @@ Result<Fd> Sandbox::make_root(const ContainerSpec& spec, const ContainerRecord& 
     if (id_map) TRY(sys::change_mount(root, {.id_map = id_map}).wrap("root: " + spec.spec.root.path + " cannot be id-mapped"));
     return root;
   }
-  if (!house_.snapshots) return Error(Code::unsupported, "this runtime has no images");
-  TRY(house_.snapshots->create(record.snapshot, spec.image_id, id_map));
-  return house_.snapshots->mount(record.snapshot, id_map);
+  if (!context_.snapshots) return Error(Code::unsupported, "this runtime has no images");
+  TRY(context_.snapshots->create(record.snapshot, spec.image_id, id_map));
+  return context_.snapshots->mount(record.snapshot, id_map);
 }
 
 // Removes what an exited container leaves: cgroup, writable layer, record.
 void Sandbox::clean_container(const ContainerRecord& record) {
-  auto cleaned = house_.cgroups.remove(container_cgroup(record.id), kKillPatience);
-  if (cleaned && !record.snapshot.empty() && house_.snapshots) cleaned = house_.snapshots->remove(record.snapshot);
-  if (cleaned) cleaned = house_.records.remove(record_.id, record.id);
+  auto cleaned = context_.cgroups.remove(container_cgroup(record.id), kKillPatience);
+  if (cleaned && !record.snapshot.empty() && context_.snapshots) cleaned = context_.snapshots->remove(record.snapshot);
+  if (cleaned) cleaned = context_.records.remove(record_.id, record.id);
   if (!cleaned)
     log_warning("runtime", "container left something behind",
                 {{"sandbox", record_.id}, {"container", record.id}, {"error", cleaned.error().text()}});
@@ -286,7 +286,7 @@ Result<void> Sandbox::signal_container(const std::string& id, int signal) {
 Result<void> Sandbox::kill_container(const std::string& id) {
   bool is_there = known_.with([&](Known& known) { return known.containers.count(id) > 0; });
   if (!is_there) return no_container(id);
-  auto cgroup = house_.cgroups.find(container_cgroup(id));
+  auto cgroup = context_.cgroups.find(container_cgroup(id));
   if (!cgroup && cgroup.error().code() == Code::not_found) return {};
   if (!cgroup) return cgroup.take_error();
   return cgroup::kill(*cgroup);
@@ -308,15 +308,15 @@ Result<void> Sandbox::remove_container(const std::string& id) {
     Answer answer = TRY(ask(PauseLink::request(pause::Kind::forget, id), {}));
     if (answer.reply.err != 0) return explain_failure(answer.reply, {}, {});
   }
-  TRY(house_.cgroups.remove(container_cgroup(id), kKillPatience));
-  if (!record->snapshot.empty() && house_.snapshots) TRY(house_.snapshots->remove(record->snapshot));
-  TRY(house_.records.remove(record_.id, id));
+  TRY(context_.cgroups.remove(container_cgroup(id), kKillPatience));
+  if (!record->snapshot.empty() && context_.snapshots) TRY(context_.snapshots->remove(record->snapshot));
+  TRY(context_.records.remove(record_.id, id));
   known_.with([&](Known& known) { known.containers.erase(id); });
   return {};
 }
 
 Result<Usage> Sandbox::usage(const std::string& container_id) {
-  Fd cgroup = TRY(house_.cgroups.find(container_id.empty() ? record_.cgroup : container_cgroup(container_id)));
+  Fd cgroup = TRY(context_.cgroups.find(container_id.empty() ? record_.cgroup : container_cgroup(container_id)));
   return cgroup::usage(cgroup);
 }
 
@@ -325,8 +325,8 @@ Result<Fd> Sandbox::writable_layer(const std::string& id) {
     auto found = known.containers.find(id);
     return found == known.containers.end() ? std::string() : found->second.record.snapshot;
   });
-  if (snapshot.empty() || !house_.snapshots) return no_container(id);
-  return house_.snapshots->writable(snapshot);
+  if (snapshot.empty() || !context_.snapshots) return no_container(id);
+  return context_.snapshots->writable(snapshot);
 }
 
 Result<Fd> Sandbox::container_root(const std::string& id) {
@@ -379,10 +379,10 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   plain.process = process;
   input.spec = &plain;
   input.sandbox = facts();
-  input.own = house_.own;
-  if (!record.seccomp_name.empty()) input.seccomp = TRY(house_.seccomp->find(record.seccomp_name).wrap("seccomp"));
+  input.own = context_.own;
+  if (!record.seccomp_name.empty()) input.seccomp = TRY(context_.seccomp->find(record.seccomp_name).wrap("seccomp"));
   Prepared prepared = TRY(prepare_exec(input, process));
-  Fd cgroup = TRY(house_.cgroups.find(container_cgroup(id)));
+  Fd cgroup = TRY(context_.cgroups.find(container_cgroup(id)));
 
   sys::Pipe in, out, err;
   Fd null;

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "tests/attacks/attack_house.h"
+#include "tests/attacks/attack_fixture.h"
 
 namespace coracle::attacks {
 namespace {
@@ -94,7 +94,7 @@ class Escape : public Attack {
 INSTANTIATE_TEST_SUITE_P(Of, Escape, testing::Values(Caller::daemon, Caller::command_line, Caller::own_users), name_of);
 
 TEST_P(Escape, finds_nothing_that_docker_stops) {
-  ContainerSpec spec = house_->program("app-0", command());
+  ContainerSpec spec = fixture_->program("app-0", command());
   Outcome got = run(spec);
   ASSERT_EQ(got.refusal, "");
   EXPECT_EQ(got.code, 0);
@@ -111,7 +111,7 @@ TEST_P(Escape, of_an_exec_finds_nothing_either) {
 
 // The control: without filter and with every capability, what was stopped gets through; so the suite can tell.
 TEST_P(Escape, can_tell) {
-  ContainerSpec spec = house_->program("app-0", command());
+  ContainerSpec spec = fixture_->program("app-0", command());
   spec.spec.linux_.seccomp.reset();
   spec.spec.linux_.masked_paths.clear();
   spec.spec.linux_.readonly_paths.clear();

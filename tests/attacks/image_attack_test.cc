@@ -3,7 +3,7 @@
 // that imports it and runs it. The advisories are listed in advisories.tsv.
 #include <grp.h>
 
-#include "tests/attacks/attack_house.h"
+#include "tests/attacks/attack_fixture.h"
 #include "tests/runtime/image/builder.h"
 
 namespace coracle::attacks {
@@ -16,10 +16,10 @@ using image::test::TestImage;
 class ImageAttack : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
-    house_ = std::make_unique<LiveHouse>();
-    house_->config.image_program = CORACLE_IMAGE;
-    auto opened = runtime::open(house_->config);
+    if (std::string why = LiveRuntime::missing(); !why.empty()) GTEST_SKIP() << why;
+    fixture_ = std::make_unique<LiveRuntime>();
+    fixture_->config.image_program = CORACLE_IMAGE;
+    auto opened = runtime::open(fixture_->config);
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     runtime_ = std::move(*opened);
     SandboxSpec pod;
@@ -31,22 +31,22 @@ class ImageAttack : public testing::Test {
     before_ = tree_of(host());
   }
   void TearDown() override {
-    if (!house_) return;
+    if (!fixture_) return;
     EXPECT_EQ(tree_of(host()), before_) << "the host was touched";
     if (runtime_) (void)runtime_->remove_sandbox("pod");
     runtime_.reset();
   }
-  std::string host() const { return house_->path() + "/host"; }
+  std::string host() const { return fixture_->path() + "/host"; }
   std::string climb() const { return "../../../../../../../.." + host(); }
 
   Result<std::vector<runtime::Image>> import(const std::string& archive, const std::string& name = "") {
-    write_text(house_->path() + "/archive", archive);
-    Fd fd = MUST(sys::open(house_->path() + "/archive", O_RDONLY));
+    write_text(fixture_->path() + "/archive", archive);
+    Fd fd = MUST(sys::open(fixture_->path() + "/archive", O_RDONLY));
     return runtime_->images().import(fd, name);
   }
   // An image that can run a shell, with more in it.
   TestImage shell_with(std::vector<Entry> entries, const std::string& config = R"({"Cmd":["/bin/sh"]})") {
-    std::vector<Entry> all = {{"bin", 'd', "", 0755}, {"bin/busybox", 'f', read_text(house_->rootfs() + "/bin/busybox"), 0755}};
+    std::vector<Entry> all = {{"bin", 'd', "", 0755}, {"bin/busybox", 'f', read_text(fixture_->rootfs() + "/bin/busybox"), 0755}};
     for (const char* name : {"sh", "cat", "ls", "echo", "id"}) all.push_back({std::string("bin/") + name, 'l', "busybox"});
     all.insert(all.end(), entries.begin(), entries.end());
     TestImage out{{{make_tar(all)}}};
@@ -59,7 +59,7 @@ class ImageAttack : public testing::Test {
     return got ? got->front() : runtime::Image{};
   }
   Outcome run(const runtime::Image& image, const std::string& command) {
-    ContainerSpec spec = house_->shell("app-0", command);
+    ContainerSpec spec = fixture_->shell("app-0", command);
     spec.image_id = image.id;
     spec.spec.root.path.clear();
     Outcome out;
@@ -75,11 +75,11 @@ class ImageAttack : public testing::Test {
         if (container.exit) out.code = container.exit->exit_code;
       ::usleep(1000);
     }
-    out.out = house_->output("app-0") + house_->output("app-0", "stderr");
+    out.out = fixture_->output("app-0") + fixture_->output("app-0", "stderr");
     EXPECT_TRUE(runtime_->remove_container("pod", "app-0").ok());
     return out;
   }
-  std::unique_ptr<LiveHouse> house_;
+  std::unique_ptr<LiveRuntime> fixture_;
   std::unique_ptr<runtime::Runtime> runtime_;
 
  private:
@@ -129,7 +129,7 @@ TEST_F(ImageAttack, a_volume_of_the_image_copies_nothing) {
   EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.refusal << got.out;
   EXPECT_EQ(got.code, 0) << got.refusal << got.out;
   for (const auto& entry :
-       fs::recursive_directory_iterator(house_->config.state_dir, fs::directory_options::skip_permission_denied))
+       fs::recursive_directory_iterator(fixture_->config.state_dir, fs::directory_options::skip_permission_denied))
     EXPECT_TRUE(!entry.is_regular_file() || read_text(entry.path()).find("the host's secret") == std::string::npos)
         << entry.path();
 }
@@ -138,14 +138,14 @@ TEST_F(ImageAttack, a_volume_of_the_image_copies_nothing) {
 // of the machine.
 TEST_F(ImageAttack, files_of_images_are_out_of_the_users_reach) {
   auto image = add(shell_with({{"su", 'f', "#!", 04755}}));
-  ContainerSpec spec = house_->shell("app-0", "echo up; cat");
+  ContainerSpec spec = fixture_->shell("app-0", "echo up; cat");
   spec.image_id = image.id;
   spec.open_stdin = true;
   ASSERT_OK(runtime_->start_container("pod", spec));
-  house_->wait_log("app-0", "up");
-  ASSERT_EQ(::chmod(house_->path().c_str(), 0755), 0);  // so that only the runtime's own directories stand in the way
+  fixture_->wait_log("app-0", "up");
+  ASSERT_EQ(::chmod(fixture_->path().c_str(), 0755), 0);  // so that only the runtime's own directories stand in the way
   size_t looked = 0;
-  for (const std::string& top : {house_->config.state_dir, house_->config.run_dir}) {
+  for (const std::string& top : {fixture_->config.state_dir, fixture_->config.run_dir}) {
     struct stat info {};
     ASSERT_EQ(::stat(top.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 077, 0u) << top;
@@ -225,7 +225,7 @@ TEST_F(ImageAttack, labels_are_no_orders) {
                                   R"("coracle.io/privileged":"true","io.coracle.log":"/bin/touch"}})"));
   Outcome got = run(image, "id -u; ls /; echo hello");
   EXPECT_EQ(got.code, 0) << got.refusal;
-  EXPECT_NE(house_->log("app-0").find("hello"), std::string::npos);
+  EXPECT_NE(fixture_->log("app-0").find("hello"), std::string::npos);
   EXPECT_FALSE(fs::exists(host() + "/made"));
 }
 
@@ -288,7 +288,7 @@ TEST_F(ImageAttack, a_checkpoint_is_an_image_like_any_other) {
   Outcome ran = run(got->front(), "echo mine; ls /host; cat /container.log; true");
   EXPECT_NE(ran.out.find("mine\n"), ran.out.npos) << ran.refusal;
   EXPECT_EQ(ran.out.find("the host's secret"), ran.out.npos) << ran.out;
-  EXPECT_EQ(house_->log("app-0").find("the host's secret"), std::string::npos);
+  EXPECT_EQ(fixture_->log("app-0").find("the host's secret"), std::string::npos);
   EXPECT_NE(ran.out.find("/host: No such file"), ran.out.npos) << ran.out;
 }
 

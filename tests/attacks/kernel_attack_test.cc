@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <sys/syscall.h>
 
-#include "tests/attacks/attack_house.h"
+#include "tests/attacks/attack_fixture.h"
 
 namespace coracle::attacks {
 namespace {
@@ -166,8 +166,8 @@ TEST_P(KernelAttack, cgroups_of_the_host_are_out_of_reach) {
   ASSERT_OK(runtime().create_sandbox(pod));
   ContainerSpec spec = shell(look);
   ASSERT_OK(runtime().start_container("sharing", spec));
-  house_->wait_log("app-0", "done");
-  check({"", house_->output("app-0") + house_->output("app-0", "stderr"), 0});
+  fixture_->wait_log("app-0", "done");
+  check({"", fixture_->output("app-0") + fixture_->output("app-0", "stderr"), 0});
 }
 
 // CVE-2024-3154, CVE-2023-6476, CVE-2026-53492: an annotation becomes a property of systemd, a writable cgroup, a limit
@@ -236,7 +236,7 @@ TEST_P(PodAttack, nothing_of_the_image_is_run_on_the_host) {
   }
   // Beside it and the container's own there is no process of the pod's.
   std::vector<std::string> pids;
-  for (const auto& entry : fs::recursive_directory_iterator(house_->config.cgroup_root + "/pod")) {
+  for (const auto& entry : fs::recursive_directory_iterator(fixture_->config.cgroup_root + "/pod")) {
     if (entry.path().filename() != "cgroup.procs") continue;
     const std::string text = read_text(entry.path());
     for (std::string_view line : split(text, '\n'))
@@ -254,16 +254,16 @@ TEST_P(PodAttack, nothing_of_the_image_is_run_on_the_host) {
 TEST_P(KernelAttack, there_are_no_checkpoints_and_no_builds) {
   if (is_pod()) GTEST_SKIP() << "the runtime's interface has no such call";
   ASSERT_EQ(start(shell("sleep 1000")).refusal, "");
-  fs::create_directory(house_->path() + "/checkpoint");
-  fs::create_symlink(host() + "/secret", house_->path() + "/checkpoint/container.log");
+  fs::create_directory(fixture_->path() + "/checkpoint");
+  fs::create_symlink(host() + "/secret", fixture_->path() + "/checkpoint/container.log");
   for (const char* command : {"checkpoint", "restore", "build", "commit", "unpack"}) {
-    Outcome got = oci({command, "--image-path", house_->path() + "/checkpoint", "--work-path", host(), "app-0"});
+    Outcome got = oci({command, "--image-path", fixture_->path() + "/checkpoint", "--work-path", host(), "app-0"});
     EXPECT_NE(got.code, 0) << command;
     EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.out;
-    EXPECT_EQ(fs::exists(house_->path() + "/checkpoint/descriptors.json"), false);
+    EXPECT_EQ(fs::exists(fixture_->path() + "/checkpoint/descriptors.json"), false);
   }
   EXPECT_GT(pid(), 0) << "and it still runs";
-  EXPECT_EQ(std::distance(fs::directory_iterator(house_->path() + "/checkpoint"), {}), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(fixture_->path() + "/checkpoint"), {}), 1);
   stop();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attacks on the making of a container's file system: links in the image, links that change while we look, file systems
 // that pretend to be the kernel's. The advisories are listed in advisories.tsv.
-#include "tests/attacks/attack_house.h"
+#include "tests/attacks/attack_fixture.h"
 
 namespace coracle::attacks {
 namespace {
@@ -26,7 +26,7 @@ class MountAttack : public Attack {
     ASSERT_EQ(::symlink(target.c_str(), (rootfs() + name).c_str()), 0);
   }
   std::string volume() {
-    std::string out = house_->path() + "/volume";
+    std::string out = fixture_->path() + "/volume";
     MUST(sys::make_directories(out));
     return out;
   }

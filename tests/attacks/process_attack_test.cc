@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "tests/attacks/attack_house.h"
+#include "tests/attacks/attack_fixture.h"
 
 namespace coracle::attacks {
 namespace {
@@ -44,7 +44,7 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
     EXPECT_TRUE(!line.starts_with("seen ") || line.starts_with("seen /memfd:") || line == "seen /")  // a mount of its own
         << "a program of the host's: " << line;
   for (const char* program : {"/proc/self/exe", "/script"}) {
-    ContainerSpec self = house_->program("app-0", {program});
+    ContainerSpec self = fixture_->program("app-0", {program});
     (void)run(self);
   }
   for (const Program& program : programs)
@@ -85,7 +85,7 @@ TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_way_to_a_program) {
   for (int fd = 0; fd < kDescriptors; ++fd) {
     if (GetParam() == Caller::command_line && fd > 24) break;  // slow, and nothing is seen beyond
     const std::string path = "/proc/self/fd/" + std::to_string(fd) + program;
-    Outcome got = run(house_->program("app-0", {path, "HOST"}));
+    Outcome got = run(fixture_->program("app-0", {path, "HOST"}));
     EXPECT_EQ(got.out.find("HOST\n"), got.out.npos) << path << " is the host's program";
   }
   ASSERT_EQ(start(shell("sleep 1000")).refusal, "");
@@ -183,7 +183,7 @@ TEST_P(ProcessAttack, a_group_that_is_kept_out_stays_out) {
   fs::copy_file(ESCAPE, rootfs() + "/taker");
   ASSERT_EQ(::chown((rootfs() + "/taker").c_str(), 0, 5000), 0);
   ASSERT_EQ(::chmod((rootfs() + "/taker").c_str(), 02755), 0);
-  ContainerSpec spec = house_->program("app-0", {"/taker", "read", "/closed"});
+  ContainerSpec spec = fixture_->program("app-0", {"/taker", "read", "/closed"});
   spec.spec.process.user = {.uid = 1000, .gid = 2000, .additional_gids = {2000}};
   EXPECT_NE(run(spec).out.find("ermission denied"), std::string::npos);
   spec.spec.process.user.additional_gids.clear();  // the control: as it was before
@@ -237,7 +237,7 @@ TEST_P(ProcessAttack, long_strings_stay_strings) {
     longcwd.spec.process.cwd = "/" + text;
     EXPECT_NE(run(longcwd).refusal, "") << size;
     ContainerSpec longsource = shell("true");
-    bind(longsource, house_->path() + "/" + text, "/data");
+    bind(longsource, fixture_->path() + "/" + text, "/data");
     EXPECT_NE(run(longsource).refusal, "") << size;
   }
 }

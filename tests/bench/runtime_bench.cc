@@ -39,8 +39,8 @@ void wait_first_byte(const Fd& from) {
   if (::read(from.get(), &byte, 1) != 1) std::fprintf(stderr, "the container said nothing\n");
 }
 
-ContainerSpec speaking(LiveHouse& house, const std::string& id, const sys::Pipe& out) {
-  ContainerSpec spec = house.program(id, {"/bin/busybox", "echo", "x"});
+ContainerSpec speaking(LiveRuntime& fixture, const std::string& id, const sys::Pipe& out) {
+  ContainerSpec spec = fixture.program(id, {"/bin/busybox", "echo", "x"});
   spec.log.path.clear();
   auto streams = std::make_shared<std::array<Fd, 3>>();
   (*streams)[0] = MUST(sys::open("/dev/null", O_RDONLY));
@@ -50,28 +50,28 @@ ContainerSpec speaking(LiveHouse& house, const std::string& id, const sys::Pipe&
   return spec;
 }
 
-double time_pod(LiveHouse& house, int round, double& restart, double& setup) {
+double time_pod(LiveRuntime& fixture, int round, double& restart, double& setup) {
   sys::Pipe out = MUST(sys::make_pipe());
   SandboxSpec sandbox;
   sandbox.id = "bench-" + std::to_string(round);
   sandbox.hostname = sandbox.id;
   auto begin = Clock::now();
-  MUST(house.runtime->create_sandbox(sandbox));
+  MUST(fixture.runtime->create_sandbox(sandbox));
   setup = Milliseconds(Clock::now() - begin).count();
-  MUST(house.runtime->start_container(sandbox.id, speaking(house, "app-0", out)));
+  MUST(fixture.runtime->start_container(sandbox.id, speaking(fixture, "app-0", out)));
   wait_first_byte(out.read);
   double whole = Milliseconds(Clock::now() - begin).count();
   sys::Pipe again = MUST(sys::make_pipe());
   begin = Clock::now();
-  MUST(house.runtime->start_container(sandbox.id, speaking(house, "app-1", again)));
+  MUST(fixture.runtime->start_container(sandbox.id, speaking(fixture, "app-1", again)));
   wait_first_byte(again.read);
   restart = Milliseconds(Clock::now() - begin).count();
-  MUST(house.runtime->remove_sandbox(sandbox.id));
+  MUST(fixture.runtime->remove_sandbox(sandbox.id));
   return whole;
 }
 
-void write_bundle(LiveHouse& house) {
-  oci::Spec spec = house.program("runc", {"/bin/busybox", "echo", "x"}).spec;
+void write_bundle(LiveRuntime& fixture) {
+  oci::Spec spec = fixture.program("runc", {"/bin/busybox", "echo", "x"}).spec;
   for (const char* type : {"pid", "mount", "ipc", "uts", "network", "cgroup"}) spec.linux_.namespaces.push_back({type, ""});
   json::object profile = spec.linux_.seccomp->get_object();
   for (const std::string& cap : spec.process.capabilities->bounding) {
@@ -81,13 +81,13 @@ void write_bundle(LiveHouse& house) {
   profile.erase("capabilities");
   profile["architectures"] = json::array{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"};
   spec.linux_.seccomp = std::move(profile);
-  MUST(sys::make_directories(house.path() + "/bundle"));
-  MUST(sys::replace_file(house.path() + "/bundle/config.json", to_text(oci::to_json(spec))));
+  MUST(sys::make_directories(fixture.path() + "/bundle"));
+  MUST(sys::replace_file(fixture.path() + "/bundle/config.json", to_text(oci::to_json(spec))));
 }
 
-double time_other(LiveHouse& house, const char* program, int round) {
+double time_other(LiveRuntime& fixture, const char* program, int round) {
   sys::Pipe out = MUST(sys::make_pipe());
-  std::string id = "coracle-bench-" + std::to_string(::getpid()) + "-" + std::to_string(round), bundle = house.path() + "/bundle";
+  std::string id = "coracle-bench-" + std::to_string(::getpid()) + "-" + std::to_string(round), bundle = fixture.path() + "/bundle";
   const char* argv[] = {program, "run", "--bundle", bundle.c_str(), id.c_str(), nullptr};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -111,18 +111,18 @@ void print(Series& series, double base) {
 }
 
 int run(int rounds) {
-  if (std::string why = LiveHouse::missing(); !why.empty()) {
+  if (std::string why = LiveRuntime::missing(); !why.empty()) {
     std::printf("skipped: %s\n", why.c_str());
     return 77;
   }
-  LiveHouse house;
-  MUST(house.open());
-  write_bundle(house);
+  LiveRuntime fixture;
+  MUST(fixture.open());
+  write_bundle(fixture);
   Series setup{"sandbox", {}}, pod{"sandbox + container", {}}, restart{"container again", {}}, runc{"runc run", {}};
   for (int i = -2; i < rounds; ++i) {  // two to warm up
     double again, made;
-    double whole = time_pod(house, i + 2, again, made);
-    double other = time_other(house, "runc", i + 2);
+    double whole = time_pod(fixture, i + 2, again, made);
+    double other = time_other(fixture, "runc", i + 2);
     if (i < 0) continue;
     setup.values.push_back(made);
     pod.values.push_back(whole);

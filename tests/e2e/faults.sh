@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What happens to a small machine: no network at boot and another address later, a clock that stands at 1970, a full disk, a
 # damaged store, a second daemon. The daemon says what is wrong, loses nothing that it can keep, and touches no pod.
-# for: daemon/house daemon/main daemon/machine store/engine runtime/sys/clock_watch runtime/sys/netlink
+# for: daemon/daemon daemon/main daemon/machine store/engine runtime/sys/clock_watch runtime/sys/netlink
 . "$(dirname "$0")/lib.sh"
 
 daemon_says() { tail -c +$((log_from + 1)) "$T/coracled.log" | grep -Eq -- "$1"; }  # since note_log

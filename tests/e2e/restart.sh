@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The daemon is killed with SIGKILL, many times, while pods run, exit, crash and log: no container is disturbed, no exit
 # code and no log line is lost, no acknowledged object forgotten. Then it is stopped properly, and everything goes on.
-# for: daemon/node daemon/house daemon/main runtime/pause runtime/container store/engine
+# for: daemon/node daemon/daemon daemon/main runtime/pause runtime/container store/engine
 . "$(dirname "$0")/lib.sh"
 start_machine
 . "$here/../progress.sh"

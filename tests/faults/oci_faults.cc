@@ -93,9 +93,9 @@ struct Step {
   int want = 0;
 };
 
-class House {
+class OciFixture {
  public:
-  House(std::string oci, const std::string& inmate) : oci_(std::move(oci)) {
+  OciFixture(std::string oci, const std::string& inmate) : oci_(std::move(oci)) {
     char name[] = "/var/tmp/coracle-faults-XXXXXX";
     if (!::mkdtemp(name)) std::abort();
     top_ = name;
@@ -117,7 +117,7 @@ class House {
     keep_namespaces();
     places_ = {top_, top_ + "/own", token_};
   }
-  ~House() {
+  ~OciFixture() {
     remove_cgroups(cgroup_);
     for (const char* each : kKept) ::umount2(kept(each).c_str(), MNT_DETACH);
     std::error_code wrong;
@@ -232,27 +232,27 @@ class House {
 
 class Examination {
  public:
-  Examination(House& house, Tracer& tracer, const Scenario& scenario, Verdict& verdict)
-      : house_(house), tracer_(tracer), scenario_(scenario), verdict_(verdict) {}
+  Examination(OciFixture& fixture, Tracer& tracer, const Scenario& scenario, Verdict& verdict)
+      : fixture_(fixture), tracer_(tracer), scenario_(scenario), verdict_(verdict) {}
 
   // A good run, whose calls are recorded, and that says how the container looks.
   bool learn() {
-    house_.write_config(scenario_);
+    fixture_.write_config(scenario_);
     for (bool is_recorded : {false, true}) {  // in the first one, what is made once is made
-      house_.freshen();
+      fixture_.freshen();
       tracer_.forget();
       tracer_.record();
       if (!is_recorded) before_.clear();
       if (is_recorded) before_ = look_settled(tracer_, [&] { return look_without_what_is_kept(); });
-      for (const Step& step : house_.steps()) {
-        Outcome outcome = house_.run(tracer_, step, true);
+      for (const Step& step : fixture_.steps()) {
+        Outcome outcome = fixture_.run(tracer_, step, true);
         if (outcome.exit_code == step.want && !outcome.hung) wait_after(step);
         else return told(step, outcome);
       }
       want_create_ = facts_of("create");
       want_exec_ = facts_of("exec");
       if (want_create_.find("that is all") == std::string::npos || want_exec_.find("that is all") == std::string::npos) {
-        verdict_.say(false, scenario_.name + ": the container says how it looks: " + slurp(house_.err_of("create")));
+        verdict_.say(false, scenario_.name + ": the container says how it looks: " + slurp(fixture_.err_of("create")));
         return false;
       }
     }
@@ -264,18 +264,18 @@ class Examination {
 
   void try_all(const Wanted& wanted) {
     try_each(
-        calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { house_.clear(tracer_); });
+        calls_, wanted, verdict_, [&](const Fault& fault) { return try_one(fault); }, [&] { fixture_.clear(tracer_); });
   }
 
  private:
   Trial try_one(const Fault& fault) {
     Trial out;
     out.fault = fault;
-    house_.freshen();
+    fixture_.freshen();
     tracer_.forget();
     tracer_.arm(fault);
-    for (const Step& step : house_.steps()) {
-      Outcome outcome = house_.run(tracer_, step, true);
+    for (const Step& step : fixture_.steps()) {
+      Outcome outcome = fixture_.run(tracer_, step, true);
       const bool good = outcome.exit_code == step.want && !outcome.hung;
       const bool struck = tracer_.has_struck();
       if (struck) out.fault.call.detail = tracer_.struck().detail;
@@ -289,7 +289,7 @@ class Examination {
         wait_after(step);
         continue;
       }
-      out.said = slurp(house_.err_of(step.name));
+      out.said = slurp(fixture_.err_of(step.name));
       if (!struck) {
         out.problem = step.name + " fails before the call is made: " + out.said;
         return out;
@@ -303,7 +303,7 @@ class Examination {
       // The C library gives up in the midst of it all, as it does when its first memory is not what it asked for: then a
       // command is like one that was killed, and what it leaves is taken away by the next one.
       const bool was_cut_off = step.name == "create" && fault.call.is_startup && outcome.signal;
-      if (was_cut_off) (void)house_.run(tracer_, house_.force(), false);
+      if (was_cut_off) (void)fixture_.run(tracer_, fixture_.force(), false);
       if (out.problem.empty()) out.problem = after_failure(step);
       return out;
     }
@@ -317,18 +317,18 @@ class Examination {
   std::string after_failure(const Step& step) {
     if (step.name == "create") {
       if (std::string left = left_behind(); !left.empty())
-        return "create fails and something stays: " + left + "; " + slurp(house_.err_of("create"));
-      Outcome again = house_.run(tracer_, house_.steps()[0], false);
-      if (again.exit_code != 0) return "create cannot be done again: " + slurp(house_.err_of("create"));
+        return "create fails and something stays: " + left + "; " + slurp(fixture_.err_of("create"));
+      Outcome again = fixture_.run(tracer_, fixture_.steps()[0], false);
+      if (again.exit_code != 0) return "create cannot be done again: " + slurp(fixture_.err_of("create"));
     } else if (step.name != "start" && step.name != "kill" && step.name != "delete") {
       std::string status = status_now();
       const bool is_right =
           step.name == "state" ? status == "created" : status == "running" || (step.name == "resume" && status == "paused");
       if (!is_right) return step.name + " fails, and the container is " + status;
     }
-    Outcome removed = house_.run(tracer_, house_.force(), false);
+    Outcome removed = fixture_.run(tracer_, fixture_.force(), false);
     if (removed.exit_code != 0)
-      return "after " + step.name + " has failed, so does delete --force: " + slurp(house_.err_of("force"));
+      return "after " + step.name + " has failed, so does delete --force: " + slurp(fixture_.err_of("force"));
     std::string left = left_behind();
     return left.empty() ? "" : step.name + " has failed, and after delete --force something stays: " + left;
   }
@@ -340,7 +340,7 @@ class Examination {
       return now == wanted ? "" : step.name + " succeeds, and the container is " + now;
     };
     // A hook that fails afterwards is told, and changes nothing. Source: runtime-spec runtime.md "Lifecycle".
-    std::string told = slurp(house_.err_of(step.name));
+    std::string told = slurp(fixture_.err_of(step.name));
     if (!told.empty() && told.find("hooks.poststart") == told.npos && told.find("hooks.poststop") == told.npos)
       return step.name + " succeeds and complains: " + told;
     if (step.name == "create") {
@@ -348,8 +348,8 @@ class Examination {
       return status_is("created");
     }
     if (step.name == "state")
-      return slurp(house_.out_of("state")).find("\"status\": \"created\"") == std::string::npos
-                 ? "state says something else: " + slurp(house_.out_of("state"))
+      return slurp(fixture_.out_of("state")).find("\"status\": \"created\"") == std::string::npos
+                 ? "state says something else: " + slurp(fixture_.out_of("state"))
                  : "";
     if (step.name == "start") {
       wait_for_facts("create");
@@ -361,11 +361,11 @@ class Examination {
       return differs.empty() ? "" : "exec succeeds, and the process is another: " + differs;
     }
     if (step.name == "list")
-      return slurp(house_.out_of("list")).find("running") == std::string::npos
-                 ? "list does not say running: " + slurp(house_.out_of("list"))
+      return slurp(fixture_.out_of("list")).find("running") == std::string::npos
+                 ? "list does not say running: " + slurp(fixture_.out_of("list"))
                  : "";
     if (step.name == "ps") {
-      std::string want = "[" + std::to_string(pid()) + "]", said = slurp(house_.out_of("ps"));
+      std::string want = "[" + std::to_string(pid()) + "]", said = slurp(fixture_.out_of("ps"));
       return said == want + "\n" ? "" : "ps says " + said + ", not " + want;
     }
     if (step.name == "pause") return status_is("paused");
@@ -376,8 +376,8 @@ class Examination {
 
   bool told(const Step& step, const Outcome& outcome) {
     verdict_.say(false, scenario_.name + ": a good run: " + step.name + (outcome.hung ? " hangs" : "") + ": " +
-                            slurp(house_.err_of(step.name)));
-    house_.clear(tracer_);
+                            slurp(fixture_.err_of(step.name)));
+    fixture_.clear(tracer_);
     return false;
   }
 
@@ -391,35 +391,35 @@ class Examination {
   }
   void wait_for_facts(const std::string& step) {
     auto has_said = [&] {
-      house_.read_terminal();
-      return slurp(house_.out_of(step)).find("that is all") != std::string::npos;
+      fixture_.read_terminal();
+      return slurp(fixture_.out_of(step)).find("that is all") != std::string::npos;
     };
     (void)tracer_.wait_until(has_said, kSoon);
   }
-  int pid() const { return std::atoi(slurp(house_.pid_file()).c_str()); }
+  int pid() const { return std::atoi(slurp(fixture_.pid_file()).c_str()); }
 
   std::string status_now() {
-    Outcome outcome = house_.run(tracer_, {"now", {"state", "box"}}, false);
+    Outcome outcome = fixture_.run(tracer_, {"now", {"state", "box"}}, false);
     if (outcome.exit_code != 0) return "none";
-    std::string text = slurp(house_.out_of("now"));
+    std::string text = slurp(fixture_.out_of("now"));
     for (const char* each : {"creating", "created", "running", "paused", "stopped"})
       if (text.find("\"status\": \"" + std::string(each) + "\"") != text.npos) return each;
     return "unknown: " + text;
   }
 
   std::string facts_of(const std::string& step) const {
-    return facts_in(slurp(house_.out_of(step)), step == "create" ? "" : slurp(house_.out_of("create")));
+    return facts_in(slurp(fixture_.out_of(step)), step == "create" ? "" : slurp(fixture_.out_of("create")));
   }
 
   Machine look_without_what_is_kept() const {
-    return without_files(house_.look(),
-                         [&](const fs::path& path) { return is_seccomp_cache(path, ".seccomp") || path == house_.pid_file(); });
+    return without_files(fixture_.look(),
+                         [&](const fs::path& path) { return is_seccomp_cache(path, ".seccomp") || path == fixture_.pid_file(); });
   }
   std::string left_behind() {
     return what_stays(tracer_, before_, [&] { return look_without_what_is_kept(); });
   }
 
-  House& house_;
+  OciFixture& fixture_;
   Tracer& tracer_;
   const Scenario& scenario_;
   Verdict& verdict_;
@@ -428,7 +428,7 @@ class Examination {
   std::string want_create_, want_exec_;
 };
 
-std::vector<Scenario> scenarios(const House& house) {
+std::vector<Scenario> scenarios(const OciFixture& fixture) {
   return {{"plain",
            [&](oci::Spec& spec) {
              spec.process.user.uid = 1000;
@@ -438,10 +438,10 @@ std::vector<Scenario> scenarios(const House& house) {
              spec.process.oom_score_adj = 300;
              spec.process.no_new_privileges = true;
              spec.linux_.sysctl = {{"net.ipv4.ip_forward", "1"}, {"kernel.msgmax", "9000"}};
-             spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "ro", "nosuid"}, {}, {}, {}});
+             spec.mounts.push_back({"/data", "bind", fixture.top() + "/data", {"rbind", "ro", "nosuid"}, {}, {}, {}});
              spec.mounts.push_back({"/scratch", "tmpfs", "tmpfs", {"nosuid", "size=64k"}, {}, {}, {}});
              spec.linux_.devices.push_back({"/dev/more", "c", 1, 3, 0640, 5, 6});
-             const std::string outside = house.top() + "/hook";
+             const std::string outside = fixture.top() + "/hook";
              for (const auto& kind : oci::kHookKinds) {
                const bool is_inside = kind.list == &oci::Hooks::start_container;
                (spec.hooks.*kind.list)
@@ -458,7 +458,7 @@ std::vector<Scenario> scenarios(const House& house) {
              spec.linux_.time_offsets = {{"boottime", {1000, 0}}};
              spec.linux_.uid_mappings = spec.linux_.gid_mappings = {{0, 100000, 65536}};
              spec.root.readonly = true;
-             spec.mounts.push_back({"/data", "bind", house.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
+             spec.mounts.push_back({"/data", "bind", fixture.top() + "/data", {"rbind", "idmap"}, {}, {}, {}});
            }},
           {"terminal",
            [](oci::Spec& spec) {
@@ -473,8 +473,8 @@ std::vector<Scenario> scenarios(const House& house) {
           {"joined", [&](oci::Spec& spec) {
              spec.hostname.clear();
              for (auto& each : spec.linux_.namespaces)
-               for (const char* kept : House::kKept)
-                 if (each.type == (std::string(kept) == "net" ? "network" : kept)) each.path = house.kept(kept);
+               for (const char* kept : OciFixture::kKept)
+                 if (each.type == (std::string(kept) == "net" ? "network" : kept)) each.path = fixture.kept(kept);
              std::erase_if(spec.linux_.namespaces, [](const oci::Namespace& each) { return each.type == "cgroup"; });
              spec.linux_.namespaces.push_back({"time", ""});
            }}};
@@ -488,14 +488,14 @@ int examine(int argc, char** argv) {
   enter_own_machine();
   const Wanted wanted = Wanted::from_environment();
   int status = 0;
-  House house(argv[1], argv[2]);
+  OciFixture fixture(argv[1], argv[2]);
   Tracer tracer({"inmate", "hook"});
-  for (const Scenario& scenario : scenarios(house)) {
+  for (const Scenario& scenario : scenarios(fixture)) {
     bool is_wanted = argc <= 3;
     for (int i = 3; i < argc; ++i) is_wanted |= scenario.name == argv[i];
     if (!is_wanted) continue;
     Verdict verdict("coracle-oci, " + scenario.name, kHarmlessOfOci, wanted.log_of(scenario.name));
-    Examination examination(house, tracer, scenario, verdict);
+    Examination examination(fixture, tracer, scenario, verdict);
     if (examination.learn()) examination.try_all(wanted);
     status |= verdict.finish();
   }

@@ -17,7 +17,7 @@ namespace coracle::faults {
 namespace {
 
 namespace fs = std::filesystem;
-using runtime::LiveHouse;
+using runtime::LiveRuntime;
 
 int number_ = 0, bad_ = 0;
 
@@ -34,23 +34,23 @@ size_t entries_of(const char* path) {
 }
 
 // Every third pod has two containers, every fourth ends by itself.
-Result<void> live(LiveHouse& house, int i) {
+Result<void> live(LiveRuntime& fixture, int i) {
   runtime::SandboxSpec pod;
   pod.id = "pod-" + std::to_string(i % 7);
-  TRY(house.runtime->create_sandbox(pod));
+  TRY(fixture.runtime->create_sandbox(pod));
   const bool ends = i % 4 == 0;
-  TRY(house.runtime->start_container(pod.id, house.program("app-0", ends ? std::vector<std::string>{"/bin/true"}
+  TRY(fixture.runtime->start_container(pod.id, fixture.program("app-0", ends ? std::vector<std::string>{"/bin/true"}
                                                                          : std::vector<std::string>{"/bin/sleep", "1000"})));
-  if (i % 3 == 0) TRY(house.runtime->start_container(pod.id, house.shell("side-0", "echo said; sleep 1000")));
+  if (i % 3 == 0) TRY(fixture.runtime->start_container(pod.id, fixture.shell("side-0", "echo said; sleep 1000")));
   if (i % 5 == 0 && !ends) {
     runtime::ExecSpec exec;
     exec.args = {"/bin/true"};
-    auto process = TRY(house.runtime->exec(pod.id, "app-0", exec));
+    auto process = TRY(fixture.runtime->exec(pod.id, "app-0", exec));
     int code = TRY(process->wait({}));
     if (code != 0) return Error(Code::internal, "exec ended with " + std::to_string(code));
   }
-  TRY(house.runtime->kill_container(pod.id, "app-0"));
-  return house.runtime->remove_sandbox(pod.id);
+  TRY(fixture.runtime->kill_container(pod.id, "app-0"));
+  return fixture.runtime->remove_sandbox(pod.id);
 }
 
 Machine without_logs(const Places& places) {
@@ -65,20 +65,20 @@ void reap_orphans() {  // we are the first process of a process id namespace
 }
 
 int cycle(int rounds) {
-  LiveHouse house;
-  if (auto opened = house.open(); !opened) {
+  LiveRuntime fixture;
+  if (auto opened = fixture.open(); !opened) {
     say(false, "the runtime opens: " + opened.error().text());
     return 1;
   }
-  const std::string& root = house.config.cgroup_root;
-  const Places places{house.path(), house.path() + "/nothing", root.substr(root.rfind('/') + 1)};
+  const std::string& root = fixture.config.cgroup_root;
+  const Places places{fixture.path(), fixture.path() + "/nothing", root.substr(root.rfind('/') + 1)};
   for (int i = 0; i < 70; ++i)  // what is made once and kept
-    if (auto lived = live(house, i); !lived) return say(false, "pod " + std::to_string(i) + ": " + lived.error().text()), 1;
+    if (auto lived = live(fixture, i); !lived) return say(false, "pod " + std::to_string(i) + ": " + lived.error().text()), 1;
   const Machine before = without_logs(places);
   const size_t descriptors = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");
   int i = 0;
   Result<void> lived;
-  for (; i < rounds && lived && !is_to_end(); ++i) lived = live(house, i);
+  for (; i < rounds && lived && !is_to_end(); ++i) lived = live(fixture, i);
   say(lived.ok(), std::to_string(i) + " pods come and go" + (lived ? "" : ": " + lived.error().text()));
   std::string differs;
   for (int tries = 0; tries < 200; ++tries, ::usleep(10000)) {
@@ -98,7 +98,7 @@ int cycle(int rounds) {
 
 int main() {
   using namespace coracle;
-  if (std::string why = runtime::LiveHouse::missing(); !why.empty()) {
+  if (std::string why = runtime::LiveRuntime::missing(); !why.empty()) {
     std::printf("ok 1 - pod_cycles # SKIP %s\n", why.c_str());
     return 77;
   }

@@ -25,7 +25,7 @@ namespace coracle::faults {
 namespace {
 
 namespace fs = std::filesystem;
-using runtime::LiveHouse;
+using runtime::LiveRuntime;
 
 constexpr const char* kLast = "that is all";
 
@@ -33,10 +33,10 @@ constexpr const char* kLast = "that is all";
 
 class Driver {
  public:
-  Driver(const std::string& path, bool has_users) : house_(path), has_users_(has_users) {}
+  Driver(const std::string& path, bool has_users) : fixture_(path), has_users_(has_users) {}
 
   int drive() {
-    if (auto opened = house_.open(); !opened) return say("open", opened), 1;
+    if (auto opened = fixture_.open(); !opened) return say("open", opened), 1;
     runtime::SandboxSpec pod;
     pod.id = "pod";
     pod.hostname = "faults";
@@ -55,7 +55,7 @@ class Driver {
   }
 
  private:
-  runtime::Runtime& runtime() { return *house_.runtime; }
+  runtime::Runtime& runtime() { return *fixture_.runtime; }
 
   static bool say(const char* step, const Result<void>& result) {
     if (result) std::printf("%s\tok\n", step);
@@ -65,14 +65,14 @@ class Driver {
   }
 
   Result<void> start() {
-    runtime::ContainerSpec app = house_.program("app-0", {"/inmate", "stay"});
+    runtime::ContainerSpec app = fixture_.program("app-0", {"/inmate", "stay"});
     app.spec.process.user.uid = 1000;
     app.spec.process.user.gid = 1001;
     app.spec.process.user.additional_gids = {5, 6};
-    app.spec.mounts.push_back({"/data", "bind", house_.path() + "/data", {"rbind", "ro"}, {}, {}, {}});
+    app.spec.mounts.push_back({"/data", "bind", fixture_.path() + "/data", {"rbind", "ro"}, {}, {}, {}});
     TRY(runtime().start_container("pod", app));
-    for (int i = 0; i < 5000 && house_.output("app-0").find(kLast) == std::string::npos; ++i) ::usleep(1000);
-    std::ofstream(house_.path() + "/own/app") << house_.output("app-0");
+    for (int i = 0; i < 5000 && fixture_.output("app-0").find(kLast) == std::string::npos; ++i) ::usleep(1000);
+    std::ofstream(fixture_.path() + "/own/app") << fixture_.output("app-0");
     return {};
   }
 
@@ -85,17 +85,17 @@ class Driver {
     std::string said;
     char buffer[4096];
     for (ssize_t n; (n = ::read(out.get(), buffer, sizeof buffer)) > 0;) said.append(buffer, size_t(n));
-    std::ofstream(house_.path() + (has_terminal ? "/own/terminal" : "/own/exec")) << said;
+    std::ofstream(fixture_.path() + (has_terminal ? "/own/terminal" : "/own/exec")) << said;
     int code = TRY(exec->wait({}));
     if (code != kSaidByExec) return Error(Code::internal, "the process ended with exit code " + std::to_string(code));
     return {};
   }
 
   Result<void> job() {
-    TRY(runtime().start_container("pod", house_.program("job-0", {"/inmate", "say"})));
+    TRY(runtime().start_container("pod", fixture_.program("job-0", {"/inmate", "say"})));
     int code = TRY(wait_end("job-0"));
     if (code != kSaidByExec) return Error(Code::internal, "the job ended with exit code " + std::to_string(code));
-    if (house_.output("job-0").find(kLast) == std::string::npos) return Error(Code::internal, "the job's log is not whole");
+    if (fixture_.output("job-0").find(kLast) == std::string::npos) return Error(Code::internal, "the job's log is not whole");
     return {};
   }
 
@@ -115,7 +115,7 @@ class Driver {
     return Error(Code::timeout, id + " has not ended");
   }
 
-  LiveHouse house_;
+  LiveRuntime fixture_;
   bool has_users_;
 };
 
@@ -124,13 +124,13 @@ class Driver {
 class Examination {
  public:
   Examination(const std::string& self, Tracer& tracer, Verdict& verdict, const std::string& inmate, bool has_users)
-      : driver_{self, "drive", house_.path()}, tracer_(tracer), verdict_(verdict) {
+      : driver_{self, "drive", fixture_.path()}, tracer_(tracer), verdict_(verdict) {
     if (has_users) driver_.push_back("users");
-    fs::copy_file(inmate, house_.rootfs() + "/inmate");
-    fs::create_directory(house_.rootfs() + "/data");
-    fs::create_directory(house_.path() + "/data");
-    const std::string& root = house_.config.cgroup_root;
-    places_ = {house_.path(), house_.path() + "/own", root.substr(root.rfind('/') + 1)};
+    fs::copy_file(inmate, fixture_.rootfs() + "/inmate");
+    fs::create_directory(fixture_.rootfs() + "/data");
+    fs::create_directory(fixture_.path() + "/data");
+    const std::string& root = fixture_.config.cgroup_root;
+    places_ = {fixture_.path(), fixture_.path() + "/own", root.substr(root.rfind('/') + 1)};
   }
 
   bool learn() {
@@ -214,9 +214,9 @@ class Examination {
   }
 
   std::string facts_of(const std::string& name) const {
-    std::string said = slurp(house_.path() + "/own/" + name);
+    std::string said = slurp(fixture_.path() + "/own/" + name);
     for (size_t at; (at = said.find("\r\n")) != said.npos;) said.erase(at, 1);  // a terminal's
-    return facts_in(said, name == "app" ? "" : slurp(house_.path() + "/own/app"));
+    return facts_in(said, name == "app" ? "" : slurp(fixture_.path() + "/own/app"));
   }
 
   Machine look() const {
@@ -229,24 +229,24 @@ class Examination {
   }
   void freshen() const {
     std::error_code wrong;
-    fs::remove_all(house_.path() + "/own", wrong);
-    fs::create_directory(house_.path() + "/own");
-    for (const char* each : {"app-0", "job-0"}) fs::remove(house_.path() + "/" + each + ".log", wrong);
+    fs::remove_all(fixture_.path() + "/own", wrong);
+    fs::create_directory(fixture_.path() + "/own");
+    for (const char* each : {"app-0", "job-0"}) fs::remove(fixture_.path() + "/" + each + ".log", wrong);
   }
   void clear() {
     ::kill(-1, SIGKILL);  // we are the first process of a process id namespace
     (void)tracer_.wait_until([] { return false; }, std::chrono::milliseconds(100));
-    remove_cgroups(house_.config.cgroup_root);
+    remove_cgroups(fixture_.config.cgroup_root);
     std::error_code wrong;
-    fs::remove_all(house_.path() + "/state", wrong);
-    fs::remove_all(house_.path() + "/run", wrong);
+    fs::remove_all(fixture_.path() + "/state", wrong);
+    fs::remove_all(fixture_.path() + "/run", wrong);
     freshen();
     (void)tracer_.run({"clean", driver_, out(), err(), std::chrono::seconds(40), false, false});
   }
-  std::string out() const { return house_.path() + "/own/driver.out"; }
-  std::string err() const { return house_.path() + "/own/driver.err"; }
+  std::string out() const { return fixture_.path() + "/own/driver.out"; }
+  std::string err() const { return fixture_.path() + "/own/driver.err"; }
 
-  LiveHouse house_;
+  LiveRuntime fixture_;
   std::vector<std::string> driver_;  // its command line
   Tracer& tracer_;
   Verdict& verdict_;
@@ -257,7 +257,7 @@ class Examination {
 };
 
 int examine(char** argv) {
-  if (std::string why = LiveHouse::missing(); !why.empty()) {
+  if (std::string why = LiveRuntime::missing(); !why.empty()) {
     std::printf("ok 1 - faults # SKIP %s\n", why.c_str());
     return 77;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cluster: the real store and registry of a scenario, in memory-backed files, and the story of what was written there. Nothing of
-// the API's meaning is played: defaults, admission, quotas, evictions, finalizers and graceful deletion are the house's own.
+// the API's meaning is played: defaults, admission, quotas, evictions, finalizers and graceful deletion are the daemon's own.
 //   a call (client.h, nodes.h, user.h) ─▶ LocalClient ─▶ registry ─▶ engine ─▶ tell(): each change, in order, to the listener
 // The engine's own threads take no part: a single writer leads itself, and changes are read, not pushed.
 #pragma once

@@ -21,15 +21,15 @@ namespace {
 bool is_own_agent(const Call& call) {
   if (!(call.kind() == kNode)) return false;
   auto asked = split_name(call.route.name);
-  return asked && asked->name == call.house.config.node_name && (asked->port.empty() || asked->port == kAgentPort);
+  return asked && asked->name == call.context.config.node_name && (asked->port.empty() || asked->port == kAgentPort);
 }
 
 void answer_pods(Call& call) {
   engine::ListOptions options;
-  options.matches = [node = call.house.config.node_name](const Object& pod) {
+  options.matches = [node = call.context.config.node_name](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == node;
   };
-  auto page = call.house.registry.engine().list_at_rest(kPod, options);
+  auto page = call.context.registry.engine().list_at_rest(kPod, options);
   if (!page) return answer_error(call, page.error());
   const schema::KindInfo* asked = std::exchange(call.info, call.catalog->find(kPod));
   answer_list(call, *page);
@@ -37,7 +37,7 @@ void answer_pods(Call& call) {
 }
 
 Result<void> ask_own_agent(Call& call) {
-  TRY(call.house.registry.get(kNode, {"", call.house.config.node_name}));
+  TRY(call.context.registry.get(kNode, {"", call.context.config.node_name}));
   std::string path = clean_path(call.route.rest);
   bool reads = call.head().method == "GET" || call.head().method == "HEAD";
   if (!reads) return Error(Code::method_not_allowed, "the server does not allow this method on the requested resource");
@@ -51,7 +51,7 @@ Result<void> ask_own_agent(Call& call) {
   if (path.starts_with("/logs/")) {
     auto plain = percent_decode(path.substr(std::string_view("/logs").size()));
     if (!plain) return bad_request(plain.error().text());
-    return serve_system_logs(call, call.house.config.system_logs, *plain);
+    return serve_system_logs(call, call.context.config.system_logs, *plain);
   }
   return Error(Code::not_found, "the node agent of this server does not serve " + quoted(path)).with(ErrorDetails{});
 }
@@ -67,7 +67,7 @@ Result<void> proxy(Call& call) {
   bool own = is_own_agent(call);
   if (own && !wants_slash(call)) return ask_own_agent(call);
   Target target;
-  if (!own) target = TRY(find_target(call.house.registry, call.kind(), call.route.ns, call.route.name));
+  if (!own) target = TRY(find_target(call.context.registry, call.kind(), call.route.ns, call.route.name));
   if (wants_slash(call)) return answer_with_slash(call), Result<void>();
   const std::string &path = call.head().path, &rest = call.route.rest;
   Passage passage{path.substr(0, path.size() - rest.size()), rest, target.host, call.exchange.connection.peer().address};

@@ -110,13 +110,13 @@ TEST(Authorizer, tells_what_somebody_holds) {
 TEST(Authorizer, survives_more_changes_than_its_watches_hold) {
   World world;
   EXPECT_FALSE(world.may(kJane, "get", "pods"));
-  registry::Writer house;
-  house.internal = true;
+  registry::Writer internal;
+  internal.internal = true;
   for (int i = 0; i < 1500; ++i)
     MUST(world.registry().create(kRole, {"default", ""},
                                  World::parse(R"({"metadata":{"name":"r)" + std::to_string(i) +
                                               R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"),
-                                 house));
+                                 internal));
   world.make(
       kRoleBinding,
       R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"r1499"},"subjects":[{"kind":"User","name":"jane"}]})");

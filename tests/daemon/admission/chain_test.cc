@@ -2,14 +2,14 @@
 // The chain as a whole: its order, and that a plugin sees what those before it made of an object.
 #include "daemon/admission/chain.h"
 
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
 
 TEST(Chain, has_kubernetes_order) {
-  House house;
-  Chain chain(*house.engine, [] { return "x"; });
+  AdmissionFixture fixture;
+  Chain chain(*fixture.engine, [] { return "x"; });
   EXPECT_EQ(chain.names(),
             (std::vector<std::string_view>{"NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction",
                                            "TaintNodesByCondition", "PodSecurity", "Priority", "DefaultTolerationSeconds",
@@ -24,21 +24,21 @@ std::string reachable_by(const std::string& addresses) {
 }
 
 TEST(DenyServiceExternalIPs, refuses_new_ones_where_the_settings_say_so) {
-  House house;
-  MUST(house.put(reachable_by(R"("192.0.2.1","192.0.2.2")")));
-  house.registry().set_admission({.deny_service_external_ips = true});
+  AdmissionFixture fixture;
+  MUST(fixture.put(reachable_by(R"("192.0.2.1","192.0.2.2")")));
+  fixture.registry().set_admission({.deny_service_external_ips = true});
   auto change = [&](const char* patch) {
-    auto made = house.try_merge(kService, {"default", "s"}, patch);
+    auto made = fixture.try_merge(kService, {"default", "s"}, patch);
     return made ? "allowed" : made.error().text();
   };
   EXPECT_EQ(change(R"({"spec":{"externalIPs":["192.0.2.2"]}})"), "allowed") << "it was there before";
   EXPECT_EQ(change(R"({"spec":{"externalIPs":["192.0.2.2","192.0.2.3"]}})"),
             "services \"s\" is forbidden: Use of external IPs is denied by admission control.");
   EXPECT_EQ(change(R"({"metadata":{"labels":{"a":"b"}}})"), "allowed");
-  MUST(house.registry().remove(kService, {"default", "s"}, {}, {}));
-  EXPECT_EQ(house.refusal(reachable_by(R"("192.0.2.1")")),
+  MUST(fixture.registry().remove(kService, {"default", "s"}, {}, {}));
+  EXPECT_EQ(fixture.refusal(reachable_by(R"("192.0.2.1")")),
             "services \"s\" is forbidden: Use of external IPs is denied by admission control.");
-  EXPECT_EQ(house.refusal(reachable_by("")), "admitted");
+  EXPECT_EQ(fixture.refusal(reachable_by("")), "admitted");
 }
 
 struct Written {
@@ -47,10 +47,10 @@ struct Written {
 };
 
 TEST(NotServed, what_is_stored_and_not_acted_on_says_so) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"networking.k8s.io/v1","kind":"IngressClass","metadata":{"name":"here"},"spec":{"controller":"a.b/c"}})"));
-  house.registry().set_admission({.has_app_armor = false});
+  fixture.registry().set_admission({.has_app_armor = false});
   for (
       const Written& row : {
           Written{
@@ -79,37 +79,37 @@ TEST(NotServed, what_is_stored_and_not_acted_on_says_so) {
               R"({"apiVersion":"v1","kind":"PodTemplate","metadata":{"name":"u","namespace":"default"},"template":{"spec":{"securityContext":{"appArmorProfile":{"type":"Unconfined"}},"containers":[{"name":"c","image":"i"}]}}})",
               ""},
       }) {
-    house.warnings.clear();
-    auto made = house.put(row.object);
+    fixture.warnings.clear();
+    auto made = fixture.put(row.object);
     ASSERT_TRUE(made) << row.object << ": " << made.error().text();
     std::vector<std::string> want;
     if (*row.warning) want.emplace_back(row.warning);
-    EXPECT_EQ(house.warnings, want) << row.object;
+    EXPECT_EQ(fixture.warnings, want) << row.object;
   }
 }
 
 TEST(NotServed, tells_it_at_an_update_too) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"n","namespace":"default"},"spec":{"podSelector":{}}})"));
   registry::Writer writer;
   std::vector<std::string> warnings;
   writer.warnings = &warnings;
-  const Kind& kind = house.kind("networking.k8s.io/v1", "NetworkPolicy");
-  json::value label = House::parse(R"({"metadata":{"labels":{"a":"b"}}})");
-  MUST(house.registry().patch(kind, {"default", "n"}, {}, PatchType::merge, label, false, writer));
+  const Kind& kind = fixture.kind("networking.k8s.io/v1", "NetworkPolicy");
+  json::value label = AdmissionFixture::parse(R"({"metadata":{"labels":{"a":"b"}}})");
+  MUST(fixture.registry().patch(kind, {"default", "n"}, {}, PatchType::merge, label, false, writer));
   EXPECT_EQ(warnings.size(), 1u);
 }
 
 TEST(Chain, a_quota_counts_what_a_range_gave) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"r","namespace":"default"},"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":"300m"}}]}})"));
-  ObjectPtr quota = MUST(house.put(
+  ObjectPtr quota = MUST(fixture.put(
       R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{"requests.cpu":"500m"}}})"));
-  house.store(*quota, "status", House::parse(R"({"hard":{"requests.cpu":"500m"},"used":{"requests.cpu":"0"}})"));
-  EXPECT_EQ(house.refusal(House::pod("a")), "admitted");
-  EXPECT_EQ(house.refusal(House::pod("b")),
+  fixture.store(*quota, "status", AdmissionFixture::parse(R"({"hard":{"requests.cpu":"500m"},"used":{"requests.cpu":"0"}})"));
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("a")), "admitted");
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("b")),
             "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=300m, used: requests.cpu=300m, limited: "
             "requests.cpu=500m");
 }

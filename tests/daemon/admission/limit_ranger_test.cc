@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LimitRanger: what containers are given, and what is refused in which words.
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
@@ -13,11 +13,11 @@ std::string asks(const std::string& requests, const std::string& limits) {
 }
 
 TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
-  House house;
-  MUST(house.put(std::string(kRange) +
+  AdmissionFixture fixture;
+  MUST(fixture.put(std::string(kRange) +
                  R"({"type":"Container","default":{"cpu":"500m","memory":"64Mi"},"defaultRequest":{"cpu":"100m"}}]}})"));
-  ObjectPtr pod = MUST(house.put(
-      House::pod("p", R"(,"resources":{"limits":{"memory":"32Mi"}})", R"(,"initContainers":[{"name":"first","image":"i"}])")));
+  ObjectPtr pod = MUST(fixture.put(
+      AdmissionFixture::pod("p", R"(,"resources":{"limits":{"memory":"32Mi"}})", R"(,"initContainers":[{"name":"first","image":"i"}])")));
   const json::value& container = get_array(pod->json(), "spec.containers")[0];
   EXPECT_EQ(get_string(container, "resources.limits.cpu"), "500m");
   EXPECT_EQ(get_string(container, "resources.limits.memory"), "32Mi") << "what was named stays";
@@ -28,7 +28,7 @@ TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
   EXPECT_NE(told.find("cpu, memory limit for init container first"), told.npos) << told;
   EXPECT_EQ(get_string(pod->json(), "status.qosClass"), "Burstable") << "the class follows from what was given";
   EXPECT_EQ(get_array(container, "resizePolicy").size(), 2u) << "and so do defaults";
-  EXPECT_TRUE(house.registry().act(kPod, pod->key(), "binding",
+  EXPECT_TRUE(fixture.registry().act(kPod, pod->key(), "binding",
                                    json::object{{"target", json::object{{"kind", "Node"}, {"name", "n"}}}}, {}));
 }
 
@@ -55,31 +55,31 @@ TEST(LimitRanger, refuses_what_is_outside) {
        "[minimum cpu usage per Container is 2, but request is 1, minimum memory usage per Container is 1Gi, but request is 1Mi]"},
   };
   for (const Row& row : rows) {
-    House house;
+    AdmissionFixture fixture;
     // As it was stored once: what a LimitRange's own defaults would add is not asked for here.
-    MUST(house.engine->write({&house.kind("v1", "LimitRange"),
+    MUST(fixture.engine->write({&fixture.kind("v1", "LimitRange"),
                               {"default", "range"},
-                              House::parse(std::string(kRange) + row.limit + R"(]}})"),
+                              AdmissionFixture::parse(std::string(kRange) + row.limit + R"(]}})"),
                               Revision(0)},
                              engine::Durability::durable));
-    EXPECT_EQ(house.refusal(House::pod("p", row.container)), "pods \"p\" is forbidden: " + row.says);
+    EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", row.container)), "pods \"p\" is forbidden: " + row.says);
   }
 }
 
 TEST(LimitRanger, bounds_claims_by_what_they_request) {
-  House house;
-  MUST(house.put(std::string(kRange) + R"({"type":"PersistentVolumeClaim","min":{"storage":"1Gi"},"max":{"storage":"2Gi"}}]}})"));
+  AdmissionFixture fixture;
+  MUST(fixture.put(std::string(kRange) + R"({"type":"PersistentVolumeClaim","min":{"storage":"1Gi"},"max":{"storage":"2Gi"}}]}})"));
   auto claim = [](const char* size) {
     return R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":")" +
            std::string(size) + R"("}}}})";
   };
   EXPECT_EQ(
-      house.refusal(claim("5Gi")),
+      fixture.refusal(claim("5Gi")),
       "persistentvolumeclaims \"data\" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 5Gi");
   EXPECT_EQ(
-      house.refusal(claim("1Mi")),
+      fixture.refusal(claim("1Mi")),
       "persistentvolumeclaims \"data\" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi");
-  EXPECT_EQ(house.refusal(claim("2Gi")), "admitted");
+  EXPECT_EQ(fixture.refusal(claim("2Gi")), "admitted");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeRestriction and TaintNodesByCondition: what a node may do, and how a new one begins.
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
@@ -16,14 +16,14 @@ std::string owned(const std::string& uid, const std::string& name = "me") {
 class NodeRestrictionTest : public testing::Test {
  protected:
   NodeRestrictionTest() {
-    node = MUST(house.put(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me"}})"));
-    MUST(house.put(House::pod("mine", "", R"(,"nodeName":"me")")));
-    MUST(house.put(House::pod("theirs", "", R"(,"nodeName":"you")")));
+    node = MUST(fixture.put(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me"}})"));
+    MUST(fixture.put(AdmissionFixture::pod("mine", "", R"(,"nodeName":"me")")));
+    MUST(fixture.put(AdmissionFixture::pod("theirs", "", R"(,"nodeName":"you")")));
     static const User asker{kMe, "", {"system:nodes"}, {}};
     writer.user = &asker;
   }
   std::string why(const Result<registry::Written>& result) { return result ? "allowed" : result.error().text(); }
-  House house;
+  AdmissionFixture fixture;
   ObjectPtr node;
   registry::Writer writer;
 };
@@ -33,45 +33,45 @@ TEST_F(NodeRestrictionTest, makes_mirrors_of_its_own_pods_only) {
     std::string pod, says;
   };
   const Row rows[] = {
-      {House::pod("p", "", R"(,"nodeName":"me")"),
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"me")"),
        "pods \"p\" is forbidden: pod does not have \"kubernetes.io/config.mirror\" annotation, node \"me\" can only create "
        "mirror pods"},
-      {House::pod("p", "", R"(,"nodeName":"you")", kMirrored),
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"you")", kMirrored),
        "pods \"p\" is forbidden: node \"me\" can only create pods with spec.nodeName set to itself"},
-      {House::pod("p", "", R"(,"nodeName":"me")", kMirrored),
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"me")", kMirrored),
        "pods \"p\" is forbidden: node \"me\" can only create pods with an owner reference set to itself"},
-      {House::pod("p", "", R"(,"nodeName":"me")", owned("x", "you")),
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"me")", owned("x", "you")),
        "pods \"p\" is forbidden: node \"me\" can only create pods with an owner reference set to itself"},
-      {House::pod("p", "", R"(,"nodeName":"me")", owned("wrong")),
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"me")", owned("wrong")),
        "pods \"p\" is forbidden: node me UID mismatch: expected wrong got " + node->uid()},
-      {House::pod("p", R"(,"envFrom":[{"configMapRef":{"name":"x"}}])", R"(,"nodeName":"me")", owned(node->uid())),
+      {AdmissionFixture::pod("p", R"(,"envFrom":[{"configMapRef":{"name":"x"}}])", R"(,"nodeName":"me")", owned(node->uid())),
        "pods \"p\" is forbidden: node \"me\" can not create pods that reference configmaps"},
-      {House::pod("p", "", R"(,"nodeName":"me","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"x"}}])",
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"me","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"x"}}])",
                   owned(node->uid())),
        "pods \"p\" is forbidden: node \"me\" can not create pods that reference persistentvolumeclaims"},
-      {House::pod("p", "", R"(,"nodeName":"me")", owned(node->uid())), "admitted"},
+      {AdmissionFixture::pod("p", "", R"(,"nodeName":"me")", owned(node->uid())), "admitted"},
   };
-  for (const Row& row : rows) EXPECT_EQ(house.refusal(row.pod, kMe), row.says);
+  for (const Row& row : rows) EXPECT_EQ(fixture.refusal(row.pod, kMe), row.says);
 }
 
 TEST_F(NodeRestrictionTest, writes_and_removes_what_runs_on_it) {
   json::value status = json::object{{"status", json::object{{"phase", "Running"}}}};
-  EXPECT_EQ(why(house.registry().patch(kPod, {"default", "mine"}, "status", PatchType::merge, status, false, writer)), "allowed");
-  EXPECT_EQ(why(house.registry().patch(kPod, {"default", "theirs"}, "status", PatchType::merge, status, false, writer)),
+  EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "mine"}, "status", PatchType::merge, status, false, writer)), "allowed");
+  EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "theirs"}, "status", PatchType::merge, status, false, writer)),
             "pods \"theirs\" is forbidden: node \"me\" can only update pod status for pods with spec.nodeName set to itself");
-  EXPECT_EQ(why(house.registry().patch(kPod, {"default", "mine"}, {}, PatchType::merge,
-                                       House::parse(R"({"metadata":{"labels":{"a":"b"}}})"), false, writer)),
+  EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "mine"}, {}, PatchType::merge,
+                                       AdmissionFixture::parse(R"({"metadata":{"labels":{"a":"b"}}})"), false, writer)),
             "pods \"mine\" is forbidden: unexpected operation \"UPDATE\", node \"me\" can only create and delete mirror pods");
-  EXPECT_EQ(house.registry().remove(kPod, {"default", "theirs"}, {}, writer).error().text(),
+  EXPECT_EQ(fixture.registry().remove(kPod, {"default", "theirs"}, {}, writer).error().text(),
             "pods \"theirs\" is forbidden: node \"me\" can only delete pods with spec.nodeName set to itself");
-  EXPECT_TRUE(house.registry().remove(kPod, {"default", "mine"}, {}, writer));
-  EXPECT_EQ(house.registry().act(kPod, {"default", "theirs"}, "eviction", json::object(), writer).error().text(),
+  EXPECT_TRUE(fixture.registry().remove(kPod, {"default", "mine"}, {}, writer));
+  EXPECT_EQ(fixture.registry().act(kPod, {"default", "theirs"}, "eviction", json::object(), writer).error().text(),
             "pods \"theirs\" is forbidden: node me can only evict pods with spec.nodeName set to itself");
 }
 
 TEST_F(NodeRestrictionTest, says_of_itself_what_draws_no_pods) {
   auto label = [&](const char* name, const char* patch) {
-    return why(house.registry().patch(kNode, {"", name}, {}, PatchType::merge, House::parse(patch), false, writer));
+    return why(fixture.registry().patch(kNode, {"", name}, {}, PatchType::merge, AdmissionFixture::parse(patch), false, writer));
   };
   EXPECT_EQ(label("me", R"({"metadata":{"labels":{"kubernetes.io/hostname":"me","example.com/disk":"ssd"}}})"), "allowed");
   EXPECT_EQ(label("me", R"({"metadata":{"labels":{"node-restriction.kubernetes.io/secure":"yes","foo.k8s.io/x":"y"}}})"),
@@ -80,13 +80,13 @@ TEST_F(NodeRestrictionTest, says_of_itself_what_draws_no_pods) {
   EXPECT_EQ(label("me", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}]}})"),
             "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences")
       << "the garbage collector would delete the node, which could come back without its taints";
-  EXPECT_EQ(why(house.registry().patch(
+  EXPECT_EQ(why(fixture.registry().patch(
                 kNode, {"", "me"}, "status", PatchType::merge,
-                House::parse(R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"u"}]}})"),
+                AdmissionFixture::parse(R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"u"}]}})"),
                 false, writer)),
             "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences");
   EXPECT_EQ(label("you", R"({"metadata":{}})"), "nodes \"you\" not found");
-  EXPECT_EQ(house.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"you"}})", kMe),
+  EXPECT_EQ(fixture.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"you"}})", kMe),
             "nodes \"you\" is forbidden: node \"me\" is not allowed to modify node \"you\"");
 }
 
@@ -95,47 +95,47 @@ TEST_F(NodeRestrictionTest, holds_its_own_lease_and_its_pods_tokens) {
     return R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":")" + std::string(name) +
            R"(","namespace":")" + ns + R"("}})";
   };
-  EXPECT_EQ(house.refusal(lease("me", "default"), kMe),
+  EXPECT_EQ(fixture.refusal(lease("me", "default"), kMe),
             "leases.coordination.k8s.io \"me\" is forbidden: can only access leases in the \"kube-node-lease\" system namespace");
   EXPECT_EQ(
-      house.refusal(lease("you", "kube-node-lease"), kMe),
+      fixture.refusal(lease("you", "kube-node-lease"), kMe),
       "leases.coordination.k8s.io \"you\" is forbidden: can only access node lease with the same name as the requesting node");
-  EXPECT_EQ(house.refusal(lease("me", "kube-node-lease"), kMe), "admitted");
+  EXPECT_EQ(fixture.refusal(lease("me", "kube-node-lease"), kMe), "admitted");
   auto token = [&](const char* pod) {
-    ObjectPtr there = MUST(house.registry().get(kPod, {"default", pod}));
+    ObjectPtr there = MUST(fixture.registry().get(kPod, {"default", pod}));
     json::value body = json::object{
         {"spec", json::object{{"boundObjectRef",
                                json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod}, {"uid", there->uid()}}}}}};
-    return house.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
+    return fixture.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
   };
   EXPECT_EQ(token("theirs"),
             "serviceaccounts \"default\" is forbidden: node requested token bound to a pod scheduled on a different node");
   EXPECT_EQ(token("mine"), "no token can be issued: there is no signing key") << "admission lets it pass";
-  EXPECT_EQ(house.registry().act(kServiceAccount, {"default", "default"}, "token", json::object(), writer).error().text(),
+  EXPECT_EQ(fixture.registry().act(kServiceAccount, {"default", "default"}, "token", json::object(), writer).error().text(),
             "serviceaccounts \"default\" is forbidden: node requested token not bound to a pod");
 }
 
 TEST_F(NodeRestrictionTest, a_new_node_has_no_owner) {
-  MUST(house.registry().remove(kNode, {"", "me"}, {}, {}));
-  EXPECT_EQ(house.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me","ownerReferences":[
+  MUST(fixture.registry().remove(kNode, {"", "me"}, {}, {}));
+  EXPECT_EQ(fixture.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me","ownerReferences":[
                 {"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}]}})",
                           kMe),
             "nodes \"me\" is forbidden: node \"me\" is not allowed to set ownerReferences");
 }
 
 TEST_F(NodeRestrictionTest, gets_tokens_for_those_whom_its_pods_talk_to) {
-  MUST(house.put(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":"d.example.com"},
+  MUST(fixture.put(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":"d.example.com"},
                      "spec":{"tokenRequests":[{"audience":"disks"}]}})"));
-  MUST(house.put(House::pod("vault", "",
+  MUST(fixture.put(AdmissionFixture::pod("vault", "",
                             R"(,"nodeName":"me","volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":
                                {"path":"t","audience":"vault"}}]}},{"name":"d","csi":{"driver":"d.example.com"}}])")));
-  ObjectPtr pod = MUST(house.registry().get(kPod, {"default", "vault"}));
+  ObjectPtr pod = MUST(fixture.registry().get(kPod, {"default", "vault"}));
   auto token = [&](json::array audiences) {
     json::value body = json::object{
         {"spec", json::object{{"audiences", std::move(audiences)},
                               {"boundObjectRef",
                                json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", "vault"}, {"uid", pod->uid()}}}}}};
-    return house.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
+    return fixture.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
   };
   constexpr const char* kPasses = "no token can be issued: there is no signing key";
   EXPECT_EQ(token({}), kPasses) << "the API's own, which its service account's volume projects";
@@ -150,21 +150,21 @@ TEST_F(NodeRestrictionTest, writes_slices_of_its_own_devices_only) {
     return R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")" + std::string(name) +
            R"("},"spec":{"driver":"d.example.com","nodeName":")" + node + R"(","pool":{"name":"p","resourceSliceCount":1}}})";
   };
-  EXPECT_EQ(house.refusal(slice("a", "you"), kMe),
+  EXPECT_EQ(fixture.refusal(slice("a", "you"), kMe),
             "resourceslices.resource.k8s.io \"a\" is forbidden: can only create "
             "ResourceSlice with the same NodeName as the requesting node");
-  EXPECT_EQ(house.refusal(slice("a", "me"), kMe), "admitted");
-  MUST(house.put(slice("b", "you")));
-  const Kind& kind = house.kind("resource.k8s.io/v1", "ResourceSlice");
-  EXPECT_EQ(house.registry().remove(kind, {"", "b"}, {}, writer).error().text(),
+  EXPECT_EQ(fixture.refusal(slice("a", "me"), kMe), "admitted");
+  MUST(fixture.put(slice("b", "you")));
+  const Kind& kind = fixture.kind("resource.k8s.io/v1", "ResourceSlice");
+  EXPECT_EQ(fixture.registry().remove(kind, {"", "b"}, {}, writer).error().text(),
             "resourceslices.resource.k8s.io \"b\" is forbidden: can only delete ResourceSlice with the same NodeName as the "
             "requesting node");
-  EXPECT_TRUE(house.registry().remove(kind, {"", "a"}, {}, writer));
+  EXPECT_TRUE(fixture.registry().remove(kind, {"", "a"}, {}, writer));
 }
 
 TEST(TaintNodesByCondition, a_new_node_takes_no_pods_yet) {
-  House house;
-  ObjectPtr node = MUST(house.put(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})"));
+  AdmissionFixture fixture;
+  ObjectPtr node = MUST(fixture.put(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})"));
   const json::array& taints = get_array(node->json(), "spec.taints");
   ASSERT_EQ(taints.size(), 1u);
   EXPECT_EQ(get_string(taints[0], "key"), "node.kubernetes.io/not-ready");

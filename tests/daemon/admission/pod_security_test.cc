@@ -2,7 +2,7 @@
 // PodSecurity: each check of the standards with its words, the versions from which they count, and what a namespace's labels
 // do to pods, workloads and to the namespace itself.
 #include "daemon/admission/pod_security_policy.h"
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
@@ -132,25 +132,25 @@ TEST(PodSecurityPolicy, labels) {
 class PodSecurityTest : public testing::Test {
  protected:
   void level(const std::string& labels) {
-    MUST(house.try_merge(kNamespace, {"", "default"}, R"({"metadata":{"labels":{)" + labels + "}}}"));
+    MUST(fixture.try_merge(kNamespace, {"", "default"}, R"({"metadata":{"labels":{)" + labels + "}}}"));
   }
-  House house;
+  AdmissionFixture fixture;
 };
 
 TEST_F(PodSecurityTest, enforces_on_pods_and_warns_of_workloads) {
   level(R"("pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/audit":"restricted")");
-  EXPECT_EQ(house.refusal(House::pod("p", R"(,"securityContext":{"privileged":true})")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", R"(,"securityContext":{"privileged":true})")),
             "pods \"p\" is forbidden: violates PodSecurity \"baseline:latest\": privileged (container \"c\" must not set "
             "securityContext.privileged=true)");
-  EXPECT_TRUE(house.warnings.empty()) << "who is refused is told once";
-  EXPECT_EQ(house.refusal(House::pod("p")), "admitted");
-  EXPECT_EQ(house.audit["pod-security.kubernetes.io/enforce-policy"], "baseline:latest");
-  EXPECT_TRUE(house.audit["pod-security.kubernetes.io/audit-violations"].starts_with(
+  EXPECT_TRUE(fixture.warnings.empty()) << "who is refused is told once";
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p")), "admitted");
+  EXPECT_EQ(fixture.audit["pod-security.kubernetes.io/enforce-policy"], "baseline:latest");
+  EXPECT_TRUE(fixture.audit["pod-security.kubernetes.io/audit-violations"].starts_with(
       "would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation != false"));
-  MUST(house.put(
+  MUST(fixture.put(
       R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},"spec":{"selector":{"matchLabels":{"a":"b"}},
     "template":{"metadata":{"labels":{"a":"b"}},"spec":{"hostNetwork":true,"containers":[{"name":"c","image":"i"}]}}}})"));
-  EXPECT_EQ(house.warnings,
+  EXPECT_EQ(fixture.warnings,
             std::vector<std::string>{"would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"});
 }
 
@@ -160,40 +160,40 @@ TEST_F(PodSecurityTest, a_pod_of_windows_is_no_way_around_it) {
   const std::string windows = R"(,"os":{"name":"windows"},"securityContext":{"runAsNonRoot":true})";
   for (const char* context : {R"("capabilities":{"add":["SYS_ADMIN"]})", R"("runAsUser":0)", R"("allowPrivilegeEscalation":true)",
                               R"("seccompProfile":{"type":"Unconfined"})", R"("privileged":false)"}) {
-    std::string why = house.refusal(House::pod("p", R"(,"securityContext":{)" + std::string(context) + "}", windows));
+    std::string why = fixture.refusal(AdmissionFixture::pod("p", R"(,"securityContext":{)" + std::string(context) + "}", windows));
     EXPECT_NE(why.find("cannot be set for a windows pod"), std::string::npos) << context << ": " << why;
   }
-  EXPECT_EQ(house.refusal(House::pod("p", "", windows)), "admitted") << "which no Linux node runs";
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", windows)), "admitted") << "which no Linux node runs";
   for (const char* os : {"null", R"({"name":"linux"})"}) {
-    auto changed = house.try_merge(kPod, {"default", "p"}, R"({"spec":{"os":)" + std::string(os) + "}}");
+    auto changed = fixture.try_merge(kPod, {"default", "p"}, R"({"spec":{"os":)" + std::string(os) + "}}");
     ASSERT_FALSE(changed) << os;
     EXPECT_NE(changed.error().text().find("changed: spec.os"), std::string::npos) << changed.error().text();
   }
 }
 
 TEST_F(PodSecurityTest, lets_changes_pass_that_are_none_to_it) {
-  MUST(house.put(House::pod("p", R"(,"securityContext":{"privileged":true})")));
+  MUST(fixture.put(AdmissionFixture::pod("p", R"(,"securityContext":{"privileged":true})")));
   level(R"("pod-security.kubernetes.io/enforce":"baseline")");
-  EXPECT_TRUE(house.try_merge(kPod, {"default", "p"}, R"({"metadata":{"labels":{"a":"b"}}})"));
-  json::value other = House::parse(R"([{"op":"replace","path":"/spec/containers/0/image","value":"other"}])");
-  auto image = house.registry().patch(kPod, {"default", "p"}, {}, PatchType::json, other, false, {});
+  EXPECT_TRUE(fixture.try_merge(kPod, {"default", "p"}, R"({"metadata":{"labels":{"a":"b"}}})"));
+  json::value other = AdmissionFixture::parse(R"([{"op":"replace","path":"/spec/containers/0/image","value":"other"}])");
+  auto image = fixture.registry().patch(kPod, {"default", "p"}, {}, PatchType::json, other, false, {});
   ASSERT_FALSE(image);
   EXPECT_NE(image.error().text().find("violates PodSecurity"), std::string::npos) << image.error().text();
 }
 
 TEST_F(PodSecurityTest, a_namespace_is_told_which_of_its_pods_would_not_do) {
-  for (const char* name : {"a", "b", "x"}) MUST(house.put(House::pod(name, R"(,"securityContext":{"privileged":true})")));
-  MUST(house.put(House::pod("c", "", R"(,"hostPID":true)")));
-  json::value labelled = MUST(house.registry().get(kNamespace, {"", "default"}))->json();
+  for (const char* name : {"a", "b", "x"}) MUST(fixture.put(AdmissionFixture::pod(name, R"(,"securityContext":{"privileged":true})")));
+  MUST(fixture.put(AdmissionFixture::pod("c", "", R"(,"hostPID":true)")));
+  json::value labelled = MUST(fixture.registry().get(kNamespace, {"", "default"}))->json();
   make(labelled, "metadata.labels").get_object()["pod-security.kubernetes.io/enforce"] = "baseline";
   registry::Writer writer;
-  writer.warnings = &house.warnings;
-  MUST(house.registry().update(kNamespace, {"", "default"}, {}, labelled, writer));
-  EXPECT_EQ(house.warnings,
+  writer.warnings = &fixture.warnings;
+  MUST(fixture.registry().update(kNamespace, {"", "default"}, {}, labelled, writer));
+  EXPECT_EQ(fixture.warnings,
             (std::vector<std::string>{
                 "existing pods in namespace \"default\" violate the new PodSecurity enforce level \"baseline:latest\"",
                 "a (and 2 other pods): privileged", "c: host namespaces"}));
-  auto wrong = house.put(
+  auto wrong = fixture.put(
       R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","labels":{"pod-security.kubernetes.io/enforce":"no"}}})");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code(), Code::invalid);

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // What admission makes of pods: accounts and their tokens, priorities, tolerations, runtime classes; and the namespaces that
 // they are made in.
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
 
 TEST(NamespaceLifecycle, nothing_is_made_where_nothing_may_be) {
-  House house;
-  EXPECT_EQ(house.refusal(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}})"),
+  AdmissionFixture fixture;
+  EXPECT_EQ(fixture.refusal(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}})"),
             "namespaces \"nowhere\" not found");
-  ObjectPtr ns = MUST(house.put(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"leaving"}})"));
-  MUST(house.registry().remove(kNamespace, ns->key(), {}, {}));
-  auto refused = house.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"leaving"}})");
+  ObjectPtr ns = MUST(fixture.put(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"leaving"}})"));
+  MUST(fixture.registry().remove(kNamespace, ns->key(), {}, {}));
+  auto refused = fixture.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"leaving"}})");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(),
             "configmaps \"a\" is forbidden: unable to create new content in namespace leaving because it is being terminated");
   EXPECT_EQ(refused.error().details()->causes[0],
             (Cause{"NamespaceTerminating", "namespace leaving is being terminated", "metadata.namespace"}));
   for (const char* immortal : {"default", "kube-system", "kube-public"})
-    EXPECT_EQ(house.registry().remove(kNamespace, {"", immortal}, {}, {}).error().text(),
+    EXPECT_EQ(fixture.registry().remove(kNamespace, {"", immortal}, {}, {}).error().text(),
               "namespaces \"" + std::string(immortal) + "\" is forbidden: this namespace may not be deleted");
 }
 
 TEST(ServiceAccount, gives_a_pod_its_account_token_and_pull_secrets) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"puller","namespace":"default"},"imagePullSecrets":[{"name":"registry"}]})"));
   ObjectPtr pod =
-      MUST(house.put(House::pod("p", "", R"(,"serviceAccountName":"puller","initContainers":[{"name":"first","image":"i"}])")));
+      MUST(fixture.put(AdmissionFixture::pod("p", "", R"(,"serviceAccountName":"puller","initContainers":[{"name":"first","image":"i"}])")));
   EXPECT_EQ(get_string(pod->json(), "spec.serviceAccount"), "puller");
   EXPECT_EQ(get_string(get_array(pod->json(), "spec.imagePullSecrets")[0], "name"), "registry");
   const json::value& volume = get_array(pod->json(), "spec.volumes")[0];
@@ -42,19 +42,19 @@ TEST(ServiceAccount, gives_a_pod_its_account_token_and_pull_secrets) {
     EXPECT_TRUE(get_bool(mount, "readOnly"));
   }
   EXPECT_EQ(
-      get_array(MUST(house.put(House::pod("q", "", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
+      get_array(MUST(fixture.put(AdmissionFixture::pod("q", "", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
       0u);
-  ObjectPtr own = MUST(house.put(
-      House::pod("r", R"(,"volumeMounts":[{"name":"mine","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])",
+  ObjectPtr own = MUST(fixture.put(
+      AdmissionFixture::pod("r", R"(,"volumeMounts":[{"name":"mine","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])",
                  R"(,"volumes":[{"name":"mine","emptyDir":{}}])")));
   EXPECT_EQ(get_array(own->json(), "spec.volumes").size(), 1u) << "who has something there keeps it";
-  EXPECT_EQ(house.refusal(House::pod("s", "", R"(,"serviceAccountName":"nobody")")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("s", "", R"(,"serviceAccountName":"nobody")")),
             "pods \"s\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
 }
 
 TEST(ServiceAccount, holds_pods_to_the_accounts_own_secrets_where_it_says_so) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"strict","namespace":"default","annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}},
                      "secrets":[{"name":"mine"}],"imagePullSecrets":[{"name":"pull"}]})"));
   struct Row {
@@ -71,64 +71,64 @@ TEST(ServiceAccount, holds_pods_to_the_accounts_own_secrets_where_it_says_so) {
        R"(imagePullSecrets[0].name="other" is not allowed because service account strict does not reference that imagePullSecret)"},
   };
   for (const Row& row : rows)
-    EXPECT_EQ(house.refusal(House::pod("p", row.container, std::string(R"(,"serviceAccountName":"strict")") + row.spec)),
+    EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", row.container, std::string(R"(,"serviceAccountName":"strict")") + row.spec)),
               "pods \"p\" is forbidden: " + std::string(row.says));
-  EXPECT_EQ(house.refusal(House::pod("p", R"(,"envFrom":[{"secretRef":{"name":"mine"}}])", R"(,"serviceAccountName":"strict")")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", R"(,"envFrom":[{"secretRef":{"name":"mine"}}])", R"(,"serviceAccountName":"strict")")),
             "admitted");
 }
 
 TEST(ServiceAccount, a_mirror_uses_nothing_of_the_api) {
-  House house;
+  AdmissionFixture fixture;
   const std::string mirror = R"(,"annotations":{"kubernetes.io/config.mirror":"x"})";
-  EXPECT_EQ(house.refusal(House::pod("p", "", R"(,"nodeName":"n","serviceAccountName":"default")", mirror)),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", R"(,"nodeName":"n","serviceAccountName":"default")", mirror)),
             "pods \"p\" is forbidden: a mirror pod may not reference service accounts");
-  EXPECT_EQ(house.refusal(House::pod("p", "", R"(,"nodeName":"n","volumes":[{"name":"v","secret":{"secretName":"s"}}])", mirror)),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", R"(,"nodeName":"n","volumes":[{"name":"v","secret":{"secretName":"s"}}])", mirror)),
             "pods \"p\" is forbidden: a mirror pod may not reference secrets");
-  ObjectPtr pod = MUST(house.put(House::pod("p", "", R"(,"nodeName":"n")", mirror)));
+  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("p", "", R"(,"nodeName":"n")", mirror)));
   EXPECT_EQ(get_array(pod->json(), "spec.volumes").size(), 0u);
 }
 
 TEST(Priority, follows_from_the_class) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":1000,"preemptionPolicy":"Never"})"));
-  ObjectPtr pod = MUST(house.put(House::pod("a", "", R"(,"priorityClassName":"high")")));
+  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("a", "", R"(,"priorityClassName":"high")")));
   EXPECT_EQ(get_int(pod->json(), "spec.priority"), 1000);
   EXPECT_EQ(get_string(pod->json(), "spec.preemptionPolicy"), "Never");
-  EXPECT_EQ(get_int(MUST(house.put(House::pod("b")))->json(), "spec.priority"), 0);
-  MUST(house.put(
+  EXPECT_EQ(get_int(MUST(fixture.put(AdmissionFixture::pod("b")))->json(), "spec.priority"), 0);
+  MUST(fixture.put(
       R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"usual"},"value":7,"globalDefault":true})"));
-  pod = MUST(house.put(House::pod("c")));
+  pod = MUST(fixture.put(AdmissionFixture::pod("c")));
   EXPECT_EQ(get_int(pod->json(), "spec.priority"), 7);
   EXPECT_EQ(get_string(pod->json(), "spec.priorityClassName"), "usual");
   EXPECT_EQ(
-      get_int(MUST(house.put(House::pod("d", "", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"),
+      get_int(MUST(fixture.put(AdmissionFixture::pod("d", "", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"),
       2'000'001'000);
-  EXPECT_EQ(house.refusal(House::pod("e", "", R"(,"priorityClassName":"none")")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"none")")),
             "pods \"e\" is forbidden: no PriorityClass with name none was found");
-  EXPECT_EQ(house.refusal(House::pod("e", "", R"(,"priorityClassName":"high","priority":5)")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"high","priority":5)")),
             "pods \"e\" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission "
             "controller computed 1000 from the given PriorityClass name");
-  EXPECT_EQ(house.refusal(House::pod("e", "", R"(,"priorityClassName":"high","preemptionPolicy":"PreemptLowerPriority")")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"high","preemptionPolicy":"PreemptLowerPriority")")),
             "pods \"e\" is forbidden: the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided in pod "
             "spec; priority admission controller computed Never from the given "
             "PriorityClass name");
   EXPECT_EQ(
-      house.refusal(
+      fixture.refusal(
           R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"second"},"value":1,"globalDefault":true})"),
       "priorityclasses.scheduling.k8s.io \"second\" is forbidden: PriorityClass usual is already marked as default. Only one "
       "default can exist");
 }
 
 TEST(Priority, the_systems_own_classes_are_there) {
-  House house;
-  ObjectPtr critical = MUST(house.registry().get(kPriorityClass, {"", "system-cluster-critical"}));
+  AdmissionFixture fixture;
+  ObjectPtr critical = MUST(fixture.registry().get(kPriorityClass, {"", "system-cluster-critical"}));
   EXPECT_EQ(get_int(critical->json(), "value"), 2'000'000'000);
 }
 
 TEST(DefaultTolerationSeconds, five_minutes_unless_said) {
-  House house;
-  ObjectPtr pod = MUST(house.put(House::pod(
+  AdmissionFixture fixture;
+  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod(
       "a", "",
       R"(,"tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":5}])")));
   const json::array& tolerations = get_array(pod->json(), "spec.tolerations");
@@ -139,39 +139,39 @@ TEST(DefaultTolerationSeconds, five_minutes_unless_said) {
 }
 
 TEST(RuntimeClass, adds_what_the_runtime_costs_and_where_it_runs) {
-  House house;
-  MUST(house.put(
+  AdmissionFixture fixture;
+  MUST(fixture.put(
       R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"heavy"},"handler":"heavy","overhead":{"podFixed":{"cpu":"250m"}},
                      "scheduling":{"nodeSelector":{"vm":"yes"},"tolerations":[{"key":"vm","operator":"Exists"}]}})"));
-  ObjectPtr pod = MUST(house.put(House::pod("a", "", R"(,"runtimeClassName":"heavy")")));
+  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("a", "", R"(,"runtimeClassName":"heavy")")));
   EXPECT_EQ(get_string(pod->json(), "spec.overhead.cpu"), "250m");
   EXPECT_EQ(get_string(pod->json(), "spec.nodeSelector.vm"), "yes");
   EXPECT_EQ(get_array(pod->json(), "spec.tolerations").size(), 3u);
-  EXPECT_EQ(house.refusal(House::pod("b", "", R"(,"runtimeClassName":"none")")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("b", "", R"(,"runtimeClassName":"none")")),
             "pods \"b\" is forbidden: pod rejected: RuntimeClass \"none\" not found");
-  EXPECT_EQ(house.refusal(House::pod("b", "", R"(,"runtimeClassName":"heavy","overhead":{"cpu":"1"})")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("b", "", R"(,"runtimeClassName":"heavy","overhead":{"cpu":"1"})")),
             "pods \"b\" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
-  EXPECT_EQ(house.refusal(House::pod("b", "", R"(,"overhead":{"cpu":"1"})")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("b", "", R"(,"overhead":{"cpu":"1"})")),
             "pods \"b\" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
-  EXPECT_EQ(house.refusal(House::pod("b", "", R"(,"runtimeClassName":"heavy","nodeSelector":{"vm":"no"})")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("b", "", R"(,"runtimeClassName":"heavy","nodeSelector":{"vm":"no"})")),
             "pods \"b\" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no");
 }
 
 TEST(StartOrder, gives_a_pod_that_waits_a_gate) {
-  House house;
+  AdmissionFixture fixture;
   auto gates = [](const Object& pod) { return json::serialize(json::value(get_array(pod.json(), "spec.schedulingGates"))); };
-  ObjectPtr pod = MUST(house.put(House::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deployment/db, svc/cache"})")));
+  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deployment/db, svc/cache"})")));
   EXPECT_EQ(gates(*pod), R"([{"name":"coracle.io/after"}])");
   EXPECT_EQ(get_string(get_array(pod->json(), "status.conditions")[0], "reason"), "SchedulingGated");
   ObjectPtr bound =
-      MUST(house.put(House::pod("q", "", R"(,"nodeName":"pi")", R"(,"annotations":{"coracle.io/after":"deployment/db"})")));
+      MUST(fixture.put(AdmissionFixture::pod("q", "", R"(,"nodeName":"pi")", R"(,"annotations":{"coracle.io/after":"deployment/db"})")));
   EXPECT_EQ(gates(*bound), "[]") << "who has a node passes no gate";
-  EXPECT_EQ(gates(*MUST(house.put(House::pod("r")))), "[]");
+  EXPECT_EQ(gates(*MUST(fixture.put(AdmissionFixture::pod("r")))), "[]");
 }
 
 TEST(StartOrder, a_typing_mistake_is_refused_where_it_is_written) {
-  House house;
-  EXPECT_EQ(house.refusal(House::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deploymnt/db"})")),
+  AdmissionFixture fixture;
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deploymnt/db"})")),
             "Pod \"p\" is invalid: metadata.annotations[coracle.io/after]: Invalid value: \"deploymnt/db\": \"deploymnt/db\": "
             "cannot wait for this "
             "kind; those that can be waited for are pod, service, deployment, replicaset, statefulset, daemonset, "
@@ -180,9 +180,9 @@ TEST(StartOrder, a_typing_mistake_is_refused_where_it_is_written) {
       R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},"spec":{"selector":{"matchLabels":{"a":"b"}},
     "template":{"metadata":{"labels":{"a":"b"},"annotations":{"coracle.io/after":"AFTER"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
   auto with = [&](const std::string& after) { return std::string(deployment).replace(deployment.find("AFTER"), 5, after); };
-  EXPECT_NE(house.refusal(with("db")).find("spec.template.metadata.annotations[coracle.io/after]: Invalid value: \"db\""),
+  EXPECT_NE(fixture.refusal(with("db")).find("spec.template.metadata.annotations[coracle.io/after]: Invalid value: \"db\""),
             std::string::npos);
-  EXPECT_EQ(house.refusal(with("statefulset/db")), "admitted");
+  EXPECT_EQ(fixture.refusal(with("statefulset/db")), "admitted");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "daemon/quota/usage.h"
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
@@ -14,74 +14,74 @@ class QuotaTest : public testing::Test {
   // A quota whose controller has counted: nothing is used yet.
   void limit(const std::string& hard, const std::string& scopes = "") {
     ObjectPtr quota = MUST(
-        house.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" +
+        fixture.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" +
                   hard + "}" + scopes + "}}"));
     json::object used, limits = get_object(quota->json(), "spec.hard");
     for (const auto& entry : limits) used[entry.key()] = "0";
-    house.store(*quota, "status", json::object{{"hard", limits}, {"used", used}});
+    fixture.store(*quota, "status", json::object{{"hard", limits}, {"used", used}});
   }
   std::string used(std::string_view name) {
     const json::value* amount =
-        get_object(MUST(house.registry().get(kResourceQuota, {"default", "q"}))->json(), "status.used").if_contains(name);
+        get_object(MUST(fixture.registry().get(kResourceQuota, {"default", "q"}))->json(), "status.used").if_contains(name);
     return amount ? std::string(amount->get_string()) : "";
   }
   static std::string asks(const char* cpu) {
     return R"(,"resources":{"requests":{"cpu":")" + std::string(cpu) + R"("},"limits":{"cpu":"1"}})";
   }
-  House house;
+  AdmissionFixture fixture;
 };
 
 TEST_F(QuotaTest, charges_and_refuses) {
   limit(R"("pods":"3","requests.cpu":"500m","count/pods":"9")");
-  MUST(house.put(House::pod("a", asks("200m"))));
+  MUST(fixture.put(AdmissionFixture::pod("a", asks("200m"))));
   EXPECT_EQ(used("pods"), "1");
   EXPECT_EQ(used("requests.cpu"), "200m");
   EXPECT_EQ(used("count/pods"), "1");
-  EXPECT_EQ(house.refusal(House::pod("b", asks("400m"))),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("b", asks("400m"))),
             "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=400m, used: requests.cpu=200m, limited: "
             "requests.cpu=500m");
   EXPECT_EQ(used("pods"), "1") << "what is refused is not charged";
-  MUST(house.put(House::pod("b", asks("300m"))));
-  MUST(house.put(House::pod("c", asks("0"))));
-  EXPECT_EQ(house.refusal(House::pod("d", asks("100m"))),
+  MUST(fixture.put(AdmissionFixture::pod("b", asks("300m"))));
+  MUST(fixture.put(AdmissionFixture::pod("c", asks("0"))));
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("d", asks("100m"))),
             "pods \"d\" is forbidden: exceeded quota: q, requested: pods=1,requests.cpu=100m, used: pods=3,requests.cpu=500m, "
             "limited: pods=3,requests.cpu=500m");
 }
 
 TEST_F(QuotaTest, what_fails_otherwise_or_is_tried_only_is_not_charged) {
   limit(R"("pods":"3")");
-  MUST(house.put(House::pod("a"), "", true));
+  MUST(fixture.put(AdmissionFixture::pod("a"), "", true));
   EXPECT_EQ(used("pods"), "0");
-  MUST(house.put(House::pod("a")));
-  EXPECT_EQ(house.put(House::pod("a")).error().code(), Code::already_exists);
-  EXPECT_FALSE(house.put(House::pod("b", R"(,"ports":[{"containerPort":0}])")));
+  MUST(fixture.put(AdmissionFixture::pod("a")));
+  EXPECT_EQ(fixture.put(AdmissionFixture::pod("a")).error().code(), Code::already_exists);
+  EXPECT_FALSE(fixture.put(AdmissionFixture::pod("b", R"(,"ports":[{"containerPort":0}])")));
   EXPECT_EQ(used("pods"), "1");
 }
 
 TEST_F(QuotaTest, wants_to_know_what_containers_need) {
   limit(R"("limits.memory":"1Gi","requests.cpu":"1")");
-  EXPECT_EQ(house.refusal(House::pod("p")),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p")),
             "pods \"p\" is forbidden: failed quota: q: must specify limits.memory for: c; requests.cpu for: c");
 }
 
 TEST_F(QuotaTest, waits_for_the_first_count) {
-  MUST(house.put(
+  MUST(fixture.put(
       R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{"pods":"1"}}})"));
-  EXPECT_EQ(house.refusal(House::pod("p")), "admitted") << "no limit is known yet";
-  ObjectPtr quota = MUST(house.registry().get(kResourceQuota, {"default", "q"}));
-  house.store(*quota, "status", json::object{{"hard", json::object{{"pods", "1"}}}});
-  EXPECT_EQ(house.refusal(House::pod("r")), "pods \"r\" is forbidden: status unknown for quota: q, resources: pods");
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p")), "admitted") << "no limit is known yet";
+  ObjectPtr quota = MUST(fixture.registry().get(kResourceQuota, {"default", "q"}));
+  fixture.store(*quota, "status", json::object{{"hard", json::object{{"pods", "1"}}}});
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("r")), "pods \"r\" is forbidden: status unknown for quota: q, resources: pods");
 }
 
 TEST_F(QuotaTest, scopes_say_whom_it_counts) {
   limit(
       R"("pods":"1")",
       R"(,"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["system-node-critical"]}]})");
-  MUST(house.put(House::pod("a")));
+  MUST(fixture.put(AdmissionFixture::pod("a")));
   EXPECT_EQ(used("pods"), "0");
-  MUST(house.put(House::pod("b", "", R"(,"priorityClassName":"system-node-critical")")));
+  MUST(fixture.put(AdmissionFixture::pod("b", "", R"(,"priorityClassName":"system-node-critical")")));
   EXPECT_EQ(used("pods"), "1");
-  EXPECT_NE(house.refusal(House::pod("c", "", R"(,"priorityClassName":"system-node-critical")"))
+  EXPECT_NE(fixture.refusal(AdmissionFixture::pod("c", "", R"(,"priorityClassName":"system-node-critical")"))
                 .find("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"),
             std::string::npos);
 }
@@ -92,17 +92,17 @@ TEST_F(QuotaTest, counts_services_by_type_and_others_by_number) {
     return R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + std::string(name) +
            R"(","namespace":"default"},"spec":{"type":")" + type + R"(","ports":[{"port":80}]}})";
   };
-  MUST(house.put(service("a", "ClusterIP")));
-  MUST(house.put(service("b", "NodePort")));
+  MUST(fixture.put(service("a", "ClusterIP")));
+  MUST(fixture.put(service("b", "NodePort")));
   EXPECT_EQ(used("services.nodeports"), "1");
-  EXPECT_NE(house.refusal(service("c", "NodePort"))
+  EXPECT_NE(fixture.refusal(service("c", "NodePort"))
                 .find("services \"c\" is forbidden: exceeded quota: q, requested: services.nodeports=1"),
             std::string::npos);
-  auto changed = house.try_merge(kService, {"default", "a"}, R"({"spec":{"type":"NodePort"}})");
+  auto changed = fixture.try_merge(kService, {"default", "a"}, R"({"spec":{"type":"NodePort"}})");
   ASSERT_FALSE(changed) << "a change of type uses more";
   EXPECT_EQ(changed.error().code(), Code::forbidden);
-  MUST(house.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}})"));
-  EXPECT_NE(house.refusal(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"default"}})")
+  MUST(fixture.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}})"));
+  EXPECT_NE(fixture.refusal(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"default"}})")
                 .find("requested: count/configmaps=1"),
             std::string::npos);
 }
@@ -115,14 +115,14 @@ TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
     for (int t = 0; t < 4; t++)
       threads.emplace_back([&, t] {
         for (int i = 0; i < 10; i++) {
-          json::value body = House::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}})");
+          json::value body = AdmissionFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}})");
           coracle::make(body, "metadata.name") = "c" + std::to_string(t) + "-" + std::to_string(i);
-          made += house.registry().create(kConfigMap, {"default", ""}, body, {}).ok();
+          made += fixture.registry().create(kConfigMap, {"default", ""}, body, {}).ok();
         }
       });
   }
   EXPECT_EQ(made, 10);
-  EXPECT_EQ(house.engine->count(kConfigMap), 10u);
+  EXPECT_EQ(fixture.engine->count(kConfigMap), 10u);
   EXPECT_EQ(used("count/configmaps"), "10");
 }
 
@@ -130,17 +130,17 @@ TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
   limit(R"("count/configmaps":"1000")");
   std::jthread counter([&](std::stop_token stop) {  // as the controller writes
     for (int i = 0; !stop.stop_requested(); i++) {
-      auto quota = house.registry().get(kResourceQuota, {"default", "q"});
-      (void)house.engine->write({&kResourceQuota,
+      auto quota = fixture.registry().get(kResourceQuota, {"default", "q"});
+      (void)fixture.engine->write({&kResourceQuota,
                                  {"default", "q"},
-                                 House::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}),
+                                 AdmissionFixture::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}),
                                  (*quota)->revision()},
                                 engine::Durability::soft);
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
   for (int i = 0; i < 50; i++)
-    MUST(house.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c)" + std::to_string(i) +
+    MUST(fixture.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c)" + std::to_string(i) +
                    R"(","namespace":"default"}})"));
   counter.request_stop();
   counter.join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classes that are everybody's default, claims that grow, and the finalizers of what may be in use.
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
@@ -12,55 +12,55 @@ std::string claim(const std::string& name, const std::string& spec = "", const s
 }
 
 // Stored as it is: its kind need not be served for admission to know it.
-void put_class(House& house, const Kind& kind, const std::string& name, const std::string& made, const char* annotation,
+void put_class(AdmissionFixture& fixture, const Kind& kind, const std::string& name, const std::string& made, const char* annotation,
                bool grows = false) {
   json::object metadata{{"name", name}, {"uid", "u-" + name}, {"creationTimestamp", made}};
   if (annotation) metadata["annotations"] = json::object{{annotation, "true"}};
   json::value body = json::object{
       {"apiVersion", kind.api_version()}, {"kind", kind.kind}, {"metadata", metadata}, {"allowVolumeExpansion", grows}};
-  MUST(house.engine->write({&kind, {"", name}, body, std::nullopt}, engine::Durability::durable));
+  MUST(fixture.engine->write({&kind, {"", name}, body, std::nullopt}, engine::Durability::durable));
 }
 
 TEST(DefaultStorageClass, the_newest_default_where_none_is_named) {
-  House house;
-  EXPECT_FALSE(find(MUST(house.put(claim("a")))->json(), "spec.storageClassName")) << "there is none";
-  put_class(house, kStorageClass, "plain", "2026-03-01T00:00:00Z", nullptr);
-  put_class(house, kStorageClass, "old", "2026-01-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
-  put_class(house, kStorageClass, "new", "2026-02-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
-  EXPECT_EQ(get_string(MUST(house.put(claim("b")))->json(), "spec.storageClassName"), "new");
-  EXPECT_EQ(get_string(MUST(house.put(claim("c", R"(,"storageClassName":"plain")")))->json(), "spec.storageClassName"), "plain");
-  EXPECT_EQ(get_string(MUST(house.put(claim("d", R"(,"storageClassName":"")")))->json(), "spec.storageClassName"), "")
+  AdmissionFixture fixture;
+  EXPECT_FALSE(find(MUST(fixture.put(claim("a")))->json(), "spec.storageClassName")) << "there is none";
+  put_class(fixture, kStorageClass, "plain", "2026-03-01T00:00:00Z", nullptr);
+  put_class(fixture, kStorageClass, "old", "2026-01-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
+  put_class(fixture, kStorageClass, "new", "2026-02-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
+  EXPECT_EQ(get_string(MUST(fixture.put(claim("b")))->json(), "spec.storageClassName"), "new");
+  EXPECT_EQ(get_string(MUST(fixture.put(claim("c", R"(,"storageClassName":"plain")")))->json(), "spec.storageClassName"), "plain");
+  EXPECT_EQ(get_string(MUST(fixture.put(claim("d", R"(,"storageClassName":"")")))->json(), "spec.storageClassName"), "")
       << "none is wanted";
 }
 
 TEST(DefaultIngressClass, the_default_where_none_is_named) {
-  House house;
+  AdmissionFixture fixture;
   auto ingress = [](const char* name, const char* more) {
     return R"({"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":")" + std::string(name) +
            R"(","namespace":"default"},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}})" + more + "}}";
   };
-  put_class(house, kIngressClass, "edge", "2026-01-01T00:00:00Z", "ingressclass.kubernetes.io/is-default-class");
-  EXPECT_EQ(get_string(MUST(house.put(ingress("a", "")))->json(), "spec.ingressClassName"), "edge");
-  EXPECT_EQ(get_string(MUST(house.put(ingress("b", R"(,"ingressClassName":"other")")))->json(), "spec.ingressClassName"),
+  put_class(fixture, kIngressClass, "edge", "2026-01-01T00:00:00Z", "ingressclass.kubernetes.io/is-default-class");
+  EXPECT_EQ(get_string(MUST(fixture.put(ingress("a", "")))->json(), "spec.ingressClassName"), "edge");
+  EXPECT_EQ(get_string(MUST(fixture.put(ingress("b", R"(,"ingressClassName":"other")")))->json(), "spec.ingressClassName"),
             "other");
 }
 
 TEST(StorageObjectInUseProtection, claims_begin_with_their_finalizer) {
-  House house;
-  EXPECT_EQ(get_array(MUST(house.put(claim("a")))->json(), "metadata.finalizers"), (json::array{"kubernetes.io/pvc-protection"}));
+  AdmissionFixture fixture;
+  EXPECT_EQ(get_array(MUST(fixture.put(claim("a")))->json(), "metadata.finalizers"), (json::array{"kubernetes.io/pvc-protection"}));
 }
 
 TEST(PersistentVolumeClaimResize, where_the_class_lets_volumes_grow) {
-  House house;
-  put_class(house, kStorageClass, "fixed", "2026-01-01T00:00:00Z", nullptr);
-  put_class(house, kStorageClass, "growing", "2026-01-01T00:00:00Z", nullptr, true);
-  ObjectPtr fixed = MUST(house.put(claim("fixed", R"(,"storageClassName":"fixed","volumeName":"v")")));
-  ObjectPtr growing = MUST(house.put(claim("growing", R"(,"storageClassName":"growing","volumeName":"w")")));
+  AdmissionFixture fixture;
+  put_class(fixture, kStorageClass, "fixed", "2026-01-01T00:00:00Z", nullptr);
+  put_class(fixture, kStorageClass, "growing", "2026-01-01T00:00:00Z", nullptr, true);
+  ObjectPtr fixed = MUST(fixture.put(claim("fixed", R"(,"storageClassName":"fixed","volumeName":"v")")));
+  ObjectPtr growing = MUST(fixture.put(claim("growing", R"(,"storageClassName":"growing","volumeName":"w")")));
   auto grow = [&](const char* name) {
-    return house.try_merge(kPersistentVolumeClaim, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})");
+    return fixture.try_merge(kPersistentVolumeClaim, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})");
   };
-  house.store(*fixed, "status", json::object{{"phase", "Bound"}});
-  house.store(*growing, "status", json::object{{"phase", "Bound"}});
+  fixture.store(*fixed, "status", json::object{{"phase", "Bound"}});
+  fixture.store(*growing, "status", json::object{{"phase", "Bound"}});
   EXPECT_EQ(grow("fixed").error().text(),
             "persistentvolumeclaims \"fixed\" is forbidden: only dynamically provisioned pvc can be resized and the storageclass "
             "that provisions the pvc must support resize");

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is taken, and most likely not meant, is told in the words of Kubernetes.
 #include "runtime/base/text.h"
-#include "tests/daemon/admission/house.h"
+#include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
 namespace {
 
 class Warnings : public testing::Test {
  protected:
-  std::string said() const { return join(house.warnings, "\n"); }
+  std::string said() const { return join(fixture.warnings, "\n"); }
   std::string of(const std::string& object) {
-    house.warnings.clear();
-    auto made = house.put(object);
+    fixture.warnings.clear();
+    auto made = fixture.put(object);
     return made ? said() : "refused: " + made.error().text();
   }
   std::string of_pod(const std::string& container, const std::string& spec = "", const std::string& metadata = "") {
-    return of(House::pod("p" + std::to_string(++pods), container, spec, metadata));
+    return of(AdmissionFixture::pod("p" + std::to_string(++pods), container, spec, metadata));
   }
   std::string of_service(const std::string& spec, const std::string& metadata = "") {
     return of(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s)" + std::to_string(++pods) +
               R"(","namespace":"default")" + metadata + R"(},"spec":{)" + spec + R"(,"ports":[{"port":80}]}})");
   }
-  House house;
+  AdmissionFixture fixture;
   int pods = 0;
 };
 
@@ -105,15 +105,15 @@ TEST_F(Warnings, of_pods) {
 TEST_F(Warnings, of_many_equal_ports_are_not_many) {
   std::string ports, references;
   for (int i = 0; i < 20'000; ++i) ports += (i ? "," : "") + std::string(R"({"containerPort":1})");
-  EXPECT_LT(of(House::pod("ports", R"(,"ports":[)" + ports + "]")).size(), 100'000u);
+  EXPECT_LT(of(AdmissionFixture::pod("ports", R"(,"ports":[)" + ports + "]")).size(), 100'000u);
   for (int i = 0; i < 200'000; ++i) references += "$(";
   std::string env = R"({"name":")" + references + R"(x","value":"1"},{"name":")" + references + R"(x","value":")" + references +
                     references + R"("})";
-  EXPECT_NE(of(House::pod("env", R"(,"env":[)" + env + "]")), "");
+  EXPECT_NE(of(AdmissionFixture::pod("env", R"(,"env":[)" + env + "]")), "");
 }
 
 TEST_F(Warnings, of_a_name_that_is_no_host_name) {
-  EXPECT_EQ(of(House::pod("a.b")),
+  EXPECT_EQ(of(AdmissionFixture::pod("a.b")),
             "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
             "recommended: [must not contain dots]");
   const std::string recommended =
@@ -126,7 +126,7 @@ TEST_F(Warnings, of_a_name_that_is_no_host_name) {
 }
 
 TEST_F(Warnings, of_templates_when_they_are_made_or_changed) {
-  ObjectPtr made = MUST(house.put(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+  ObjectPtr made = MUST(fixture.put(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
     "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"},
       "annotations":{"container.apparmor.security.beta.kubernetes.io/c":"runtime/default"}},
     "spec":{"containers":[{"name":"c","image":"i"}]}}}})"));
@@ -135,10 +135,10 @@ TEST_F(Warnings, of_templates_when_they_are_made_or_changed) {
       "\"appArmorProfile\" field instead";
   EXPECT_EQ(said(), warning);
   auto changed = [&](const char* patch) {
-    house.warnings.clear();
+    fixture.warnings.clear();
     registry::Writer writer;
-    writer.warnings = &house.warnings;
-    MUST(house.registry().patch(kDeployment, {"default", "d"}, {}, PatchType::merge, House::parse(patch), false, writer));
+    writer.warnings = &fixture.warnings;
+    MUST(fixture.registry().patch(kDeployment, {"default", "d"}, {}, PatchType::merge, AdmissionFixture::parse(patch), false, writer));
     return said();
   };
   EXPECT_EQ(changed(R"({"spec":{"replicas":2}})"), "") << "it has been told";

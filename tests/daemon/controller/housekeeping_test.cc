@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces, garbage, finished pods, old events: what keeps the house clean.
+// Namespaces, garbage, finished pods, old events: what cleans the store up.
 #include "daemon/controller/garbage.h"
 #include "tests/daemon/controller/bench.h"
 

@@ -28,8 +28,8 @@ class FlowObjectsTest : public testing::Test {
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
-    house = std::make_unique<Fairness>(stored_rules(*registry), FairnessLimits{});
-    objects = std::make_unique<FlowObjects>(*registry, *house);
+    controller = std::make_unique<Fairness>(stored_rules(*registry), FairnessLimits{});
+    objects = std::make_unique<FlowObjects>(*registry, *controller);
     MUST(objects->follow([this] {
       stirred.with([](int& times) { times++; });
       stirred.notify();
@@ -38,7 +38,7 @@ class FlowObjectsTest : public testing::Test {
   }
   void TearDown() override {
     objects->unfollow();
-    objects.reset(), house.reset(), registry.reset(), engine.reset();
+    objects.reset(), controller.reset(), registry.reset(), engine.reset();
     std::filesystem::remove_all(directory);
   }
 
@@ -63,7 +63,7 @@ class FlowObjectsTest : public testing::Test {
   std::string place_of(const std::string& name) {
     access::Attributes asked;
     asked.verb = "get", asked.resource = "pods", asked.ns = "default";
-    Classified found = house->classify({name, "", {"system:authenticated"}, {}}, asked);
+    Classified found = controller->classify({name, "", {"system:authenticated"}, {}}, asked);
     return found.schema + "/" + found.level;
   }
   void make_schema(const std::string& name, const std::string& level, const std::string& who) {
@@ -86,7 +86,7 @@ class FlowObjectsTest : public testing::Test {
   std::string directory;
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<registry::Registry> registry;
-  std::unique_ptr<Fairness> house;
+  std::unique_ptr<Fairness> controller;
   std::unique_ptr<FlowObjects> objects;
   Guarded<int> stirred{0};
 };

@@ -163,7 +163,7 @@ TEST_F(ManagedFields, who_applies_another_number_than_the_autoscaler_chose_is_to
   MUST(patch(kDeployment, {"default", "d"}, PatchType::apply, manifest, "kubectl"));
   json::value scale = World::parse(
       R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d","namespace":"default"},"spec":{"replicas":4}})");
-  MUST(world.registry().update(kDeployment, {"default", "d"}, "scale", scale, house_writer("kube-controller-manager")));
+  MUST(world.registry().update(kDeployment, {"default", "d"}, "scale", scale, internal_writer("kube-controller-manager")));
   auto refused = patch(kDeployment, {"default", "d"}, PatchType::apply, manifest, "kubectl");
   ASSERT_FALSE(refused);
   EXPECT_EQ(
@@ -181,7 +181,7 @@ TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
   json::value scale =
       World::parse(R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":0}})");
   auto apply = [&](bool force) {
-    return world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, force, house_writer("bob"));
+    return world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, force, internal_writer("bob"));
   };
   auto refused = apply(false);
   ASSERT_FALSE(refused);
@@ -194,7 +194,7 @@ TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
              World::parse(R"({"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})"), "alice"));
   scale.at("spec").at("replicas") = 3;
   ObjectPtr again =
-      MUST(world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, true, house_writer("kubectl"))).object;
+      MUST(world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, true, internal_writer("kubectl"))).object;
   EXPECT_EQ(get_object(again->json(), "metadata.annotations").at("kubectl.kubernetes.io/last-applied-configuration"), "{}");
 }
 

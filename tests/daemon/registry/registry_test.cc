@@ -291,7 +291,7 @@ TEST_F(RegistryTest, an_update_that_would_create_asks_for_that_right) {
   EXPECT_EQ(world.registry().get(kLease, {"kube-node-lease", "n"}).error().code(), Code::not_found);
   writer.dry_run = false;
   writer.user = nullptr;
-  EXPECT_TRUE(world.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer)) << "the house may";
+  EXPECT_TRUE(world.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer)) << "the daemon may";
   writer.user = &jane;
   EXPECT_TRUE(world.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer))
       << "it is there";
@@ -613,9 +613,9 @@ TEST(FullStore, refuses_users_and_lets_the_machine_work) {
   EXPECT_EQ(refused.error().text().find("etcdserver: mvcc: database space exceeded"), 0u) << refused.error().text();
   EXPECT_EQ(refused.error().code(), Code::internal);
 
-  Writer house = house_writer();
+  Writer internal = internal_writer();
   std::string node = R"({"metadata":{"name":"n","annotations":{"k":")" + large + "\"}}}";
-  EXPECT_TRUE(world.try_make(kNode, node, house)) << "the machine's own";
+  EXPECT_TRUE(world.try_make(kNode, node, internal)) << "the machine's own";
   User kubelet{"system:node:n", "", {"system:nodes"}, {}};
   Writer by_node;
   by_node.user = &kubelet;
@@ -623,7 +623,7 @@ TEST(FullStore, refuses_users_and_lets_the_machine_work) {
   EXPECT_TRUE(world.registry().patch(kNode, {"", "n"}, "status", PatchType::merge, status, false, by_node));
   std::string pod =
       R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":")" + large + "\"}]}}";
-  EXPECT_FALSE(world.try_make(kPod, pod, house)) << "a controller makes them of what a user has written";
+  EXPECT_FALSE(world.try_make(kPod, pod, internal)) << "a controller makes them of what a user has written";
 
   EXPECT_TRUE(world.registry().remove(kConfigMap, {"default", "c0"}, {}, writer)) << "it is marked, which takes room";
   json::value none = World::parse(R"({"metadata":{"finalizers":null}})");

@@ -18,9 +18,9 @@ namespace {
 class ConfinementLive : public LivePod {
  protected:
   void SetUp() override {
-    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
-    house_ = std::make_unique<LiveHouse>();
-    ASSERT_OK(house_->open());
+    if (std::string why = LiveRuntime::missing(); !why.empty()) GTEST_SKIP() << why;
+    fixture_ = std::make_unique<LiveRuntime>();
+    ASSERT_OK(fixture_->open());
     SandboxSpec spec;
     spec.id = "pod";
     spec.hostname = "web-0";
@@ -45,18 +45,18 @@ TEST_F(ConfinementLive, has_namespaces_of_its_own) {
 }
 
 TEST_F(ConfinementLive, shares_network_and_names_within_the_pod_but_not_processes) {
-  std::string one = run(house_->shell("one-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
-  std::string two = run(house_->shell("two-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
+  std::string one = run(fixture_->shell("one-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
+  std::string two = run(fixture_->shell("two-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
   EXPECT_EQ(one, two);
-  EXPECT_NE(run(house_->shell("one-0", "readlink /proc/self/ns/pid")), run(house_->shell("two-0", "readlink /proc/self/ns/pid")));
-  run(house_->shell("one-0", "echo shared > /dev/shm/note"));
-  EXPECT_EQ(run(house_->shell("two-0", "cat /dev/shm/note")), "shared\n");
+  EXPECT_NE(run(fixture_->shell("one-0", "readlink /proc/self/ns/pid")), run(fixture_->shell("two-0", "readlink /proc/self/ns/pid")));
+  run(fixture_->shell("one-0", "echo shared > /dev/shm/note"));
+  EXPECT_EQ(run(fixture_->shell("two-0", "cat /dev/shm/note")), "shared\n");
   EXPECT_NE(sh("ip addr show lo").find("UP"), std::string::npos);
 }
 
 TEST_F(ConfinementLive, may_see_the_processes_of_another_container) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("main-0", "exec sleep 1000")));
-  ContainerSpec spec = house_->shell("look-0", "tr '\\0' ' ' < /proc/1/cmdline; echo; test $$ = 1 || echo not the first");
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("main-0", "exec sleep 1000")));
+  ContainerSpec spec = fixture_->shell("look-0", "tr '\\0' ' ' < /proc/1/cmdline; echo; test $$ = 1 || echo not the first");
   spec.target = "main-0";
   std::string out = run(spec);
   EXPECT_NE(out.find("sleep 1000"), std::string::npos) << out;
@@ -103,10 +103,10 @@ TEST_F(ConfinementLive, holds_exactly_the_capabilities_it_was_given) {
   std::snprintf(text, sizeof text, "%016lx", (unsigned long)want);
   EXPECT_EQ(status, std::string("CapInh:\t0000000000000000\nCapPrm:\t") + text + "\nCapEff:\t" + text + "\nCapBnd:\t" + text +
                         "\nCapAmb:\t0000000000000000\n");
-  ContainerSpec none = house_->shell("app-0", "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status");
+  ContainerSpec none = fixture_->shell("app-0", "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status");
   none.spec.process.capabilities = oci::Capabilities{};
   EXPECT_EQ(run(none), "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n");
-  ContainerSpec ambient = house_->shell("app-0", "grep -E 'Cap(Eff|Amb)' /proc/self/status");
+  ContainerSpec ambient = fixture_->shell("app-0", "grep -E 'Cap(Eff|Amb)' /proc/self/status");
   for (auto* list : {&ambient.spec.process.capabilities->inheritable, &ambient.spec.process.capabilities->ambient})
     *list = {"CAP_NET_BIND_SERVICE"};
   ambient.spec.process.user.uid = 1000;
@@ -122,10 +122,10 @@ TEST_F(ConfinementLive, hears_signals_that_the_daemon_ignores) {
   const std::vector<std::string> look{"/bin/grep", "-E", "SigBlk|SigIgn",
                                       "/proc/self/status"};  // no shell: it ignores some itself
   const char* none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
-  ContainerSpec first = house_->shell("app-0", "");
+  ContainerSpec first = fixture_->shell("app-0", "");
   first.spec.process.args = look;
   EXPECT_EQ(run(first, 0, "deaf"), none);
-  ASSERT_OK(runtime().start_container("deaf", house_->shell("app-1", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("deaf", fixture_->shell("app-1", "sleep 1000")));
   ExecSpec beside;
   beside.args = look;
   auto exec = MUST(runtime().exec("deaf", "app-1", beside));
@@ -136,18 +136,18 @@ TEST_F(ConfinementLive, runs_under_seccomp) {
   EXPECT_EQ(sh("grep -E '^Seccomp:|NoNewPrivs' /proc/self/status"), "NoNewPrivs:\t0\nSeccomp:\t2\n");
   EXPECT_NE(sh("unshare -U true", 1).find("not permitted"), std::string::npos);
   EXPECT_NE(sh("mount -t tmpfs none /tmp", 1).find("ermission"), std::string::npos);
-  ContainerSpec admin = house_->shell("app-0", "mount -t tmpfs none /tmp && echo mounted");
+  ContainerSpec admin = fixture_->shell("app-0", "mount -t tmpfs none /tmp && echo mounted");
   for (auto* list : {&admin.spec.process.capabilities->bounding, &admin.spec.process.capabilities->effective,
                      &admin.spec.process.capabilities->permitted})
     list->push_back("CAP_SYS_ADMIN");
   EXPECT_EQ(run(admin), "mounted\n");  // the profile follows the capabilities
-  ContainerSpec free = house_->shell("app-0", "grep ^Seccomp: /proc/self/status");
+  ContainerSpec free = fixture_->shell("app-0", "grep ^Seccomp: /proc/self/status");
   free.spec.linux_.seccomp.reset();
   EXPECT_EQ(run(free), "Seccomp:\t0\n");
 }
 
 TEST_F(ConfinementLive, takes_on_user_groups_and_no_new_privileges) {
-  ContainerSpec spec = house_->shell(
+  ContainerSpec spec = fixture_->shell(
       "app-0", "id; grep -E '^Groups|NoNewPrivs|^Seccomp:' /proc/self/status; grep CapEff /proc/self/status; umask");
   spec.spec.process.user.uid = 1000;
   spec.spec.process.user.gid = 2000;
@@ -161,11 +161,11 @@ TEST_F(ConfinementLive, takes_on_user_groups_and_no_new_privileges) {
 }
 
 TEST_F(ConfinementLive, makes_its_working_directory_inside_the_root) {
-  ContainerSpec spec = house_->shell("app-0", "pwd");
+  ContainerSpec spec = fixture_->shell("app-0", "pwd");
   spec.spec.process.cwd = "/srv/app";
   EXPECT_EQ(run(spec), "/srv/app\n");
   // A link cannot lead out of the root, and a leaked descriptor is no place to be (CVE-2024-21626).
-  ASSERT_EQ(::symlink("/etc/../../../../../tmp/coracle-evil", (house_->rootfs() + "/evil").c_str()), 0);
+  ASSERT_EQ(::symlink("/etc/../../../../../tmp/coracle-evil", (fixture_->rootfs() + "/evil").c_str()), 0);
   spec.spec.process.cwd = "/evil/dir";
   run(spec);
   EXPECT_FALSE(sys::exists("/tmp/coracle-evil"));
@@ -174,10 +174,10 @@ TEST_F(ConfinementLive, makes_its_working_directory_inside_the_root) {
 }
 
 TEST_F(ConfinementLive, mounts_what_it_is_told) {
-  MUST(sys::make_directories(house_->path() + "/volume/deep"));
-  MUST(sys::replace_file(house_->path() + "/volume/file", "content\n", 0644));
+  MUST(sys::make_directories(fixture_->path() + "/volume/deep"));
+  MUST(sys::replace_file(fixture_->path() + "/volume/file", "content\n", 0644));
   ContainerSpec spec =
-      house_->shell("app-0",
+      fixture_->shell("app-0",
                     "cat /data/file /etc/note; touch /data/made; touch /ro/made; touch /ro/deep/made; "
                     "grep -E ' (/scratch|/tmpl) ' /proc/mounts | tr -s ' ' | head -1; df /scratch | grep -c 1024");
   auto bind = [&](const std::string& source, const std::string& destination, std::vector<std::string> options) {
@@ -188,9 +188,9 @@ TEST_F(ConfinementLive, mounts_what_it_is_told) {
     mount.options = std::move(options);
     spec.spec.mounts.push_back(mount);
   };
-  bind(house_->path() + "/volume", "/data", {"rbind"});
-  bind(house_->path() + "/volume/file", "/etc/note", {"bind", "ro"});
-  bind(house_->path() + "/volume", "/ro", {"rbind", "rro"});
+  bind(fixture_->path() + "/volume", "/data", {"rbind"});
+  bind(fixture_->path() + "/volume/file", "/etc/note", {"bind", "ro"});
+  bind(fixture_->path() + "/volume", "/ro", {"rbind", "rro"});
   oci::Mount scratch;
   scratch.type = "tmpfs";
   scratch.source = "tmpfs";
@@ -201,10 +201,10 @@ TEST_F(ConfinementLive, mounts_what_it_is_told) {
   EXPECT_TRUE(out.starts_with("content\ncontent\ntmpfs /scratch tmpfs rw,nosuid,relatime,size=1024k")) << out;
   EXPECT_NE(out.find("/ro/made: Read-only"), std::string::npos) << out;
   EXPECT_NE(out.find("/ro/deep/made: Read-only"), std::string::npos) << out;
-  EXPECT_TRUE(sys::exists(house_->path() + "/volume/made"));
+  EXPECT_TRUE(sys::exists(fixture_->path() + "/volume/made"));
   // By descriptor, as volumes come from the agent; it wins over the path.
-  auto fd = std::make_shared<const Fd>(MUST(sys::open(house_->path() + "/volume", O_PATH)));
-  ContainerSpec by_fd = house_->shell("app-0", "cat /data/file");
+  auto fd = std::make_shared<const Fd>(MUST(sys::open(fixture_->path() + "/volume", O_PATH)));
+  ContainerSpec by_fd = fixture_->shell("app-0", "cat /data/file");
   oci::Mount mount;
   mount.destination = "/data";
   mount.options = {"rbind", "ro"};
@@ -215,26 +215,26 @@ TEST_F(ConfinementLive, mounts_what_it_is_told) {
 }
 
 TEST_F(ConfinementLive, a_link_in_the_image_cannot_lead_a_mount_out) {
-  MUST(sys::make_directories(house_->path() + "/outside"));
-  ASSERT_EQ(::symlink((house_->path() + "/outside").c_str(), (house_->rootfs() + "/data").c_str()), 0);
-  ContainerSpec spec = house_->shell("app-0", "touch /data/x; ls " + house_->path() + "/outside");
+  MUST(sys::make_directories(fixture_->path() + "/outside"));
+  ASSERT_EQ(::symlink((fixture_->path() + "/outside").c_str(), (fixture_->rootfs() + "/data").c_str()), 0);
+  ContainerSpec spec = fixture_->shell("app-0", "touch /data/x; ls " + fixture_->path() + "/outside");
   oci::Mount mount;
   mount.type = "tmpfs";
   mount.source = "tmpfs";
   mount.destination = "/data";
   spec.spec.mounts.push_back(mount);
   EXPECT_EQ(run(spec), "x\n");  // the link counts inside the root
-  EXPECT_TRUE(MUST(sys::list(house_->path() + "/outside")).empty());
+  EXPECT_TRUE(MUST(sys::list(fixture_->path() + "/outside")).empty());
   // Where the kernel's own file systems stand, a link is refused (CVE-2019-19921, CVE-2026-41579).
-  ASSERT_EQ(::rmdir((house_->rootfs() + "/dev").c_str()), 0);
-  ASSERT_EQ(::symlink("/tmp", (house_->rootfs() + "/dev").c_str()), 0);
+  ASSERT_EQ(::rmdir((fixture_->rootfs() + "/dev").c_str()), 0);
+  ASSERT_EQ(::symlink("/tmp", (fixture_->rootfs() + "/dev").c_str()), 0);
   std::string refused = sh("true");
   EXPECT_EQ(refused.find("start: start container app-0: mounts: /dev: mount: "), 0u) << refused;
 }
 
 // A distribution's /etc/resolv.conf leads to what only systemd-resolved makes.
 TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
-  MUST(sys::replace_file(house_->path() + "/note", "content\n", 0644));
+  MUST(sys::replace_file(fixture_->path() + "/note", "content\n", 0644));
   const std::string outside = "/tmp/coracle-evil";
   struct Row {
     const char* name;
@@ -245,25 +245,25 @@ TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
         Row{"absolute", "/run/absolute.conf", "/run/absolute.conf"}, Row{"beside", "other.conf", "/etc/other.conf"},
         Row{"twice", "once", "/etc/end"}, Row{"once", "/etc/end", "/etc/end"}, Row{"out", "../../../../.." + outside, outside}}) {
     std::string place = std::string("/etc/") + row.name;
-    (void)::symlink(row.target.c_str(), (house_->rootfs() + place).c_str());
-    if (row.name == std::string("twice")) (void)::symlink("/etc/end", (house_->rootfs() + "/etc/once").c_str());
-    ContainerSpec spec = house_->shell("app-0", "cat " + place + " " + row.made);
+    (void)::symlink(row.target.c_str(), (fixture_->rootfs() + place).c_str());
+    if (row.name == std::string("twice")) (void)::symlink("/etc/end", (fixture_->rootfs() + "/etc/once").c_str());
+    ContainerSpec spec = fixture_->shell("app-0", "cat " + place + " " + row.made);
     oci::Mount mount;
     mount.type = "bind";
-    mount.source = house_->path() + "/note";
+    mount.source = fixture_->path() + "/note";
     mount.destination = place;
     spec.spec.mounts.push_back(mount);
     EXPECT_EQ(run(spec), "content\ncontent\n") << row.name;
-    EXPECT_TRUE(sys::exists(house_->rootfs() + row.made)) << row.name;
-    (void)::unlink((house_->rootfs() + row.made).c_str());
+    EXPECT_TRUE(sys::exists(fixture_->rootfs() + row.made)) << row.name;
+    (void)::unlink((fixture_->rootfs() + row.made).c_str());
   }
   EXPECT_FALSE(sys::exists(outside));
   for (const char* name : {"around", "round"})
-    ASSERT_EQ(::symlink(name[0] == 'a' ? "round" : "around", (house_->rootfs() + "/etc/" + name).c_str()), 0);
-  ContainerSpec spec = house_->shell("app-0", "true");
+    ASSERT_EQ(::symlink(name[0] == 'a' ? "round" : "around", (fixture_->rootfs() + "/etc/" + name).c_str()), 0);
+  ContainerSpec spec = fixture_->shell("app-0", "true");
   oci::Mount mount;
   mount.type = "bind";
-  mount.source = house_->path() + "/note";
+  mount.source = fixture_->path() + "/note";
   mount.destination = "/etc/round";
   spec.spec.mounts.push_back(mount);
   EXPECT_NE(run(spec).find("mounts: /etc/round: mount: Too many"), std::string::npos);
@@ -271,12 +271,12 @@ TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
 
 TEST_F(ConfinementLive, takes_more_mounts_than_one_message_carries) {
   for (size_t count : {240u, 251u, 900u}) {
-    ContainerSpec spec = house_->shell(
+    ContainerSpec spec = fixture_->shell(
         "app-0", "cat /many/0 /many/" + std::to_string(count / 2) + " /many/" + std::to_string(count - 1) + "; ls /many | wc -l");
     for (size_t i = 0; i < count; ++i) {
       oci::Mount mount;
       mount.type = "bind";
-      mount.source = house_->path() + "/many-" + std::to_string(i);
+      mount.source = fixture_->path() + "/many-" + std::to_string(i);
       mount.destination = "/many/" + std::to_string(i);
       MUST(sys::replace_file(mount.source, std::to_string(i) + "\n", 0644, sys::Durability::volatile_));
       spec.spec.mounts.push_back(mount);
@@ -288,20 +288,20 @@ TEST_F(ConfinementLive, takes_more_mounts_than_one_message_carries) {
 }
 
 TEST_F(ConfinementLive, directories_of_a_read_only_root_may_stay_writable) {
-  MUST(sys::make_directories(house_->rootfs() + "/data"));
-  MUST(sys::replace_file(house_->rootfs() + "/data/seed", "seed\n", 0644));
+  MUST(sys::make_directories(fixture_->rootfs() + "/data"));
+  MUST(sys::replace_file(fixture_->rootfs() + "/data/seed", "seed\n", 0644));
   ContainerSpec spec =
-      house_->shell("app-0", "cat /data/seed; echo x > /data/x && echo one; echo y > /made/deep/y && echo two; touch /z || true");
+      fixture_->shell("app-0", "cat /data/seed; echo x > /data/x && echo one; echo y > /made/deep/y && echo two; touch /z || true");
   spec.spec.root.readonly = true;
   for (const char* place : {"/data", "/made/deep"}) spec.spec.mounts.push_back({.destination = place, .of_root = true});
   std::string out = run(spec);
   EXPECT_TRUE(out.starts_with("seed\none\ntwo\n")) << out;
   EXPECT_NE(out.find("/z: Read-only"), std::string::npos) << out;
-  EXPECT_TRUE(sys::exists(house_->rootfs() + "/data/x"));
+  EXPECT_TRUE(sys::exists(fixture_->rootfs() + "/data/x"));
 }
 
 TEST_F(ConfinementLive, can_have_a_root_that_is_read_only) {
-  ContainerSpec spec = house_->shell("app-0", "touch /x; touch /dev/shm/x && echo shm");
+  ContainerSpec spec = fixture_->shell("app-0", "touch /x; touch /dev/shm/x && echo shm");
   spec.spec.root.readonly = true;
   std::string out = run(spec);
   EXPECT_NE(out.find("/x: Read-only"), std::string::npos) << out;
@@ -309,7 +309,7 @@ TEST_F(ConfinementLive, can_have_a_root_that_is_read_only) {
 }
 
 TEST_F(ConfinementLive, keeps_resource_limits_and_names_those_it_cannot) {
-  ContainerSpec spec = house_->shell("app-0", "ulimit -n; ulimit -Hn; ulimit -c");
+  ContainerSpec spec = fixture_->shell("app-0", "ulimit -n; ulimit -Hn; ulimit -c");
   spec.spec.process.rlimits = {{"RLIMIT_NOFILE", 100, 200}, {"RLIMIT_CORE", 0, 0}};
   EXPECT_EQ(run(spec), "100\n200\n0\n");
   if (!(MUST(sys::own_capabilities()) >> kCapSysResource & 1)) {
@@ -321,7 +321,7 @@ TEST_F(ConfinementLive, keeps_resource_limits_and_names_those_it_cannot) {
 }
 
 TEST_F(ConfinementLive, sets_sysctls_of_its_own_namespaces_only) {
-  ContainerSpec spec = house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/msgmax");
+  ContainerSpec spec = fixture_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/msgmax");
   spec.spec.linux_.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "80"}, {"kernel.msgmax", "16384"}};
   EXPECT_EQ(run(spec), "80\n16384\n");
   for (const char* evil : {"kernel.core_pattern", "vm.swappiness", "net/../kernel/core_pattern", "kernel.shm_rmid_forced+x"}) {
@@ -332,7 +332,7 @@ TEST_F(ConfinementLive, sets_sysctls_of_its_own_namespaces_only) {
   pod.id = "tuned";
   pod.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "0"}};
   ASSERT_OK(runtime().create_sandbox(pod));
-  EXPECT_EQ(run(house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"), 0, "tuned"), "0\n");
+  EXPECT_EQ(run(fixture_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"), 0, "tuned"), "0\n");
   pod.id = "host";
   pod.host_network = true;
   EXPECT_CODE(runtime().create_sandbox(pod), Code::invalid);
@@ -351,11 +351,11 @@ TEST_F(ConfinementLive, sets_sysctls_where_something_is_mounted_on_theirs) {  //
     ASSERT_EQ(::mount("/proc/sys/net", "/proc/sys/net", nullptr, MS_BIND, nullptr), 0);
     ASSERT_OK(runtime().create_sandbox(pod));
   }).join();
-  EXPECT_EQ(run(house_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"), 0, "tuned"), "7\n");
+  EXPECT_EQ(run(fixture_->shell("app-0", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"), 0, "tuned"), "7\n");
 }
 
 TEST_F(ConfinementLive, gives_every_process_its_own_oom_score) {
-  ContainerSpec spec = house_->shell("app-0", "cat /proc/self/oom_score_adj");
+  ContainerSpec spec = fixture_->shell("app-0", "cat /proc/self/oom_score_adj");
   spec.spec.process.oom_score_adj = 500;
   EXPECT_EQ(run(spec), "500\n");
   spec.spec.process.oom_score_adj = -997;  // what a guaranteed pod asks for must not fail where it cannot be held
@@ -369,12 +369,12 @@ TEST_F(ConfinementLive, shares_a_process_namespace_when_asked) {
   pod.id = "shared";
   pod.share_process_namespace = true;
   ASSERT_OK(runtime().create_sandbox(pod));
-  ASSERT_OK(runtime().start_container("shared", house_->shell("one-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("shared", fixture_->shell("one-0", "sleep 1000")));
   // A program that was just begun has no command line for a moment: its descriptors are closed before.
   const char* count =
       "for i in $(seq 100); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; ps | grep -c 'sleep 100[0]'";
-  EXPECT_EQ(run(house_->shell("two-0", count), 0, "shared"), "1\n");
-  EXPECT_NE(run(house_->shell("two-0", "cat /proc/1/comm; grep CapEff /proc/1/status"), 0, "shared")
+  EXPECT_EQ(run(fixture_->shell("two-0", count), 0, "shared"), "1\n");
+  EXPECT_NE(run(fixture_->shell("two-0", "cat /proc/1/comm; grep CapEff /proc/1/status"), 0, "shared")
                 .find("pause\nCapEff:\t0000000000000000"),
             std::string::npos);
   // An exec lives in it too.
@@ -391,7 +391,7 @@ TEST_F(ConfinementLive, can_be_part_of_the_host) {
   pod.hostname = "ignored";
   pod.host_network = pod.host_ipc = pod.host_pid = true;
   ASSERT_OK(runtime().create_sandbox(pod));
-  ContainerSpec spec = house_->shell("app-0", "for n in net ipc uts pid; do readlink /proc/self/ns/$n; done");
+  ContainerSpec spec = fixture_->shell("app-0", "for n in net ipc uts pid; do readlink /proc/self/ns/$n; done");
   std::string want;
   for (const char* name : {"net", "ipc", "uts", "pid"}) {
     char link[64];
@@ -399,14 +399,14 @@ TEST_F(ConfinementLive, can_be_part_of_the_host) {
     want += std::string(link, size_t(n)) + "\n";
   }
   EXPECT_EQ(run(spec, 0, "host"), want);
-  ASSERT_OK(runtime().start_container("host", house_->shell("app-1", "trap '' TERM; sleep 1000")));
+  ASSERT_OK(runtime().start_container("host", fixture_->shell("app-1", "trap '' TERM; sleep 1000")));
   ASSERT_OK(runtime().remove_sandbox("host"));
 }
 
 // Every stage that a specification can make fail, once; each names itself and leaves nothing.
 TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
   auto expect_failure = [&](const char* want, const std::function<void(ContainerSpec&)>& spoil) {
-    ContainerSpec spec = house_->shell("app-0", "true");
+    ContainerSpec spec = fixture_->shell("app-0", "true");
     spoil(spec);
     auto started = runtime().start_container("pod", spec);
     ASSERT_FALSE(started.ok()) << want;
@@ -469,9 +469,9 @@ TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
   expect_failure("linux.namespaces: setns: Invalid argument", [](auto& s) {
     s.spec.linux_.namespaces = {{"network", "/proc/self/ns/uts"}};
   });
-  auto cgroups = MUST(sys::list(house_->config.cgroup_root + "/pod"));
+  auto cgroups = MUST(sys::list(fixture_->config.cgroup_root + "/pod"));
   for (auto& entry : cgroups) EXPECT_FALSE(entry.name.starts_with("c-")) << entry.name;
-  EXPECT_EQ(MUST(sys::list(house_->config.state_dir + "/sandboxes/pod")).size(), 1u);
+  EXPECT_EQ(MUST(sys::list(fixture_->config.state_dir + "/sandboxes/pod")).size(), 1u);
 }
 
 }  // namespace

@@ -19,14 +19,14 @@ namespace {
 class LifeLive : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
-    house_ = std::make_unique<LiveHouse>();
-    ASSERT_OK(house_->open());
+    if (std::string why = LiveRuntime::missing(); !why.empty()) GTEST_SKIP() << why;
+    fixture_ = std::make_unique<LiveRuntime>();
+    ASSERT_OK(fixture_->open());
     SandboxSpec spec;
     spec.id = "pod";
     ASSERT_OK(runtime().create_sandbox(spec));
   }
-  Runtime& runtime() { return *house_->runtime; }
+  Runtime& runtime() { return *fixture_->runtime; }
   std::optional<ContainerState> state(const std::string& id, const std::string& sandbox = "pod") {
     auto state = runtime().sandbox(sandbox);
     if (!state) return std::nullopt;
@@ -49,18 +49,18 @@ class LifeLive : public ::testing::Test {
     for (ssize_t n; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;) out.append(buffer, size_t(n));
     return out;
   }
-  std::unique_ptr<LiveHouse> house_;
+  std::unique_ptr<LiveRuntime> fixture_;
 };
 
 // ---- logs ----
 
 TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
   ASSERT_OK(
-      runtime().start_container("pod", house_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
+      runtime().start_container("pod", fixture_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
   EXPECT_EQ(wait("app-0"), 0);
-  std::string log = house_->log("app-0");
-  EXPECT_EQ(house_->output("app-0"), "one\nno newline\ntail") << log;
-  EXPECT_EQ(house_->output("app-0", "stderr"), "two\n") << log;
+  std::string log = fixture_->log("app-0");
+  EXPECT_EQ(fixture_->output("app-0"), "one\nno newline\ntail") << log;
+  EXPECT_EQ(fixture_->output("app-0", "stderr"), "two\n") << log;
   for (std::string_view line : split(trim(log), '\n')) {
     auto parts = split(line, ' ');
     ASSERT_GE(parts.size(), 4u) << line;
@@ -74,32 +74,32 @@ TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
 
 TEST_F(LifeLive, splits_long_lines_and_keeps_every_byte) {
   // 40000 bytes in one line: two parts of 16384 and the rest.
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")));
   EXPECT_EQ(wait("app-0"), 0);
-  EXPECT_EQ(house_->output("app-0"), std::string(40000, 'x') + "\nend\n");
+  EXPECT_EQ(fixture_->output("app-0"), std::string(40000, 'x') + "\nend\n");
   std::vector<std::string> tags;
-  std::string log = house_->log("app-0");
+  std::string log = fixture_->log("app-0");
   for (std::string_view line : split(trim(log), '\n')) tags.emplace_back(split(line, ' ')[2]);
   EXPECT_EQ(tags, (std::vector<std::string>{"P", "P", "F", "F"}));
   // Exactly the limit is one line; one byte more is two parts.
   ASSERT_OK(runtime().start_container(
-      "pod", house_->shell("app-1", "head -c 16384 /dev/zero | tr '\\0' y; echo; head -c 16385 /dev/zero | tr '\\0' z; echo")));
+      "pod", fixture_->shell("app-1", "head -c 16384 /dev/zero | tr '\\0' y; echo; head -c 16385 /dev/zero | tr '\\0' z; echo")));
   EXPECT_EQ(wait("app-1"), 0);
-  EXPECT_EQ(house_->output("app-1"), std::string(16384, 'y') + "\n" + std::string(16385, 'z') + "\n");
+  EXPECT_EQ(fixture_->output("app-1"), std::string(16384, 'y') + "\n" + std::string(16385, 'z') + "\n");
 }
 
 TEST_F(LifeLive, loses_no_line_of_a_flood) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "seq 1 200000; seq 1 1000 >&2")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "seq 1 200000; seq 1 1000 >&2")));
   EXPECT_EQ(wait("app-0"), 0);
   std::string want;
   for (int i = 1; i <= 200000; ++i) want += std::to_string(i) + "\n";
-  EXPECT_TRUE(house_->output("app-0") == want);
+  EXPECT_TRUE(fixture_->output("app-0") == want);
   EXPECT_EQ(std::count(want.begin(), want.begin() + 3893, '\n'), 1000);
-  EXPECT_EQ(house_->output("app-0", "stderr"), want.substr(0, 3893));
+  EXPECT_EQ(fixture_->output("app-0", "stderr"), want.substr(0, 3893));
 }
 
 TEST_F(LifeLive, rotates_logs) {
-  ContainerSpec spec = house_->shell("app-0", "seq 1 20000");
+  ContainerSpec spec = fixture_->shell("app-0", "seq 1 20000");
   spec.log.rotate_at = Bytes(100000);
   spec.log.files = 3;
   ASSERT_OK(runtime().start_container("pod", spec));
@@ -121,7 +121,7 @@ TEST_F(LifeLive, rotates_logs) {
 // ---- exec, terminals, input ----
 
 TEST_F(LifeLive, executes_with_the_container_s_own_confinement) {
-  ContainerSpec spec = house_->shell("app-0", "sleep 1000");
+  ContainerSpec spec = fixture_->shell("app-0", "sleep 1000");
   spec.spec.process.user.uid = 1000;
   spec.spec.process.env.push_back("COLOR=green");
   spec.spec.process.cwd = "/tmp";
@@ -161,7 +161,7 @@ TEST_F(LifeLive, executes_with_the_container_s_own_confinement) {
 }
 
 TEST_F(LifeLive, feeds_an_exec_s_input) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
   ExecSpec spec;
   spec.args = {"/bin/cat"};
   spec.use_stdin = true;
@@ -175,7 +175,7 @@ TEST_F(LifeLive, feeds_an_exec_s_input) {
 }
 
 TEST_F(LifeLive, gives_an_exec_a_terminal) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
   ExecSpec spec;
   spec.args = {"/bin/sh", "-c", "tty; stty size; read line; stty size; echo got $line; exit 5"};
   spec.terminal = true;
@@ -202,7 +202,7 @@ TEST_F(LifeLive, gives_an_exec_a_terminal) {
 }
 
 TEST_F(LifeLive, ends_an_exec_that_is_let_go) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
   for (int i = 0; i < 200; ++i) {  // more than pause has room for at once
     ExecSpec spec;
     spec.args = {"/bin/sleep", "2000"};
@@ -220,11 +220,11 @@ TEST_F(LifeLive, ends_an_exec_that_is_let_go) {
 
 TEST_F(LifeLive, a_container_can_have_a_terminal_and_be_attached) {
   ContainerSpec spec =
-      house_->shell("app-0", "tty; readlink /proc/self/fd/0; ls /dev/console; read line; echo got $line; exit 3");
+      fixture_->shell("app-0", "tty; readlink /proc/self/fd/0; ls /dev/console; read line; echo got $line; exit 3");
   spec.spec.process.terminal = true;
   spec.open_stdin = true;
   ASSERT_OK(runtime().start_container("pod", spec));
-  house_->wait_log("app-0", "/dev/console");
+  fixture_->wait_log("app-0", "/dev/console");
   auto attached = runtime().attach("pod", "app-0", true);
   ASSERT_TRUE(attached.ok()) << attached.error().text();
   Fd in = (*attached)->take_stdin(), out = (*attached)->take_stdout();
@@ -233,15 +233,15 @@ TEST_F(LifeLive, a_container_can_have_a_terminal_and_be_attached) {
   std::string said = read_to_end(out);
   EXPECT_NE(said.find("got word"), std::string::npos) << said;
   EXPECT_EQ((*attached)->wait({}).value_or(-1), 3);
-  EXPECT_NE(house_->output("app-0").find("got word"), std::string::npos);
+  EXPECT_NE(fixture_->output("app-0").find("got word"), std::string::npos);
 }
 
 TEST_F(LifeLive, attach_follows_output_and_feeds_input) {
   ContainerSpec spec =
-      house_->shell("app-0", "echo early; while read line; do echo got $line; echo err $line >&2; done; echo end");
+      fixture_->shell("app-0", "echo early; while read line; do echo got $line; echo err $line >&2; done; echo end");
   spec.open_stdin = spec.stdin_once = true;
   ASSERT_OK(runtime().start_container("pod", spec));
-  house_->wait_log("app-0", "early");
+  fixture_->wait_log("app-0", "early");
   auto attached = runtime().attach("pod", "app-0", true);
   ASSERT_TRUE(attached.ok()) << attached.error().text();
   Fd in = (*attached)->take_stdin(), out = (*attached)->take_stdout(), err = (*attached)->take_stderr();
@@ -253,11 +253,11 @@ TEST_F(LifeLive, attach_follows_output_and_feeds_input) {
   EXPECT_EQ(read_to_end(out), "got one\ngot two\nend\n");
   EXPECT_EQ(read_to_end(err), "err one\nerr two\n");
   EXPECT_EQ((*attached)->wait({}).value_or(-1), 0);
-  EXPECT_EQ(house_->output("app-0"), "early\ngot one\ngot two\nend\n");
+  EXPECT_EQ(fixture_->output("app-0"), "early\ngot one\ngot two\nend\n");
 }
 
 TEST_F(LifeLive, an_attachment_knows_the_exit_code_of_a_container_that_is_removed_with_its_sandbox) {
-  ContainerSpec spec = house_->shell("app-0", "read line; exit 4");
+  ContainerSpec spec = fixture_->shell("app-0", "read line; exit 4");
   spec.open_stdin = true;
   ASSERT_OK(runtime().start_container("pod", spec));
   auto attached = runtime().attach("pod", "app-0", true);
@@ -272,7 +272,7 @@ TEST_F(LifeLive, an_attachment_knows_the_exit_code_of_a_container_that_is_remove
 }
 
 TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leaves_stops_nothing) {
-  ContainerSpec spec = house_->shell("app-0", "read line; seq 1 50000");
+  ContainerSpec spec = fixture_->shell("app-0", "read line; seq 1 50000");
   spec.open_stdin = true;
   ASSERT_OK(runtime().start_container("pod", spec));
   auto slow = runtime().attach("pod", "app-0", true);
@@ -287,7 +287,7 @@ TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leav
   for (int i = 1; i <= 50000; ++i) want += std::to_string(i) + "\n";
   EXPECT_TRUE(said == want);
   EXPECT_EQ(wait("app-0"), 0);
-  EXPECT_TRUE(house_->output("app-0") == want);
+  EXPECT_TRUE(fixture_->output("app-0") == want);
 }
 
 // A process that is told of the same event again and again never sleeps.
@@ -302,7 +302,7 @@ bool comes_to_rest(int pid) {
 }
 
 TEST_F(LifeLive, an_attached_client_that_leaves_a_quiet_container_leaves_nothing_to_do) {
-  ContainerSpec spec = house_->shell("app-0", "read line; exit 5");
+  ContainerSpec spec = fixture_->shell("app-0", "read line; exit 5");
   spec.open_stdin = true;
   ASSERT_OK(runtime().start_container("pod", spec));
   auto attached = runtime().attach("pod", "app-0", true);
@@ -316,7 +316,7 @@ TEST_F(LifeLive, an_attached_client_that_leaves_a_quiet_container_leaves_nothing
 }
 
 TEST_F(LifeLive, an_attached_reader_that_never_reads_holds_up_nobody) {
-  ContainerSpec spec = house_->shell("app-0", "read line; seq 1 20000; exit 5");  // more than one pipe holds, less than two
+  ContainerSpec spec = fixture_->shell("app-0", "read line; seq 1 20000; exit 5");  // more than one pipe holds, less than two
   spec.open_stdin = true;
   ASSERT_OK(runtime().start_container("pod", spec));
   auto attached = runtime().attach("pod", "app-0", true);
@@ -325,12 +325,12 @@ TEST_F(LifeLive, an_attached_reader_that_never_reads_holds_up_nobody) {
   ASSERT_OK(sys::write_all(in, "go\n"));
   EXPECT_EQ(wait("app-0"), 5) << "its end is known, although what it wrote last has not been read";
   EXPECT_TRUE(comes_to_rest(runtime().sandbox("pod")->pid)) << "the pause process does not look again and again";
-  ASSERT_OK(runtime().start_container("pod", house_->shell("other-0", "exit 4")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("other-0", "exit 4")));
   EXPECT_EQ(wait("other-0"), 4);
   ASSERT_OK(runtime().remove_container("pod", "app-0"));
   std::string want;
   for (int i = 1; i <= 20000; ++i) want += std::to_string(i) + "\n";
-  EXPECT_TRUE(house_->output("app-0") == want) << "the log has all of it";
+  EXPECT_TRUE(fixture_->output("app-0") == want) << "the log has all of it";
 }
 
 TEST_F(LifeLive, what_others_go_on_writing_holds_up_no_end) {
@@ -338,25 +338,25 @@ TEST_F(LifeLive, what_others_go_on_writing_holds_up_no_end) {
   spec.id = "shared";
   spec.share_process_namespace = true;
   ASSERT_OK(runtime().create_sandbox(spec));
-  ASSERT_OK(runtime().start_container("shared", house_->shell("app-0", "yes & exit 3")));
-  ASSERT_TRUE(house_->wait_end("shared", "app-0"));
+  ASSERT_OK(runtime().start_container("shared", fixture_->shell("app-0", "yes & exit 3")));
+  ASSERT_TRUE(fixture_->wait_end("shared", "app-0"));
   ASSERT_OK(runtime().remove_sandbox("shared"));
 }
 
 // ---- the daemon goes, the containers stay ----
 
 TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
-  ContainerSpec spec = house_->shell("app-0", "echo before; while [ ! -e /tmp/go ]; do usleep 1000; done; echo after; exit 9");
+  ContainerSpec spec = fixture_->shell("app-0", "echo before; while [ ! -e /tmp/go ]; do usleep 1000; done; echo after; exit 9");
   spec.metadata = "kept";
   ASSERT_OK(runtime().start_container("pod", spec));
-  ASSERT_OK(runtime().start_container("pod", house_->shell("done-0", "exit 4")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("done-0", "exit 4")));
   EXPECT_EQ(wait("done-0"), 4);
-  house_->wait_log("app-0", "before");
+  fixture_->wait_log("app-0", "before");
   int pid = state("app-0")->pid;
-  house_->runtime.reset();
-  MUST(sys::replace_file(house_->rootfs() + "/tmp/go", ""));
-  house_->wait_log("app-0", "after");
-  ASSERT_OK(house_->open());
+  fixture_->runtime.reset();
+  MUST(sys::replace_file(fixture_->rootfs() + "/tmp/go", ""));
+  fixture_->wait_log("app-0", "after");
+  ASSERT_OK(fixture_->open());
   auto pod = runtime().sandbox("pod");
   ASSERT_TRUE(pod.ok());
   EXPECT_TRUE(pod->alive);
@@ -364,20 +364,20 @@ TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
   EXPECT_EQ(wait("app-0"), 9);
   EXPECT_EQ(state("app-0")->metadata, "kept");
   EXPECT_EQ(state("done-0")->exit->exit_code, 4);
-  EXPECT_EQ(house_->output("app-0"), "before\nafter\n");
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-1", "sleep 1000")));
+  EXPECT_EQ(fixture_->output("app-0"), "before\nafter\n");
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-1", "sleep 1000")));
   EXPECT_NE(state("app-1")->pid, pid);
   ASSERT_OK(runtime().remove_sandbox("pod"));
 }
 
 // What a daemon does until it is killed: starts short jobs, and says which were started for certain.
 [[noreturn]] void be_a_daemon(const std::string& path, int round) {
-  LiveHouse house(path);
-  if (!house.open()) ::_exit(1);
+  LiveRuntime fixture(path);
+  if (!fixture.open()) ::_exit(1);
   Fd said(::open((path + "/started").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   for (int i = 0;; ++i) {
     std::string id = "job-" + std::to_string(round) + "-" + std::to_string(i);
-    auto started = house.runtime->start_container("pod", house.shell(id, "seq 1 300; exit 7"));
+    auto started = fixture.runtime->start_container("pod", fixture.shell(id, "seq 1 300; exit 7"));
     if (!started) {
       std::fprintf(stderr, "%s\n", started.error().text().c_str());
       ::_exit(2);
@@ -385,32 +385,32 @@ TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
     std::string line = id + "\n";
     (void)!::write(said.get(), line.data(), line.size());
     // Old ones are forgotten, so that a pod's room does not fill.
-    auto state = house.runtime->sandbox("pod");
+    auto state = fixture.runtime->sandbox("pod");
     if (!state) ::_exit(3);
     for (auto& container : state->containers)
       if (container.exit && container.id != id && state->containers.size() > 40)
-        (void)house.runtime->remove_container("pod", container.id);
+        (void)fixture.runtime->remove_container("pod", container.id);
   }
 }
 
 TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
-  ContainerSpec steady = house_->shell("steady-0", "i=0; while true; do i=$((i+1)); echo tick $i; usleep 500; done");
+  ContainerSpec steady = fixture_->shell("steady-0", "i=0; while true; do i=$((i+1)); echo tick $i; usleep 500; done");
   ASSERT_OK(runtime().start_container("pod", steady));
   const int pid = state("steady-0")->pid;
-  house_->runtime.reset();
+  fixture_->runtime.reset();
   const unsigned seed = std::random_device{}();
   std::mt19937 random(seed);
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
     pid_t daemon = ::fork();
-    if (daemon == 0) be_a_daemon(house_->path(), round);
+    if (daemon == 0) be_a_daemon(fixture_->path(), round);
     ::usleep(20000 + random() % 120000);
     ASSERT_EQ(::kill(daemon, SIGKILL), 0);
     int status;
     ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
     ASSERT_TRUE(WIFSIGNALED(status)) << "round " << round << ": the daemon ended by itself, code " << WEXITSTATUS(status);
   }
-  ASSERT_OK(house_->open());
+  ASSERT_OK(fixture_->open());
   auto pod = runtime().sandbox("pod");
   ASSERT_TRUE(pod.ok() && pod->alive) << "seed " << seed;
   ASSERT_TRUE(state("steady-0"));
@@ -419,7 +419,7 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
   for (auto& container : pod->containers) there.insert(container.id);
   std::string want;
   for (int i = 1; i <= 300; ++i) want += std::to_string(i) + "\n";
-  auto started = MUST(sys::read_file(house_->path() + "/started"));
+  auto started = MUST(sys::read_file(fixture_->path() + "/started"));
   int jobs = 0, checked = 0;
   for (std::string_view line : split(trim(started), '\n')) {
     std::string id(line);
@@ -428,14 +428,14 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
       EXPECT_EQ(wait(id), 7) << id << ", seed " << seed;
       ++checked;
     }
-    EXPECT_EQ(house_->output(id), want) << id << ", seed " << seed;
+    EXPECT_EQ(fixture_->output(id), want) << id << ", seed " << seed;
   }
   EXPECT_GT(jobs, kRounds);
   EXPECT_GT(checked, 0);
   ASSERT_OK(runtime().kill_container("pod", "steady-0"));
   EXPECT_EQ(wait("steady-0"), 137);
   int tick = 0;
-  std::string ticks = house_->output("steady-0");
+  std::string ticks = fixture_->output("steady-0");
   for (std::string_view line : split(trim(ticks), '\n')) ASSERT_EQ(line, "tick " + std::to_string(++tick)) << "seed " << seed;
   EXPECT_GT(tick, 100);
 }
@@ -444,13 +444,13 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
 class DiesWithinStart : public LifeLive {
  protected:
   void start_and_die(const ContainerSpec& spec) {
-    house_->runtime.reset();
-    cgroup_ = house_->config.cgroup_root + "/pod/c-" + spec.id;
+    fixture_->runtime.reset();
+    cgroup_ = fixture_->config.cgroup_root + "/pod/c-" + spec.id;
     ASSERT_EQ(::mkdir(cgroup_.c_str(), 0755), 0);
     write("cgroup.freeze", "1");
     const pid_t daemon = ::fork();
     if (daemon == 0) {
-      LiveHouse same(house_->path());
+      LiveRuntime same(fixture_->path());
       auto started = same.open();
       if (started) started = same.runtime->start_container("pod", spec);
       std::fprintf(stderr, "the start was over already: %s\n", started ? "it runs" : started.error().text().c_str());
@@ -468,7 +468,7 @@ class DiesWithinStart : public LifeLive {
       ::usleep(300000);
       write("cgroup.freeze", "0");
     });
-    auto opened = house_->open();
+    auto opened = fixture_->open();
     thaw.join();
     ASSERT_TRUE(opened.ok()) << opened.error().text();
   }
@@ -482,27 +482,27 @@ class DiesWithinStart : public LifeLive {
 };
 
 TEST_F(DiesWithinStart, the_next_daemon_finds_the_container) {
-  start_and_die(house_->shell("app-0", "echo begin; sleep 1000"));
+  start_and_die(fixture_->shell("app-0", "echo begin; sleep 1000"));
   open_and_thaw();
   ASSERT_TRUE(state("app-0"));
   EXPECT_TRUE(state("app-0")->running);
-  EXPECT_CODE(runtime().start_container("pod", house_->shell("app-0", "true")), Code::conflict);
-  house_->wait_log("app-0", "begin");
-  EXPECT_EQ(house_->output("app-0"), "begin\n");
+  EXPECT_CODE(runtime().start_container("pod", fixture_->shell("app-0", "true")), Code::conflict);
+  fixture_->wait_log("app-0", "begin");
+  EXPECT_EQ(fixture_->output("app-0"), "begin\n");
   ASSERT_OK(runtime().kill_container("pod", "app-0"));
   EXPECT_EQ(wait("app-0"), 137);
 }
 
 TEST_F(DiesWithinStart, what_could_not_be_started_is_forgotten) {
-  start_and_die(house_->program("app-0", {"/no/such/program"}));
+  start_and_die(fixture_->program("app-0", {"/no/such/program"}));
   open_and_thaw();
   EXPECT_FALSE(state("app-0"));
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "exit 4")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "exit 4")));
   EXPECT_EQ(wait("app-0"), 4);
 }
 
 TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
   int pid = state("app-0")->pid, pause = runtime().sandbox("pod")->pid;
   std::atomic<bool> told = false;
   runtime().on_change([&](const std::string& id) { told = told || id == "pod"; });
@@ -512,11 +512,11 @@ TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
   EXPECT_TRUE(told);
   EXPECT_FALSE(runtime().sandbox("pod")->alive);
   EXPECT_FALSE(state("app-0")->running);
-  EXPECT_CODE(runtime().start_container("pod", house_->shell("app-1", "true")), Code::conflict);
+  EXPECT_CODE(runtime().start_container("pod", fixture_->shell("app-1", "true")), Code::conflict);
   for (int i = 0; i < 5000 && ::kill(pid, 0) == 0; ++i) ::usleep(1000);
   EXPECT_NE(::kill(pid, 0), 0);
-  house_->runtime.reset();
-  ASSERT_OK(house_->open());  // a new daemon sees the same
+  fixture_->runtime.reset();
+  ASSERT_OK(fixture_->open());  // a new daemon sees the same
   EXPECT_FALSE(runtime().sandbox("pod")->alive);
   EXPECT_TRUE(state("app-0"));
   ASSERT_OK(runtime().remove_sandbox("pod"));
@@ -524,15 +524,15 @@ TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
 }
 
 TEST_F(LifeLive, keeps_no_cgroup_of_a_container_that_has_ended) {
-  const std::string cgroup = house_->config.cgroup_root + "/pod/c-app-0";
-  ASSERT_OK(runtime().start_container("pod", house_->shell("app-0", "sleep 1000")));
+  const std::string cgroup = fixture_->config.cgroup_root + "/pod/c-app-0";
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
   ASSERT_TRUE(sys::exists(cgroup));
   ASSERT_OK(runtime().kill_container("pod", "app-0"));
   EXPECT_EQ(wait("app-0"), 137);
   EXPECT_FALSE(sys::exists(cgroup));
   EXPECT_CODE(runtime().usage("pod", "app-0"), Code::not_found);
-  house_->runtime.reset();
-  ASSERT_OK(house_->open());  // a new daemon knows how it ended all the same
+  fixture_->runtime.reset();
+  ASSERT_OK(fixture_->open());  // a new daemon knows how it ended all the same
   ASSERT_TRUE(state("app-0") && state("app-0")->exit);
   EXPECT_EQ(state("app-0")->exit->exit_code, 137);
   ASSERT_OK(runtime().remove_container("pod", "app-0"));
@@ -543,9 +543,9 @@ TEST_F(LifeLive, ends_what_a_container_left_in_a_shared_process_namespace) {
   spec.id = "shared";
   spec.share_process_namespace = true;
   ASSERT_OK(runtime().create_sandbox(spec));
-  ASSERT_OK(runtime().start_container("shared", house_->shell("app-0", "sleep 1000 & exit 3")));
-  ASSERT_TRUE(house_->wait_end("shared", "app-0"));
-  const std::string cgroup = house_->config.cgroup_root + "/shared/c-app-0/cgroup.events";
+  ASSERT_OK(runtime().start_container("shared", fixture_->shell("app-0", "sleep 1000 & exit 3")));
+  ASSERT_TRUE(fixture_->wait_end("shared", "app-0"));
+  const std::string cgroup = fixture_->config.cgroup_root + "/shared/c-app-0/cgroup.events";
   auto is_populated = [&] {
     auto events = sys::read_file(cgroup);
     return events && events->find("populated 1") != events->npos;
@@ -562,7 +562,7 @@ TEST_F(LifeLive, leaves_nothing_behind) {
     return entries ? entries->size() : size_t(0);
   };
   auto mounts = [] { return MUST(sys::read_file("/proc/self/mountinfo")); };
-  ASSERT_OK(runtime().start_container("pod", house_->shell("first-0", "true")));  // loads what stays loaded
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("first-0", "true")));  // loads what stays loaded
   EXPECT_EQ(wait("first-0"), 0);
   const std::string before = mounts();
   const size_t fds = count("/proc/self/fd");
@@ -571,7 +571,7 @@ TEST_F(LifeLive, leaves_nothing_behind) {
     spec.id = "brief-" + std::to_string(i);
     spec.cgroup_class = "besteffort";
     ASSERT_OK(runtime().create_sandbox(spec));
-    ASSERT_OK(runtime().start_container(spec.id, house_->shell("app-0", "sleep 1000")));
+    ASSERT_OK(runtime().start_container(spec.id, fixture_->shell("app-0", "sleep 1000")));
     ExecSpec look;
     look.args = {"/bin/true"};
     auto exec = runtime().exec(spec.id, "app-0", look);
@@ -586,9 +586,9 @@ TEST_F(LifeLive, leaves_nothing_behind) {
   // The thread that hears of changes may hold the last sandbox for a moment.
   for (int i = 0; i < 10000 && count("/proc/self/fd") != fds; ++i) ::usleep(1000);
   EXPECT_EQ(count("/proc/self/fd"), fds);
-  EXPECT_EQ(count(house_->config.state_dir + "/sandboxes"), 1u);
-  EXPECT_EQ(count(house_->config.run_dir), 1u);
-  auto cgroups = MUST(sys::list(house_->config.cgroup_root + "/besteffort"));
+  EXPECT_EQ(count(fixture_->config.state_dir + "/sandboxes"), 1u);
+  EXPECT_EQ(count(fixture_->config.run_dir), 1u);
+  auto cgroups = MUST(sys::list(fixture_->config.cgroup_root + "/besteffort"));
   for (auto& entry : cgroups) EXPECT_NE(entry.type, 4) << entry.name;
 }
 
@@ -598,7 +598,7 @@ TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
     SandboxSpec spec;
     spec.id = "many-" + std::to_string(i);
     ASSERT_OK(runtime().create_sandbox(spec));
-    ContainerSpec quiet = house_->program("app-" + std::to_string(i), {"/bin/sleep", "1000"});
+    ContainerSpec quiet = fixture_->program("app-" + std::to_string(i), {"/bin/sleep", "1000"});
     ASSERT_OK(runtime().start_container(spec.id, quiet));
   }
   size_t pss_kib = 0;
@@ -610,9 +610,9 @@ TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
   }
   std::printf("coracle-pause: %.1f KiB PSS per pod\n", double(pss_kib) / kPods);
   EXPECT_LT(pss_kib, size_t(kPods) * 102);
-  house_->runtime.reset();
+  fixture_->runtime.reset();
   auto begin = std::chrono::steady_clock::now();
-  ASSERT_OK(house_->open());
+  ASSERT_OK(fixture_->open());
   auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
   std::printf("opened %d pods in %d ms\n", kPods, int(took.count()));
   auto all = runtime().sandboxes();

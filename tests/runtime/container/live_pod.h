@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests that look at a pod's containers from inside begin with: a house, and containers of "pod" run to their ends.
+// What tests that look at a pod's containers from inside begin with: a runtime, and containers of "pod" run to their ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,21 +10,21 @@ namespace coracle::runtime {
 
 class LivePod : public ::testing::Test {
  protected:
-  Runtime& runtime() { return *house_->runtime; }
+  Runtime& runtime() { return *fixture_->runtime; }
   // Runs to its end and returns what it wrote; the exit code is checked.
   std::string run(ContainerSpec spec, int want = 0, const std::string& sandbox = "pod") {
     auto started = runtime().start_container(sandbox, spec);
     if (!started) return "start: " + started.error().text();
-    auto exit = house_->wait_end(sandbox, spec.id);
-    EXPECT_EQ(exit ? exit->exit_code : -1, want) << house_->output(spec.id) << house_->output(spec.id, "stderr");
-    std::string out = house_->output(spec.id);
-    std::string err = house_->output(spec.id, "stderr");
+    auto exit = fixture_->wait_end(sandbox, spec.id);
+    EXPECT_EQ(exit ? exit->exit_code : -1, want) << fixture_->output(spec.id) << fixture_->output(spec.id, "stderr");
+    std::string out = fixture_->output(spec.id);
+    std::string err = fixture_->output(spec.id, "stderr");
     EXPECT_TRUE(runtime().remove_container(sandbox, spec.id).ok());
     (void)sys::unlink(spec.log.path);
     return out + err;
   }
-  std::string sh(const std::string& command, int want = 0) { return run(house_->shell("app-0", command), want); }
-  std::unique_ptr<LiveHouse> house_;
+  std::string sh(const std::string& command, int want = 0) { return run(fixture_->shell("app-0", command), want); }
+  std::unique_ptr<LiveRuntime> fixture_;
 };
 
 }  // namespace coracle::runtime

@@ -22,7 +22,7 @@
 
 namespace coracle::runtime {
 
-class LiveHouse {
+class LiveRuntime {
  public:
   // Why there can be none here; "" = there can.
   static std::string missing() {
@@ -33,7 +33,7 @@ class LiveHouse {
     return "";
   }
 
-  explicit LiveHouse(std::string path = "") : is_owner_(path.empty()), path_(std::move(path)) {
+  explicit LiveRuntime(std::string path = "") : is_owner_(path.empty()), path_(std::move(path)) {
     if (is_owner_) {
       char name[] = "/var/tmp/coracle-live-XXXXXX";  // /tmp may be mounted without devices and setuid programs
       path_ = ::mkdtemp(name);
@@ -44,7 +44,7 @@ class LiveHouse {
     config.pause_program = CORACLE_PAUSE;
     config.cgroup_root = cgroup_mount() + "/coracle-test" + path_.substr(path_.rfind('-'));
   }
-  ~LiveHouse() {
+  ~LiveRuntime() {
     runtime.reset();
     if (!is_owner_) return;
     if (auto cgroups = cgroup::Cgroups::open(config.cgroup_root))

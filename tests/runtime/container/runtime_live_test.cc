@@ -8,18 +8,18 @@ namespace {
 
 class LiveSubject : public RuntimeSubject {
  public:
-  LiveSubject() { MUST(house_.open()); }
-  Runtime& runtime() override { return *house_.runtime; }
+  LiveSubject() { MUST(fixture_.open()); }
+  Runtime& runtime() override { return *fixture_.runtime; }
   ContainerSpec sleeps(const std::string& id) override {
     // As the first process of its namespace, a shell without a handler would not feel SIGTERM.
-    return house_.shell(id, "trap 'exit 143' TERM; echo ready; while true; do sleep 100 & wait $!; done");
+    return fixture_.shell(id, "trap 'exit 143' TERM; echo ready; while true; do sleep 100 & wait $!; done");
   }
   ContainerSpec ignores_signals(const std::string& id) override {
-    return house_.shell(id, "trap '' TERM; echo ready; while true; do sleep 100 & wait $!; done");
+    return fixture_.shell(id, "trap '' TERM; echo ready; while true; do sleep 100 & wait $!; done");
   }
-  ContainerSpec exits(const std::string& id, int code) override { return house_.shell(id, "exit " + std::to_string(code)); }
-  ContainerSpec has_no_program(const std::string& id) override { return house_.program(id, {"/no/such/program"}); }
-  void wait_ready(const std::string& id) override { house_.wait_log(id, "ready"); }
+  ContainerSpec exits(const std::string& id, int code) override { return fixture_.shell(id, "exit " + std::to_string(code)); }
+  ContainerSpec has_no_program(const std::string& id) override { return fixture_.program(id, {"/no/such/program"}); }
+  void wait_ready(const std::string& id) override { fixture_.wait_log(id, "ready"); }
   ExecSpec prints(const std::string& text, int code) override {
     ExecSpec spec;
     spec.args = {"/bin/sh", "-c", "printf %s '" + text + "'; exit " + std::to_string(code)};
@@ -27,11 +27,11 @@ class LiveSubject : public RuntimeSubject {
   }
 
  private:
-  LiveHouse house_;
+  LiveRuntime fixture_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Live, RuntimeContract, ::testing::Values([]() -> std::unique_ptr<RuntimeSubject> {
-                           if (!LiveHouse::missing().empty()) return nullptr;
+                           if (!LiveRuntime::missing().empty()) return nullptr;
                            return std::make_unique<LiveSubject>();
                          }));
 
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Live, RuntimeContract, ::testing::Values([]() -> std::u
 }  // namespace coracle::runtime
 
 int main(int argc, char** argv) {
-  if (std::string why = coracle::runtime::LiveHouse::missing(); !why.empty()) {
+  if (std::string why = coracle::runtime::LiveRuntime::missing(); !why.empty()) {
     std::printf("skipped: %s\n", why.c_str());
     return 77;
   }

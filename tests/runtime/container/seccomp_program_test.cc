@@ -618,7 +618,7 @@ TEST(Seccomp, library_and_kernel_say_what_they_know) {
   EXPECT_TRUE(facts.version.starts_with("2.")) << facts.version;
   for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"})
     EXPECT_TRUE(holds(facts.architectures, name)) << name;
-  // Of every kernel that this house runs on.
+  // Of every kernel that Coracle runs on.
   for (const std::string& name : oci::seccomp_flag_names()) EXPECT_TRUE(holds(facts.flags, name.c_str())) << name;
 }
 

@@ -36,9 +36,9 @@ SandboxSpec mapped_pod(const std::string& id, uint32_t base = kBase) {
 class UserNamespaceLive : public LivePod {
  protected:
   void SetUp() override {
-    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
-    house_ = std::make_unique<LiveHouse>();
-    ASSERT_OK(house_->open());
+    if (std::string why = LiveRuntime::missing(); !why.empty()) GTEST_SKIP() << why;
+    fixture_ = std::make_unique<LiveRuntime>();
+    ASSERT_OK(fixture_->open());
     auto made = runtime().create_sandbox(mapped_pod("pod"));
     if (!made && made.error().err() == ENOSPC) GTEST_SKIP() << made.error().text();
     ASSERT_TRUE(made.ok()) << made.error().text();
@@ -91,7 +91,7 @@ std::string host_link(const std::string& path) {
 TEST_F(UserNamespaceLive, root_inside_is_somebody_else_outside) {
   EXPECT_EQ(sh("cat /proc/self/uid_map /proc/self/gid_map | tr -s ' '"), " 0 1048576 65536\n 0 1048576 65536\n");
   EXPECT_EQ(sh("id -u; id -g"), "0\n0\n");
-  ASSERT_OK(runtime().start_container("pod", house_->shell("long-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("long-0", "sleep 1000")));
   struct stat process = look_at("/proc/" + std::to_string(pid_of("long-0")));
   EXPECT_EQ(process.st_uid, kBase);
   EXPECT_EQ(process.st_gid, kBase);
@@ -109,12 +109,12 @@ TEST_F(UserNamespaceLive, root_inside_is_somebody_else_outside) {
 
 TEST_F(UserNamespaceLive, containers_share_what_the_pod_shares) {
   std::string look = "for n in net ipc uts user; do readlink /proc/self/ns/$n; done; hostname";
-  EXPECT_EQ(run(house_->shell("one-0", look)), run(house_->shell("two-0", look)));
+  EXPECT_EQ(run(fixture_->shell("one-0", look)), run(fixture_->shell("two-0", look)));
   EXPECT_EQ(sh("hostname"), "mapped-0\n");
   EXPECT_NE(sh("ip addr show lo").find("UP"), std::string::npos);
   EXPECT_EQ(sh("cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/shm_rmid_forced"), "0\n1\n");
-  EXPECT_EQ(run(house_->shell("one-0", "stat -c %u:%a /dev/shm; echo shared > /dev/shm/note")), "0:1777\n");
-  EXPECT_EQ(run(house_->shell("two-0", "cat /dev/shm/note; stat -c %u /dev/shm/note")), "shared\n0\n");
+  EXPECT_EQ(run(fixture_->shell("one-0", "stat -c %u:%a /dev/shm; echo shared > /dev/shm/note")), "0:1777\n");
+  EXPECT_EQ(run(fixture_->shell("two-0", "cat /dev/shm/note; stat -c %u /dev/shm/note")), "shared\n0\n");
   // The host can still work in its network, as the pod network does.
   Fd network = MUST(runtime().network_namespace("pod"));
   ASSERT_OK(sys::in_netns(network, []() -> Result<void> {
@@ -125,18 +125,18 @@ TEST_F(UserNamespaceLive, containers_share_what_the_pod_shares) {
 
 TEST_F(UserNamespaceLive, two_pods_are_strangers_to_each_other) {
   ASSERT_OK(runtime().create_sandbox(mapped_pod("other", kBase + kSize)));
-  EXPECT_EQ(run(house_->shell("app-0", "tr -s ' ' < /proc/self/uid_map"), 0, "other"), " 0 1114112 65536\n");
-  EXPECT_NE(run(house_->shell("app-0", "readlink /proc/self/ns/user"), 0, "other"), sh("readlink /proc/self/ns/user"));
+  EXPECT_EQ(run(fixture_->shell("app-0", "tr -s ' ' < /proc/self/uid_map"), 0, "other"), " 0 1114112 65536\n");
+  EXPECT_NE(run(fixture_->shell("app-0", "readlink /proc/self/ns/user"), 0, "other"), sh("readlink /proc/self/ns/user"));
 }
 
 TEST_F(UserNamespaceLive, files_of_volumes_are_owned_as_the_container_sees_them) {
-  std::string volume = house_->path() + "/volume";
+  std::string volume = fixture_->path() + "/volume";
   MUST(sys::make_directories(volume));
   MUST(sys::replace_file(volume + "/given", "x", 0600));
   ASSERT_EQ(::chown((volume + "/given").c_str(), 33, 44), 0);
   MUST(sys::replace_file(volume + "/beyond", "x", 0600));
   ASSERT_EQ(::chown((volume + "/beyond").c_str(), 1 << 16, 0), 0);
-  ContainerSpec spec = house_->shell("app-0",
+  ContainerSpec spec = fixture_->shell("app-0",
                                      "stat -c '%u:%g' /data /data/given /data/beyond; echo hi > /data/made; "
                                      "touch /data/users; chown 1000:2000 /data/users");
   spec.spec.mounts.push_back(bind(volume, "/data"));
@@ -154,7 +154,7 @@ TEST_F(UserNamespaceLive, files_of_volumes_are_owned_as_the_container_sees_them)
 }
 
 TEST_F(UserNamespaceLive, a_file_system_without_id_maps_is_named) {
-  ContainerSpec spec = house_->shell("app-0", "true");
+  ContainerSpec spec = fixture_->shell("app-0", "true");
   oci::Mount mount = bind("volume \"data\"", "/data");
   mount.source_fd = std::make_shared<const Fd>(MUST(sys::open("/proc", O_PATH | O_DIRECTORY)));
   spec.spec.mounts.push_back(mount);
@@ -167,7 +167,7 @@ TEST_F(UserNamespaceLive, a_file_system_without_id_maps_is_named) {
 TEST_F(UserNamespaceLive, power_ends_at_its_own_things) {
   // All capabilities and no filter: what is left is the user namespace alone.
   auto all = [&](const std::string& command, int want) {
-    return run(with_all_capabilities(house_->shell("app-0", command)), want);
+    return run(with_all_capabilities(fixture_->shell("app-0", command)), want);
   };
   EXPECT_EQ(all("grep CapEff /proc/self/status", 0), "CapEff:\t000001ffffffffff\n");
   EXPECT_NE(all("echo x > /proc/sys/kernel/core_pattern", 1).find("Read-only"), std::string::npos);
@@ -182,10 +182,10 @@ TEST_F(UserNamespaceLive, power_ends_at_its_own_things) {
 }
 
 TEST_F(UserNamespaceLive, masks_cannot_be_taken_off) {
-  ContainerSpec spec = with_all_capabilities(house_->shell("app-0", ""));
+  ContainerSpec spec = with_all_capabilities(fixture_->shell("app-0", ""));
   for (const char* name : {"umount"})
-    if (!sys::exists(house_->rootfs() + "/bin/" + name))
-      MUST(sys::symlink_at("busybox", MUST(sys::open_directory(house_->rootfs() + "/bin")), name));
+    if (!sys::exists(fixture_->rootfs() + "/bin/" + name))
+      MUST(sys::symlink_at("busybox", MUST(sys::open_directory(fixture_->rootfs() + "/bin")), name));
   spec.spec.process.args.back() =
       "for p in /proc/keys /proc/timer_list /proc/sys /proc/sysrq-trigger /sys/firmware /sys; do umount $p && echo off $p; "
       "umount -l $p && echo off $p; mount -o remount,bind,rw $p && echo writable $p; done; mount --move /proc/sys /tmp && echo "
@@ -201,7 +201,7 @@ TEST_F(UserNamespaceLive, masks_cannot_be_taken_off) {
 // The host's disks are among a privileged container's devices; its root is not the host's.
 TEST_F(UserNamespaceLive, devices_of_the_host_keep_their_owner) {
   ContainerSpec spec = with_all_capabilities(
-      house_->shell("app-0",
+      fixture_->shell("app-0",
                     "stat -c '%u %a' /dev/memory /dev/null; head -c 1 /dev/memory; chmod 666 /dev/memory; chown 0 /dev/memory; "
                     "setfattr -n user.x /dev/memory; echo fine > /dev/null"));
   oci::Device device;
@@ -223,7 +223,7 @@ TEST_F(UserNamespaceLive, devices_of_the_host_keep_their_owner) {
 }
 
 TEST_F(UserNamespaceLive, execs_live_in_it_too) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("long-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("long-0", "sleep 1000")));
   EXPECT_EQ(exec("long-0", "tr -s ' ' < /proc/self/uid_map; id -u; readlink /proc/self/ns/user"),
             " 0 1048576 65536\n0\n" + host_link("/proc/" + std::to_string(pid_of("long-0")) + "/ns/user") + "\n");
   EXPECT_EQ(exec("long-0", "echo out > /dev/stdout; echo err > /dev/stderr"), "out\nerr\n");
@@ -233,10 +233,10 @@ TEST_F(UserNamespaceLive, execs_live_in_it_too) {
 
 TEST_F(UserNamespaceLive, its_streams_and_terminals_are_its_own) {
   EXPECT_EQ(sh("echo out > /dev/stdout; echo err > /dev/stderr"), "out\nerr\n");
-  ContainerSpec user = house_->shell("app-0", "echo out > /dev/stdout; id -u; touch /tmp/x || echo no");
+  ContainerSpec user = fixture_->shell("app-0", "echo out > /dev/stdout; id -u; touch /tmp/x || echo no");
   user.spec.process.user.uid = user.spec.process.user.gid = 1000;
   EXPECT_TRUE(run(user).starts_with("out\n1000\n"));
-  ContainerSpec terminal = house_->shell("app-0", "tty; stat -c '%u %a' $(tty); echo deep > $(tty)");
+  ContainerSpec terminal = fixture_->shell("app-0", "tty; stat -c '%u %a' $(tty); echo deep > $(tty)");
   terminal.spec.process.terminal = true;
   std::string said = run(terminal);
   EXPECT_NE(said.find("0 620"), std::string::npos) << said;
@@ -244,7 +244,7 @@ TEST_F(UserNamespaceLive, its_streams_and_terminals_are_its_own) {
 }
 
 TEST_F(UserNamespaceLive, a_user_outside_its_range_is_refused) {
-  ContainerSpec spec = house_->shell("app-0", "id");
+  ContainerSpec spec = fixture_->shell("app-0", "id");
   spec.spec.process.user.uid = kSize;
   EXPECT_NE(run(spec).find("process.user: 65536:0: setresuid, setresgid: Invalid argument"), std::string::npos);
 }
@@ -253,8 +253,8 @@ TEST_F(UserNamespaceLive, a_shared_process_namespace_s_first_process_is_out_of_r
   SandboxSpec pod = mapped_pod("shared", kBase + kSize);
   pod.share_process_namespace = true;
   ASSERT_OK(runtime().create_sandbox(pod));
-  ASSERT_OK(runtime().start_container("shared", house_->shell("long-0", "sleep 1000")));
-  std::string said = run(with_all_capabilities(house_->shell(
+  ASSERT_OK(runtime().start_container("shared", fixture_->shell("long-0", "sleep 1000")));
+  std::string said = run(with_all_capabilities(fixture_->shell(
                              "app-0",
                              "kill -9 1; kill -STOP 1; cat /proc/1/environ; readlink /proc/1/root /proc/1/exe; ls /proc/1/fd; "
                              "cat /proc/1/comm; ps | grep -c 'sleep 100[0]'")),
@@ -265,10 +265,10 @@ TEST_F(UserNamespaceLive, a_shared_process_namespace_s_first_process_is_out_of_r
 }
 
 TEST_F(UserNamespaceLive, is_found_again_by_another_daemon) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("long-0", "sleep 1000")));
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("long-0", "sleep 1000")));
   std::string before = sh("readlink /proc/self/ns/user");
-  house_->runtime.reset();
-  ASSERT_OK(house_->open());
+  fixture_->runtime.reset();
+  ASSERT_OK(fixture_->open());
   EXPECT_TRUE(runtime().sandbox("pod")->alive);
   EXPECT_EQ(exec("long-0", "readlink /proc/self/ns/user"), before);
   EXPECT_EQ(sh("readlink /proc/self/ns/user; tr -s ' ' < /proc/self/uid_map"), before + " 0 1048576 65536\n");
@@ -282,21 +282,21 @@ TEST_F(UserNamespaceLive, is_found_again_by_another_daemon) {
 
 // A record that does not say any more whose the pod is must not lead to an exec by the host's root.
 TEST_F(UserNamespaceLive, a_damaged_record_is_no_way_out) {
-  ASSERT_OK(runtime().start_container("pod", house_->shell("long-0", "sleep 1000")));
-  house_->runtime.reset();
-  const std::string path = house_->config.state_dir + "/sandboxes/pod/sandbox.json";
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("long-0", "sleep 1000")));
+  fixture_->runtime.reset();
+  const std::string path = fixture_->config.state_dir + "/sandboxes/pod/sandbox.json";
   const std::string good = MUST(sys::read_file(path));
   for (const char* spoilt : {"[]", "7", "[{}]", "[{\"containerID\":0,\"hostID\":-1,\"size\":65536}]", "null"}) {
     json::value record = MUST(parse_json(good));
     record.as_object()["uidMappings"] = MUST(parse_json(spoilt));
     MUST(sys::replace_file(path, to_text(record), 0600));
-    ASSERT_OK(house_->open());
+    ASSERT_OK(fixture_->open());
     EXPECT_FALSE(runtime().sandbox("pod")->alive) << spoilt;
     EXPECT_TRUE(exec("long-0", "id", -1).starts_with("exec: ")) << spoilt;
-    house_->runtime.reset();
+    fixture_->runtime.reset();
   }
   MUST(sys::replace_file(path, good, 0600));
-  ASSERT_OK(house_->open());
+  ASSERT_OK(fixture_->open());
 }
 
 TEST_F(UserNamespaceLive, refuses_pods_that_cannot_be) {

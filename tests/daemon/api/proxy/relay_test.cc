@@ -422,7 +422,7 @@ TEST(Relay, a_body_that_breaks_off_is_not_taken_for_a_whole_one) {
   EXPECT_EQ(received, "3\r\nabc\r\n");  // without the last chunk
 }
 
-TEST(Relay, closing_the_house_ends_what_waits) {
+TEST(Relay, closing_the_server_ends_what_waits) {
   auto both = std::make_unique<Both>([](Peer& peer) {
     peer.read_head();
     while (!peer.read_some().empty()) {
@@ -475,7 +475,7 @@ TEST(Relay, a_connection_may_become_another_protocols) {
   EXPECT_EQ(both.proxy.outcome(), "");
 }
 
-TEST(Relay, a_tunnel_ends_when_its_client_leaves_or_the_house_closes) {
+TEST(Relay, a_tunnel_ends_when_its_client_leaves_or_the_server_closes) {
   Guarded<int> ended{0};
   Both both([&](Peer& peer) {
     peer.read_head();

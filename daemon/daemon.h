@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// House: the composition root of the daemon: creates and connects all components. With house.cc it is the only file that refers
+// Daemon: the composition root of the daemon: creates and connects all components. With daemon.cc it is the only file that refers
 // to both sides of an interface between components. Members are declared in the order of their dependencies and destroyed in
 // reverse.
 //
@@ -36,18 +36,18 @@
 namespace coracle {
 
 // Values that the configuration leaves to the machine.
-struct Facts {
+struct NodeIdentity {
   std::string node_name, node_address;
 };
 
-class House {
+class Daemon {
  public:
   // Creates the directories, opens the store and the network, and finds the running pods. Does not serve yet. Errors: unavailable
   // if another process has the store open; internal, with the file name, if the store is damaged; those of the components.
-  static Result<std::unique_ptr<House>> build(const Config& config);
-  ~House();  // stops all components; pods keep running
-  House(const House&) = delete;
-  House& operator=(const House&) = delete;
+  static Result<std::unique_ptr<Daemon>> build(const Config& config);
+  ~Daemon();  // stops all components; pods keep running
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
 
   // Starts all components. Blocks until all informers have synced: the daemon is ready when it returns. Errors: cancelled by
   // `stop`; an address that cannot be bound.
@@ -83,21 +83,21 @@ class House {
 
   std::string summary() const;  // "node NAME at https://ADDRESS:PORT"
   // The address of this machine for others; without a network, the pods' gateway.
-  const std::string& node_address() const { return facts_.node_address; }
+  const std::string& node_address() const { return identity_.node_address; }
   // A sentence about the limits that this kernel cannot enforce, or "".
   std::string missing_limits() const { return runtime_->enforcement().missing; }
 
  private:
-  House(const Config& config, Facts facts) : config_(config), facts_(std::move(facts)) {}
+  Daemon(const Config& config, NodeIdentity identity) : config_(config), identity_(std::move(identity)) {}
   Result<void> keep_node_name();
-  Result<void> furnish();
+  Result<void> construct_parts();
   controller::Config controller_config() const;
   void make_deciders();
   void stop_deciders();
   uint16_t port() const { return server_->bound().empty() ? config_.port : server_->bound().front().port; }
 
   const Config config_;
-  Facts facts_;
+  NodeIdentity identity_;
   bool ends_ = false;  // end_pods() was called
   std::atomic<bool> settled_ = false;
   Fd restored_, stirred_;

@@ -30,7 +30,7 @@ namespace coracle::attacks {
 namespace fs = std::filesystem;
 using runtime::ContainerSpec;
 using runtime::ExecSpec;
-using runtime::LiveHouse;
+using runtime::LiveRuntime;
 using runtime::SandboxSpec;
 
 struct Outcome {
@@ -103,14 +103,14 @@ class Exchanger {
 class Attack : public testing::TestWithParam<Caller> {
  protected:
   void SetUp() override {
-    if (std::string why = LiveHouse::missing(); !why.empty()) GTEST_SKIP() << why;
-    house_ = std::make_unique<LiveHouse>();
-    ASSERT_OK(house_->open());
+    if (std::string why = LiveRuntime::missing(); !why.empty()) GTEST_SKIP() << why;
+    fixture_ = std::make_unique<LiveRuntime>();
+    ASSERT_OK(fixture_->open());
     if (is_pod()) {
       SandboxSpec spec;
       spec.id = "pod";
       if (GetParam() == Caller::own_users) spec.uid_mappings = spec.gid_mappings = {{0, kOwnUsers, 65536}};
-      ASSERT_OK(house_->runtime->create_sandbox(spec));
+      ASSERT_OK(fixture_->runtime->create_sandbox(spec));
     }
     MUST(sys::make_directories(host() + "/etc"));
     write_text(host() + "/secret", "the host's secret\n", 0600);
@@ -118,24 +118,24 @@ class Attack : public testing::TestWithParam<Caller> {
     before_ = tree_of(host());
   }
   void TearDown() override {
-    if (!house_) return;
+    if (!fixture_) return;
     EXPECT_EQ(tree_of(host()), before_) << "the host was touched";
     const std::string mounts = read_text("/proc/self/mountinfo");
     for (std::string_view line : split(mounts, '\n'))
-      EXPECT_EQ(line.find(house_->path()), line.npos) << "mounted on the host: " << line;
+      EXPECT_EQ(line.find(fixture_->path()), line.npos) << "mounted on the host: " << line;
   }
 
   static bool is_pod() { return GetParam() != Caller::command_line; }
-  runtime::Runtime& runtime() { return *house_->runtime; }
-  std::string host() const { return house_->path() + "/host"; }  // what no attack may touch
-  std::string rootfs() const { return house_->rootfs(); }        // what the attacker has shaped
+  runtime::Runtime& runtime() { return *fixture_->runtime; }
+  std::string host() const { return fixture_->path() + "/host"; }  // what no attack may touch
+  std::string rootfs() const { return fixture_->rootfs(); }        // what the attacker has shaped
   // The corner as a link in the image would name it: absolute, or climbing.
   std::string climb() const { return "../../../../../../../.." + host(); }
 
   // How often a race is run; the command line is slower.
   static int tries(int count) { return is_pod() ? count : count / 4; }
 
-  ContainerSpec shell(const std::string& command) { return house_->shell("app-0", command); }
+  ContainerSpec shell(const std::string& command) { return fixture_->shell("app-0", command); }
   static void bind(ContainerSpec& spec, const std::string& source, const std::string& destination,
                    std::vector<std::string> options = {"rbind"}) {
     oci::Mount mount;
@@ -171,7 +171,7 @@ class Attack : public testing::TestWithParam<Caller> {
   void stop() {
     if (is_pod()) {
       (void)runtime().kill_container("pod", "app-0");
-      (void)house_->wait_end("pod", "app-0");
+      (void)fixture_->wait_end("pod", "app-0");
       EXPECT_TRUE(runtime().remove_container("pod", "app-0").ok());
     } else {
       oci({"delete", "--force", "app-0"});
@@ -215,7 +215,7 @@ class Attack : public testing::TestWithParam<Caller> {
   // coracle-oci, with everything it writes. Each call has a file of its own: a detached container keeps that of its start, and what
   // it writes meanwhile is not part of another command's.
   Outcome oci(std::vector<std::string> args) {
-    std::string root = house_->path() + "/oci", log = house_->path() + "/oci." + std::to_string(++calls_) + ".out";
+    std::string root = fixture_->path() + "/oci", log = fixture_->path() + "/oci." + std::to_string(++calls_) + ".out";
     args.insert(args.begin(), {CORACLE_OCI, "--root", root});
     pid_t child = ::fork();
     if (child == 0) {
@@ -239,7 +239,7 @@ class Attack : public testing::TestWithParam<Caller> {
 
   // A bundle of the specification as engines would write it: every namespace is named.
   std::string write_bundle(const ContainerSpec& spec) {
-    std::string bundle = house_->path() + "/bundle";
+    std::string bundle = fixture_->path() + "/bundle";
     MUST(sys::make_directories(bundle));
     oci::Spec config = spec.spec;
     if (config.linux_.namespaces.empty())
@@ -248,7 +248,7 @@ class Attack : public testing::TestWithParam<Caller> {
     return bundle;
   }
 
-  std::unique_ptr<LiveHouse> house_;
+  std::unique_ptr<LiveRuntime> fixture_;
 
  private:
   Outcome run_by_daemon(const ContainerSpec& spec) {
@@ -259,9 +259,9 @@ class Attack : public testing::TestWithParam<Caller> {
       out.refusal = started.error().text();
       return out;
     }
-    auto exit = house_->wait_end("pod", spec.id);
+    auto exit = fixture_->wait_end("pod", spec.id);
     out.code = exit ? exit->exit_code : -1;
-    out.out = house_->output(spec.id) + house_->output(spec.id, "stderr");
+    out.out = fixture_->output(spec.id) + fixture_->output(spec.id, "stderr");
     EXPECT_TRUE(runtime().remove_container("pod", spec.id).ok());
     return out;
   }

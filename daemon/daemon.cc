@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See house.h. First the configuration of each component, then their connection.
-#include "daemon/house.h"
+// See daemon.h. First the configuration of each component, then their connection.
+#include "daemon/daemon.h"
 
 #include <unistd.h>
 
@@ -34,11 +34,11 @@ namespace {
 
 constexpr size_t kWindowBytesMax = 1 << 20, kWindowBytesAtRest = 32 << 10;  // memory for recent events
 
-Result<Facts> look_at_machine(const Config& config) {
-  Facts facts{config.node_name, config.node_address};
-  if (facts.node_name.empty()) facts.node_name = TRY(host_name());
-  if (facts.node_address.empty()) facts.node_address = TRY(host_address());
-  return facts;
+Result<NodeIdentity> look_at_machine(const Config& config) {
+  NodeIdentity identity{config.node_name, config.node_address};
+  if (identity.node_name.empty()) identity.node_name = TRY(host_name());
+  if (identity.node_address.empty()) identity.node_address = TRY(host_address());
+  return identity;
 }
 
 registry::Ranges ranges_of(const Config& config) {
@@ -103,10 +103,10 @@ node::VerificationPolicy verification_policy(std::string_view name) {  // valida
   return node::VerificationPolicy::never_preloaded;
 }
 
-node::AgentConfig agent_config(const Config& config, const Facts& facts) {
+node::AgentConfig agent_config(const Config& config, const NodeIdentity& identity) {
   node::AgentConfig to;
-  to.node_name = facts.node_name;
-  to.node_ips = {facts.node_address};
+  to.node_name = identity.node_name;
+  to.node_ips = {identity.node_address};
   to.state_dir = config.state_dir + "/pods";
   to.memory_dir = config.run_dir + "/volumes";
   to.log_dir = config.log_dir;
@@ -152,20 +152,20 @@ node::PodNetworkHooks network_hooks(network::Network& network) {
   return hooks;
 }
 
-api::Config api_config(const Config& config, const Facts& facts, std::atomic<bool>& settled) {
+api::Config api_config(const Config& config, const NodeIdentity& identity, std::atomic<bool>& settled) {
   api::Config to;
   to.pki_dir = config.state_dir + "/pki";
-  to.node_name = facts.node_name;
+  to.node_name = identity.node_name;
   to.cluster_domain = config.cluster_domain;
   to.kubeconfig_path = config.config_dir + "/admin.kubeconfig";
   std::vector<std::string> addresses = {"127.0.0.1"};
-  std::vector<std::string> asked = config.listen.empty() ? std::vector<std::string>{facts.node_address} : config.listen;
+  std::vector<std::string> asked = config.listen.empty() ? std::vector<std::string>{identity.node_address} : config.listen;
   for (const auto& address : asked)
     if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
   for (const auto& address : addresses) to.listen.push_back({address, config.port});
   for (const auto& name : config.tls_san)
     (name.find_first_not_of("0123456789.:abcdef") == name.npos ? to.addresses : to.dns_names).push_back(name);
-  to.addresses.push_back(facts.node_address);
+  to.addresses.push_back(identity.node_address);
   if (auto service = registry::api_service_address(ranges_of(config))) to.addresses.push_back(*service);
   if (!config.audit_policy_file.empty())
     to.audit = {config.audit_policy_file, config.audit_log_path, size_t(config.audit_log_max_size) << 20,
@@ -176,8 +176,8 @@ api::Config api_config(const Config& config, const Facts& facts, std::atomic<boo
 
 }  // namespace
 
-Result<std::unique_ptr<House>> House::build(const Config& config) {
-  Facts facts = TRY(look_at_machine(config));
+Result<std::unique_ptr<Daemon>> Daemon::build(const Config& config) {
+  NodeIdentity identity = TRY(look_at_machine(config));
   for (const auto& address : config.listen) {
     bool here = TRY(has_address(address));
     if (!here) log_notice("main", "this machine does not have the address yet", {{"listen", address}});
@@ -186,42 +186,42 @@ Result<std::unique_ptr<House>> House::build(const Config& config) {
        {std::pair(config.state_dir, 0700), std::pair(config.run_dir, 0700), std::pair(config.config_dir, 0755),
         std::pair(config.manifests_dir, 0755), std::pair(config.log_dir, 0755)})
     TRY(sys::make_directories(dir, mode_t(mode)));
-  std::unique_ptr<House> house(new House(config, std::move(facts)));
+  std::unique_ptr<Daemon> daemon(new Daemon(config, std::move(identity)));
   TRY(backup::adopt(config.state_dir).wrap("put the restored store in its place"));
-  house->restored_ = TRY(sys::make_eventfd());
-  house->stirred_ = TRY(sys::make_eventfd());
-  engine::Options options = engine_options(house->catalogs_);
+  daemon->restored_ = TRY(sys::make_eventfd());
+  daemon->stirred_ = TRY(sys::make_eventfd());
+  engine::Options options = engine_options(daemon->catalogs_);
   if (!config.events_on_disk) options.memory_only = [](const Kind& kind) { return kind == kEvent; };
   options.objects_bytes_max = store_bytes_max(config);
   options.copies = config.run_dir;
-  options.on_full = [house = house.get()](const engine::Usage& usage) {
-    if (house->events_) house->events_->post(store_full_event(usage, house->facts_.node_name));
+  options.on_full = [daemon = daemon.get()](const engine::Usage& usage) {
+    if (daemon->events_) daemon->events_->post(store_full_event(usage, daemon->identity_.node_name));
   };
-  house->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", std::move(options)));
-  if (config.node_name.empty()) TRY(house->keep_node_name());
-  TRY(house->furnish());
-  return house;
+  daemon->engine_ = TRY(engine::Engine::open(config.state_dir + "/state.db", std::move(options)));
+  if (config.node_name.empty()) TRY(daemon->keep_node_name());
+  TRY(daemon->construct_parts());
+  return daemon;
 }
 
-Result<void> House::keep_node_name() {
+Result<void> Daemon::keep_node_name() {
   std::string machine_id(trim(sys::read_file("/etc/machine-id").value_or("")));
   std::vector<json::value> nodes;
   engine::ListPage page = TRY(engine_->list(kNode, {}));
   for (const ObjectPtr& node : page.items) nodes.push_back(node->json());
-  std::string kept = node_name_of(nodes, machine_id, facts_.node_name);
-  if (kept != facts_.node_name)
-    log_notice("main", "the host has another name; the node keeps its own", {{"host", facts_.node_name}, {"node", kept}});
-  facts_.node_name = kept;
+  std::string kept = node_name_of(nodes, machine_id, identity_.node_name);
+  if (kept != identity_.node_name)
+    log_notice("main", "the host has another name; the node keeps its own", {{"host", identity_.node_name}, {"node", kept}});
+  identity_.node_name = kept;
   return {};
 }
 
-Result<void> House::furnish() {
+Result<void> Daemon::construct_parts() {
   if (!config_.scheduler_config_file.empty()) {
     std::string text = TRY(sys::read_file(config_.scheduler_config_file).wrap("schedulerConfigFile"));
     scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
   }
   keeper_ = std::make_unique<backup::Keeper>(
-      backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, facts_.node_name, catalogs_}, *engine_);
+      backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, identity_.node_name, catalogs_}, *engine_);
   keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
   registry_ = std::make_unique<registry::Registry>(*engine_, catalogs_, ranges_of(config_));
   std::string app_armor = sys::read_file("/sys/module/apparmor/parameters/enabled").value_or("");
@@ -233,10 +233,10 @@ Result<void> House::furnish() {
   informers_ = std::make_unique<Informers>(*client_);
   network_ = TRY(network::Network::open(network_config(config_), informers_->of(kService), informers_->of(kEndpointSlice),
                                         informers_->of(kPod), events_.get()));
-  if (facts_.node_address.starts_with("127."))
-    facts_.node_address = network_->gateway_address();  // the address for pods, with or without a network
+  if (identity_.node_address.starts_with("127."))
+    identity_.node_address = network_->gateway_address();  // the address for pods, with or without a network
   gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
-    return get_string(pod.json(), "spec.nodeName") == facts_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
+    return get_string(pod.json(), "spec.nodeName") == identity_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
   });
   network_->on_rules([this] { agent_->look_at_draining(); });
   network_->on_lost_link([this](const std::string& sandbox) { agent_->look_at_network(sandbox); });
@@ -254,13 +254,13 @@ Result<void> House::furnish() {
   seams.storage_classes = &informers_->of(kStorageClass);
   seams.is_dropped = sys::is_dropped;
   seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
-  agent_ = std::make_unique<node::Agent>(agent_config(config_, facts_), seams, network_hooks(*network_));
+  agent_ = std::make_unique<node::Agent>(agent_config(config_, identity_), seams, network_hooks(*network_));
   registry_->set_measure(
       kNodeMetrics, [this](const std::string&, const std::string& name, const auto&) { return agent_->metrics().nodes(name); });
   registry_->set_measure(kPodMetrics, [this](const std::string& ns, const std::string& name, const registry::Filter& wanted) {
     return agent_->metrics().pods(ns, name, wanted);
   });
-  api::Config api = api_config(config_, facts_, settled_);
+  api::Config api = api_config(config_, identity_, settled_);
   api.metrics = [this](std::string& text) {
     auto queue = controllers_queue_.with([](const auto& now) { return now; });
     if (queue) write_queue_metrics(text, queue->counts());
@@ -282,9 +282,9 @@ Result<void> House::furnish() {
   return {};
 }
 
-Result<void> House::start(std::stop_token stop) {
+Result<void> Daemon::start(std::stop_token stop) {
   TRY(server_->start());
-  TRY(registry::bootstrap(*registry_, ranges_of(config_), {facts_.node_address, port(), config_.storage_classes}));
+  TRY(registry::bootstrap(*registry_, ranges_of(config_), {identity_.node_address, port(), config_.storage_classes}));
   TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
   if (!ends_) make_deciders();
   network_->publish_dns(*client_);
@@ -299,21 +299,21 @@ Result<void> House::start(std::stop_token stop) {
   return {};
 }
 
-void House::make_deciders() {
+void Daemon::make_deciders() {
   controllers_ = std::make_unique<controller::Manager>(*client_, *informers_, *events_, catalogs_, controller_config());
   controllers_queue_.with([&](auto& now) { now = controllers_->queue(); });
   scheduler_ = std::make_unique<scheduler::Scheduler>(*client_, *informers_, *events_, scheduler_configuration_);
 }
 
 // Stops the controllers and the scheduler.
-void House::stop_deciders() {
+void Daemon::stop_deciders() {
   explaining_.with([](auto& now) { now = nullptr; });
   scheduler_.reset();
   controllers_queue_.with([](auto& now) { now.reset(); });
   controllers_.reset();
 }
 
-void House::end_pods() {
+void Daemon::end_pods() {
   ends_ = true;
   stop_deciders();
   using std::chrono::seconds;
@@ -321,7 +321,7 @@ void House::end_pods() {
   agent_->end_pods({all - critical, critical});
 }
 
-void House::wait_for_end_of_pods(const std::function<void()>& tick) {
+void Daemon::wait_for_end_of_pods(const std::function<void()>& tick) {
   SteadyTime began = system_clock().steady();
   std::vector<std::string> left = agent_->wait_for_end(tick);
   auto took = std::chrono::duration_cast<std::chrono::milliseconds>(system_clock().steady() - began);
@@ -329,7 +329,7 @@ void House::wait_for_end_of_pods(const std::function<void()>& tick) {
   else log_warning("main", "pods have not ended in time", {{"pods", join(left, " ")}, {"ms", std::to_string(took.count())}});
 }
 
-House::~House() {  // pods keep running
+Daemon::~Daemon() {  // pods keep running
   settled_ = false;
   stop_deciders();
   if (informers_) informers_->stop();  // their handlers use the components below
@@ -338,31 +338,31 @@ House::~House() {  // pods keep running
   if (network_) network_->stop();
 }
 
-void House::answer() const {
+void Daemon::answer() const {
   (void)engine_->revision();
   (void)server_->counts();
 }
 
-void House::listen_for_work() const {
+void Daemon::listen_for_work() const {
   sys::drain_eventfd(stirred_);
   listening_ = true;
 }
 
-void House::rest() const {
+void Daemon::rest() const {
   forget_parsed();
   server_->tokens().forget_remembered();
   engine_->shrink(kWindowBytesAtRest);
   sys::give_memory_back();
 }
 
-std::string House::summary() const {
-  return "node " + facts_.node_name + " at https://" + facts_.node_address + ":" + std::to_string(port());
+std::string Daemon::summary() const {
+  return "node " + identity_.node_name + " at https://" + identity_.node_address + ":" + std::to_string(port());
 }
 
-controller::Config House::controller_config() const {
+controller::Config Daemon::controller_config() const {
   controller::Config to;
   to.root_ca = server_->ca_certificate();
-  to.local_node = facts_.node_name;
+  to.local_node = identity_.node_name;
   to.node_grace = std::chrono::seconds(config_.node_monitor_grace);
   to.judge_request = [this](const json::value& request) { return access::approval_of(request, server_->authorizer()); };
   to.sign_request = [this](const json::value& request) -> Result<controller::SignedRequest> {
@@ -376,7 +376,7 @@ controller::Config House::controller_config() const {
   return to;
 }
 
-// ---- functions without a House ----
+// ---- functions without a Daemon ----
 
 namespace {
 
@@ -394,11 +394,11 @@ Result<bool> has_pods(const Config& config) {
   return std::any_of(all.begin(), all.end(), [](const auto& sandbox) { return sandbox.alive; });
 }
 
-Result<void> end_by_house(const Config& config) {
-  auto house = TRY(House::build(config));
-  house->end_pods();
-  TRY(house->start({}));
-  house->wait_for_end_of_pods({});
+Result<void> end_pods_of_daemon(const Config& config) {
+  auto daemon = TRY(Daemon::build(config));
+  daemon->end_pods();
+  TRY(daemon->start({}));
+  daemon->wait_for_end_of_pods({});
   return {};
 }
 
@@ -407,7 +407,7 @@ Result<void> end_by_house(const Config& config) {
 Result<void> end_pods(const Config& config, bool machine_ends) {
   bool any = TRY(has_pods(config));
   if (any) {
-    if (auto ended = end_by_house(config); !ended) {
+    if (auto ended = end_pods_of_daemon(config); !ended) {
       log_warning("main", "pods end without their rules: stop signal and grace period are all that is known of them",
                   {{"why", ended.error().text()}});
       auto runtime = TRY(runtime::open(runtime_config(config)));

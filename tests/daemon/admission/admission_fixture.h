@@ -7,13 +7,13 @@
 
 namespace coracle::admission {
 
-struct House : registry::World {
+struct AdmissionFixture : registry::World {
   const Kind& kind(std::string_view api_version, std::string_view name) const {
     const schema::KindInfo* info = schema::catalog().by_kind(api_version, name);
     EXPECT_TRUE(info) << name;
     return info->kind;
   }
-  // Of the kind that the text names. `user`: who asks, "" = the house.
+  // Of the kind that the text names. `user`: who asks, "" = the daemon.
   Result<ObjectPtr> put(std::string_view text, const std::string& user = {}, bool dry_run = false) {
     json::value body = parse(text);
     registry::Writer writer;
