@@ -14,22 +14,22 @@ Error refuse(const Request& request, std::string_view why) {
   return forbidden(request.kind, name, why);
 }
 
-ObjectPtr World::get(const Kind& kind, const Key& key) const {
+ObjectPtr ClusterState::get(const Kind& kind, const Key& key) const {
   auto found = engine_.get(kind, key);
   return found ? *std::move(found) : nullptr;
 }
 
-std::vector<ObjectPtr> World::list(const Kind& kind, const std::string& ns) const {
+std::vector<ObjectPtr> ClusterState::list(const Kind& kind, const std::string& ns) const {
   engine::ListOptions options;
   options.ns = ns;
   auto page = engine_.list(kind, options);
   return page ? std::move(page->items) : std::vector<ObjectPtr>();
 }
 
-Result<void> Plugin::admit(Request&, const World&) const { return {}; }
-Result<void> Plugin::validate(const Request&, const World&) const { return {}; }
+Result<void> Plugin::admit(Request&, const ClusterState&) const { return {}; }
+Result<void> Plugin::validate(const Request&, const ClusterState&) const { return {}; }
 
-Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : world_(engine, std::move(suffix)) {
+Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : cluster_(engine, std::move(suffix)) {
   for (auto make :
        {make_namespace_lifecycle, make_limit_ranger, make_service_account, make_node_restriction, make_taint_nodes_by_condition,
         make_pod_security, make_priority, make_default_toleration_seconds, make_default_storage_class,
@@ -39,7 +39,7 @@ Chain::Chain(engine::Engine& engine, std::function<std::string()> suffix) : worl
 }
 
 Result<void> Chain::admit(Request& request) const {
-  for (const auto& plugin : plugins_) TRY(plugin->admit(request, world_));
+  for (const auto& plugin : plugins_) TRY(plugin->admit(request, cluster_));
   return {};
 }
 
@@ -50,7 +50,7 @@ std::vector<std::string_view> Chain::names() const {
 }
 
 Result<void> Chain::validate(const Request& request) const {
-  for (const auto& plugin : plugins_) TRY(plugin->validate(request, world_));
+  for (const auto& plugin : plugins_) TRY(plugin->validate(request, cluster_));
   return {};
 }
 
@@ -58,7 +58,7 @@ std::unique_lock<std::mutex> Chain::turn(const Request& request) const {
   bool may_use_more = request.operation == Operation::create || request.kind == kService ||
                       request.kind == kPersistentVolumeClaim || (request.kind == kPod && request.subresource == "resize");
   bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.info) &&
-                !request.key.ns.empty() && !world_.list(kResourceQuota, request.key.ns).empty();
+                !request.key.ns.empty() && !cluster_.list(kResourceQuota, request.key.ns).empty();
   if (!counts) return {};
   return std::unique_lock(counting_[std::hash<std::string>()(request.key.ns) % counting_.size()]);
 }

@@ -18,7 +18,7 @@ namespace coracle::admission {
 class Chain {
  public:
   Chain(engine::Engine& engine, std::function<std::string()> suffix);
-  void set(Settings settings) { world_.set(settings); }  // before the first request
+  void set(Settings settings) { cluster_.set(settings); }  // before the first request
   Result<void> admit(Request& request) const;
   Result<void> validate(const Request& request) const;
   // Lock from before validate() until the commit, if a quota counts the write: so that two concurrent creates cannot use the same
@@ -27,7 +27,7 @@ class Chain {
   std::vector<std::string_view> names() const;  // of the plugins, in order
 
  private:
-  World world_;
+  ClusterState cluster_;
   std::vector<std::unique_ptr<Plugin>> plugins_;
   mutable std::array<std::mutex, 16> counting_;  // by namespace hash, to reduce contention
 };

@@ -11,14 +11,14 @@ class DefaultIngressClass : public Plugin {
  public:
   std::string_view name() const override { return "DefaultIngressClass"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kIngress)) return {};
     json::value& ingress = *request.object;
     const json::value* named = find(ingress, "spec.ingressClassName");
     bool has_class =
         (named && !named->is_null()) || get_object(ingress, "metadata.annotations").contains("kubernetes.io/ingress.class");
     if (has_class) return {};
-    if (ObjectPtr found = default_object(world.list(kIngressClass), kDefaultIngressClass))
+    if (ObjectPtr found = default_object(cluster.list(kIngressClass), kDefaultIngressClass))
       make(ingress, "spec.ingressClassName") = found->name();
     return {};
   }

@@ -11,14 +11,14 @@ class DefaultStorageClass : public Plugin {
  public:
   std::string_view name() const override { return "DefaultStorageClass"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPersistentVolumeClaim)) return {};
     json::value& claim = *request.object;
     const json::value* named = find(claim, "spec.storageClassName");
     bool has_class = (named && !named->is_null()) ||
                      get_object(claim, "metadata.annotations").contains("volume.beta.kubernetes.io/storage-class");
     if (has_class) return {};
-    ObjectPtr found = default_object(world.list(kStorageClass), kDefaultStorageClass);
+    ObjectPtr found = default_object(cluster.list(kStorageClass), kDefaultStorageClass);
     if (found) make(claim, "spec.storageClassName") = found->name();
     return {};
   }

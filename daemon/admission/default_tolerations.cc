@@ -22,7 +22,7 @@ class DefaultTolerationSeconds : public Plugin {
  public:
   std::string_view name() const override { return "DefaultTolerationSeconds"; }
 
-  Result<void> admit(Request& request, const World&) const override {
+  Result<void> admit(Request& request, const ClusterState&) const override {
     if (!(request.kind == kPod) || !request.subresource.empty() || request.operation == Operation::remove) return {};
     for (std::string_view taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
       if (tolerates(get_array(*request.object, "spec.tolerations"), taint)) continue;

@@ -20,9 +20,9 @@ class DenyServiceExternalIPs : public Plugin {
  public:
   std::string_view name() const override { return "DenyServiceExternalIPs"; }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     bool writes = request.kind == kService && request.subresource.empty() && request.object;
-    if (!writes || !world.settings().deny_service_external_ips) return {};
+    if (!writes || !cluster.settings().deny_service_external_ips) return {};
     std::set<std::string_view> now = external_ips(*request.object), before;
     if (request.old) before = external_ips(request.old->json());
     for (std::string_view address : now)

@@ -194,16 +194,16 @@ class LimitRanger : public Plugin {
  public:
   std::string_view name() const override { return "LimitRanger"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!concerns(request) || !(request.kind == kPod)) return {};
-    for (const ObjectPtr& range : world.list(kLimitRange, request.key.ns)) give_defaults(*request.object, range->json());
+    for (const ObjectPtr& range : cluster.list(kLimitRange, request.key.ns)) give_defaults(*request.object, range->json());
     return {};
   }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (!concerns(request)) return {};
     const json::value* old = request.old ? &request.old->json() : nullptr;
-    for (const ObjectPtr& range : world.list(kLimitRange, request.key.ns)) {
+    for (const ObjectPtr& range : cluster.list(kLimitRange, request.key.ns)) {
       std::vector<std::string> findings;
       for (const json::value& limit : get_array(range->json(), "spec.limits")) {
         std::string_view type = get_string(limit, "type");

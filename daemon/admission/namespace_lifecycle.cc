@@ -12,7 +12,7 @@ class NamespaceLifecycle : public Plugin {
  public:
   std::string_view name() const override { return "NamespaceLifecycle"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (request.kind == kNamespace) {
       bool immortal = request.key.name == "default" || request.key.name == "kube-system" || request.key.name == "kube-public";
       if (request.operation == Operation::remove && immortal) return refuse(request, "this namespace may not be deleted");
@@ -20,7 +20,7 @@ class NamespaceLifecycle : public Plugin {
     }
     const std::string& ns = request.key.ns;
     if (ns.empty() || request.operation != Operation::create) return {};
-    ObjectPtr found = world.get(kNamespace, {"", ns});
+    ObjectPtr found = cluster.get(kNamespace, {"", ns});
     if (!found) return not_found(kNamespace, ns);
     if (!found->deleting() && get_string(found->json(), "status.phase") != "Terminating") return {};
     Error refused = refuse(request, "unable to create new content in namespace " + ns + " because it is being terminated");

@@ -77,8 +77,8 @@ const char* verb_of(Operation operation) {
 
 class Restriction {  // checks one request of one node
  public:
-  Restriction(const Request& request, const World& world, std::string node)
-      : request_(request), world_(world), node_(std::move(node)), by_("node " + coracle::quoted(node_)) {}
+  Restriction(const Request& request, const ClusterState& cluster, std::string node)
+      : request_(request), cluster_(cluster), node_(std::move(node)), by_("node " + coracle::quoted(node_)) {}
 
   Result<void> check() const {
     const Kind& kind = request_.kind;
@@ -146,7 +146,7 @@ class Restriction {  // checks one request of one node
       return refuse(request_, by_ + " can only create pods with a controller owner reference set to itself");
     if (get_bool(owners[0], "blockOwnerDeletion"))
       return refuse(request_, by_ + " must not set blockOwnerDeletion on an owner reference");
-    ObjectPtr node = world_.get(kNode, {"", node_});
+    ObjectPtr node = cluster_.get(kNode, {"", node_});
     if (!node) return not_found(kNode, node_);
     std::string uid(get_string(owners[0], "uid"));
     if (uid != node->uid()) return refuse(request_, "node " + node_ + " UID mismatch: expected " + uid + " got " + node->uid());
@@ -187,7 +187,7 @@ class Restriction {  // checks one request of one node
 
   Result<void> eviction() const {
     if (request_.operation != Operation::create) return refuse(request_, unexpected(false));
-    ObjectPtr pod = world_.get(kPod, request_.key);
+    ObjectPtr pod = cluster_.get(kPod, request_.key);
     if (!pod) return not_found(kPod, request_.key.name);
     if (get_string(pod->json(), "spec.nodeName") != node_)
       return refuse(request_, "node " + node_ + " can only evict pods with spec.nodeName set to itself");
@@ -246,7 +246,7 @@ class Restriction {  // checks one request of one node
     if (!to_pod) return refuse(request_, "node requested token not bound to a pod");
     std::string uid(get_string(*reference, "uid")), pod_name(get_string(*reference, "name"));
     if (uid.empty()) return refuse(request_, "node requested token with a pod binding without a uid");
-    ObjectPtr pod = world_.get(kPod, {request_.key.ns, pod_name});
+    ObjectPtr pod = cluster_.get(kPod, {request_.key.ns, pod_name});
     if (!pod) return not_found(kPod, pod_name);
     if (uid != pod->uid())
       return refuse(request_, "the UID in the bound object reference (" + uid +
@@ -276,11 +276,11 @@ class Restriction {  // checks one request of one node
   json::value driver_of(const Object& pod, const json::value& volume) const {
     std::string name(get_string(volume, "csi.driver")), claim(get_string(volume, "persistentVolumeClaim.claimName"));
     if (find(volume, "ephemeral")) claim = pod.name() + "-" + std::string(get_string(volume, "name"));
-    ObjectPtr bound = claim.empty() ? nullptr : world_.get(kPersistentVolumeClaim, {request_.key.ns, claim});
+    ObjectPtr bound = claim.empty() ? nullptr : cluster_.get(kPersistentVolumeClaim, {request_.key.ns, claim});
     std::string volume_name(bound ? get_string(bound->json(), "spec.volumeName") : std::string_view());
-    ObjectPtr persistent = volume_name.empty() ? nullptr : world_.get(kPersistentVolume, {"", volume_name});
+    ObjectPtr persistent = volume_name.empty() ? nullptr : cluster_.get(kPersistentVolume, {"", volume_name});
     if (persistent) name = get_string(persistent->json(), "spec.csi.driver");
-    ObjectPtr driver = name.empty() ? nullptr : world_.get(kCSIDrivers, {"", name});
+    ObjectPtr driver = name.empty() ? nullptr : cluster_.get(kCSIDrivers, {"", name});
     return driver ? driver->json() : json::value();
   }
 
@@ -301,7 +301,7 @@ class Restriction {  // checks one request of one node
   }
 
   const Request& request_;
-  const World& world_;
+  const ClusterState& cluster_;
   const std::string node_, by_;
 };
 
@@ -309,12 +309,12 @@ class NodeRestriction : public Plugin {
  public:
   std::string_view name() const override { return "NodeRestriction"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     const User& user = request.user;
     if (!user.in(kNodesGroup) || !user.name.starts_with(kNodePrefix)) return {};
     std::string node = user.name.substr(kNodePrefix.size());
     if (node.empty()) return refuse(request, "could not determine node from user " + coracle::quoted(user.name));
-    return Restriction(request, world, std::move(node)).check();
+    return Restriction(request, cluster, std::move(node)).check();
   }
 };
 

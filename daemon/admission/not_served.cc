@@ -22,23 +22,23 @@ class NotServed : public Plugin {
  public:
   std::string_view name() const override { return "NotServed"; }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
     const Kind& kind = request.kind;
     if (std::string_view warning = request.info.facts.warns; !warning.empty()) request.warn(std::string(warning));
     const json::value& object = *request.object;
     if (kind == kApiService && find(object, "spec.service"))
       request.warn("APIServices are stored, but requests are not passed on to their services yet");
-    if (kind == kIngress) ingress(request, world);
-    if (!world.settings().has_app_armor) app_armor(request);
+    if (kind == kIngress) ingress(request, cluster);
+    if (!cluster.settings().has_app_armor) app_armor(request);
     return {};
   }
 
  private:
-  static void ingress(const Request& request, const World& world) {
+  static void ingress(const Request& request, const ClusterState& cluster) {
     std::string name(get_string(*request.object, "spec.ingressClassName"));
     bool old_way = get_object(*request.object, "metadata.annotations").contains("kubernetes.io/ingress.class");
-    if (old_way || (!name.empty() && world.get(kIngressClass, {"", name}))) return;  // a controller was installed for it
+    if (old_way || (!name.empty() && cluster.get(kIngressClass, {"", name}))) return;  // a controller was installed for it
     request.warn("Ingresses are stored, but nothing here serves them by itself" +
                  (name.empty() ? std::string() : ": there is no IngressClass " + quoted(name)));
   }

@@ -17,10 +17,10 @@ struct Settings {
 };
 
 // The plugins' access to the store's current state and to the settings.
-class World {
+class ClusterState {
  public:
   // `suffix` generates unique suffixes of names.
-  World(engine::Engine& engine, std::function<std::string()> suffix) : engine_(engine), suffix_(std::move(suffix)) {}
+  ClusterState(engine::Engine& engine, std::function<std::string()> suffix) : engine_(engine), suffix_(std::move(suffix)) {}
   ObjectPtr get(const Kind& kind, const Key& key) const;  // null: it does not exist
   std::vector<ObjectPtr> list(const Kind& kind, const std::string& ns = {}) const;
   engine::Engine& engine() const { return engine_; }
@@ -39,8 +39,8 @@ class Plugin {
   virtual ~Plugin() = default;
   virtual std::string_view name() const = 0;
   // Errors: returned to the client.
-  virtual Result<void> admit(Request& request, const World& world) const;
-  virtual Result<void> validate(const Request& request, const World& world) const;
+  virtual Result<void> admit(Request& request, const ClusterState& cluster) const;
+  virtual Result<void> validate(const Request& request, const ClusterState& cluster) const;
 };
 
 std::unique_ptr<Plugin> make_namespace_lifecycle();

@@ -67,13 +67,13 @@ Result<void> evaluate(const Request& request, const SecurityPolicy& policy, cons
 // ---- namespaces ----
 
 // Warns about existing pods that violate the new level, one line per kind of violation with the names of pods.
-void warn_of_pods(const Request& request, const World& world, const std::string& ns, const LevelVersion& enforce) {
+void warn_of_pods(const Request& request, const ClusterState& cluster, const std::string& ns, const LevelVersion& enforce) {
   struct Seen {
     std::string first;
     size_t count = 0;
   };
   std::map<std::string, Seen> found;
-  std::vector<ObjectPtr> pods = world.list(kPod, ns), first, more;
+  std::vector<ObjectPtr> pods = cluster.list(kPod, ns), first, more;
   std::set<std::string> controllers;  // of pods with the same controller, one is checked first
   for (ObjectPtr& pod : pods) {
     auto controller = pod->controller();
@@ -104,7 +104,7 @@ void warn_of_pods(const Request& request, const World& world, const std::string&
   for (const std::string& line : lines) request.warn(line);
 }
 
-Result<void> check_namespace(const Request& request, const World& world) {
+Result<void> check_namespace(const Request& request, const ClusterState& cluster) {
   const json::value& object = *request.object;
   std::string name(get_string(object, "metadata.name"));
   SecurityPolicy policy = policy_of(get_object(object, "metadata.labels"));
@@ -116,7 +116,7 @@ Result<void> check_namespace(const Request& request, const World& world) {
   if (!policy.errors.empty() && policy.errors != before.errors) return invalid(kNamespace, name, std::move(policy.errors));
   bool stricter = policy.enforce.level > before.enforce.level || policy.enforce.minor != before.enforce.minor;
   if (policy.enforce == before.enforce || policy.enforce.level == SecurityLevel::privileged || !stricter) return {};
-  warn_of_pods(request, world, name, policy.enforce);
+  warn_of_pods(request, cluster, name, policy.enforce);
   return {};
 }
 
@@ -124,18 +124,18 @@ class PodSecurity : public Plugin {
  public:
   std::string_view name() const override { return "PodSecurity"; }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (request.operation == Operation::remove) return {};
-    if (request.kind == kNamespace) return request.subresource.empty() ? check_namespace(request, world) : Result<void>();
-    if (request.kind == kPod) return check_pod(request, world);
-    return check_workload(request, world);
+    if (request.kind == kNamespace) return request.subresource.empty() ? check_namespace(request, cluster) : Result<void>();
+    if (request.kind == kPod) return check_pod(request, cluster);
+    return check_workload(request, cluster);
   }
 
  private:
-  static Result<void> check_pod(const Request& request, const World& world) {
+  static Result<void> check_pod(const Request& request, const ClusterState& cluster) {
     const std::string_view sub = request.subresource;
     if (!sub.empty() && sub != "ephemeralcontainers" && sub != "resize") return {};  // the others do not write a pod's spec
-    ObjectPtr ns = world.get(kNamespace, {"", request.key.ns});
+    ObjectPtr ns = cluster.get(kNamespace, {"", request.key.ns});
     if (!ns) return internal_error("failed to lookup namespace " + quoted(request.key.ns));
     SecurityPolicy policy = policy_of(ns->labels());
     if (policy.errors.empty() && policy.privileged()) {
@@ -147,10 +147,10 @@ class PodSecurity : public Plugin {
     return evaluate(request, policy, part(pod, "metadata"), part(pod, "spec"), true);
   }
 
-  static Result<void> check_workload(const Request& request, const World& world) {
+  static Result<void> check_workload(const Request& request, const ClusterState& cluster) {
     if (!request.subresource.empty()) return {};
     const json::value* pod = pod_of(request.info, *request.object);
-    ObjectPtr ns = pod ? world.get(kNamespace, {"", request.key.ns}) : nullptr;
+    ObjectPtr ns = pod ? cluster.get(kNamespace, {"", request.key.ns}) : nullptr;
     if (!ns) return {};
     SecurityPolicy policy = policy_of(ns->labels());
     bool quiet = policy.errors.empty() && policy.warn.level == SecurityLevel::privileged &&

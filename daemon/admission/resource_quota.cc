@@ -60,9 +60,9 @@ class ResourceQuota : public Plugin {
  public:
   std::string_view name() const override { return "ResourceQuota"; }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (!handled(request)) return {};
-    for (const ObjectPtr& quota : world.list(kResourceQuota, request.key.ns)) TRY(charge(request, *quota));
+    for (const ObjectPtr& quota : cluster.list(kResourceQuota, request.key.ns)) TRY(charge(request, *quota));
     return {};
   }
 

@@ -49,10 +49,10 @@ json::array merged(const json::array& first, const json::array& second) {
   return out;
 }
 
-Result<ObjectPtr> runtime_class_of(const Request& request, const World& world) {
+Result<ObjectPtr> runtime_class_of(const Request& request, const ClusterState& cluster) {
   std::string name(get_string(*request.object, "spec.runtimeClassName"));
   if (name.empty()) return ObjectPtr();
-  ObjectPtr found = world.get(kRuntimeClass, {"", name});
+  ObjectPtr found = cluster.get(kRuntimeClass, {"", name});
   if (!found) return refuse(request, "pod rejected: RuntimeClass " + coracle::quoted(name) + " not found");
   return found;
 }
@@ -93,17 +93,17 @@ class RuntimeClass : public Plugin {
  public:
   std::string_view name() const override { return "RuntimeClass"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPod)) return {};
-    ObjectPtr found = TRY(runtime_class_of(request, world));
+    ObjectPtr found = TRY(runtime_class_of(request, cluster));
     if (!found) return {};
     TRY(set_overhead(request, *found));
     return set_scheduling(request, *found);
   }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPod)) return {};
-    ObjectPtr found = TRY(runtime_class_of(request, world));
+    ObjectPtr found = TRY(runtime_class_of(request, cluster));
     const json::value* own = find(*request.object, "spec.overhead");
     bool has_own = own && !own->is_null();
     if (!found || !find(found->json(), "overhead"))

@@ -22,10 +22,10 @@ constexpr std::chrono::seconds kAccountWait{1};  // a controller creates a new n
 
 // ---- the account ----
 
-ObjectPtr find_account(const Key& key, const World& world, bool may_wait) {
-  ObjectPtr found = world.get(kServiceAccount, key);
+ObjectPtr find_account(const Key& key, const ClusterState& cluster, bool may_wait) {
+  ObjectPtr found = cluster.get(kServiceAccount, key);
   if (found || key.name != "default" || !may_wait) return found;
-  auto watcher = world.engine().watch(kServiceAccount, key.ns, 0);
+  auto watcher = cluster.engine().watch(kServiceAccount, key.ns, 0);
   auto deadline = std::chrono::steady_clock::now() + kAccountWait;
   while (watcher) {
     auto event = (*watcher)->take({}, deadline);
@@ -33,12 +33,12 @@ ObjectPtr find_account(const Key& key, const World& world, bool may_wait) {
     if ((*event)->object && (*event)->object->key() == key && (*event)->type != engine::EventType::deleted)
       return (*event)->object;
   }
-  return world.get(kServiceAccount, key);
+  return cluster.get(kServiceAccount, key);
 }
 
-Result<ObjectPtr> account_of(const Request& request, const World& world, bool may_wait) {
+Result<ObjectPtr> account_of(const Request& request, const ClusterState& cluster, bool may_wait) {
   Key key{request.key.ns, std::string(get_string(*request.object, "spec.serviceAccountName"))};
-  ObjectPtr account = find_account(key, world, may_wait);
+  ObjectPtr account = find_account(key, cluster, may_wait);
   if (!account)
     return refuse(request, "error looking up service account " + key.text() + ": serviceaccount " + coracle::quoted(key.name) +
                                " not found");
@@ -71,12 +71,12 @@ json::value token_volume(std::string_view name) {
   return json::object{{"name", name}, {"projected", json::object{{"sources", std::move(sources)}, {"defaultMode", 420}}}};
 }
 
-void mount_token(json::value& pod, const World& world) {
+void mount_token(json::value& pod, const ClusterState& cluster) {
   std::string name;
   for (const json::value& volume : get_array(pod, "spec.volumes"))
     if (get_string(volume, "name").starts_with(kVolumePrefix) && name.empty()) name = get_string(volume, "name");
   bool there = !name.empty(), mounted = false;
-  if (!there) name = std::string(kVolumePrefix) + world.suffix();
+  if (!there) name = std::string(kVolumePrefix) + cluster.suffix();
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
     if (!find(pod, list)) continue;
     for (json::value& container : array_at(pod, list)) {
@@ -160,7 +160,7 @@ class ServiceAccount : public Plugin {
  public:
   std::string_view name() const override { return "ServiceAccount"; }
 
-  Result<void> admit(Request& request, const World& world) const override {
+  Result<void> admit(Request& request, const ClusterState& cluster) const override {
     if (!request.creates(kPod)) return {};
     json::value& pod = *request.object;
     if (is_mirror(pod)) return check_mirror(request);
@@ -169,22 +169,22 @@ class ServiceAccount : public Plugin {
     if (name.empty()) name = "default";
     make(pod, "spec.serviceAccountName") = name;
     make(pod, "spec.serviceAccount") = name;  // the deprecated field is kept equal
-    ObjectPtr account = TRY(account_of(request, world, true));
-    if (wants_token(pod, *account)) mount_token(pod, world);
+    ObjectPtr account = TRY(account_of(request, cluster, true));
+    if (wants_token(pod, *account)) mount_token(pod, cluster);
     if (get_array(pod, "spec.imagePullSecrets").empty())
       if (const json::array& secrets = get_array(account->json(), "imagePullSecrets"); !secrets.empty())
         make(pod, "spec.imagePullSecrets") = secrets;
     return {};
   }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     bool debugs = request.kind == kPod && request.subresource == kEphemeral && request.operation == Operation::update;
     if (!request.creates(kPod) && !debugs) return {};
     const json::value& pod = *request.object;
     if (request.creates(kPod) && is_mirror(pod)) return check_mirror(request);
     if (debugs && get_string(pod, "spec.serviceAccountName").empty())
       return refuse(request, "no service account specified for pod " + request.key.text());
-    ObjectPtr account = TRY(account_of(request, world, false));
+    ObjectPtr account = TRY(account_of(request, cluster, false));
     if (!enforces_secrets(*account)) return {};
     std::string why =
         debugs ? foreign_secret(pod, "ephemeralContainers", "ephemeral container", *account) : foreign_secret(pod, *account);

@@ -22,7 +22,7 @@ class StartOrder : public Plugin {
  public:
   std::string_view name() const override { return "StartOrder"; }
 
-  Result<void> admit(Request& request, const World&) const override {
+  Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kPod) || !written_in(request.info, *request.object)) return {};
     if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it is bound already: the node agent holds it back
     json::array& gates = array_at(*request.object, "spec.schedulingGates");
@@ -32,7 +32,7 @@ class StartOrder : public Plugin {
     return {};
   }
 
-  Result<void> validate(const Request& request, const World&) const override {
+  Result<void> validate(const Request& request, const ClusterState&) const override {
     if (request.operation == Operation::remove || !request.object || !request.subresource.empty()) return {};
     const json::value* written = written_in(request.info, *request.object);
     if (!written || !written->is_string()) return {};

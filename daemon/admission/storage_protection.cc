@@ -13,7 +13,7 @@ class StorageObjectInUseProtection : public Plugin {
  public:
   std::string_view name() const override { return "StorageObjectInUseProtection"; }
 
-  Result<void> admit(Request& request, const World&) const override {
+  Result<void> admit(Request& request, const ClusterState&) const override {
     std::string_view finalizer = request.info.facts.finalizer;
     if (finalizer.empty() || !request.creates(request.kind)) return {};
     json::array& all = array_at(*request.object, "metadata.finalizers");

@@ -13,7 +13,7 @@ class TaintNodesByCondition : public Plugin {
  public:
   std::string_view name() const override { return "TaintNodesByCondition"; }
 
-  Result<void> admit(Request& request, const World&) const override {
+  Result<void> admit(Request& request, const ClusterState&) const override {
     if (!request.creates(kNode)) return {};
     json::array& taints = array_at(*request.object, "spec.taints");
     for (const json::value& taint : taints)

@@ -19,7 +19,7 @@ class VolumeClaimResize : public Plugin {
  public:
   std::string_view name() const override { return "PersistentVolumeClaimResize"; }
 
-  Result<void> validate(const Request& request, const World& world) const override {
+  Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     bool concerned =
         request.kind == kPersistentVolumeClaim && request.subresource.empty() && request.operation == Operation::update;
     if (!concerned || storage_of(*request.object) <= storage_of(request.old->json())) return {};
@@ -27,7 +27,7 @@ class VolumeClaimResize : public Plugin {
       return refuse(request, "Only bound persistent volume claims can be expanded");
     std::string name = quota::storage_class_of(*request.object);
     ObjectPtr storage_class =
-        name.empty() || name != quota::storage_class_of(request.old->json()) ? nullptr : world.get(kStorageClass, {"", name});
+        name.empty() || name != quota::storage_class_of(request.old->json()) ? nullptr : cluster.get(kStorageClass, {"", name});
     if (storage_class && get_bool(storage_class->json(), "allowVolumeExpansion")) return {};
     return refuse(
         request,

@@ -288,7 +288,7 @@ class Warnings : public Plugin {
  public:
   std::string_view name() const override { return "Warnings"; }
 
-  Result<void> validate(const Request& request, const World&) const override {
+  Result<void> validate(const Request& request, const ClusterState&) const override {
     if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
     const json::value& object = *request.object;
     Texts out;

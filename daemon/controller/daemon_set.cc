@@ -72,16 +72,16 @@ class DaemonSetController : public Controller {
     History history = TRY(keep_history(client_, revisions_, *set, kRevisionLabel));
     std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, *set, find(set->json(), "spec.selector"), false));
     std::string hash(hash_of(*history.revision));
-    DaemonSetWorld world{.set = set, .hash = hash, .collisions = history.collisions, .nodes = nodes_.list()};
+    ObservedDaemonSet observed{.set = set, .hash = hash, .collisions = history.collisions, .nodes = nodes_.list()};
     TRY(unite(*set, history, pods));
-    world.removed = own_.removed_among(key, pods);
-    world.pods = std::move(pods);
-    world.backing_off = [this, &set](const std::string& node) { return failed_.wait(*set, node); };
-    DaemonSetPlan plan = plan_daemon_set(world, clock_.now());
-    Result<void> done = apply(*set, world.hash, plan);
+    observed.removed = own_.removed_among(key, pods);
+    observed.pods = std::move(pods);
+    observed.backing_off = [this, &set](const std::string& node) { return failed_.wait(*set, node); };
+    DaemonSetPlan plan = plan_daemon_set(observed, clock_.now());
+    Result<void> done = apply(*set, observed.hash, plan);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
     std::set<std::string_view> hashes;
-    for (const ObjectPtr& pod : world.pods) hashes.insert(pod->label(kRevisionLabel));
+    for (const ObjectPtr& pod : observed.pods) hashes.insert(pod->label(kRevisionLabel));
     auto has_pods = [&](const Object& revision) { return hashes.contains(hash_of(revision)); };
     // Deletes surplus revisions even if another step has failed.
     Result<void> forgotten = remove_revisions(client_, beyond_limit(*set, history.others, has_pods));

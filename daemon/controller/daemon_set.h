@@ -18,7 +18,7 @@ namespace coracle::controller {
 
 constexpr size_t kDaemonSetBurst = 250;  // pods created, and pods deleted, per reconcile
 
-struct DaemonSetWorld {
+struct ObservedDaemonSet {
   ObjectPtr set;
   std::string hash;  // of the revision of the set's template
   int64_t collisions = 0;
@@ -42,7 +42,7 @@ struct DaemonSetPlan {
   std::optional<std::chrono::nanoseconds> again;
 };
 
-DaemonSetPlan plan_daemon_set(const DaemonSetWorld& world, WallTime now);
+DaemonSetPlan plan_daemon_set(const ObservedDaemonSet& observed, WallTime now);
 
 // A pod to create. Node affinity binds it to its node, so that the scheduler checks resources and places it.
 json::value daemon_pod(const Object& set, const std::string& hash, const std::string& node);

@@ -89,16 +89,16 @@ bool counts_before(const ObjectPtr& a, const ObjectPtr& b) {
 
 class DaemonSetPlanner {
  public:
-  DaemonSetPlanner(const DaemonSetWorld& world, WallTime now)
-      : world_(world), set_(*world.set), now_(now), min_ready_(get_int(set_.json(), "spec.minReadySeconds")) {
+  DaemonSetPlanner(const ObservedDaemonSet& observed, WallTime now)
+      : observed_(observed), set_(*observed.set), now_(now), min_ready_(get_int(set_.json(), "spec.minReadySeconds")) {
     json::value pod = pod_anywhere(set_);
-    for (const ObjectPtr& node : world.nodes) {
+    for (const ObjectPtr& node : observed.nodes) {
       Place& place = places_[node->name()];
       place.there = true;
       place.fit = fit_of(view::Pod(pod), *node);
       desired_ += place.fit.should_run;
     }
-    for (const ObjectPtr& each : world.pods) {
+    for (const ObjectPtr& each : observed.pods) {
       std::string name(node_of(view::Pod(*each)));
       bool ended = pod_finished(view::Pod(*each)) && leaving(*each);  // it no longer blocks the node
       if (!name.empty() && !ended) places_[name].pods.push_back(each);
@@ -119,7 +119,7 @@ class DaemonSetPlanner {
     if (plan_.create.size() > kDaemonSetBurst) plan_.create.resize(kDaemonSetBurst);
     if (plan_.remove.size() > kDaemonSetBurst) plan_.remove.resize(kDaemonSetBurst);
     plan_.status = status();
-    look_again(next_available(world_.pods, min_ready_, now_));
+    look_again(next_available(observed_.pods, min_ready_, now_));
     return std::move(plan_);
   }
 
@@ -134,9 +134,9 @@ class DaemonSetPlanner {
     bool one_of_each = true;
   };
 
-  bool leaving(const Object& pod) const { return pod.deleting() || world_.removed.contains(pod.uid()); }
+  bool leaving(const Object& pod) const { return pod.deleting() || observed_.removed.contains(pod.uid()); }
   bool available(const Object& pod) const { return pod_available(view::Pod(pod), min_ready_, now_); }
-  bool updated(const Object& pod) const { return of_revision(set_, world_.hash, pod); }
+  bool updated(const Object& pod) const { return of_revision(set_, observed_.hash, pod); }
   void remove(const ObjectPtr& pod) { plan_.remove.push_back({pod, "", "", ""}); }
   void look_again(std::optional<std::chrono::nanoseconds> in) {
     if (in && (!plan_.again || *in < *plan_.again)) plan_.again = in;
@@ -174,7 +174,7 @@ class DaemonSetPlanner {
   bool remove_ended(const std::string& node, const ObjectPtr& pod) {
     bool failed = view::Pod(*pod).status().phase() == "Failed";
     if (failed)
-      if (auto wait = world_.backing_off(node)) return look_again(wait), false;
+      if (auto wait = observed_.backing_off(node)) return look_again(wait), false;
     std::string message = std::string("Found ") + (failed ? "failed" : "succeeded") + " daemon pod " + pod->key().text() +
                           " on node " + node + ", will try to " + (failed ? "kill it" : "delete it");
     plan_.remove.push_back({pod, failed ? node : "", failed ? "FailedDaemonPod" : "SucceededDaemonPod", std::move(message)});
@@ -290,11 +290,11 @@ class DaemonSetPlanner {
     set_count(status, "updatedNumberScheduled", updated_pods);
     set_count(status, "numberAvailable", available_pods);
     set_count(status, "numberUnavailable", desired_ - available_pods);
-    set_count(status, "collisionCount", world_.collisions);
+    set_count(status, "collisionCount", observed_.collisions);
     return status;
   }
 
-  const DaemonSetWorld& world_;
+  const ObservedDaemonSet& observed_;
   const Object& set_;
   const WallTime now_;
   const std::chrono::seconds min_ready_;
@@ -306,7 +306,7 @@ class DaemonSetPlanner {
 
 }  // namespace
 
-DaemonSetPlan plan_daemon_set(const DaemonSetWorld& world, WallTime now) { return DaemonSetPlanner(world, now).plan(); }
+DaemonSetPlan plan_daemon_set(const ObservedDaemonSet& observed, WallTime now) { return DaemonSetPlanner(observed, now).plan(); }
 
 json::value daemon_pod(const Object& set, const std::string& hash, const std::string& node) {
   json::value pod = pod_anywhere(set);

@@ -50,11 +50,11 @@ class DeploymentController : public Controller {
     if (!deployment) return Outcome{};
     if (!own_.shown(key, sets_)) return Outcome{OwnWrites::kLookAgain};
     const json::value* selector = find(deployment->json(), "spec.selector");
-    DeploymentWorld world{deployment, {}, false};
-    world.since = [&](WallTime moment) { return elapsed_.since(deployment->uid(), "progress", moment); };
-    world.sets = TRY(claim(client_, sets_, *deployment, selector, false));
-    world.old_pods_run = old_pods_run(world);
-    DeploymentPlan plan = plan_deployment(world, clock_.now());
+    ObservedDeployment observed{deployment, {}, false};
+    observed.since = [&](WallTime moment) { return elapsed_.since(deployment->uid(), "progress", moment); };
+    observed.sets = TRY(claim(client_, sets_, *deployment, selector, false));
+    observed.old_pods_run = old_pods_run(observed);
+    DeploymentPlan plan = plan_deployment(observed, clock_.now());
     for (const DeploymentStep& step : plan.steps) {
       TRY(apply(*deployment, step));
     }
@@ -72,10 +72,10 @@ class DeploymentController : public Controller {
     if (deployment && deployment->kind == kDeployment.kind) look_at.now({pod.ns(), deployment->name});
   }
 
-  bool old_pods_run(const DeploymentWorld& world) const {
-    if (view::Deployment(*world.deployment).spec().strategy().type() != "Recreate") return false;
-    const json::value* wanted = find(world.deployment->json(), "spec.template");
-    for (const ObjectPtr& set : world.sets) {
+  bool old_pods_run(const ObservedDeployment& observed) const {
+    if (view::Deployment(*observed.deployment).spec().strategy().type() != "Recreate") return false;
+    const json::value* wanted = find(observed.deployment->json(), "spec.template");
+    for (const ObjectPtr& set : observed.sets) {
       if (same_template(*find(set->json(), "spec.template"), *wanted)) continue;
       for (const ObjectPtr& pod : controlled_by(pods_, *set))
         if (!pod_finished(view::Pod(*pod))) return true;

@@ -36,14 +36,14 @@ struct DeploymentPlan {
   std::optional<std::chrono::nanoseconds> again;  // time until the next deadline
 };
 
-struct DeploymentWorld {
+struct ObservedDeployment {
   ObjectPtr deployment;
   std::vector<ObjectPtr> sets;  // the sets it controls
   bool old_pods_run = false;    // unfinished pods of other templates exist (Recreate waits for them)
   std::function<std::chrono::nanoseconds(WallTime moment)> since = {};  // time since a moment; absent: by the wall clock
 };
 
-DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now);
+DeploymentPlan plan_deployment(const ObservedDeployment& observed, WallTime now);
 
 // The suffix of a set's name and the value of its pod-template-hash label: a hash of the template and the collision count.
 std::string template_hash(const json::value& pod_template, int64_t collisions);

@@ -50,8 +50,8 @@ bool is_about_deployment(std::string_view annotation) {
 
 class DeploymentPlanner {
  public:
-  DeploymentPlanner(const DeploymentWorld& world, WallTime now)
-      : object_(*world.deployment), deployment_(object_), world_(world), now_(now), all_(world.sets) {
+  DeploymentPlanner(const ObservedDeployment& observed, WallTime now)
+      : object_(*observed.deployment), deployment_(object_), observed_(observed), now_(now), all_(observed.sets) {
     replicas_ = get_int(object_.json(), "spec.replicas", 1);
     rolling_ = deployment_.spec().strategy().type() != "Recreate";
     std::sort(all_.begin(), all_.end(), older);
@@ -237,7 +237,7 @@ class DeploymentPlanner {
       if (spec_replicas(*set) > 0) moved |= resize(set, 0);
     // A controller that has not observed that its set has size 0 may still create pods.
     bool heard = std::all_of(old_.begin(), old_.end(), [](const ObjectPtr& set) { return has_observed(*set); });
-    if (moved || !heard || world_.old_pods_run) return false;
+    if (moved || !heard || observed_.old_pods_run) return false;
     if (!new_) return create_new(), false;
     return !update_new(replicas_);
   }
@@ -414,7 +414,7 @@ class DeploymentPlanner {
     if (!present || !deadline()) return std::nullopt;
     auto moment = parse_time(get_string(*present, "lastUpdateTime"));
     if (!moment) return std::nullopt;
-    return *deadline() - (world_.since ? world_.since(*moment) : now_ - *moment);
+    return *deadline() - (observed_.since ? observed_.since(*moment) : now_ - *moment);
   }
 
   bool timed_out() const {
@@ -445,7 +445,7 @@ class DeploymentPlanner {
 
   const Object& object_;
   view::Deployment deployment_;
-  const DeploymentWorld& world_;
+  const ObservedDeployment& observed_;
   const WallTime now_;
   std::vector<ObjectPtr> all_, old_;  // oldest first
   ObjectPtr new_;
@@ -485,7 +485,7 @@ bool same_template(const json::value& a, const json::value& b) {
   });
 }
 
-DeploymentPlan plan_deployment(const DeploymentWorld& world, WallTime now) { return DeploymentPlanner(world, now).plan(); }
+DeploymentPlan plan_deployment(const ObservedDeployment& observed, WallTime now) { return DeploymentPlanner(observed, now).plan(); }
 
 json::value status_after_collision(const Object& deployment) {
   json::value body = deployment.json();

@@ -68,13 +68,13 @@ class StatefulSetController : public Controller {
       return Outcome{};
     }
     History history = TRY(keep_history(client_, revisions_, *set, kControllerRevisionHashLabel));
-    StatefulSetWorld world = world_of(set, history, std::move(pods));
-    StatefulSetPlan plan = plan_stateful_set(world, clock_.now());
+    ObservedStatefulSet observed = observe(set, history, std::move(pods));
+    StatefulSetPlan plan = plan_stateful_set(observed, clock_.now());
     Result<void> done = apply(*set, plan.steps);
     Result<void> written = write_status(client_, *set, std::move(plan.status));
     // Deletes surplus revisions even if another step has failed.
     Result<void> forgotten =
-        remove_revisions(client_, beyond_limit(*set, unused(world, history), [](const Object&) { return false; }));
+        remove_revisions(client_, beyond_limit(*set, unused(observed, history), [](const Object&) { return false; }));
     if (!done) return done.take_error();
     if (!written) return written.take_error();
     TRY(std::move(forgotten));
@@ -88,25 +88,25 @@ class StatefulSetController : public Controller {
       if (whose(*set, gone.name())) look_at.now(set->key());
   }
 
-  StatefulSetWorld world_of(const ObjectPtr& set, const History& history, std::vector<ObjectPtr> pods) {
-    StatefulSetWorld world;
-    world.set = set;
-    world.current = world.update = history.revision;
+  ObservedStatefulSet observe(const ObjectPtr& set, const History& history, std::vector<ObjectPtr> pods) {
+    ObservedStatefulSet observed;
+    observed.set = set;
+    observed.current = observed.update = history.revision;
     for (const auto& revisions : {history.others, history.same})
       for (const ObjectPtr& revision : revisions)
-        if (revision->name() == get_string(set->json(), "status.currentRevision")) world.current = revision;
-    world.collisions = history.collisions;
-    world.removed = own_.removed_among(set->key(), pods);
-    world.pods = std::move(pods);
-    world.backing_off = [this, set](const std::string& pod) { return failed_.wait(*set, pod); };
-    world.claim = [this, ns = set->ns()](const std::string& name) { return claims_.get({ns, name}); };
-    return world;
+        if (revision->name() == get_string(set->json(), "status.currentRevision")) observed.current = revision;
+    observed.collisions = history.collisions;
+    observed.removed = own_.removed_among(set->key(), pods);
+    observed.pods = std::move(pods);
+    observed.backing_off = [this, set](const std::string& pod) { return failed_.wait(*set, pod); };
+    observed.claim = [this, ns = set->ns()](const std::string& name) { return claims_.get({ns, name}); };
+    return observed;
   }
 
   // Revisions without pods, which are needed only for a rollback.
-  static std::vector<ObjectPtr> unused(const StatefulSetWorld& world, const History& history) {
-    std::set<std::string_view> used{world.current->name(), world.update->name()};
-    for (const ObjectPtr& pod : world.pods) used.insert(pod->label(kRevisionLabel));
+  static std::vector<ObjectPtr> unused(const ObservedStatefulSet& observed, const History& history) {
+    std::set<std::string_view> used{observed.current->name(), observed.update->name()};
+    for (const ObjectPtr& pod : observed.pods) used.insert(pod->label(kRevisionLabel));
     std::vector<ObjectPtr> out = history.others;
     out.insert(out.end(), history.same.begin(), history.same.end());
     std::erase_if(out, [&](const ObjectPtr& revision) { return used.contains(revision->name()); });

@@ -41,7 +41,7 @@ struct StatefulSetPlan {
   std::optional<std::chrono::nanoseconds> again;  // time until the next reconcile, if no event occurs
 };
 
-struct StatefulSetWorld {
+struct ObservedStatefulSet {
   ObjectPtr set;
   ObjectPtr current, update;  // revisions: of pods that are not updated yet, and of the set's template
   int64_t collisions = 0;
@@ -53,7 +53,7 @@ struct StatefulSetWorld {
   std::function<std::optional<std::chrono::nanoseconds>(const std::string& pod)> backing_off;
 };
 
-StatefulSetPlan plan_stateful_set(const StatefulSetWorld& world, WallTime now);
+StatefulSetPlan plan_stateful_set(const ObservedStatefulSet& observed, WallTime now);
 // The status of a set that is being deleted: pods are counted, and no steps are taken.
 json::value ending_stateful_set_status(const Object& set, const std::vector<ObjectPtr>& pods, WallTime now);
 

@@ -95,15 +95,15 @@ std::optional<json::array> owners_of_claim(const Object& claim, const Object& se
 
 class StatefulSetPlanner {
  public:
-  StatefulSetPlanner(const StatefulSetWorld& world, WallTime now)
-      : world_(world),
-        set_(*world.set),
+  StatefulSetPlanner(const ObservedStatefulSet& observed, WallTime now)
+      : observed_(observed),
+        set_(*observed.set),
         now_(now),
         replicas_(replicas_of(set_)),
         start_(get_int(set_.json(), "spec.ordinals.start")),
         ordered_(get_string(set_.json(), "spec.podManagementPolicy") != "Parallel"),
         min_ready_(min_ready_of(set_)) {
-    for (const ObjectPtr& pod : world.pods) {
+    for (const ObjectPtr& pod : observed.pods) {
       auto ordinal = ordinal_of(set_, pod->name());
       if (!ordinal) continue;
       bool wanted = *ordinal >= start_ && *ordinal < start_ + replicas_;
@@ -114,7 +114,7 @@ class StatefulSetPlanner {
   StatefulSetPlan plan() {
     if (keep_wanted() && remove_condemned()) roll();
     plan_.status = status();
-    look_again(next_available(world_.pods, min_ready_, now_));
+    look_again(next_available(observed_.pods, min_ready_, now_));
     return std::move(plan_);
   }
 
@@ -122,10 +122,10 @@ class StatefulSetPlanner {
   using What = StatefulSetStep::What;
 
   bool leaving(const Object& pod) const {
-    return pod.deleting() || world_.removed.contains(pod.uid()) || going_.contains(pod.uid());
+    return pod.deleting() || observed_.removed.contains(pod.uid()) || going_.contains(pod.uid());
   }
   bool unavailable(const Object& pod) const { return leaving(pod) || !pod_available(view::Pod(pod), min_ready_, now_); }
-  bool updated(const Object& pod) const { return revision_label(pod) == world_.update->name(); }
+  bool updated(const Object& pod) const { return revision_label(pod) == observed_.update->name(); }
   bool full() const { return plan_.steps.size() >= kStatefulSetBurst; }
 
   void look_again(std::optional<std::chrono::nanoseconds> in) {
@@ -161,7 +161,7 @@ class StatefulSetPlanner {
   }
 
   void replace(const ObjectPtr& ended) {
-    auto wait = world_.backing_off(ended->name());
+    auto wait = observed_.backing_off(ended->name());
     if (wait) look_again(wait);
     else remove(ended);
   }
@@ -181,7 +181,7 @@ class StatefulSetPlanner {
     std::string name = set_.name() + "-" + std::to_string(ordinal);
     if (claims_stale(ordinal, name)) return false;  // the garbage collector deletes them first
     for (const json::value& claim_template : claim_templates()) {
-      ObjectPtr claim = world_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
+      ObjectPtr claim = observed_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
       if (!claim || !claim->deleting()) continue;
       plan_.steps.push_back({What::refuse, name, nullptr, json::string("pvc " + claim->name() + " is being deleted")});
       return false;
@@ -211,7 +211,7 @@ class StatefulSetPlanner {
     const json::value* rolling = find(set_.json(), "spec.updateStrategy.rollingUpdate");
     bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
     int64_t kept = rolling ? get_int(*rolling, "partition") : rolls ? get_int(set_.json(), "status.currentReplicas") : 0;
-    return ordinal < start_ + kept ? *world_.current : *world_.update;
+    return ordinal < start_ + kept ? *observed_.current : *observed_.update;
   }
 
   static void label(json::value& pod, const std::string& name, int64_t ordinal) {
@@ -228,7 +228,7 @@ class StatefulSetPlanner {
   bool make_claims(int64_t ordinal) {
     for (const json::value& claim_template : claim_templates()) {
       std::string name = claim_name(set_, get_string(claim_template, "metadata.name"), ordinal);
-      if (world_.claim(name)) continue;
+      if (observed_.claim(name)) continue;
       if (++claims_made_ > kClaimsBurst) {
         look_again(std::chrono::nanoseconds(0));
         return false;
@@ -249,7 +249,7 @@ class StatefulSetPlanner {
 
   void keep_claims(int64_t ordinal, const Object& pod, bool condemned) {
     for (const json::value& claim_template : claim_templates()) {
-      ObjectPtr claim = world_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
+      ObjectPtr claim = observed_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
       if (!claim) continue;
       auto owners = owners_of_claim(*claim, set_, pod, condemned);
       if (owners) plan_.steps.push_back({What::own_claim, pod.name(), claim, std::move(*owners)});
@@ -260,7 +260,7 @@ class StatefulSetPlanner {
   bool claims_stale(int64_t ordinal, const std::string& pod) const {
     if (get_string(set_.json(), "spec.persistentVolumeClaimRetentionPolicy.whenScaled") != "Delete") return false;
     for (const json::value& claim_template : claim_templates()) {
-      ObjectPtr claim = world_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
+      ObjectPtr claim = observed_.claim(claim_name(set_, get_string(claim_template, "metadata.name"), ordinal));
       if (!claim) continue;
       for (const OwnerReference& reference : claim->owners())
         if (same_name(reference, kPod, pod)) return true;
@@ -348,9 +348,9 @@ class StatefulSetPlanner {
   }
 
   json::value status() const {
-    const std::string &current = world_.current->name(), &update = world_.update->name();
+    const std::string &current = observed_.current->name(), &update = observed_.update->name();
     Counts counts = count(
-        set_, world_.pods, [this](const Object& pod) { return !pod.deleting() && !world_.removed.contains(pod.uid()); }, current,
+        set_, observed_.pods, [this](const Object& pod) { return !pod.deleting() && !observed_.removed.contains(pod.uid()); }, current,
         update, now_);  // pods that this plan deletes still count, because the deletion may fail
     bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
     bool complete = rolls && counts.updated == replicas_ && counts.ready == replicas_ && counts.all == replicas_;
@@ -358,11 +358,11 @@ class StatefulSetPlanner {
     json::object status = status_with(set_, counts);
     status["currentRevision"] = complete ? update : current;
     status["updateRevision"] = update;
-    status["collisionCount"] = world_.collisions;
+    status["collisionCount"] = observed_.collisions;
     return status;
   }
 
-  const StatefulSetWorld& world_;
+  const ObservedStatefulSet& observed_;
   const Object& set_;
   const WallTime now_;
   const int64_t replicas_, start_;
@@ -376,7 +376,7 @@ class StatefulSetPlanner {
 
 }  // namespace
 
-StatefulSetPlan plan_stateful_set(const StatefulSetWorld& world, WallTime now) { return StatefulSetPlanner(world, now).plan(); }
+StatefulSetPlan plan_stateful_set(const ObservedStatefulSet& observed, WallTime now) { return StatefulSetPlanner(observed, now).plan(); }
 
 json::value ending_stateful_set_status(const Object& set, const std::vector<ObjectPtr>& pods, WallTime now) {
   std::string_view current = get_string(set.json(), "status.currentRevision"),

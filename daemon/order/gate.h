@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gate: implements order.h's World with informers, and reports changes for which waiting pods must be checked again.
+// Gate: implements order.h's Lister with informers, and reports changes for which waiting pods must be checked again.
 //   informers ── change ──▶ on_change(namespace) ──▶ holders of waiting pods there call missing() again
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace coracle::order {
 
-class Gate : public World {
+class Gate : public Lister {
  public:
   using Ready = std::function<bool(const Object& pod)>;
   // The informers must not have started and must outlive it. `ready` absent: the pod's status is used.

@@ -118,7 +118,7 @@ constexpr size_t kLivingMax = 1000;   // live pods of a namespace; with more, cy
 
 class DependencyCache::Facts {
  public:
-  Facts(const World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
+  Facts(const Lister& lister, std::string ns) : lister_(lister), ns_(std::move(ns)) {}
 
   // "" if it is available.
   const std::string& unmet(const Dependency& dependency) {
@@ -158,7 +158,7 @@ class DependencyCache::Facts {
     return found->second;
   }
 
-  ObjectPtr get(const Dependency& dependency) const { return world_.get(*dependency.kind, {ns_, dependency.name}); }
+  ObjectPtr get(const Dependency& dependency) const { return lister_.get(*dependency.kind, {ns_, dependency.name}); }
 
   // Pods that have not ended. Only the needed fields stay in memory while the cache exists.
   struct LivingPod {
@@ -169,9 +169,9 @@ class DependencyCache::Facts {
   const std::vector<LivingPod>& living() {
     if (living_) return *living_;
     living_.emplace();
-    for (const ObjectPtr& pod : world_.pods(ns_))
+    for (const ObjectPtr& pod : lister_.pods(ns_))
       if (!pod->deleting() && !finished(*pod))
-        living_->push_back({pod->at_rest(), json::object(pod->labels(), json::storage_ptr()), world_.ready(*pod)});
+        living_->push_back({pod->at_rest(), json::object(pod->labels(), json::storage_ptr()), lister_.ready(*pod)});
     return *living_;
   }
   int64_t count_ready(const Object& owner) {
@@ -183,7 +183,7 @@ class DependencyCache::Facts {
     ObjectPtr object = get(dependency);
     if (!object) return "not found";
     if (*dependency.kind == kPod)
-      return view::Pod(*object).status().phase() == "Succeeded" || world_.ready(*object) ? "" : "not ready";
+      return view::Pod(*object).status().phase() == "Succeeded" || lister_.ready(*object) ? "" : "not ready";
     if (*dependency.kind == kJob)
       return has_condition(*object, "Complete") ? "" : has_condition(*object, "Failed") ? "failed" : "not complete";
     return *dependency.kind == kService ? unmet_of_service(*object) : unmet_of_owner(*object);
@@ -191,7 +191,7 @@ class DependencyCache::Facts {
   std::string unmet_of_service(const Object& service) {
     if (get_string(service.json(), "spec.type") == "ExternalName") return {};
     bool selects = !get_object(service.json(), "spec.selector").empty();
-    bool served = selects ? count_ready(service) > 0 : world_.has_ready_endpoints(service.key());
+    bool served = selects ? count_ready(service) > 0 : lister_.has_ready_endpoints(service.key());
     return served ? "" : "no ready endpoints";
   }
   std::string unmet_of_owner(const Object& owner) {
@@ -222,7 +222,7 @@ class DependencyCache::Facts {
     return only ? std::vector<Dependency>{*std::move(only)} : std::vector<Dependency>();
   }
 
-  const World& world_;
+  const Lister& lister_;
   const std::string ns_;
   std::map<std::string, std::string> unmet_;  // by Dependency::text(), like the others
   std::map<std::string, std::vector<Dependency>> next_;
@@ -290,7 +290,7 @@ Result<std::vector<Dependency>> parse_after(std::string_view text) {
   return out;
 }
 
-DependencyCache::DependencyCache(const World& world, const std::string& ns) : facts_(std::make_unique<Facts>(world, ns)) {}
+DependencyCache::DependencyCache(const Lister& lister, const std::string& ns) : facts_(std::make_unique<Facts>(lister, ns)) {}
 DependencyCache::~DependencyCache() = default;
 
 std::vector<std::string> DependencyCache::missing(const Object& pod) {
@@ -310,8 +310,8 @@ std::string DependencyCache::waits_for(const Object& pod) {
 
 std::string DependencyCache::cycle(const Object& pod) { return CycleFinder<Facts>(pod, *facts_).find(pod); }
 
-std::vector<std::string> missing(const Object& pod, const World& world) { return DependencyCache(world, pod.ns()).missing(pod); }
-std::string waits_for(const Object& pod, const World& world) { return DependencyCache(world, pod.ns()).waits_for(pod); }
-std::string cycle(const Object& pod, const World& world) { return DependencyCache(world, pod.ns()).cycle(pod); }
+std::vector<std::string> missing(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).missing(pod); }
+std::string waits_for(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).waits_for(pod); }
+std::string cycle(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).cycle(pod); }
 
 }  // namespace coracle::order

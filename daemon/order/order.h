@@ -5,7 +5,7 @@
 //   admission   parses the annotation, rejects invalid ones, and gives the pod a scheduling gate of the same name
 //   controller  removes the gate when all dependencies are available, and until then reports what is missing
 //   node        holds back pods that were bound before a reboot: no dependency runs yet then
-//   gate.h      (here) implements World for both with informers
+//   gate.h      (here) implements Lister for both with informers
 #pragma once
 
 #include <memory>
@@ -36,9 +36,9 @@ struct Dependency {  // in the namespace of the waiting pod
 Result<std::vector<Dependency>> parse_after(std::string_view text);
 
 // The observed state that dependencies are evaluated on.
-class World {
+class Lister {
  public:
-  virtual ~World() = default;
+  virtual ~Lister() = default;
   virtual ObjectPtr get(const Kind& kind, const Key& key) const = 0;  // null: it does not exist
   virtual std::vector<ObjectPtr> pods(const std::string& ns) const = 0;
   // Whether the pod is ready now. Its status alone is not enough: after a power cut it is outdated until the node has synced the
@@ -51,7 +51,7 @@ class World {
 // something changes in the namespace. Not thread-safe.
 class DependencyCache {
  public:
-  DependencyCache(const World& world, const std::string& ns);  // `world` must outlive it
+  DependencyCache(const Lister& lister, const std::string& ns);  // `lister` must outlive it
   ~DependencyCache();
 
   // The unmet dependencies of the pod, one text each: "deployment/db: 0 of 1 pods ready". Empty: it may start. An unparsable
@@ -70,8 +70,8 @@ class DependencyCache {
 };
 
 // The same for a single evaluation.
-std::vector<std::string> missing(const Object& pod, const World& world);
-std::string waits_for(const Object& pod, const World& world);
-std::string cycle(const Object& pod, const World& world);
+std::vector<std::string> missing(const Object& pod, const Lister& lister);
+std::string waits_for(const Object& pod, const Lister& lister);
+std::string cycle(const Object& pod, const Lister& lister);
 
 }  // namespace coracle::order

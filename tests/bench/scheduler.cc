@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "daemon/scheduler/queue.h"
-#include "tests/daemon/scheduler/world.h"
+#include "tests/daemon/scheduler/scheduler_fixture.h"
 
 using namespace coracle;
 using namespace coracle::scheduler;
@@ -89,11 +89,11 @@ double cpu_seconds() {
 
 // Pods given a place per second of the processor.
 double measure(int nodes, int pods, bool mixed) {
-  World world;
-  for (int i = 0; i < nodes; i++) world.cluster.put_node(MUST(Object::make(kNode, make_node(i, mixed))));
+  SchedulerFixture fixture;
+  for (int i = 0; i < nodes; i++) fixture.cluster.put_node(MUST(Object::make(kNode, make_node(i, mixed))));
   std::vector<ObjectPtr> waiting, bound;
   for (int i = 0; i < pods; i++) waiting.push_back(MUST(Object::make(kPod, make_pod(i, mixed))));
-  SchedulingQueue queue([&](const PodInfo& a, const PodInfo& b) { return world.framework().sorts_before(a, b); },
+  SchedulingQueue queue([&](const PodInfo& a, const PodInfo& b) { return fixture.framework().sorts_before(a, b); },
                         std::chrono::seconds(1), std::chrono::seconds(10));
   double spent = 0;
   int placed = 0;
@@ -103,7 +103,7 @@ double measure(int nodes, int pods, bool mixed) {
     spent += cpu_seconds() - begin;
   };
   timed([&] {
-    for (const ObjectPtr& pod : waiting) queue.add(world.cluster.read(*pod));
+    for (const ObjectPtr& pod : waiting) queue.add(fixture.cluster.read(*pod));
   });
   for (bool more = true; more;) {
     PodInfoPtr info;
@@ -111,9 +111,9 @@ double measure(int nodes, int pods, bool mixed) {
     timed([&] {
       info = queue.pop({});
       if (!info) return;
-      decision = scheduler::decide(world.framework(), info, world.cluster, world.lister, world.nominations, world.start);
+      decision = scheduler::decide(fixture.framework(), info, fixture.cluster, fixture.lister, fixture.nominations, fixture.start);
       if (decision.node.empty()) return queue.park(info->key, decision.refused, {});
-      world.cluster.place(info, decision.node);
+      fixture.cluster.place(info, decision.node);
     });
     more = info != nullptr;
     if (!more || decision.node.empty()) continue;
@@ -123,8 +123,8 @@ double measure(int nodes, int pods, bool mixed) {
     ObjectPtr after = MUST(Object::make(kPod, body));
     timed([&] {  // as the informer brings it back
       queue.remove(info->key);
-      PodInfoPtr now = world.cluster.read(*after);
-      if (now->group != info->group || world.cluster.node_of(now->uid) != decision.node) world.cluster.place(now, decision.node);
+      PodInfoPtr now = fixture.cluster.read(*after);
+      if (now->group != info->group || fixture.cluster.node_of(now->uid) != decision.node) fixture.cluster.place(now, decision.node);
     });
   }
   std::printf("bench: scheduler, %s, %d of %d pods onto %d nodes: %.0f pods/s, %.1f us each\n",

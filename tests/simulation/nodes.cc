@@ -43,7 +43,7 @@ void Nodes::join(const std::string& name) {
 
 void Nodes::beat() {
   for (auto& [name, last] : beats_) {
-    ObjectPtr node = world_.find(kNode, {"", name});
+    ObjectPtr node = cluster_state_.find(kNode, {"", name});
     if (clock_.now() - last < kBeat || !node || silent_.contains(name)) continue;
     last = clock_.now();
     if (condition(*node, "Ready", "status") != "True") {
@@ -55,7 +55,7 @@ void Nodes::beat() {
     }
     json::value spec = {{"holderIdentity", name}, {"leaseDurationSeconds", 40}, {"renewTime", format_micro_time(last)}};
     Key key{std::string(kLeases), name};
-    if (world_.find(kLease, key)) (void)client_.patch(kLease, key, PatchType::merge, {{"spec", spec}});
+    if (cluster_state_.find(kLease, key)) (void)client_.patch(kLease, key, PatchType::merge, {{"spec", spec}});
     else (void)client_.create(kLease, {{"metadata", {{"name", name}, {"namespace", kLeases}}}, {"spec", spec}});
   }
 }
@@ -66,7 +66,7 @@ bool Nodes::speaks_for(const Object& pod) const { return runs(std::string(get_st
 
 void Nodes::end_removed(const std::string& name) {
   std::set<std::string> present;
-  for (const ObjectPtr& pod : world_.all(kPod)) present.insert(pod->uid());
+  for (const ObjectPtr& pod : cluster_state_.all(kPod)) present.insert(pod->uid());
   std::erase_if(pods_, [&](const auto& entry) { return entry.second.node == name && !present.contains(entry.first); });
 }
 
@@ -100,7 +100,7 @@ void Nodes::speak(const std::string& name) {
 }
 
 void Nodes::put_taint(const std::string& name, bool out_of_service) {
-  ObjectPtr node = world_.find(kNode, {"", name});
+  ObjectPtr node = cluster_state_.find(kNode, {"", name});
   if (!node) return;
   json::array taints;
   for (const json::value& taint : get_array(node->json(), "spec.taints"))
@@ -133,11 +133,11 @@ void Nodes::relent() {
 // As somebody does who provisions volumes: one for each claim, of its size, for it alone.
 bool Nodes::provision() {
   bool any = false;
-  for (const ObjectPtr& claim : world_.all(kPersistentVolumeClaim)) {
+  for (const ObjectPtr& claim : cluster_state_.all(kPersistentVolumeClaim)) {
     if (claim->deleting() || volume::is_bound(*claim) || !volume::class_of(*claim).empty()) continue;
     if (find(claim->json(), "spec.storageClassName") || !get_string(claim->json(), "spec.volumeName").empty()) continue;
     std::string volume = "volume-" + claim->uid();
-    if (world_.find(kPersistentVolume, {"", volume})) continue;
+    if (cluster_state_.find(kPersistentVolume, {"", volume})) continue;
     json::value spec = {{"accessModes", {"ReadWriteOnce"}},
                         {"capacity", {{"storage", volume::request_of(*claim).text()}}},
                         {"hostPath", {{"path", "/data/" + claim->name()}}},
@@ -153,9 +153,9 @@ std::optional<std::vector<std::string>> Nodes::directories_of(const Object& pod)
   for (const json::value& each : get_array(pod.json(), "spec.volumes")) {
     if (volume::claim_name(pod.name(), each).empty()) continue;
     auto backing = volume::backing_of(pod.json(), each,
-                                      {[this](const Key& key) { return world_.find(kPersistentVolumeClaim, key); },
+                                      {[this](const Key& key) { return cluster_state_.find(kPersistentVolumeClaim, key); },
                                        [this](std::string_view name) {
-                                         return world_.find(kPersistentVolume, {"", std::string(name)});
+                                         return cluster_state_.find(kPersistentVolume, {"", std::string(name)});
                                        }});
     if (!backing) return std::nullopt;
     if (auto path = get_string(backing->volume->json(), "spec.local.path"); !path.empty()) found.emplace_back(path);
@@ -177,7 +177,7 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
   };
   auto load_of = [this](const Object& pod) {
     Load load;
-    ObjectPtr loads = world_.find(kConfigMap, kLoads);
+    ObjectPtr loads = cluster_state_.find(kConfigMap, kLoads);
     const json::value* text =
         loads ? find_keys(loads->json(), {"data", pod.ns() + "." + std::string(pod.label("app"))}) : nullptr;
     if (!text) return load;
@@ -193,7 +193,7 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
                                                                                                            : nullptr;
   };
   std::map<std::pair<std::string, std::string_view>, int64_t> sharing;
-  std::vector<ObjectPtr> pods = world_.all(kPod, ns), out;
+  std::vector<ObjectPtr> pods = cluster_state_.all(kPod, ns), out;
   for (const ObjectPtr& pod : pods)
     if (const Local* local = running(*pod)) sharing[{pod->ns(), pod->label("app")}] += local->ready;
   for (const ObjectPtr& pod : pods) {
@@ -220,7 +220,7 @@ Result<std::vector<ObjectPtr>> Nodes::measure(const std::string& ns, const std::
 bool Nodes::step(const PodLife& life) {
   if (dice_.chance(0.2)) provision();
   std::vector<ObjectPtr> mine;
-  for (ObjectPtr& pod : world_.all(kPod))
+  for (ObjectPtr& pod : cluster_state_.all(kPod))
     if (speaks_for(*pod)) mine.push_back(std::move(pod));
   if (mine.empty() || dice_.chance(life.slow)) return false;
   return look(*dice_.pick(mine), life);
@@ -229,7 +229,7 @@ bool Nodes::step(const PodLife& life) {
 bool Nodes::settle() {
   const PodLife steady{.slow = 0};
   bool any = provision();
-  for (const ObjectPtr& pod : world_.all(kPod))
+  for (const ObjectPtr& pod : cluster_state_.all(kPod))
     if (speaks_for(*pod)) any |= look(*pod, steady);
   return any;
 }
@@ -245,7 +245,7 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
       bool told = report(pod, local);
       trace_.say("node: ends " + pod.key().text() + " " + local.phase);
       (void)client_.remove(kPod, pod.key(), {.grace_period_seconds = 0, .uid = pod.uid()});
-      return told || !world_.find(kPod, pod.key());
+      return told || !cluster_state_.find(kPod, pod.key());
     }
     end(pod, local, life);
   } else if (!local.phase.empty()) {

@@ -12,7 +12,7 @@
 #include "runtime/base/clock.h"
 #include "tests/simulation/dice.h"
 #include "tests/simulation/trace.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 
@@ -31,8 +31,8 @@ inline const Key kLoads{"default", "loads"};
 
 class Nodes {
  public:
-  Nodes(const World& world, Cluster& cluster, const Clock& clock, Dice& dice, const Trace& trace)
-      : world_(world), client_(cluster, Actor::node), clock_(clock), dice_(dice), trace_(trace) {}
+  Nodes(const ClusterState& cluster_state, Cluster& cluster, const Clock& clock, Dice& dice, const Trace& trace)
+      : cluster_state_(cluster_state), client_(cluster, Actor::node), clock_(clock), dice_(dice), trace_(trace) {}
 
   void join(const std::string& name);  // with its Node and Lease
   bool provision();                    // a volume for each claim of no class that has none; false when all have
@@ -70,7 +70,7 @@ class Nodes {
   void speak(const std::string& name);
   void put_taint(const std::string& name, bool out_of_service);
 
-  const World& world_;
+  const ClusterState& cluster_state_;
   ToldClient client_;
   const Clock& clock_;
   Dice& dice_;

@@ -15,7 +15,7 @@
 #include "tests/simulation/client.h"
 #include "tests/simulation/nodes.h"
 #include "tests/simulation/user.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 namespace {
@@ -156,27 +156,27 @@ class Scenario {
         dice_(seed),
         trace_(trace),
         cluster_(clock_),
-        world_(cluster_, clock_),
-        nodes_(world_, cluster_, clock_, dice_, trace_),
-        user_(world_, cluster_, dice_, trace_, Dice(~seed).chance(0.25)) {
+        cluster_state_(cluster_, clock_),
+        nodes_(cluster_state_, cluster_, clock_, dice_, trace_),
+        user_(cluster_state_, cluster_, dice_, trace_, Dice(~seed).chance(0.25)) {
     cluster_.listen([this](Actor actor, const Change& change) { hear(actor, change); });
     cluster_.set_measure(
         [this](const std::string& ns, const std::string& name, const auto&) { return nodes_.measure(ns, name); });
     choose();
-    world_.add(replicas_rule());
-    world_.add(rollout_rule());
-    world_.add(stateful_sets_rule());
-    world_.add(daemon_sets_rule());
-    world_.add(jobs_rule());
-    world_.add(autoscalers_rule());
-    world_.add(cron_jobs_rule());
-    world_.add(nodes_rule());
-    world_.add(placement_rule());
-    world_.add(preemption_rule());
-    world_.add(budget_rule());
-    world_.add(service_rule());
-    world_.add(volumes_rule(disk_));
-    world_.add(ownership_rule());
+    cluster_state_.add(replicas_rule());
+    cluster_state_.add(rollout_rule());
+    cluster_state_.add(stateful_sets_rule());
+    cluster_state_.add(daemon_sets_rule());
+    cluster_state_.add(jobs_rule());
+    cluster_state_.add(autoscalers_rule());
+    cluster_state_.add(cron_jobs_rule());
+    cluster_state_.add(nodes_rule());
+    cluster_state_.add(placement_rule());
+    cluster_state_.add(preemption_rule());
+    cluster_state_.add(budget_rule());
+    cluster_state_.add(service_rule());
+    cluster_state_.add(volumes_rule(disk_));
+    cluster_state_.add(ownership_rule());
     disk_.reached = [this] { return !daemon_->client.dead(); };
     disk_.when_set_aside = [this](const std::string& path) { set_aside(path); };
   }
@@ -190,7 +190,7 @@ class Scenario {
       if (well()) calm();
     }
     daemon_.reset();
-    outcome_.violations = world_.violations();
+    outcome_.violations = cluster_state_.violations();
     return std::move(outcome_);
   }
 
@@ -224,17 +224,17 @@ class Scenario {
   // Whose data would be gone: a claim that has it, or a container that writes it.
   void set_aside(const std::string& path) {
     trace_.say("disk: sets aside " + path);
-    if (nodes_.has_mounted(path)) world_.violated("volumes: " + path + " goes while a container has it");
-    for (const ObjectPtr& volume : world_.all(kPersistentVolume)) {
+    if (nodes_.has_mounted(path)) cluster_state_.violated("volumes: " + path + " goes while a container has it");
+    for (const ObjectPtr& volume : cluster_state_.all(kPersistentVolume)) {
       if (get_string(volume->json(), "spec.local.path") != path) continue;
-      for (const ObjectPtr& claim : world_.all(kPersistentVolumeClaim))
+      for (const ObjectPtr& claim : cluster_state_.all(kPersistentVolumeClaim))
         if (claim->uid() == get_string(volume->json(), "spec.claimRef.uid") &&
             get_string(claim->json(), "spec.volumeName") == volume->name())
-          world_.violated("volumes: " + path + " goes while " + describe(*claim) + " has it");
+          cluster_state_.violated("volumes: " + path + " goes while " + describe(*claim) + " has it");
     }
   }
 
-  bool well() const { return world_.violations().empty(); }
+  bool well() const { return cluster_state_.violations().empty(); }
 
   void hear(Actor actor, const Change& change) {
     outcome_.calls++;
@@ -242,28 +242,28 @@ class Scenario {
          {uint64_t(actor), uint64_t(change.revision), uint64_t(std::hash<std::string_view>()(change.any().text()))})
       outcome_.print = (outcome_.print ^ part) * 0x100000001b3;
     if (daemon_) daemon_->client.hear(change);
-    world_.hear(actor, change);
+    cluster_state_.hear(actor, change);
   }
 
   // ---- the daemon's life ----
 
   void begin_daemon() {
     daemon_.reset();
-    world_.set_daemon(nullptr);
+    cluster_state_.set_daemon(nullptr);
     daemon_ = std::make_unique<Daemon>(cluster_, disk_, clock_, dice_, faults_, trace_);
     daemon_->client.between_calls([this] { happen_outside(); });
-    world_.set_daemon(&daemon_->client);
+    cluster_state_.set_daemon(&daemon_->client);
   }
 
   void bury_daemon() {
     if (!daemon_->client.dead()) return;
     outcome_.deaths++;
     daemon_.reset();
-    world_.set_daemon(nullptr);
+    cluster_state_.set_daemon(nullptr);
     if (power_ && dice_.chance(0.5)) {
       trace_.say("power: lost");
       cluster_.lose_power();
-      world_.look_anew();
+      cluster_state_.look_anew();
     }
     trace_.say("daemon: begins anew");
     begin_daemon();
@@ -339,13 +339,13 @@ class Scenario {
     user_.relent();
     nodes_.relent();
     if (!come_to_rest(true)) return;
-    world_.check_at_rest();
+    cluster_state_.check_at_rest();
     if (!well()) return;
     trace_.say("---- told anew");
     uint64_t writes = daemon_->client.writes();
     daemon_->client.drop_all();
     if (!come_to_rest(false)) return;
-    if (daemon_->client.writes() != writes) return world_.violated("quiet: something moved when everything was told anew");
+    if (daemon_->client.writes() != writes) return cluster_state_.violated("quiet: something moved when everything was told anew");
     // Why a pod waits is told in the words of when it was judged, and again by who judges anew; by the next one it is the same.
     // Autoscalers that begin anew take the number that is there for their advice, and say so until their window is over.
     for (bool may_explain : {true, false}) {
@@ -354,8 +354,8 @@ class Scenario {
       if (!come_to_rest(false)) return;
       const UnreliableClient& client = daemon_->client;
       if (client.writes() != client.judgements() + (may_explain ? client.explanations() : 0))
-        return world_.violated("quiet: something moved when the daemon began anew");
-      if (!may_explain) world_.check_at_rest();
+        return cluster_state_.violated("quiet: something moved when the daemon began anew");
+      if (!may_explain) cluster_state_.check_at_rest();
     }
   }
 
@@ -365,7 +365,7 @@ class Scenario {
     for (seconds span{1}; quiet < kRest;) {
       if (!come_to_a_stop()) return false;
       if (all > kCalmMax)
-        return world_.violated("rest: after " + std::to_string(all.count()) + " s there is still something to do"), false;
+        return cluster_state_.violated("rest: after " + std::to_string(all.count()) + " s there is still something to do"), false;
       Revision before = moved_;
       auto told = [&] { return daemon_->client.writes() - (from_storm ? 0 : daemon_->client.judgements()); };
       uint64_t writes = told();
@@ -394,7 +394,7 @@ class Scenario {
       if (!busy) return true;
       bury_daemon();
     }
-    world_.violated("rest: the daemon does not come to a stop");
+    cluster_state_.violated("rest: the daemon does not come to a stop");
     return false;
   }
 
@@ -404,7 +404,7 @@ class Scenario {
   const Trace trace_;
   Cluster cluster_;
   Disk disk_;
-  World world_;
+  ClusterState cluster_state_;
   Nodes nodes_;
   User user_;
   Faults storm_faults_, faults_;

@@ -6,8 +6,8 @@
 
 namespace coracle::simulation {
 
-User::User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks)
-    : world_(world), cluster_(cluster), client_(cluster, Actor::user), dice_(dice), trace_(trace) {
+User::User(const ClusterState& cluster_state, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks)
+    : cluster_state_(cluster_state), cluster_(cluster), client_(cluster, Actor::user), dice_(dice), trace_(trace) {
   calm_ = dice_.chance(0.3);
   breaks_ = !calm_ && dice_.chance(0.3);
   big_ = dice_.chance(0.3);
@@ -120,7 +120,7 @@ void User::act() {
 }
 
 void User::relent() {
-  for (const ObjectPtr& node : world_.all(kNode)) {
+  for (const ObjectPtr& node : cluster_state_.all(kNode)) {
     json::value body = node->json();
     body.at("spec").get_object().erase("unschedulable");
     json::array kept;
@@ -129,14 +129,14 @@ void User::relent() {
     make(body, "spec.taints") = kept;
     (void)client_.update(kNode, body);
   }
-  for (const ObjectPtr& deployment : world_.all(kDeployment))
+  for (const ObjectPtr& deployment : cluster_state_.all(kDeployment))
     if (dice_.chance(0.8)) (void)client_.patch(kDeployment, deployment->key(), PatchType::merge, {{"spec", {{"paused", false}}}});
   relent_jobs();
 }
 
 void User::say(const std::string& what, const Kind& kind, const Key& key, bool done) {
   if (!trace_.on()) return;
-  ObjectPtr now = world_.find(kind, key);
+  ObjectPtr now = cluster_state_.find(kind, key);
   const json::value* spec = now ? find(now->json(), "spec") : nullptr;
   trace_.say("user: " + what + " " + kind.qualified_resource() + " " + key.text() + (done ? "" : " (refused)") +
              (spec && kind != kPod ? " " + to_text(*spec) : ""));
@@ -151,7 +151,7 @@ void User::create(const Kind& kind, json::value body) {
 }
 
 ObjectPtr User::some(const Kind& kind) {
-  std::vector<ObjectPtr> all = world_.all(kind);
+  std::vector<ObjectPtr> all = cluster_state_.all(kind);
   std::erase_if(all, [](const ObjectPtr& object) { return object->ns().starts_with("kube-") || object->name() == "kubernetes"; });
   return all.empty() ? nullptr : dice_.pick(all);
 }
@@ -264,7 +264,7 @@ void User::new_template(const Kind& kind) {
 void User::roll_back() {
   ObjectPtr deployment = some(kDeployment);
   if (!deployment) return;
-  std::vector<ObjectPtr> sets = world_.controlled(kReplicaSet, *deployment);
+  std::vector<ObjectPtr> sets = cluster_state_.controlled(kReplicaSet, *deployment);
   if (sets.empty()) return;
   json::value body = deployment->json();
   make(body, "spec.template") = *find(dice_.pick(sets)->json(), "spec.template");
@@ -314,7 +314,7 @@ void User::drain() {
   json::value body = node->json();
   make(body, "spec.unschedulable") = true;
   say("drains", kNode, node->key(), client_.update(kNode, body).ok());
-  for (const ObjectPtr& pod : world_.all(kPod))
+  for (const ObjectPtr& pod : cluster_state_.all(kPod))
     if (get_string(pod->json(), "spec.nodeName") == node->name()) evict(*pod);
 }
 

@@ -11,14 +11,14 @@
 
 #include "tests/simulation/dice.h"
 #include "tests/simulation/trace.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 
 class User {
  public:
   // `ranks`: whether pods are of different importance, and short of room; but not where what is ready stays so.
-  User(const World& world, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks);
+  User(const ClusterState& cluster_state, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks);
   void begin();
   void act();     // one thing; errors are the user's own affair
   void relent();  // takes back what keeps a cluster from coming to rest: cordons, taints, pauses
@@ -81,7 +81,7 @@ class User {
   void create_cron_job();
   void change_cron_job();
 
-  const World& world_;
+  const ClusterState& cluster_state_;
   Cluster& cluster_;
   ToldClient client_;
   Dice& dice_;

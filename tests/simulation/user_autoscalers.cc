@@ -26,7 +26,7 @@ void User::create_autoscaler() {
   // Some are there before what they scale.
   std::vector<Target> targets = {{kDeployment, ns(), name("web")}, {kReplicationController, ns(), name("rc")}};
   for (const Kind* kind : {&kDeployment, &kReplicaSet, &kReplicationController, &kStatefulSet})
-    for (const ObjectPtr& there : world_.all(*kind))
+    for (const ObjectPtr& there : cluster_state_.all(*kind))
       if (!there->controller()) targets.push_back({*kind, there->ns(), there->name()});
   Target target = dice_.pick(targets);
   json::value reference = {{"apiVersion", target.kind.api_version()}, {"kind", target.kind.kind}, {"name", target.name}};
@@ -84,7 +84,7 @@ void User::change_load() {
   std::string load = (shared ? "shared " : "each ") + std::to_string(dice_.between(0, 40) * 10 * parts) + " " +
                      std::to_string(dice_.between(1, 9) * 10 * parts);
   json::value data = {{"data", {{app, load}}}};
-  if (!world_.find(kConfigMap, kLoads)) create(kConfigMap, {{"metadata", {{"name", kLoads.name}, {"namespace", kLoads.ns}}}});
+  if (!cluster_state_.find(kConfigMap, kLoads)) create(kConfigMap, {{"metadata", {{"name", kLoads.name}, {"namespace", kLoads.ns}}}});
   bool done = client_.patch(kConfigMap, kLoads, PatchType::merge, data).ok();
   if (trace_.on()) trace_.say("user: the load of " + app + " is " + load + (done ? "" : " (refused)"));
 }

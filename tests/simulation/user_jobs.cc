@@ -18,9 +18,9 @@ void User::may_run_jobs(double rough) {
 }
 
 void User::relent_jobs() {
-  for (const ObjectPtr& cron_job : world_.all(kCronJob))
+  for (const ObjectPtr& cron_job : cluster_state_.all(kCronJob))
     (void)client_.patch(kCronJob, cron_job->key(), PatchType::merge, {{"spec", {{"suspend", true}}}});
-  for (const ObjectPtr& job : world_.all(kJob))
+  for (const ObjectPtr& job : cluster_state_.all(kJob))
     if (get_bool(job->json(), "spec.suspend") && dice_.chance(0.5))
       (void)client_.patch(kJob, job->key(), PatchType::merge, {{"spec", {{"suspend", false}}}});
 }

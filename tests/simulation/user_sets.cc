@@ -82,7 +82,7 @@ json::value User::update_strategy(const Kind& kind) {
 void User::put_back(const Kind& kind) {
   ObjectPtr set = some(kind);
   if (!set) return;
-  std::vector<ObjectPtr> revisions = world_.controlled(kControllerRevision, *set);
+  std::vector<ObjectPtr> revisions = cluster_state_.controlled(kControllerRevision, *set);
   if (revisions.empty()) return;
   bool done = client_.patch(kind, set->key(), PatchType::strategic, *find(dice_.pick(revisions)->json(), "data")).ok();
   say("rolls back", kind, set->key(), done);

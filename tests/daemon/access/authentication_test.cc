@@ -7,7 +7,7 @@
 #include <openssl/pem.h>
 
 #include "daemon/access/bootstrap_tokens.h"
-#include "tests/daemon/access/world.h"
+#include "tests/daemon/access/auth_fixture.h"
 
 namespace coracle::access {
 namespace {
@@ -27,9 +27,9 @@ class Identity : public testing::Test {
  protected:
   Identity()
       : tokens(MUST(TokenSigner::make(private_key())), {"https://issuer", {{"s3cret", user("static", {"dev"})}}},
-               world.registry()),
+               fixture.registry()),
         authenticator(tokens) {
-    account = MUST(world.registry().get(kServiceAccount, {"default", "default"}));
+    account = MUST(fixture.registry().get(kServiceAccount, {"default", "default"}));
   }
   Credentials bearing(const std::string& token) {
     header = "Bearer " + token;
@@ -46,7 +46,7 @@ class Identity : public testing::Test {
     auto found = authenticator.authenticate(bearing(token));
     return found ? found->name : found.error().text();
   }
-  World world;
+  AuthFixture fixture;
   Tokens tokens;
   Authenticator authenticator;
   ObjectPtr account;
@@ -84,22 +84,22 @@ TEST_F(Identity, comes_from_a_static_token) {
 }
 
 TEST_F(Identity, of_an_account_ends_with_time_account_and_pod) {
-  world.clock.advance(std::chrono::hours(1));
+  fixture.clock.advance(std::chrono::hours(1));
   std::string token = issued(), short_one = issued(R"({"expirationSeconds":600})");
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  world.clock.advance(std::chrono::seconds(599));
+  fixture.clock.advance(std::chrono::seconds(599));
   EXPECT_EQ(name_of(short_one), "system:serviceaccount:default:default");
-  world.clock.advance(std::chrono::seconds(1));
+  fixture.clock.advance(std::chrono::seconds(1));
   EXPECT_EQ(name_of(short_one), "Unauthorized");
   EXPECT_EQ(tokens.verify(short_one, {}).error().text(), "service account token has expired");
-  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   std::string bound = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})");
   User of_pod = MUST(authenticator.authenticate(bearing(bound)));
   EXPECT_EQ(of_pod.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
-  MUST(world.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
+  MUST(fixture.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
   EXPECT_EQ(name_of(bound), "Unauthorized");
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  MUST(world.registry().remove(kServiceAccount, {"default", "default"}, {}, {}));
+  MUST(fixture.registry().remove(kServiceAccount, {"default", "default"}, {}, {}));
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
@@ -112,33 +112,33 @@ TEST_F(Identity, of_an_account_is_for_its_audience) {
 }
 
 TEST_F(Identity, of_a_pods_projected_token_outlasts_a_client_that_never_reads_it_again) {
-  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   std::string token = issued(R"({"expirationSeconds":3607,"boundObjectRef":{"kind":"Pod","name":"p"}})");
-  world.clock.advance(std::chrono::hours(24 * 364));
+  fixture.clock.advance(std::chrono::hours(24 * 364));
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  world.clock.advance(std::chrono::hours(48));
+  fixture.clock.advance(std::chrono::hours(48));
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
 TEST_F(Identity, of_a_lasting_token_ends_with_its_secret) {
   std::string token = MUST(tokens.issue_lasting(*account, "t"));
   EXPECT_EQ(name_of(token), "Unauthorized");
-  world.make(
+  fixture.make(
       kSecret,
       R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"default"}},"type":"kubernetes.io/service-account-token",
       "stringData":{"token":")" +
           token + "\"}}");
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  world.clock.advance(std::chrono::hours(24 * 3650));
+  fixture.clock.advance(std::chrono::hours(24 * 3650));
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  MUST(world.registry().remove(kSecret, {"default", "t"}, {}, {}));
+  MUST(fixture.registry().remove(kSecret, {"default", "t"}, {}, {}));
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
 TEST_F(Identity, comes_from_a_bootstrap_token) {
   auto secret = [&](const std::string& more) {
-    (void)world.registry().remove(kSecret, {"kube-system", "bootstrap-token-abcdef"}, {}, {});
-    world.make(
+    (void)fixture.registry().remove(kSecret, {"kube-system", "bootstrap-token-abcdef"}, {}, {});
+    fixture.make(
         kSecret,
         R"({"metadata":{"name":"bootstrap-token-abcdef","namespace":"kube-system"},"type":"bootstrap.kubernetes.io/token","stringData":{
         "token-id":"abcdef","token-secret":"0123456789abcdef")" +
@@ -158,9 +158,9 @@ TEST_F(Identity, comes_from_a_bootstrap_token) {
     secret(bad);
     EXPECT_EQ(name_of(token), "Unauthorized") << bad;
   }
-  secret(usage + R"(,"expiration":")" + format_time(world.clock.now() + std::chrono::minutes(1)) + "\"");
+  secret(usage + R"(,"expiration":")" + format_time(fixture.clock.now() + std::chrono::minutes(1)) + "\"");
   EXPECT_EQ(name_of(token), "system:bootstrap:abcdef");
-  world.clock.advance(std::chrono::minutes(2));
+  fixture.clock.advance(std::chrono::minutes(2));
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
@@ -171,14 +171,14 @@ constexpr const char* kPodOfImage =
 
 class Remembered : public Identity {
  protected:
-  Remembered() { world.make(kPod, kPodOfImage), of_pod = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})"); }
+  Remembered() { fixture.make(kPod, kPodOfImage), of_pod = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})"); }
   // How many signatures it takes to answer for a token.
   uint64_t checks(const std::string& token, const std::string& want = "system:serviceaccount:default:default") {
     uint64_t before = tokens.signatures_checked();
     EXPECT_EQ(name_of(token), want);
     return tokens.signatures_checked() - before;
   }
-  void remove(const Kind& kind, const Key& key) { MUST(world.registry().remove(kind, key, {.grace_period_seconds = 0}, {})); }
+  void remove(const Kind& kind, const Key& key) { MUST(fixture.registry().remove(kind, key, {.grace_period_seconds = 0}, {})); }
   std::string of_pod;
 };
 
@@ -186,10 +186,10 @@ TEST_F(Remembered, token_is_checked_once_in_ten_seconds) {
   EXPECT_EQ(checks(of_pod), 1u);
   User first = MUST(authenticator.authenticate(bearing(of_pod)));
   EXPECT_EQ(first.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
-  world.make(kConfigMap, R"({"metadata":{"name":"other","namespace":"default"}})");  // what has nothing to do with it
-  world.clock.advance(std::chrono::milliseconds(9999));
+  fixture.make(kConfigMap, R"({"metadata":{"name":"other","namespace":"default"}})");  // what has nothing to do with it
+  fixture.clock.advance(std::chrono::milliseconds(9999));
   EXPECT_EQ(checks(of_pod), 0u);
-  world.clock.advance(std::chrono::milliseconds(1));
+  fixture.clock.advance(std::chrono::milliseconds(1));
   EXPECT_EQ(checks(of_pod), 1u);
   tokens.forget_remembered();
   EXPECT_EQ(checks(of_pod), 1u);
@@ -199,8 +199,8 @@ TEST_F(Remembered, token_is_checked_once_in_ten_seconds) {
 }
 
 TEST_F(Remembered, token_ends_with_the_next_request_when_what_it_rests_on_goes) {
-  world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
-  world.make(kNode, R"({"metadata":{"name":"n"}})");
+  fixture.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
+  fixture.make(kNode, R"({"metadata":{"name":"n"}})");
   std::string plain = issued(), of_secret = issued(R"({"boundObjectRef":{"kind":"Secret","name":"s"}})"),
               of_node = issued(R"({"boundObjectRef":{"kind":"Node","name":"n"}})");
   for (const std::string& token : {plain, of_pod, of_secret, of_node}) {
@@ -215,54 +215,54 @@ TEST_F(Remembered, token_ends_with_the_next_request_when_what_it_rests_on_goes) 
   EXPECT_EQ(name_of(of_node), "Unauthorized");
   EXPECT_EQ(checks(plain), 0u) << "it rests on none of them";
   // Others under the same names are not those that the tokens were bound to.
-  world.make(kPod, kPodOfImage);
-  world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
-  world.make(kNode, R"({"metadata":{"name":"n"}})");
+  fixture.make(kPod, kPodOfImage);
+  fixture.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
+  fixture.make(kNode, R"({"metadata":{"name":"n"}})");
   for (const std::string& token : {of_pod, of_secret, of_node}) EXPECT_EQ(name_of(token), "Unauthorized");
   remove(kServiceAccount, {"default", "default"});
   EXPECT_EQ(name_of(plain), "Unauthorized");
-  world.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
+  fixture.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
   EXPECT_EQ(name_of(plain), "Unauthorized");
 }
 
 TEST_F(Remembered, token_outlives_a_change_that_leaves_its_objects_what_they_are) {
   EXPECT_EQ(checks(of_pod), 1u);
-  EXPECT_EQ(world.merged_by(kAdmin, kPod, {"default", "p"}, R"({"metadata":{"labels":{"a":"b"}}})"), "");
+  EXPECT_EQ(fixture.merged_by(kAdmin, kPod, {"default", "p"}, R"({"metadata":{"labels":{"a":"b"}}})"), "");
   EXPECT_EQ(checks(of_pod), 1u) << "looked at again";
   EXPECT_EQ(checks(of_pod), 0u);
 }
 
 TEST_F(Remembered, token_of_a_pod_that_is_being_deleted_ends_a_minute_after_its_grace) {
-  MUST(world.registry().patch(kPod, {"default", "p"}, "", PatchType::merge,
+  MUST(fixture.registry().patch(kPod, {"default", "p"}, "", PatchType::merge,
                               MUST(parse_json(R"({"metadata":{"finalizers":["example.com/stay"]}})")), false, {}));
-  MUST(world.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
+  MUST(fixture.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
   std::string token = of_pod;
-  world.clock.advance(std::chrono::seconds(58));
+  fixture.clock.advance(std::chrono::seconds(58));
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  world.clock.advance(std::chrono::seconds(3));  // less than ten seconds after it was looked at
+  fixture.clock.advance(std::chrono::seconds(3));  // less than ten seconds after it was looked at
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
 TEST_F(Remembered, token_ends_with_its_own_time_whatever_becomes_of_the_clock) {
   std::string token = issued(R"({"expirationSeconds":600})");
-  WallTime issued_at = world.clock.now();
-  world.clock.advance(std::chrono::seconds(595));
+  WallTime issued_at = fixture.clock.now();
+  fixture.clock.advance(std::chrono::seconds(595));
   EXPECT_EQ(checks(token), 1u);
-  world.clock.advance(std::chrono::seconds(4));
+  fixture.clock.advance(std::chrono::seconds(4));
   EXPECT_EQ(checks(token), 0u);
-  world.clock.advance(std::chrono::seconds(1));
+  fixture.clock.advance(std::chrono::seconds(1));
   EXPECT_EQ(name_of(token), "Unauthorized");
   std::string other = issued(R"({"expirationSeconds":600})");
   EXPECT_EQ(checks(other), 1u);
-  world.clock.set(issued_at - std::chrono::hours(1));
+  fixture.clock.set(issued_at - std::chrono::hours(1));
   EXPECT_EQ(name_of(other), "Unauthorized") << "not valid yet";
-  world.clock.set(issued_at + std::chrono::hours(24));
+  fixture.clock.set(issued_at + std::chrono::hours(24));
   EXPECT_EQ(name_of(other), "Unauthorized");
 }
 
 TEST_F(Remembered, lasting_token_ends_when_its_secret_holds_another) {
   std::string token = MUST(tokens.issue_lasting(*account, "t"));
-  world.make(
+  fixture.make(
       kSecret,
       R"({"metadata":{"name":"t","namespace":"default","annotations":{"kubernetes.io/service-account.name":"default"}},"type":"kubernetes.io/service-account-token",
       "stringData":{"token":")" +
@@ -270,7 +270,7 @@ TEST_F(Remembered, lasting_token_ends_when_its_secret_holds_another) {
   EXPECT_EQ(checks(token), 1u);
   EXPECT_EQ(checks(token), 0u);
   EXPECT_FALSE(tokens.verify(token, {"vault"})) << "it is for the API";
-  MUST(world.registry().patch(kSecret, {"default", "t"}, "", PatchType::merge,
+  MUST(fixture.registry().patch(kSecret, {"default", "t"}, "", PatchType::merge,
                               MUST(parse_json(R"({"stringData":{"token":"other"}})")), false, {}));
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
@@ -284,13 +284,13 @@ TEST_F(Remembered, token_is_for_its_audiences_still) {
 
 TEST_F(Remembered, token_is_not_good_under_another_key) {
   EXPECT_EQ(checks(of_pod), 1u);
-  Tokens rotated(MUST(TokenSigner::make(private_key())), {"https://issuer", {}}, world.registry());
+  Tokens rotated(MUST(TokenSigner::make(private_key())), {"https://issuer", {}}, fixture.registry());
   EXPECT_FALSE(rotated.verify(of_pod, {}));
 }
 
 TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
   auto as = [&](const User& who, Impersonation wanted) -> std::string {
-    auto other = impersonated(wanted, who, world.authorizer);
+    auto other = impersonated(wanted, who, fixture.authorizer);
     if (!other) return other.error().text();
     return *other ? (*other)->name + " " + describe((*other)->groups) : "itself";
   };
@@ -306,10 +306,10 @@ TEST_F(Identity, may_be_taken_by_who_may_impersonate_it) {
   EXPECT_EQ(
       as(jane, {"system:serviceaccount:a:b", "", {}, {}}),
       R"(serviceaccounts "b" is forbidden: User "jane" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "a")");
-  world.make(
+  fixture.make(
       kClusterRole,
       R"({"metadata":{"name":"actor"},"rules":[{"verbs":["impersonate"],"apiGroups":[""],"resources":["users"],"resourceNames":["bob"]}]})");
-  world.make(
+  fixture.make(
       kClusterRoleBinding,
       R"({"metadata":{"name":"actor"},"roleRef":{"kind":"ClusterRole","name":"actor"},"subjects":[{"kind":"User","name":"jane"}]})");
   EXPECT_EQ(as(jane, {"bob", "", {}, {}}), R"(bob ["system:authenticated"])");

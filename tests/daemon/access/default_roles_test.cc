@@ -9,7 +9,7 @@
 #include "store/schema/decode.h"
 #include "store/schema/default.h"
 #include "store/schema/validate.h"
-#include "tests/daemon/access/world.h"
+#include "tests/daemon/access/auth_fixture.h"
 
 namespace coracle::access {
 namespace {
@@ -41,11 +41,11 @@ TEST(DefaultRoles, are_valid_objects_and_bind_what_there_is) {
 
 // Whoever runs one of Kubernetes' controllers, with the account that it has by itself, may do its work and nothing else.
 TEST(DefaultRoles, controllers_have_roles_for_their_accounts) {
-  World world;
+  AuthFixture fixture;
   auto may = [&](const char* account, const char* verb, const char* group, const char* resource, const char* sub = "") {
     User who = user(std::string("system:serviceaccount:kube-system:") + account,
                     {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"});
-    return world.may(who, verb, resource, "default", "x", group, sub);
+    return fixture.may(who, verb, resource, "default", "x", group, sub);
   };
   EXPECT_TRUE(may("job-controller", "create", "", "pods"));
   EXPECT_TRUE(may("job-controller", "update", "batch", "jobs", "status"));
@@ -58,65 +58,65 @@ TEST(DefaultRoles, controllers_have_roles_for_their_accounts) {
 }
 
 TEST(DefaultRoles, are_made_once_and_come_back) {
-  World world;
-  Revision before = world.engine->revision();
-  MUST(ensure_default_roles(world.registry()));
-  EXPECT_EQ(world.engine->revision(), before) << "nothing is missing, nothing is written";
-  MUST(world.registry().remove(kClusterRoleBinding, {"", "system:discovery"}, {}, {}));
-  MUST(world.try_merge(kClusterRole, {"", "view"}, R"({"metadata":{"labels":{"mine":"x"}}})"));
-  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"},
+  AuthFixture fixture;
+  Revision before = fixture.engine->revision();
+  MUST(ensure_default_roles(fixture.registry()));
+  EXPECT_EQ(fixture.engine->revision(), before) << "nothing is missing, nothing is written";
+  MUST(fixture.registry().remove(kClusterRoleBinding, {"", "system:discovery"}, {}, {}));
+  MUST(fixture.try_merge(kClusterRole, {"", "view"}, R"({"metadata":{"labels":{"mine":"x"}}})"));
+  MUST(fixture.try_merge(kClusterRole, {"", "system:basic-user"},
                        R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
-  MUST(ensure_default_roles(world.registry()));
-  EXPECT_TRUE(world.registry().get(kClusterRoleBinding, {"", "system:discovery"}));
-  EXPECT_EQ(MUST(world.registry().get(kClusterRole, {"", "view"}))->label("mine"), "x");
-  Rules rules = read_rules(MUST(world.registry().get(kClusterRole, {"", "system:basic-user"}))->json());
+  MUST(ensure_default_roles(fixture.registry()));
+  EXPECT_TRUE(fixture.registry().get(kClusterRoleBinding, {"", "system:discovery"}));
+  EXPECT_EQ(MUST(fixture.registry().get(kClusterRole, {"", "view"}))->label("mine"), "x");
+  Rules rules = read_rules(MUST(fixture.registry().get(kClusterRole, {"", "system:basic-user"}))->json());
   EXPECT_TRUE(uncovered(rules, default_rules("system:basic-user")).empty());
   EXPECT_EQ(rules[0].resources, std::vector<std::string>{"pods"}) << "what somebody added stays";
 }
 
 TEST(DefaultRoles, are_left_alone_when_asked) {
-  World world;
-  MUST(world.try_merge(kClusterRole, {"", "system:basic-user"},
+  AuthFixture fixture;
+  MUST(fixture.try_merge(kClusterRole, {"", "system:basic-user"},
                        R"({"rules":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
-  MUST(world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"},
+  MUST(fixture.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"},
                        R"({"subjects":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
-  MUST(ensure_default_roles(world.registry()));
-  EXPECT_TRUE(read_rules(MUST(world.registry().get(kClusterRole, {"", "system:basic-user"}))->json()).empty());
-  EXPECT_FALSE(world.may_path(user("system:anonymous", {"system:unauthenticated"}), "get", "/healthz"));
+  MUST(ensure_default_roles(fixture.registry()));
+  EXPECT_TRUE(read_rules(MUST(fixture.registry().get(kClusterRole, {"", "system:basic-user"}))->json()).empty());
+  EXPECT_FALSE(fixture.may_path(user("system:anonymous", {"system:unauthenticated"}), "get", "/healthz"));
 }
 
 TEST(DefaultRoles, subjects_that_were_taken_away_come_back) {
-  World world;
+  AuthFixture fixture;
   MUST(
-      world.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[{"kind":"User","name":"jane"}]})"));
-  MUST(ensure_default_roles(world.registry()));
+      fixture.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[{"kind":"User","name":"jane"}]})"));
+  MUST(ensure_default_roles(fixture.registry()));
   EXPECT_EQ(
-      get_array(MUST(world.registry().get(kClusterRoleBinding, {"", "system:public-info-viewer"}))->json(), "subjects").size(),
+      get_array(MUST(fixture.registry().get(kClusterRoleBinding, {"", "system:public-info-viewer"}))->json(), "subjects").size(),
       3u);
 }
 
 TEST(DefaultRoles, a_binding_to_another_role_is_made_anew) {
-  World world;
-  MUST(world.registry().remove(kClusterRoleBinding, {"", "system:basic-user"}, {}, {}));
-  world.make(
+  AuthFixture fixture;
+  MUST(fixture.registry().remove(kClusterRoleBinding, {"", "system:basic-user"}, {}, {}));
+  fixture.make(
       kClusterRoleBinding,
       R"({"metadata":{"name":"system:basic-user"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"system:authenticated"}]})");
-  MUST(ensure_default_roles(world.registry()));
-  EXPECT_EQ(get_string(MUST(world.registry().get(kClusterRoleBinding, {"", "system:basic-user"}))->json(), "roleRef.name"),
+  MUST(ensure_default_roles(fixture.registry()));
+  EXPECT_EQ(get_string(MUST(fixture.registry().get(kClusterRoleBinding, {"", "system:basic-user"}))->json(), "roleRef.name"),
             "system:basic-user");
 }
 
 TEST(DefaultRoles, who_may_view_may_look_at_what_is_measured) {
-  World world;
-  ObjectPtr role = MUST(world.registry().get(kClusterRole, {"", "system:aggregated-metrics-reader"}));
+  AuthFixture fixture;
+  ObjectPtr role = MUST(fixture.registry().get(kClusterRole, {"", "system:aggregated-metrics-reader"}));
   EXPECT_EQ(role->label("rbac.authorization.k8s.io/aggregate-to-view"), "true");
-  world.make(
+  fixture.make(
       kClusterRoleBinding,
       R"({"metadata":{"name":"look"},"roleRef":{"kind":"ClusterRole","name":"system:aggregated-metrics-reader"},"subjects":[{"kind":"User","name":"jane"}]})");
   for (const char* resource : {"pods", "nodes"}) {
-    EXPECT_TRUE(world.may(user("jane"), "list", resource, "", "", "metrics.k8s.io", ""));
-    EXPECT_FALSE(world.may(user("jane"), "list", resource, "", "", "", ""));
-    EXPECT_FALSE(world.may(user("jane"), "delete", resource, "", "x", "metrics.k8s.io", ""));
+    EXPECT_TRUE(fixture.may(user("jane"), "list", resource, "", "", "metrics.k8s.io", ""));
+    EXPECT_FALSE(fixture.may(user("jane"), "list", resource, "", "", "", ""));
+    EXPECT_FALSE(fixture.may(user("jane"), "delete", resource, "", "x", "metrics.k8s.io", ""));
   }
 }
 

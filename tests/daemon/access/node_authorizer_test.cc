@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/daemon/access/world.h"
+#include "tests/daemon/access/auth_fixture.h"
 
 namespace coracle::access {
 namespace {
@@ -14,28 +14,28 @@ const User kNodeUser = user("system:node:one", {"system:nodes", "system:authenti
 class Nodes : public testing::Test {
  protected:
   Nodes() {
-    world.make(kServiceAccount, R"({"metadata":{"name":"robot","namespace":"default"}})");
-    world.make(
+    fixture.make(kServiceAccount, R"({"metadata":{"name":"robot","namespace":"default"}})");
+    fixture.make(
         kPod,
         R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"one","serviceAccountName":"robot","imagePullSecrets":[{"name":"pull"}],
         "containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"env","key":"k"}}}],"envFrom":[{"configMapRef":{"name":"from"}}]}],
         "volumes":[{"name":"v","secret":{"secretName":"vol"}},{"name":"w","projected":{"sources":[{"configMap":{"name":"proj"}}]}},{"name":"x","persistentVolumeClaim":{"claimName":"claim"}}]}})");
-    world.make(
+    fixture.make(
         kPod,
         R"({"metadata":{"name":"q","namespace":"default"},"spec":{"nodeName":"two","containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"foreign"}}]}})");
   }
   bool may(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
            std::string sub = "") {
-    return world.may(kNodeUser, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group),
+    return fixture.may(kNodeUser, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group),
                      std::move(sub));
   }
   std::string why(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
                   std::string sub = "") {
-    return world
+    return fixture
         .decide(kNodeUser, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group), std::move(sub))
         .reason;
   }
-  World world;
+  AuthFixture fixture;
 };
 
 TEST_F(Nodes, read_what_their_pods_refer_to) {
@@ -57,16 +57,16 @@ TEST_F(Nodes, read_what_their_pods_refer_to) {
 }
 
 TEST_F(Nodes, lose_it_with_the_pod) {
-  MUST(world.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
+  MUST(fixture.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
   EXPECT_FALSE(may("get", "secrets", "vol"));
 }
 
 TEST_F(Nodes, get_nothing_by_pods_that_they_made_themselves) {
   // Admission refuses a mirror that refers to secrets; one that is there all the same gives no right.
-  json::value mirror = registry::World::parse(
+  json::value mirror = registry::RegistryFixture::parse(
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"m","namespace":"default","uid":"u","annotations":{"kubernetes.io/config.mirror":"x"}},
           "spec":{"nodeName":"one","containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"wanted"}}]}})");
-  MUST(world.engine->write({&kPod, {"default", "m"}, mirror, Revision(0)}, engine::Durability::soft));
+  MUST(fixture.engine->write({&kPod, {"default", "m"}, mirror, Revision(0)}, engine::Durability::soft));
   EXPECT_FALSE(may("get", "secrets", "wanted"));
 }
 
@@ -91,18 +91,18 @@ TEST_F(Nodes, write_their_own_objects_only) {
 
 TEST_F(Nodes, list_pods_of_their_own) {
   Attributes asked{"list", "", "pods", "", "", "", "", true, "spec.nodeName=one"};
-  EXPECT_TRUE(world.authorizer.authorize(kNodeUser, asked).allowed);
+  EXPECT_TRUE(fixture.authorizer.authorize(kNodeUser, asked).allowed);
   asked.field_selector = "spec.nodeName=two";
-  EXPECT_FALSE(world.authorizer.authorize(kNodeUser, asked).allowed);
+  EXPECT_FALSE(fixture.authorizer.authorize(kNodeUser, asked).allowed);
   asked.field_selector = "";
-  EXPECT_EQ(world.authorizer.authorize(kNodeUser, asked).reason, "can only list/watch pods with spec.nodeName field selector");
+  EXPECT_EQ(fixture.authorizer.authorize(kNodeUser, asked).reason, "can only list/watch pods with spec.nodeName field selector");
 }
 
 TEST_F(Nodes, are_known_by_name_and_group) {
   EXPECT_FALSE(node_identity(user("system:node:one")));
   EXPECT_FALSE(node_identity(user("one", {"system:nodes"})));
   EXPECT_EQ(node_identity(kNodeUser), "one");
-  EXPECT_FALSE(world.may(user("system:node:", {"system:nodes"}), "get", "nodes", "", "x"));
+  EXPECT_FALSE(fixture.may(user("system:node:", {"system:nodes"}), "get", "nodes", "", "x"));
 }
 
 }  // namespace

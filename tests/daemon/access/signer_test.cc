@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/daemon/access/certificate_text.h"
-#include "tests/daemon/access/world.h"
+#include "tests/daemon/access/auth_fixture.h"
 
 namespace coracle::access {
 namespace {
@@ -131,25 +131,25 @@ TEST(CertificateRequests, become_certificates) {
 }
 
 TEST(CertificateRequests, of_nodes_are_approved_by_who_may) {
-  World world;
+  AuthFixture fixture;
   json::value request = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n",
                                  R"(,"username":"system:bootstrap:abcdef","groups":["system:bootstrappers"])");
-  auto refused = approval_of(request, world.authorizer);
+  auto refused = approval_of(request, fixture.authorizer);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("subject access review was not approved"), std::string::npos);
-  world.make(
+  fixture.make(
       kClusterRoleBinding,
       R"({"metadata":{"name":"n"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:nodeclient"},"subjects":[{"kind":"Group","name":"system:bootstrappers"}]})");
-  EXPECT_EQ(MUST(approval_of(request, world.authorizer)), "Auto approving kubelet client certificate after SubjectAccessReview.");
+  EXPECT_EQ(MUST(approval_of(request, fixture.authorizer)), "Auto approving kubelet client certificate after SubjectAccessReview.");
   json::value own = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n",
                              R"(,"username":"system:node:n","groups":["system:nodes"])");
-  world.make(
+  fixture.make(
       kClusterRoleBinding,
       R"({"metadata":{"name":"s"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"},"subjects":[{"kind":"Group","name":"system:nodes"}]})");
-  EXPECT_EQ(MUST(approval_of(own, world.authorizer)),
+  EXPECT_EQ(MUST(approval_of(own, fixture.authorizer)),
             "Auto approving self kubelet client certificate after SubjectAccessReview.");
-  EXPECT_EQ(MUST(approval_of(approved(std::string(kApiClientSigner), "/CN=jane"), world.authorizer)), std::nullopt);
-  EXPECT_EQ(MUST(approval_of(approved("example.com/a", "/O=system:nodes/CN=system:node:n"), world.authorizer)), std::nullopt);
+  EXPECT_EQ(MUST(approval_of(approved(std::string(kApiClientSigner), "/CN=jane"), fixture.authorizer)), std::nullopt);
+  EXPECT_EQ(MUST(approval_of(approved("example.com/a", "/O=system:nodes/CN=system:node:n"), fixture.authorizer)), std::nullopt);
 }
 
 }  // namespace

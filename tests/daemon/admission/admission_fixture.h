@@ -3,11 +3,11 @@
 #pragma once
 
 #include "store/schema/catalog.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::admission {
 
-struct AdmissionFixture : registry::World {
+struct AdmissionFixture : registry::RegistryFixture {
   const Kind& kind(std::string_view api_version, std::string_view name) const {
     const schema::KindInfo* info = schema::catalog().by_kind(api_version, name);
     EXPECT_TRUE(info) << name;

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -40,7 +40,7 @@ class Conformance : public testing::Test {
   }
 
   std::unique_ptr<RawClient> watch(const std::string& query) {
-    auto opened = std::make_unique<RawClient>(world.port(), &identity);
+    auto opened = std::make_unique<RawClient>(fixture.port(), &identity);
     opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(opened->receive_head().status, 200);
     return opened;
@@ -53,9 +53,9 @@ class Conformance : public testing::Test {
            std::string(get_string(event, "object.data.mutation"));
   }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 // [sig-api-machinery] Servers with support for API chunking should return chunks of results for list calls [Conformance]
@@ -92,7 +92,7 @@ TEST_F(Conformance, listing_goes_on_from_the_last_key_after_a_compaction) {
   std::string token(get_string(first, "metadata.continue"));
   EXPECT_EQ(get_int(first, "metadata.remainingItemCount"), 6);
   make_map("map-5a", "x");
-  world.engine->compact(world.engine->revision());
+  fixture.engine->compact(fixture.engine->revision());
   RawAnswer expired = client.get(std::string(kMaps) + "?limit=3&continue=" + token);
   EXPECT_EQ(expired.status, 410);
   EXPECT_EQ(get_string(expired.json(), "reason"), "Expired");
@@ -192,7 +192,7 @@ TEST_F(Conformance, concurrent_watches_see_one_order) {
   std::vector<std::unique_ptr<RawClient>> watches;
   std::string start = revision_of(client.get(kMaps).json());
   std::thread writer([&] {
-    RawClient other(world.port(), &identity);
+    RawClient other(fixture.port(), &identity);
     for (int i = 0; i < 60; i++) {
       std::string name = "m" + std::to_string(i % 7), target = std::string(kMaps) + "/" + name;
       if (other.ask("POST", kMaps, R"({"metadata":{"name":")" + name + "\"}}").status == 201) continue;

@@ -8,7 +8,7 @@
 
 #include "runtime/base/text.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 #include "tests/store/schema/sample_objects.h"
 
 namespace coracle::api {
@@ -72,19 +72,19 @@ class DryRun : public testing::Test {
     while (!judged() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   }
 
-  World world;
-  KeyPair admin = world.server->admin();
-  RawClient client{world.port(), &admin};
+  ServerFixture fixture;
+  KeyPair admin = fixture.server->admin();
+  RawClient client{fixture.port(), &admin};
 };
 
 TEST_F(DryRun, creates_nothing_of_any_kind) {
   await_flow_schemas();
-  Revision before = world.engine->revision();
+  Revision before = fixture.engine->revision();
   for (const Sample& sample : samples()) {
     RawAnswer made = client.ask("POST", sample.path + "?dryRun=All", to_text(sample.object));
     EXPECT_EQ(made.status, 201) << sample.path << made.body;
     EXPECT_EQ(client.get(sample.one()).status, 404) << sample.path;
-    EXPECT_EQ(world.engine->revision(), before) << sample.path;
+    EXPECT_EQ(fixture.engine->revision(), before) << sample.path;
   }
 }
 
@@ -98,12 +98,12 @@ TEST_F(DryRun, changes_and_deletes_nothing_of_any_kind) {
   for (const Sample& sample : all) {
     SCOPED_TRACE(sample.one());
     const schema::KindInfo& info = *sample.info;
-    const Revision before = world.engine->revision();
+    const Revision before = fixture.engine->revision();
     const std::string text = client.get(sample.one()).body;
     auto unmoved = [&](const std::string& what, const RawAnswer& answer, int status) {
       EXPECT_EQ(answer.status, status) << what << ": " << answer.body;
       EXPECT_EQ(client.get(sample.one()).body, text) << what;
-      EXPECT_EQ(world.engine->revision(), before) << what;
+      EXPECT_EQ(fixture.engine->revision(), before) << what;
     };
     const std::string dry = sample.one() + "?dryRun=All";
     const char* labels = R"({"metadata":{"labels":{"rehearsed":"yes"}}})";
@@ -154,7 +154,7 @@ TEST_F(DryRun, shows_how_a_deletion_would_wait) {
 TEST_F(DryRun, evicts_binds_and_hands_out_nothing) {
   make_pod("p");
   client.ask("POST", kPods, R"({"metadata":{"name":"free"},"spec":{"containers":[{"name":"main","image":"example.com/i:1"}]}})");
-  Revision before = world.engine->revision();
+  Revision before = fixture.engine->revision();
   std::string evict = std::string(kPods) + "/p/eviction";
   for (auto [query, options, status] : {std::tuple("?dryRun=All", "{}", 201), std::tuple("", R"({"dryRun":["All"]})", 201),
                                         std::tuple("?dryRun=All", R"({"dryRun":["All"],"gracePeriodSeconds":0})", 201),
@@ -163,7 +163,7 @@ TEST_F(DryRun, evicts_binds_and_hands_out_nothing) {
         "POST", evict + query,
         R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"},"deleteOptions":)" + std::string(options) + "}");
     EXPECT_EQ(answer.status, status) << query << options << answer.body;
-    EXPECT_EQ(world.engine->revision(), before) << query << options;
+    EXPECT_EQ(fixture.engine->revision(), before) << query << options;
   }
   std::string binding = R"({"metadata":{"name":"free"},"target":{"kind":"Node","name":"n"}})";
   EXPECT_EQ(client.ask("POST", std::string(kPods) + "/free/binding?dryRun=All", binding).status, 201);
@@ -176,7 +176,7 @@ TEST_F(DryRun, evicts_binds_and_hands_out_nothing) {
                      R"({"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}})")
                 .status,
             422);
-  EXPECT_EQ(world.engine->revision(), before);
+  EXPECT_EQ(fixture.engine->revision(), before);
 }
 
 TEST_F(DryRun, keeps_no_address_and_no_port) {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -21,9 +21,9 @@ std::string contents(const std::string& path) {
 }
 
 TEST(ExampleKind, is_served_like_any_other) {
-  World world;
-  KeyPair admin = world.server->admin();
-  RawClient client(world.port(), &admin);
+  ServerFixture fixture;
+  KeyPair admin = fixture.server->admin();
+  RawClient client(fixture.port(), &admin);
   const std::string boats = "/apis/boats.example.com/v1/namespaces/default/boats";
 
   RawAnswer made = client.ask("POST", boats, R"({"metadata":{"name":"rosa"},"spec":{"colour":"white","crew":["ann"]}})");
@@ -52,9 +52,9 @@ TEST(ExampleKind, is_served_like_any_other) {
 }
 
 TEST(ExampleKind, is_found_and_explained) {
-  World world;
-  KeyPair admin = world.server->admin();
-  RawClient client(world.port(), &admin);
+  ServerFixture fixture;
+  KeyPair admin = fixture.server->admin();
+  RawClient client(fixture.port(), &admin);
   EXPECT_EQ(get_string(client.get("/apis/boats.example.com").json(), "preferredVersion.version"), "v1");
   json::value resources = client.get("/apis/boats.example.com/v1").json();
   EXPECT_EQ(to_text(*find(get_array(resources, "resources")[0], "shortNames")), R"(["bo"])");

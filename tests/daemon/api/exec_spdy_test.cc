@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exec over SPDY, as kubectl before 1.31 asks for it: which streams, what they carry, how it ends.
 #include "tests/daemon/api/spdy_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -22,14 +22,14 @@ class ExecSpdy : public testing::Test {
   static std::string version(std::string_view name) { return "X-Stream-Protocol-Version: " + std::string(name) + "\r\n"; }
   static constexpr const char* kV4 = "v4.channel.k8s.io";
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(ExecSpdy, carries_output_and_how_it_ended) {
-  world.streams.exit_code = 3;
-  RawClient connection(world.port(), &identity);
+  fixture.streams.exit_code = 3;
+  RawClient connection(fixture.port(), &identity);
   RawAnswer head =
       ask(connection, "stdout=true&stderr=true", version("v5.channel.k8s.io") + version(kV4) + version("channel.k8s.io"));
   ASSERT_EQ(head.status, 101);
@@ -47,15 +47,15 @@ TEST_F(ExecSpdy, carries_output_and_how_it_ended) {
   EXPECT_EQ(get_string(get_array(status, "details.causes")[0], "message"), "3");
   EXPECT_TRUE(spdy.until([&] { return spdy.gone_away.has_value(); }));
   connection.close();
-  world.expect_no_streams();
+  fixture.expect_no_streams();
 }
 
 TEST_F(ExecSpdy, is_counted_as_what_was_answered) {
   {
-    RawClient connection(world.port(), &identity);
+    RawClient connection(fixture.port(), &identity);
     ASSERT_EQ(ask(connection, "stdout=true", version(kV4)).status, 101);
   }
-  world.expect_no_streams();
+  fixture.expect_no_streams();
   std::string line;
   EXPECT_TRUE(comes_true([&] {
     RawAnswer metrics = client.get("/metrics");
@@ -76,8 +76,8 @@ TEST_F(ExecSpdy, each_version_has_its_streams_and_its_words) {
                          Row{"v3.channel.k8s.io", true, "command terminated with non-zero exit code"},
                          Row{"v2.channel.k8s.io", false, "command terminated with non-zero exit code"},
                          Row{"channel.k8s.io", false, "command terminated with non-zero"}}) {
-    world.streams.exit_code = 1;
-    RawClient connection(world.port(), &identity);
+    fixture.streams.exit_code = 1;
+    RawClient connection(fixture.port(), &identity);
     ASSERT_EQ(ask(connection, "stdout=true&tty=true", version(row.version)).status, 101);
     SpdyClient spdy(connection);
     uint32_t error = spdy.open({{"streamtype", "error"}});
@@ -87,13 +87,13 @@ TEST_F(ExecSpdy, each_version_has_its_streams_and_its_words) {
     EXPECT_NE(spdy.stream(error).bytes.find(row.failure), std::string::npos) << spdy.stream(error).bytes;
     EXPECT_TRUE(spdy.until([&] { return spdy.stream(resize).replied || spdy.stream(resize).reset; }));
     EXPECT_EQ(spdy.stream(resize).reset, !row.resizes) << row.version;
-    world.streams.exit_code = 0;
+    fixture.streams.exit_code = 0;
   }
 }
 
 TEST_F(ExecSpdy, takes_input_sizes_and_pings) {
-  world.streams.echoes = true;
-  RawClient connection(world.port(), &identity);
+  fixture.streams.echoes = true;
+  RawClient connection(fixture.port(), &identity);
   ASSERT_EQ(ask(connection, "stdin=true&stdout=true&tty=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
   uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}),
@@ -114,8 +114,8 @@ TEST_F(ExecSpdy, takes_input_sizes_and_pings) {
 }
 
 TEST_F(ExecSpdy, one_large_frame_goes_both_ways) {
-  world.streams.echoes = true;
-  RawClient connection(world.port(), &identity);
+  fixture.streams.echoes = true;
+  RawClient connection(fixture.port(), &identity);
   ASSERT_EQ(ask(connection, "stdin=true&stdout=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
   uint32_t error = spdy.open({{"streamtype", "error"}}), in = spdy.open({{"streamtype", "stdin"}}),
@@ -128,8 +128,8 @@ TEST_F(ExecSpdy, one_large_frame_goes_both_ways) {
 }
 
 TEST_F(ExecSpdy, a_clients_windows_are_kept) {
-  world.streams.echoes = true;
-  RawClient connection(world.port(), &identity);
+  fixture.streams.echoes = true;
+  RawClient connection(fixture.port(), &identity);
   ASSERT_EQ(ask(connection, "stdin=true&stdout=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
   spdy.send(spdy::FrameEncoder::settings({{{spdy::kInitialWindowSize, 10}}}));
@@ -149,14 +149,14 @@ TEST_F(ExecSpdy, a_clients_windows_are_kept) {
 }
 
 TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
-  world.streams.echoes = true;
+  fixture.streams.echoes = true;
   {
-    RawClient before(world.port(), &identity);
+    RawClient before(fixture.port(), &identity);
     ASSERT_EQ(ask(before, "stdout=true", version(kV4)).status, 101);  // leaves before it has opened any stream
   }
-  world.expect_no_streams();
+  fixture.expect_no_streams();
   {
-    RawClient connection(world.port(), &identity);
+    RawClient connection(fixture.port(), &identity);
     ASSERT_EQ(ask(connection, "stdin=true&stdout=true", version(kV4)).status, 101);
     SpdyClient spdy(connection);
     spdy.open({{"streamtype", "error"}});
@@ -164,8 +164,8 @@ TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
     spdy.write(in, "x");
     ASSERT_TRUE(spdy.until([&] { return spdy.stream(out).bytes == "x"; }));
   }
-  world.expect_no_streams();
-  EXPECT_EQ(world.streams.stdin_ends, 0) << "a shell would take it for its user's wish to leave";
+  fixture.expect_no_streams();
+  EXPECT_EQ(fixture.streams.stdin_ends, 0) << "a shell would take it for its user's wish to leave";
 }
 
 TEST_F(ExecSpdy, what_is_broken_ends_the_connection) {
@@ -174,18 +174,18 @@ TEST_F(ExecSpdy, what_is_broken_ends_the_connection) {
        {std::string("GET / HTTP/1.1\r\n\r\n"), spdy::FrameEncoder::data(9, "x"), encoder.syn_reply({1, {}, false}),
         spdy::FrameEncoder().syn_stream({2, {{"streamtype", "stdout"}}, false, false}),
         spdy::FrameEncoder::window_update(0, 0)}) {
-    RawClient connection(world.port(), &identity);
+    RawClient connection(fixture.port(), &identity);
     ASSERT_EQ(ask(connection, "stdout=true", version(kV4)).status, 101);
     SpdyClient spdy(connection);
     spdy.send(bytes);
     EXPECT_TRUE(spdy.until_end());
     EXPECT_EQ(spdy.gone_away, uint32_t(spdy::GoAwayStatus::protocol_error));
   }
-  world.expect_no_streams();
+  fixture.expect_no_streams();
 }
 
 TEST_F(ExecSpdy, streams_that_nobody_asked_for_are_refused) {
-  RawClient connection(world.port(), &identity);
+  RawClient connection(fixture.port(), &identity);
   ASSERT_EQ(ask(connection, "stdout=true", version(kV4)).status, 101);
   SpdyClient spdy(connection);
   for (const char* type : {"stdin", "", "resize"}) {
@@ -199,7 +199,7 @@ TEST_F(ExecSpdy, streams_that_nobody_asked_for_are_refused) {
 }
 
 TEST_F(ExecSpdy, versions_are_negotiated) {
-  RawClient none(world.port(), &identity);
+  RawClient none(fixture.port(), &identity);
   RawAnswer refused = client.ask("POST", "/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=1", "",
                                  "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n" + version("v9.channel.k8s.io"));
   EXPECT_EQ(refused.status, 403);

@@ -5,7 +5,7 @@
 #include "daemon/api/websocket.h"
 #include "tests/daemon/api/raw_client.h"
 #include "tests/daemon/api/spdy_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -28,7 +28,7 @@ class Streams : public testing::Test {
         201);
   }
   std::unique_ptr<RawClient> upgrade(const std::string& target, const std::string& protocol, int want = 101) {
-    auto opened = std::make_unique<RawClient>(world.port(), &identity);
+    auto opened = std::make_unique<RawClient>(fixture.port(), &identity);
     opened->send("GET " + target +
                  " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
@@ -65,9 +65,9 @@ class Streams : public testing::Test {
   }
   static constexpr const char* kExec = "/api/v1/namespaces/default/pods/p/exec?command=ls&command=-l&stdout=true&stderr=true";
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(Streams, logs_are_text) {
@@ -75,10 +75,10 @@ TEST_F(Streams, logs_are_text) {
   EXPECT_EQ(log.status, 200);
   EXPECT_EQ(log.header("Content-Type"), "text/plain");
   EXPECT_EQ(log.body, "one\ntwo\n");
-  EXPECT_EQ(world.streams.last_log.container, "main");
-  EXPECT_EQ(world.streams.last_log.tail_lines, 5);
-  EXPECT_TRUE(world.streams.last_log.timestamps);
-  EXPECT_TRUE(world.streams.last_log.since);
+  EXPECT_EQ(fixture.streams.last_log.container, "main");
+  EXPECT_EQ(fixture.streams.last_log.tail_lines, 5);
+  EXPECT_TRUE(fixture.streams.last_log.timestamps);
+  EXPECT_TRUE(fixture.streams.last_log.since);
 }
 
 TEST_F(Streams, a_log_may_be_of_one_stream) {
@@ -86,7 +86,7 @@ TEST_F(Streams, a_log_may_be_of_one_stream) {
   for (auto [asked, want] :
        {std::pair("Stdout", "stdout"), std::pair("Stderr", "stderr"), std::pair("All", ""), std::pair("", "")}) {
     EXPECT_EQ(client.get(log + asked).status, 200) << asked;
-    EXPECT_EQ(world.streams.last_log.stream, want) << asked;
+    EXPECT_EQ(fixture.streams.last_log.stream, want) << asked;
   }
   EXPECT_EQ(client.get(log + "All&tailLines=5").status, 200);
   RawAnswer tail = client.get(log + "Stderr&tailLines=5"), unknown = client.get(log + "stderr");
@@ -107,7 +107,7 @@ TEST_F(Streams, logs_that_cannot_be_had_are_told) {
   EXPECT_EQ(client.get(two + "?container=b&sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z").status, 422);
   EXPECT_EQ(client.get(two + "?container=b&tailLines=x").status, 400);
   EXPECT_EQ(client.get(two + "?container=b&sinceTime=x").status, 400);
-  world.streams.log_text.clear();
+  fixture.streams.log_text.clear();
   RawAnswer waiting = client.get("/api/v1/namespaces/default/pods/p/log");
   EXPECT_EQ(waiting.status, 400);
   EXPECT_NE(waiting.body.find("waiting to start"), std::string::npos);
@@ -123,15 +123,15 @@ TEST_F(Streams, a_pod_without_a_node_has_an_empty_log) {
 }
 
 TEST_F(Streams, a_followed_log_ends_when_its_reader_leaves) {
-  world.streams.follows_for_ever = true;
+  fixture.streams.follows_for_ever = true;
   {
-    RawClient follower(world.port(), &identity);
+    RawClient follower(fixture.port(), &identity);
     follower.send("GET /api/v1/namespaces/default/pods/p/log?follow=true HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(follower.receive_head().status, 200);
     EXPECT_EQ(follower.receive_chunk(), "one\ntwo\n");
-    EXPECT_EQ(world.server->counts().watches, 1);
+    EXPECT_EQ(fixture.server->counts().watches, 1);
   }
-  world.expect_no_streams();
+  fixture.expect_no_streams();
 }
 
 TEST_F(Streams, logs_over_websocket_end_with_a_close) {
@@ -148,7 +148,7 @@ TEST_F(Streams, exec_in_each_protocol) {
     EXPECT_EQ(got[2], "oops\n");
     EXPECT_EQ(got[3], R"({"metadata":{},"status":"Success"})");
   }
-  EXPECT_EQ(world.streams.last_exec.command, (std::vector<std::string>{"ls", "-l"}));
+  EXPECT_EQ(fixture.streams.last_exec.command, (std::vector<std::string>{"ls", "-l"}));
   auto oldest = upgrade(kExec, "channel.k8s.io");
   auto got = collect(*oldest);
   EXPECT_EQ(got[1], "hello\n");
@@ -158,7 +158,7 @@ TEST_F(Streams, exec_in_each_protocol) {
 }
 
 TEST_F(Streams, exec_greets_only_who_expects_it) {
-  world.streams.echoes = true;  // ends with its input
+  fixture.streams.echoes = true;  // ends with its input
   for (auto [protocol, greeted] : {std::pair("v5.channel.k8s.io", 0), std::pair("v4.channel.k8s.io", 3)}) {
     auto socket = upgrade(std::string(kExec) + "&stdin=true", protocol);
     int empty = 0;
@@ -176,11 +176,11 @@ TEST_F(Streams, exec_takes_a_long_script) {
   auto socket = upgrade("/api/v1/namespaces/default/pods/p/exec?command=sh&command=-c&command=" + script + "&stdout=true",
                         "v5.channel.k8s.io");
   EXPECT_EQ(collect(*socket)[1], "hello\n");
-  EXPECT_EQ(world.streams.last_exec.command, (std::vector<std::string>{"sh", "-c", script}));
+  EXPECT_EQ(fixture.streams.last_exec.command, (std::vector<std::string>{"sh", "-c", script}));
 }
 
 TEST_F(Streams, exec_tells_the_exit_code) {
-  world.streams.exit_code = 3;
+  fixture.streams.exit_code = 3;
   auto socket = upgrade(kExec, "v5.channel.k8s.io");
   json::value status = MUST(parse_json(collect(*socket)[3]));
   EXPECT_EQ(get_string(status, "reason"), "NonZeroExitCode");
@@ -188,7 +188,7 @@ TEST_F(Streams, exec_tells_the_exit_code) {
 }
 
 TEST_F(Streams, exec_takes_input_resizes_and_pings) {
-  world.streams.echoes = true;
+  fixture.streams.echoes = true;
   auto socket = upgrade(std::string(kExec) + "&stdin=true&tty=true", "v5.channel.k8s.io");
   socket->send(masked_frame(kPing, "still there?"));
   socket->send(masked_frame(kBinary, std::string("\0hi", 3)));
@@ -206,10 +206,10 @@ TEST_F(Streams, exec_takes_input_resizes_and_pings) {
 }
 
 TEST_F(Streams, exec_hangs_up_when_its_client_leaves) {
-  world.streams.echoes = true;
+  fixture.streams.echoes = true;
   { auto socket = upgrade(std::string(kExec) + "&stdin=true", "v5.channel.k8s.io"); }
-  world.expect_no_streams();
-  EXPECT_EQ(world.streams.stdin_ends, 0);
+  fixture.expect_no_streams();
+  EXPECT_EQ(fixture.streams.stdin_ends, 0);
 }
 
 TEST_F(Streams, exec_that_cannot_be_is_told_before_the_upgrade) {
@@ -222,37 +222,37 @@ TEST_F(Streams, exec_that_cannot_be_is_told_before_the_upgrade) {
 }
 
 TEST_F(Streams, an_export_that_breaks_off_has_no_end) {
-  world.images.archive = std::string(100'000, 'a');
-  world.images.breaks_off = true;
+  fixture.images.archive = std::string(100'000, 'a');
+  fixture.images.breaks_off = true;
   client.send("GET /coracle/v1/images/export?reference=a HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.receive_head().status, 200);
   const std::string body = client.receive_exactly(1 << 20);  // until the connection ends
   EXPECT_GT(body.size(), 100'000u);
   EXPECT_EQ(body.find("\r\n0\r\n"), body.npos);
-  world.images.archive.clear();
-  RawClient again(world.port(), &identity);
+  fixture.images.archive.clear();
+  RawClient again(fixture.port(), &identity);
   EXPECT_EQ(again.get("/coracle/v1/images/export?reference=a").status, 500) << "before the first byte it can be told";
 }
 
 TEST_F(Streams, volumes_are_exported_and_imported) {
-  world.volumes.archive = std::string(200'000, 'a');
+  fixture.volumes.archive = std::string(200'000, 'a');
   RawAnswer exported = client.get("/coracle/v1/volumes/export?namespace=shop&claim=data");
-  EXPECT_EQ(exported.body, world.volumes.archive);
+  EXPECT_EQ(exported.body, fixture.volumes.archive);
   EXPECT_EQ(exported.header("Content-Type"), "application/zstd");
-  EXPECT_EQ(world.volumes.asked, "shop/data");
+  EXPECT_EQ(fixture.volumes.asked, "shop/data");
   EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop&claim=used").status, 409);
   EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop&claim=used&inUse=true").status, 200);
   const std::string archive(5 << 20, 'x');  // more than an ordinary body may have
   RawAnswer imported = client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=data", archive);
   EXPECT_EQ(imported.status, 200) << imported.body;
   EXPECT_EQ(get_int(imported.json(), "bytes"), 7);
-  EXPECT_EQ(world.volumes.imported_bytes, archive.size());
+  EXPECT_EQ(fixture.volumes.imported_bytes, archive.size());
   // Who is refused before all was read finds the connection closed afterwards.
   EXPECT_EQ(
-      RawClient(world.port(), &identity).ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full", archive).status,
+      RawClient(fixture.port(), &identity).ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full", archive).status,
       409);
   EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full&replace=true", archive).status, 200);
-  EXPECT_EQ(world.volumes.asked, "shop/full replaced");
+  EXPECT_EQ(fixture.volumes.asked, "shop/full replaced");
   EXPECT_EQ(client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=data&dryRun=All").status, 400);
   EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop").status, 400);
   EXPECT_EQ(client.get("/coracle/v1/volumes/export?claim=data").status, 400);
@@ -269,27 +269,27 @@ TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   std::string archive(5 << 20, 'x');  // more than an ordinary body may have
   RawAnswer imported = client.ask("POST", "/coracle/v1/images/import?name=a", archive, "Content-Type: application/x-tar\r\n");
   EXPECT_EQ(imported.status, 200) << imported.body;
-  EXPECT_EQ(world.images.imported_bytes, archive.size());
+  EXPECT_EQ(fixture.images.imported_bytes, archive.size());
   EXPECT_EQ(get_string(get_array(imported.json(), "images")[0], "id"), "sha256:3");
   EXPECT_EQ(client
                 .ask("POST", "/coracle/v1/images?reference=busybox", R"({"username":"me","password":"p"})",
                      "Content-Type: application/json\r\n")
                 .status,
             200);
-  EXPECT_EQ(world.images.asked, "me:p");
+  EXPECT_EQ(fixture.images.asked, "me:p");
   EXPECT_EQ(get_string(client.ask("POST", "/coracle/v1/images/tag?reference=a&name=b:1").json(), "image.id"), "sha256:4");
-  EXPECT_EQ(world.images.asked, "a b:1");
+  EXPECT_EQ(fixture.images.asked, "a b:1");
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images/tag?reference=a").status, 400);
   EXPECT_EQ(client.ask("GET", "/coracle/v1/images/tag?reference=a&name=b").status, 405);
   EXPECT_EQ(get_string(get_array(client.ask("POST", "/coracle/v1/images/prune").json(), "images")[0], "id"), "sha256:5");
   EXPECT_EQ(get_string(get_array(client.ask("POST", "/coracle/v1/images/prune?all=true").json(), "images")[0], "id"), "sha256:6");
   EXPECT_EQ(client.ask("DELETE", "/coracle/v1/images/prune").status, 405);
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images/push").status, 404);
-  world.images.archive = std::string(200'000, 'a');
+  fixture.images.archive = std::string(200'000, 'a');
   RawAnswer exported = client.get("/coracle/v1/images/export?reference=a&reference=b");
-  EXPECT_EQ(exported.body, world.images.archive);
+  EXPECT_EQ(exported.body, fixture.images.archive);
   EXPECT_EQ(exported.header("Content-Type"), "application/x-tar");
-  EXPECT_EQ(world.images.asked, "a 2");
+  EXPECT_EQ(fixture.images.asked, "a 2");
   EXPECT_EQ(client.get("/coracle/v1/images/export?reference=a&reference=missing").status, 404);
   EXPECT_EQ(client.get("/coracle/v1/images/export").status, 400);
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images/export?reference=a").status, 405);

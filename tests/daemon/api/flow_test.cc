@@ -6,13 +6,13 @@
 #include <thread>
 
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
 
 constexpr const char* kGroup = "/apis/flowcontrol.apiserver.k8s.io";
-constexpr const char* kSomeone = "Authorization: Bearer t0ken\r\n";  // as the world knows it
+constexpr const char* kSomeone = "Authorization: Bearer t0ken\r\n";  // of a user that the fixture has
 
 class Flow : public testing::Test {
  protected:
@@ -54,7 +54,7 @@ class Flow : public testing::Test {
   void confine(const std::string& user, const std::string& response = R"({"type":"Reject"})", int shares = 1);
   // A request of someone's that holds its seat until its client leaves: a log without an end, which nobody said to follow.
   std::unique_ptr<RawClient> hold_seat() {
-    world.streams.follows_for_ever = true;
+    fixture.streams.follows_for_ever = true;
     send("POST", "/api/v1/namespaces/default/pods",
          R"({"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"example.com/i:1"}]}})", 201);
     const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
@@ -64,7 +64,7 @@ class Flow : public testing::Test {
          R"({"metadata":{"name":"logs"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"logs"},)"
          R"("subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"someone"}]})",
          201);
-    auto holder = std::make_unique<RawClient>(world.port());
+    auto holder = std::make_unique<RawClient>(fixture.port());
     holder->send("GET /api/v1/namespaces/default/pods/p/log HTTP/1.1\r\nHost: x\r\n" + std::string(kSomeone) + "\r\n");
     EXPECT_EQ(holder->receive_head().status, 200);
     return holder;
@@ -87,14 +87,14 @@ class Flow : public testing::Test {
     return false;
   }
   std::string level_of(const std::string& headers) {
-    return RawClient(world.port())
+    return RawClient(fixture.port())
         .get("/api/v1/namespaces/default/configmaps/none", headers)
         .header("X-Kubernetes-Pf-Prioritylevel-Uid");
   }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient admin{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient admin{fixture.port(), &identity};
 };
 
 void Flow::serves_all_operations(const std::string& resource, const std::string& kind, const std::string& spec,
@@ -129,7 +129,7 @@ void Flow::serves_all_operations(const std::string& resource, const std::string&
   json::value list = get(all + label);
   EXPECT_EQ(get_array(list, "items").size(), 3u);
 
-  RawClient watch(world.port(), &identity);
+  RawClient watch(fixture.port(), &identity);
   watch.send("GET " + all + label + "&watch=1&resourceVersion=" + std::to_string(revision_of(list)) +
              " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
@@ -215,7 +215,7 @@ TEST_F(Flow, the_answer_says_by_which_objects_it_came) {
   auto uid = [&](const char* resource, const char* name) {
     return std::string(get_string(get(std::string(kGroup) + "/v1/" + resource + "/" + name), "metadata.uid"));
   };
-  RawClient nobody(world.port());
+  RawClient nobody(fixture.port());
   RawAnswer answer = admin.get("/api/v1/namespaces"), probe = nobody.get("/readyz"), other = nobody.get("/version");
   EXPECT_EQ(answer.header("X-Kubernetes-Pf-Flowschema-Uid"), uid("flowschemas", "exempt"));
   EXPECT_EQ(answer.header("X-Kubernetes-Pf-Prioritylevel-Uid"), uid("prioritylevelconfigurations", "exempt"));
@@ -230,7 +230,7 @@ TEST_F(Flow, the_answer_says_by_which_objects_it_came) {
 TEST_F(Flow, a_level_that_is_full_answers_429_and_others_go_on) {
   confine("someone");
   auto slow = hold_seat();
-  RawClient next(world.port());
+  RawClient next(fixture.port());
   expect_one_seat_taken();
   RawAnswer refused;
   ASSERT_TRUE(soon([&] {
@@ -263,7 +263,7 @@ TEST_F(Flow, a_level_that_queues_lets_wait) {
   auto metric = [&](const std::string& line) { return admin.get("/metrics").body.find(line) != std::string::npos; };
   const std::string of_it = "{flow_schema=\"of-someone\",priority_level=\"narrow\"} ";
   ASSERT_TRUE(soon([&] { return metric("apiserver_flowcontrol_current_executing_requests" + of_it + "1"); }));
-  RawClient next(world.port());
+  RawClient next(fixture.port());
   next.send("GET /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n" + std::string(kSomeone) + "\r\n");
   ASSERT_TRUE(soon([&] { return metric("apiserver_flowcontrol_current_inqueue_requests" + of_it + "1"); }));
   slow->close();
@@ -278,7 +278,7 @@ TEST_F(Flow, a_watch_that_waits_holds_no_seat) {
       201);
   send("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"there"}})", 201);
   confine("someone");
-  RawClient watch(world.port()), next(world.port());
+  RawClient watch(fixture.port()), next(fixture.port());
   ASSERT_TRUE(soon([&] {
     watch.send("GET /api/v1/namespaces/default/configmaps?watch=1 HTTP/1.1\r\nHost: x\r\n" + std::string(kSomeone) + "\r\n");
     RawAnswer head = watch.receive_head();
@@ -296,7 +296,7 @@ TEST_F(Flow, lists_of_much_take_several_seats) {
   EXPECT_NE(admin.get("/metrics").body.find("apiserver_flowcontrol_current_limit_seats{priority_level=\"narrow\"} 3"),
             std::string::npos);
   auto slow = hold_seat();
-  RawClient next(world.port());
+  RawClient next(fixture.port());
   expect_one_seat_taken();
   EXPECT_TRUE(soon([&] { return next.get("/api/v1/namespaces/default/configmaps", kSomeone).status == 429; }))
       << "two seats are free, it needs three";

@@ -10,7 +10,7 @@
 #include "store/schema/decode.h"
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 #include "tests/store/schema/sample_objects.h"
 
 namespace coracle::api {
@@ -68,14 +68,14 @@ std::string headers(std::string_view accept, std::string_view content = {}) {
 
 class Kinds : public testing::Test {
  protected:
-  static void SetUpTestSuite() { world = new World; }
-  static void TearDownTestSuite() { delete std::exchange(world, nullptr); }
+  static void SetUpTestSuite() { fixture = new ServerFixture; }
+  static void TearDownTestSuite() { delete std::exchange(fixture, nullptr); }
 
   // The first event that a watch from `revision` brings of the object, as JSON or protobuf.
   json::value first_event(const schema::KindInfo& info, const std::string& name, Revision revision,
                           const TestedEncoding& encoding) {
     bool binary = encoding.name == std::string_view("protobuf");
-    RawClient watcher(world->port(), &admin);
+    RawClient watcher(fixture->port(), &admin);
     watcher.send("GET " + collection(info) + "?watch=1&fieldSelector=metadata.name%3D" + name +
                  "&resourceVersion=" + std::to_string(revision) + " HTTP/1.1\r\nHost: x\r\n" +
                  headers(binary ? "application/vnd.kubernetes.protobuf;stream=watch" : "application/json") + "\r\n");
@@ -96,7 +96,7 @@ class Kinds : public testing::Test {
     if (name == "sample") make(sample, "metadata.name") = name = "sample-" + std::string(encoding.name);
     std::string path = collection(info), one = path + "/" + name;
     std::string ask_json = headers("application/json"), ask = headers(encoding.media_type);
-    Revision before = world->engine->revision();
+    Revision before = fixture->engine->revision();
 
     RawAnswer made = client.ask("POST", path, written(encoding, info, sample), headers(encoding.media_type, encoding.media_type));
     ASSERT_EQ(made.status, 201) << made.body;
@@ -159,9 +159,9 @@ class Kinds : public testing::Test {
     EXPECT_TRUE(left.status == 404 || ending) << left.body;
   }
 
-  static inline World* world = nullptr;
-  KeyPair admin = world->server->admin();
-  RawClient client{world->port(), &admin};
+  static inline ServerFixture* fixture = nullptr;
+  KeyPair admin = fixture->server->admin();
+  RawClient client{fixture->port(), &admin};
 };
 
 TEST_F(Kinds, live_and_die_in_every_encoding) {
@@ -178,7 +178,7 @@ constexpr const char* kOld = "/api/v1/namespaces/default/events";
 constexpr const char* kNew = "/apis/events.k8s.io/v1/namespaces/default/events";
 
 TEST_F(Kinds, an_event_is_one_object_under_two_names) {
-  Revision before = world->engine->revision();
+  Revision before = fixture->engine->revision();
   std::string text = sample_objects().at("events.k8s.io/v1/Event");
   RawAnswer made = client.ask("POST", kNew, text);
   ASSERT_EQ(made.status, 201) << made.body;
@@ -219,7 +219,7 @@ constexpr const char* kFirst = "/apis/autoscaling/v1/namespaces/default/horizont
 constexpr const char* kSecond = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
 
 TEST_F(Kinds, an_autoscaler_is_one_object_in_two_versions) {
-  Revision before = world->engine->revision();
+  Revision before = fixture->engine->revision();
   ASSERT_EQ(client.ask("POST", kSecond, sample_objects().at("autoscaling/v2/HorizontalPodAutoscaler")).status, 201);
   json::value first = client.get(std::string(kFirst) + "/sample").json();
   EXPECT_EQ(get_string(first, "apiVersion"), "autoscaling/v1");

@@ -6,7 +6,7 @@
 #include "store/object/yaml.h"
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -46,9 +46,9 @@ class Lists : public testing::Test {
   }
   static size_t count(const json::value& list) { return get_array(list, "items").size(); }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(Lists, say_the_same_in_every_form) {

@@ -6,7 +6,7 @@
 #include "daemon/api/websocket.h"
 #include "runtime/sys/socket.h"
 #include "tests/daemon/api/spdy_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -135,7 +135,7 @@ class PortForward : public testing::Test {
       "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n";
 
   std::unique_ptr<RawClient> streams() {
-    auto connection = std::make_unique<RawClient>(world.port(), &identity);
+    auto connection = std::make_unique<RawClient>(fixture.port(), &identity);
     connection->send(std::string("POST ") + kPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n" + kSpdy + "\r\n");
     RawAnswer head = connection->receive_head();
     EXPECT_EQ(head.status, 101);
@@ -143,7 +143,7 @@ class PortForward : public testing::Test {
     return connection;
   }
   std::unique_ptr<RawClient> socket(const std::string& target, const std::string& protocol, int want = 101) {
-    auto connection = std::make_unique<RawClient>(world.port(), &identity);
+    auto connection = std::make_unique<RawClient>(fixture.port(), &identity);
     connection->send("GET " + target +
                      " HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
@@ -163,9 +163,9 @@ class PortForward : public testing::Test {
     return {error, spdy.open({{"streamtype", "data"}, {"port", port}, {"requestid", request}})};
   }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(PortForward, streams_carry_many_connections_at_once) {
@@ -276,7 +276,7 @@ TEST_F(PortForward, a_pod_that_does_not_read_stops_its_client_and_leaves_with_it
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger_not, sizeof linger_not);
   spdy.reset();
   connection.reset();
-  world.expect_no_streams();
+  fixture.expect_no_streams();
   leave.with([](bool& yes) { yes = true; });
   leave.notify();
 }
@@ -303,7 +303,7 @@ TEST_F(PortForward, the_tunnel_is_the_same_within_a_websocket) {
   EXPECT_EQ(spdy.stream(pair.data).bytes, "through the tunnel");
   EXPECT_TRUE(spdy.until_ended(pair.error));
   connection.reset();
-  world.expect_no_streams();
+  fixture.expect_no_streams();
 }
 
 TEST_F(PortForward, channels_come_in_pairs_that_begin_with_their_port) {
@@ -330,7 +330,7 @@ TEST_F(PortForward, channels_come_in_pairs_that_begin_with_their_port) {
     EXPECT_EQ(got[2], port_greeting(second.port()) + "second");
     EXPECT_EQ(got[3], port_greeting(second.port()));
   }
-  world.expect_no_streams();
+  fixture.expect_no_streams();
 }
 
 TEST_F(PortForward, channels_of_version_5_carry_both_ends) {
@@ -374,7 +374,7 @@ TEST_F(PortForward, takes_create_by_whatever_method_it_is_asked) {
       R"({"metadata":{"name":"looks"},"subjects":[{"kind":"User","name":"someone","apiGroup":"rbac.authorization.k8s.io"}],)"
       R"("roleRef":{"kind":"ClusterRole","name":"looks","apiGroup":"rbac.authorization.k8s.io"}})";
   ASSERT_EQ(client.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).status, 201);
-  RawClient someone(world.port());
+  RawClient someone(fixture.port());
   for (const char* path : {"portforward?ports=80", "exec?command=ls&stdout=1"}) {
     RawAnswer refused = someone.get("/api/v1/namespaces/default/pods/p/" + std::string(path),
                                     "Authorization: Bearer t0ken\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"

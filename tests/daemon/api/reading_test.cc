@@ -7,7 +7,7 @@
 #include "runtime/base/text.h"
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -19,9 +19,9 @@ class Reading : public testing::Test {
   RawAnswer list(const std::string& query) { return client.get(std::string(kMaps) + "?" + query); }
   static size_t items(const RawAnswer& answer) { return get_array(answer.json(), "items").size(); }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(Reading, options_that_make_no_sense_are_refused_in_kubernetes_words) {
@@ -114,7 +114,7 @@ TEST_F(Reading, revisions_are_exact_or_not_older_than) {
   EXPECT_EQ(get_string(exact.json(), "metadata.resourceVersion"), first);
   EXPECT_EQ(items(list("resourceVersion=" + first + "&limit=5")), 1u) << "with a limit it is exact, for old clients' sake";
   EXPECT_EQ(items(list("resourceVersion=0&limit=5")), 2u);
-  world.engine->compact(world.engine->revision());
+  fixture.engine->compact(fixture.engine->revision());
   RawAnswer gone = list("resourceVersion=" + first + "&resourceVersionMatch=Exact");
   EXPECT_EQ(gone.status, 410);
   EXPECT_EQ(get_string(gone.json(), "reason"), "Expired");
@@ -125,8 +125,8 @@ TEST_F(Reading, what_is_yet_to_come_is_waited_for) {
   create("a");
   std::string next = std::to_string(std::stoull(revision()) + 1);
   std::thread writer([&] {
-    RawClient other(world.port(), &identity);
-    while (world.engine->revision() < std::stoull(next)) other.ask("POST", kMaps, R"({"metadata":{"generateName":"b-"}})");
+    RawClient other(fixture.port(), &identity);
+    while (fixture.engine->revision() < std::stoull(next)) other.ask("POST", kMaps, R"({"metadata":{"generateName":"b-"}})");
   });
   EXPECT_EQ(client.get(std::string(kMaps) + "/a?resourceVersion=" + next).status, 200);
   writer.join();
@@ -150,14 +150,14 @@ TEST_F(Reading, unknown_resources_of_a_served_version_are_told_as_a_status) {
 TEST_F(Reading, a_watch_waits_for_the_revision_that_it_names) {
   create("a");
   std::string later = std::to_string(std::stoull(revision()) + 1);
-  RawClient watch(world.port(), &identity);
+  RawClient watch(fixture.port(), &identity);
   watch.send("GET " + std::string(kMaps) + "?watch=1&resourceVersion=" + later + " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
   create("b");
   create("c");
   EXPECT_EQ(get_string(MUST(parse_json(watch.receive_chunk())), "object.metadata.name"), "c") << "b has that revision itself";
 
-  RawClient streamed(world.port(), &identity);
+  RawClient streamed(fixture.port(), &identity);
   streamed.send(
       "GET " + std::string(kMaps) +
       "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999 HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -169,7 +169,7 @@ TEST_F(Reading, a_watch_waits_for_the_revision_that_it_names) {
 
 TEST_F(Reading, a_watch_from_the_beginning_marks_the_end_of_it_for_those_who_take_bookmarks) {
   create("a");
-  RawClient with(world.port(), &identity), without(world.port(), &identity);
+  RawClient with(fixture.port(), &identity), without(fixture.port(), &identity);
   with.send("GET " + std::string(kMaps) + "?watch=1&allowWatchBookmarks=true HTTP/1.1\r\nHost: x\r\n\r\n");
   without.send("GET " + std::string(kMaps) +
                "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -3,26 +3,26 @@
 // Client keeps, and trusts and is trusted only as its kubeconfig says.
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 #include "tests/store/client/client_contract.h"
 
 namespace coracle::api {
 namespace {
 
-ServerAccess written_access(const World& world) { return MUST(read_kubeconfig(world.directory + "/admin.kubeconfig")); }
+ServerAccess written_access(const ServerFixture& fixture) { return MUST(read_kubeconfig(fixture.directory + "/admin.kubeconfig")); }
 std::unique_ptr<Remote> remote_of(ServerAccess access) { return MUST(Remote::make(std::move(access))); }
 
-class ServedWorld : public ClientWorld {
+class ServedClientFixture : public ClientFixture {
  public:
   Client& client() override { return *remote_; }
   bool forget_past() override {
-    world_.engine->compact(world_.engine->revision());
+    fixture_.engine->compact(fixture_.engine->revision());
     return true;
   }
 
  private:
-  World world_;
-  std::unique_ptr<Remote> remote_ = remote_of(written_access(world_));
+  ServerFixture fixture_;
+  std::unique_ptr<Remote> remote_ = remote_of(written_access(fixture_));
 };
 
 class RemoteTrust : public testing::Test {
@@ -33,8 +33,8 @@ class RemoteTrust : public testing::Test {
     if (answer) return Error(Code::internal, "was let in");
     return answer.error();
   }
-  World world;
-  ServerAccess admin = written_access(world);
+  ServerFixture fixture;
+  ServerAccess admin = written_access(fixture);
 };
 
 TEST_F(RemoteTrust, the_kubeconfig_that_the_server_writes_is_let_in) {
@@ -43,7 +43,7 @@ TEST_F(RemoteTrust, the_kubeconfig_that_the_server_writes_is_let_in) {
 }
 
 TEST_F(RemoteTrust, a_server_of_another_authority_is_not_spoken_to) {
-  World other;
+  ServerFixture other;
   admin.ca_pem = other.server->ca_certificate();
   Error error = refused(admin);
   EXPECT_EQ(error.code(), Code::unavailable);
@@ -51,7 +51,7 @@ TEST_F(RemoteTrust, a_server_of_another_authority_is_not_spoken_to) {
 }
 
 TEST_F(RemoteTrust, a_client_of_another_authority_is_nobody) {
-  World other;
+  ServerFixture other;
   ServerAccess stranger = written_access(other);
   admin.client_certificate_pem = stranger.client_certificate_pem;
   admin.client_key_pem = stranger.client_key_pem;
@@ -70,5 +70,5 @@ TEST_F(RemoteTrust, without_credentials_nothing_is_seen) {
 
 namespace coracle {
 INSTANTIATE_TEST_SUITE_P(Served, ClientContract,
-                         testing::Values(ClientMaker{"served", [] { return std::make_unique<api::ServedWorld>(); }}));
+                         testing::Values(ClientMaker{"served", [] { return std::make_unique<api::ServedClientFixture>(); }}));
 }  // namespace coracle

@@ -7,15 +7,15 @@
 
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
 
 class Resources : public testing::Test {
  protected:
-  static void SetUpTestSuite() { world = new World; }
-  static void TearDownTestSuite() { delete std::exchange(world, nullptr); }
+  static void SetUpTestSuite() { fixture = new ServerFixture; }
+  static void TearDownTestSuite() { delete std::exchange(fixture, nullptr); }
   void TearDown() override {
     client.ask("DELETE", kMaps, "{}");
     client.ask("DELETE", "/apis/apps/v1/namespaces/default/deployments", "{}");
@@ -26,9 +26,9 @@ class Resources : public testing::Test {
         "POST", kMaps,
         R"({"metadata":{"name":")" + name + R"(","labels":{"n":")" + name + "\"}},\"data\":{\"a\":\"b\"}" + more + "}");
   }
-  static inline World* world = nullptr;
-  KeyPair admin = world->server->admin();
-  RawClient client{world->port(), &admin};
+  static inline ServerFixture* fixture = nullptr;
+  KeyPair admin = fixture->server->admin();
+  RawClient client{fixture->port(), &admin};
 };
 
 TEST_F(Resources, live_and_die) {
@@ -302,7 +302,7 @@ TEST_F(Resources, have_a_scale) {
 
 TEST_F(Resources, larger_than_the_limit_are_refused) {
   std::string body = R"({"metadata":{"name":"big"},"data":{"a":")" + std::string(kBodyBytesMax, 'x') + "\"}}";
-  RawClient other(world->port(), &admin);
+  RawClient other(fixture->port(), &admin);
   EXPECT_EQ(other.ask("POST", kMaps, body).status, 413);
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/base/text.h"
 #include "tests/daemon/access/certificate_text.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -22,9 +22,9 @@ class SigAuth : public testing::Test {
     EXPECT_EQ(answer.status, status) << method << " " << path << "\n" << answer.body;
     return answer.status == 404 ? json::value() : answer.json();
   }
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient admin{world.port(), &identity}, nobody{world.port()};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient admin{fixture.port(), &identity}, nobody{fixture.port()};
 };
 
 // [sig-auth] Certificates API [Privileged:ClusterAdmin] should support CSR API operations [Conformance]
@@ -53,7 +53,7 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
   EXPECT_EQ(get_string(got, "spec.signerName"), "example.com/e2e");
   EXPECT_EQ(get_array(send("GET", all + "?labelSelector=special%3Dx", "", 200), "items").size(), 3u);
   EXPECT_EQ(get_array(send("GET", all + "?fieldSelector=spec.signerName%3Dexample.com/other", "", 200), "items").size(), 0u);
-  RawClient watch(world.port(), &identity);
+  RawClient watch(fixture.port(), &identity);
   watch.send("GET " + all + "?watch=1&labelSelector=special%3Dx&resourceVersion=" +
              std::string(get_string(send("GET", all, "", 200), "metadata.resourceVersion")) + " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);
@@ -151,7 +151,7 @@ TEST_F(SigAuth, ServiceAccounts_should_run_through_the_lifecycle_of_a_ServiceAcc
   send("POST", all, R"({"metadata":{"name":"life","labels":{"test-serviceaccount-static":"true"}}})", 201);
   json::value got = send("GET", all + "/life", "", 200);
   EXPECT_FALSE(get_string(got, "metadata.uid").empty());
-  RawClient watch(world.port(), &identity);
+  RawClient watch(fixture.port(), &identity);
   watch.send("GET " + all +
              "?watch=1&timeoutSeconds=180&labelSelector=test-serviceaccount-static%3Dtrue HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(watch.receive_head().status, 200);

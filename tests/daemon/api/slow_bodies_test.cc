@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -14,9 +14,9 @@ class SlowBodies : public testing::Test {
  protected:
   static constexpr const char* kToken = "Authorization: Bearer t0ken\r\n";
   void start(FrontLimits limits = {}) {
-    world = std::make_unique<World>(limits);
-    admin = world->server->admin();
-    client = std::make_unique<RawClient>(world->port(), &admin);
+    fixture = std::make_unique<ServerFixture>(limits);
+    admin = fixture->server->admin();
+    client = std::make_unique<RawClient>(fixture->port(), &admin);
     json::value edit = MUST(parse_json(
         R"({"metadata":{"name":"makes-maps"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["create","get"]}]})"));
     ASSERT_EQ(client->ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", to_text(edit)).status, 201);
@@ -29,18 +29,18 @@ class SlowBodies : public testing::Test {
         201);
   }
   std::unique_ptr<RawClient> begin_body(const std::string& headers, const KeyPair* identity = nullptr) {
-    auto one = std::make_unique<RawClient>(world->port(), identity);
+    auto one = std::make_unique<RawClient>(fixture->port(), identity);
     one->send("POST " + std::string(kMaps) + " HTTP/1.1\r\nHost: x\r\n" + headers + "Content-Length: 1000\r\n\r\n{");
     return one;
   }
   bool await_bodies(int count) {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (world->server->counts().bodies != count && std::chrono::steady_clock::now() < until)
+    while (fixture->server->counts().bodies != count && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return world->server->counts().bodies == count;
+    return fixture->server->counts().bodies == count;
   }
 
-  std::unique_ptr<World> world;
+  std::unique_ptr<ServerFixture> fixture;
   KeyPair admin;
   std::unique_ptr<RawClient> client;
 };
@@ -52,7 +52,7 @@ TEST_F(SlowBodies, of_strangers_are_answered_and_not_waited_for) {
     strangers.push_back(begin_body(""));
     EXPECT_EQ(client->get(kMaps).status, 200) << i;
   }
-  EXPECT_EQ(world->server->counts().bodies, 0);
+  EXPECT_EQ(fixture->server->counts().bodies, 0);
   for (auto& stranger : strangers) {
     RawAnswer answer = stranger->receive();
     EXPECT_EQ(answer.status, 403);
@@ -66,12 +66,12 @@ TEST_F(SlowBodies, of_one_user_leave_room_for_all_others) {
   std::vector<std::unique_ptr<RawClient>> slow;
   for (int i = 0; i < 64; i++) slow.push_back(begin_body("", &admin));
   ASSERT_TRUE(await_bodies(64));
-  RawClient other(world->port());
+  RawClient other(fixture->port());
   for (int i = 0; i < 20; i++) {
     EXPECT_EQ(client->get(kMaps).status, 200);
     EXPECT_EQ(other.ask("POST", kMaps, R"({"metadata":{"generateName":"m-"}})", kToken).status, 201);
   }
-  EXPECT_EQ(world->server->counts().requests, 0) << "they hold no place of those who are served";
+  EXPECT_EQ(fixture->server->counts().requests, 0) << "they hold no place of those who are served";
 }
 
 TEST_F(SlowBodies, of_one_user_are_a_share_of_all) {
@@ -133,7 +133,7 @@ TEST_F(SlowBodies, hold_no_seat) {
 
 TEST_F(SlowBodies, the_star_of_options_is_answered) {
   start();
-  RawClient stranger(world->port());
+  RawClient stranger(fixture->port());
   stranger.send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(stranger.receive().status, 200);
   EXPECT_EQ(client->get("http://x" + std::string(kMaps)).status, 200);

@@ -4,7 +4,7 @@
 
 #include "daemon/api/server.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -16,9 +16,9 @@ class Users : public testing::Test {
                                   "status.token"));
   }
   static std::string bearer(const std::string& token) { return "Authorization: Bearer " + token + "\r\n"; }
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient admin{world.port(), &identity}, nobody{world.port()};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient admin{fixture.port(), &identity}, nobody{fixture.port()};
 };
 
 TEST_F(Users, without_credentials_see_health_and_version_only) {
@@ -43,12 +43,12 @@ TEST_F(Users, with_wrong_credentials_are_refused_even_where_none_are_needed) {
   request.common_name = "kubernetes-admin", request.organizations = {"system:masters"};
   request.not_after = system_clock().now() + std::chrono::hours(1);
   KeyPair forged = MUST(issue(ca, request));
-  EXPECT_EQ(RawClient(world.port(), &forged).get("/api/v1/pods").status, 401);
+  EXPECT_EQ(RawClient(fixture.port(), &forged).get("/api/v1/pods").status, 401);
 }
 
 TEST_F(Users, in_browsers_bring_their_token_as_a_subprotocol) {
   auto ask = [&](const std::string& protocols) {
-    RawClient browser(world.port());
+    RawClient browser(fixture.port());
     return browser.get("/api/v1/namespaces/default/pods?watch=1",
                        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: " +
@@ -65,15 +65,15 @@ TEST_F(Users, in_browsers_bring_their_token_as_a_subprotocol) {
 }
 
 TEST_F(Users, with_a_serving_certificate_are_no_clients) {
-  Pki pki = MUST(Pki::open(world.directory + "/pki", {}, system_clock()));
+  Pki pki = MUST(Pki::open(fixture.directory + "/pki", {}, system_clock()));
   KeyPair serving = pki.serving();
-  EXPECT_EQ(RawClient(world.port(), &serving).get("/api/v1/pods").status, 401);
+  EXPECT_EQ(RawClient(fixture.port(), &serving).get("/api/v1/pods").status, 401);
 }
 
 TEST_F(Users, by_certificate_have_name_and_groups) {
-  Pki pki = MUST(Pki::open(world.directory + "/pki", {}, system_clock()));
+  Pki pki = MUST(Pki::open(fixture.directory + "/pki", {}, system_clock()));
   KeyPair jane = MUST(pki.client("jane", {"dev", "ops"}, system_clock()));
-  RawClient client(world.port(), &jane);
+  RawClient client(fixture.port(), &jane);
   json::value self = client.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}").json();
   EXPECT_EQ(get_string(self, "status.userInfo.username"), "jane");
   EXPECT_EQ(to_text(*find(self, "status.userInfo.groups")), R"(["dev","ops","system:authenticated"])");

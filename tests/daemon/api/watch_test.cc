@@ -5,7 +5,7 @@
 #include "daemon/api/websocket.h"
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -14,7 +14,7 @@ class Watches : public testing::Test {
  protected:
   // Opens a watch; the head has come.
   std::unique_ptr<RawClient> watch(const std::string& query, const std::string& headers = {}, int want = 200) {
-    auto opened = std::make_unique<RawClient>(world.port(), &identity);
+    auto opened = std::make_unique<RawClient>(fixture.port(), &identity);
     opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
     RawAnswer head = opened->receive_head();
     EXPECT_EQ(head.status, want) << query;
@@ -40,9 +40,9 @@ class Watches : public testing::Test {
   void remove(const std::string& name) { client.ask("DELETE", std::string(kMaps) + "/" + name); }
   std::string revision() { return std::string(get_string(client.get(kMaps).json(), "metadata.resourceVersion")); }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(Watches, tell_what_is_there_and_what_happens) {
@@ -100,7 +100,7 @@ TEST_F(Watches, with_selectors_see_objects_come_and_go) {
 TEST_F(Watches, of_one_object) {
   create("a");
   auto by_field = watch("fieldSelector=metadata.name%3Da");
-  RawClient by_name(world.port(), &identity);
+  RawClient by_name(fixture.port(), &identity);
   by_name.send("GET " + std::string(kMaps) + "/a?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(by_name.receive_head().status, 200);
   create("b");
@@ -137,7 +137,7 @@ TEST_F(Watches, from_a_forgotten_past_are_told_to_list_again) {
   std::string old = revision();
   create("a");
   create("b");
-  world.engine->compact(world.engine->revision());
+  fixture.engine->compact(fixture.engine->revision());
   auto late = watch("resourceVersion=" + old);
   json::value error = next_event(*late);
   EXPECT_EQ(get_string(error, "type"), "ERROR");
@@ -180,7 +180,7 @@ TEST_F(Watches, come_as_tables_metadata_and_protobuf) {
 
 TEST_F(Watches, the_legacy_way) {
   create("a");
-  RawClient legacy(world.port(), &identity);
+  RawClient legacy(fixture.port(), &identity);
   legacy.send("GET /api/v1/watch/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(legacy.receive_head().status, 200);
   EXPECT_EQ(next(legacy), "ADDED a");
@@ -188,7 +188,7 @@ TEST_F(Watches, the_legacy_way) {
 
 TEST_F(Watches, over_websocket) {
   create("a");
-  RawClient socket(world.port(), &identity);
+  RawClient socket(fixture.port(), &identity);
   socket.send("GET " + std::string(kMaps) +
               "?watch=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
@@ -211,11 +211,11 @@ TEST_F(Watches, give_their_thread_back_when_the_client_leaves) {
     auto one = watch("");
     create("a");
     EXPECT_EQ(next(*one), "ADDED a");
-    EXPECT_EQ(world.server->counts().watches, 1);
+    EXPECT_EQ(fixture.server->counts().watches, 1);
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (world.server->counts().watches > 0 && std::chrono::steady_clock::now() < end) (void)client.get("/version");
-  EXPECT_EQ(world.server->counts().watches, 0);
+  while (fixture.server->counts().watches > 0 && std::chrono::steady_clock::now() < end) (void)client.get("/version");
+  EXPECT_EQ(fixture.server->counts().watches, 0);
 }
 
 TEST_F(Watches, see_nothing_of_a_write_that_changes_nothing) {

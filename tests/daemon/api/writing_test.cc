@@ -5,7 +5,7 @@
 #include "runtime/base/text.h"
 #include "store/schema/protobuf.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -20,9 +20,9 @@ class Writing : public testing::Test {
   std::string at(const std::string& name) { return std::string(kMaps) + "/" + name; }
   static std::string message(const RawAnswer& answer) { return std::string(get_string(answer.json(), "message")); }
 
-  World world;
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  ServerFixture fixture;
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(Writing, what_a_put_may_do_depends_on_the_kind) {
@@ -228,7 +228,7 @@ TEST_F(Writing, patches_are_refused_in_kubernetes_words) {
   EXPECT_EQ(message(client.ask("PATCH", at("m") + "?fieldManager=a%0ab", "{}", kMerge)),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at "
             "position 1)");
-  RawClient other(world.port(), &identity);
+  RawClient other(fixture.port(), &identity);
   EXPECT_EQ(message(other.ask("POST", kMaps, std::string(kBodyBytesMax + 1, ' '))), "Request entity too large: limit is 3145728");
 }
 

@@ -17,7 +17,7 @@ const Key kCronJobKey{"default", "tick"};
 WallTime time_of(const char* text) { return MUST(parse_time(text)); }
 
 // Only the cron jobs have a controller: a hand ends their jobs.
-struct CronWorld {
+struct CronJobFixture {
   FakeClock clock{time_of("2024-03-01T10:00:30Z")};
   FakeClient client{clock};
   CollectedEvents events;
@@ -26,8 +26,8 @@ struct CronWorld {
   std::unique_ptr<Controller> controller;
   std::unique_ptr<WorkQueue> queue;
 
-  CronWorld() { boot(); }
-  ~CronWorld() { stop(); }
+  CronJobFixture() { boot(); }
+  ~CronJobFixture() { stop(); }
   void stop() {
     if (informers) informers->stop();
     controller.reset();
@@ -104,7 +104,7 @@ struct CronWorld {
   }
 };
 
-struct CronJobTest : testing::Test, CronWorld {};
+struct CronJobTest : testing::Test, CronJobFixture {};
 
 // 2024-03-01T10:00:00Z is minute 28488120 since the epoch.
 constexpr int64_t kTen = 28488120;
@@ -336,13 +336,13 @@ TEST(DueRun, a_deadline_bounds_what_counts_as_missed) {
 // ---- faults ----
 
 // Seven minutes with a run each, which ends at once; then what must hold whatever happened.
-void play_cron_job(CronWorld& world, const std::function<void()>& each) {
+void play_cron_job(CronJobFixture& fixture, const std::function<void()>& each) {
   for (int second = 0; second < 425; ++second) {
     each();
-    world.clock.advance(seconds(1));
+    fixture.clock.advance(seconds(1));
     for (int turns = 0; turns < 100; ++turns) {
-      world.client.settle();
-      if (!world.turn()) break;
+      fixture.client.settle();
+      if (!fixture.turn()) break;
       each();
     }
   }
@@ -351,32 +351,32 @@ void play_cron_job(CronWorld& world, const std::function<void()>& each) {
 TEST(CronJobFaults, stopped_at_any_call_it_starts_each_run_once) {
   constexpr size_t kDead = 10;
   for (size_t nth = 1; nth <= 40; ++nth) {
-    CronWorld world;
-    for (size_t i = 0; i < kDead; ++i) world.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
-    size_t before = world.client.calls().size();
+    CronJobFixture fixture;
+    for (size_t i = 0; i < kDead; ++i) fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
+    size_t before = fixture.client.calls().size();
     bool dead = false;
     std::map<std::string, std::string> uids;  // of each run's job
-    world.put(R"("schedule":"* * * * *","concurrencyPolicy":"Allow")");
-    play_cron_job(world, [&] {
-      for (const ObjectPtr& job : world.client.all(kJob)) {
+    fixture.put(R"("schedule":"* * * * *","concurrencyPolicy":"Allow")");
+    play_cron_job(fixture, [&] {
+      for (const ObjectPtr& job : fixture.client.all(kJob)) {
         auto [known, fresh] = uids.try_emplace(job->name(), job->uid());
         EXPECT_EQ(known->second, job->uid()) << job->name() << " was made twice, stopped at call " << nth;
         if (fresh) {
-          std::string now = format_time(world.clock.now());
-          world.client.set_status(kJob, job->key(),
+          std::string now = format_time(fixture.clock.now());
+          fixture.client.set_status(kJob, job->key(),
                                   R"({"startTime":")" + now + R"(","completionTime":")" + now +
                                       R"(","conditions":[{"type":"Complete","status":"True"}]})");
         }
       }
-      if (dead || world.client.calls().size() - before < nth) return;
+      if (dead || fixture.client.calls().size() - before < nth) return;
       dead = true;
-      while (world.client.calls().size() - before < nth + kDead) (void)world.client.get(kCronJob, kCronJobKey);
-      world.boot();
+      while (fixture.client.calls().size() - before < nth + kDead) (void)fixture.client.get(kCronJob, kCronJobKey);
+      fixture.boot();
     });
     EXPECT_EQ(uids.size(), 7u) << nth;
     for (int minute = 1; minute <= 7; ++minute) EXPECT_TRUE(uids.contains(run(minute))) << nth << " " << minute;
-    EXPECT_EQ(world.text("lastScheduleTime"), "2024-03-01T10:07:00Z") << nth;
-    EXPECT_FALSE(world.events.has("UnexpectedJob", "")) << nth;
+    EXPECT_EQ(fixture.text("lastScheduleTime"), "2024-03-01T10:07:00Z") << nth;
+    EXPECT_FALSE(fixture.events.has("UnexpectedJob", "")) << nth;
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -105,8 +105,8 @@ struct DaemonSetCase {
   bool backing_off = false;
 };
 
-DaemonSetWorld daemon_set_world(const DaemonSetCase& row) {
-  DaemonSetWorld world{.set = daemon_set_of(daemon_set_text(row.strategy, "", "a", R"(,"minReadySeconds":30)")), .hash = "new"};
+ObservedDaemonSet observed_daemon_set(const DaemonSetCase& row) {
+  ObservedDaemonSet observed{.set = daemon_set_of(daemon_set_text(row.strategy, "", "a", R"(,"minReadySeconds":30)")), .hash = "new"};
   char name = 'a';
   std::string_view rest = row.nodes;
   while (!rest.empty()) {
@@ -118,7 +118,7 @@ DaemonSetWorld daemon_set_world(const DaemonSetCase& row) {
                                          : "";
     bool gone = word[0] == 'g';
     if (word[0] == 'x' || word[0] == 's' || gone) word.remove_prefix(1);
-    if (!gone) world.nodes.push_back(node_of(node, taint));
+    if (!gone) observed.nodes.push_back(node_of(node, taint));
     for (size_t i = 0; i + 1 < word.size(); i += 2) {
       char state = word[i];
       std::string pod = node + std::to_string(i / 2);
@@ -127,21 +127,21 @@ DaemonSetWorld daemon_set_world(const DaemonSetCase& row) {
                             {"uid", pod},
                             {"creationTimestamp", "2023-01-01T00:00:0" + std::to_string(i) + "Z"},
                             {"labels", {{kRevisionLabel, word[i + 1] == 'n' ? "new" : "old"}}}};
-      if (state == 'T') world.removed.insert(pod);
-      json::value made = daemon_pod(*world.set, "", node);
+      if (state == 'T') observed.removed.insert(pod);
+      json::value made = daemon_pod(*observed.set, "", node);
       json::value spec = *find(made, "spec");
       if (state != 'u') spec.get_object()["nodeName"] = node;
-      world.pods.push_back(lettered_pod(state, std::move(metadata), spec));
+      observed.pods.push_back(lettered_pod(state, std::move(metadata), spec));
     }
   }
-  world.backing_off = [&row](const std::string&) {
+  observed.backing_off = [&row](const std::string&) {
     return row.backing_off ? std::optional<std::chrono::nanoseconds>(std::chrono::seconds(4)) : std::nullopt;
   };
-  return world;
+  return observed;
 }
 
 DaemonSetPlan plan_of(const DaemonSetCase& row) {
-  return plan_daemon_set(daemon_set_world(row), *parse_time("2024-01-01T00:01:05Z"));
+  return plan_daemon_set(observed_daemon_set(row), *parse_time("2024-01-01T00:01:05Z"));
 }
 
 void expect_daemon_set_steps(std::initializer_list<DaemonSetCase> rows) {
@@ -224,16 +224,16 @@ TEST(DaemonSetPlan, or_within_max_surge) {
 
 TEST(DaemonSetPlan, pods_without_a_hash_are_new_by_the_template_generation) {
   DaemonSetCase row{"", kOne, "Ro", ""};
-  DaemonSetWorld world = daemon_set_world(row);
-  json::value body = world.pods[0]->json();
+  ObservedDaemonSet observed = observed_daemon_set(row);
+  json::value body = observed.pods[0]->json();
   json::object& labels = make(body, "metadata.labels").get_object();
   labels["pod-template-generation"] = "7";
-  world.pods[0] = MUST(Object::make(kPod, body));
-  EXPECT_EQ(plan_daemon_set(world, *parse_time(kJustNow)).remove.size(), 1u)
+  observed.pods[0] = MUST(Object::make(kPod, body));
+  EXPECT_EQ(plan_daemon_set(observed, *parse_time(kJustNow)).remove.size(), 1u)
       << "the hash says it is old: another set counted to 7 as well";
   labels.erase("controller-revision-hash");
-  world.pods[0] = MUST(Object::make(kPod, body));
-  EXPECT_TRUE(plan_daemon_set(world, *parse_time(kJustNow)).remove.empty());
+  observed.pods[0] = MUST(Object::make(kPod, body));
+  EXPECT_TRUE(plan_daemon_set(observed, *parse_time(kJustNow)).remove.empty());
 }
 
 TEST(DaemonSetPlan, the_status_counts_nodes) {
@@ -245,10 +245,10 @@ TEST(DaemonSetPlan, the_status_counts_nodes) {
 }
 
 TEST(DaemonSetPlan, steps_have_a_limit) {
-  DaemonSetWorld world{
+  ObservedDaemonSet observed{
       .set = daemon_set_of(daemon_set_text(kOne)), .hash = "h", .backing_off = [](const std::string&) { return std::nullopt; }};
-  for (int i = 0; i < 300; ++i) world.nodes.push_back(node_of("n" + std::to_string(i)));
-  EXPECT_EQ(plan_daemon_set(world, {}).create.size(), kDaemonSetBurst);
+  for (int i = 0; i < 300; ++i) observed.nodes.push_back(node_of("n" + std::to_string(i)));
+  EXPECT_EQ(plan_daemon_set(observed, {}).create.size(), kDaemonSetBurst);
 }
 
 // ---- at work ----

@@ -133,8 +133,8 @@ TEST_F(DeploymentTest, pods_that_are_about_to_go_are_not_counted_as_available) {
     make(body, "metadata.annotations").emplace_object()[kDesiredAnnotation] = "3";
     return MUST(Object::make(kReplicaSet, body));
   };
-  DeploymentWorld world{deployment(), {set("v1", 0, 1), set("v2", 2, 2), set("v3", 3, 2)}, false};
-  for (const DeploymentStep& step : plan_deployment(world, clock.now()).steps) {
+  ObservedDeployment state{deployment(), {set("v1", 0, 1), set("v2", 2, 2), set("v3", 3, 2)}, false};
+  for (const DeploymentStep& step : plan_deployment(state, clock.now()).steps) {
     bool of_v2 = step.set && step.set->name() == "web-v2";
     EXPECT_TRUE(!of_v2 || step.to >= 1) << "two new ones are available, and three are to be";
   }
@@ -201,8 +201,8 @@ TEST_F(DeploymentTest, recreate_waits_until_the_old_set_knows_that_it_is_to_have
   make(changed, "spec.template.spec.containers") = json::array{{{"name", "c"}, {"image", "v2"}}};
   for (int observed : {1, 2}) {
     make(old_set, "status.observedGeneration") = observed;
-    DeploymentWorld world{MUST(Object::make(kDeployment, changed)), {MUST(Object::make(kReplicaSet, old_set))}, false};
-    DeploymentPlan plan = plan_deployment(world, clock.now());
+    ObservedDeployment state{MUST(Object::make(kDeployment, changed)), {MUST(Object::make(kReplicaSet, old_set))}, false};
+    DeploymentPlan plan = plan_deployment(state, clock.now());
     bool creates = std::any_of(plan.steps.begin(), plan.steps.end(),
                                [](const DeploymentStep& step) { return step.what == DeploymentStep::What::create; });
     EXPECT_EQ(creates, observed == 2) << observed;

@@ -11,8 +11,8 @@ using std::chrono::seconds;
 
 const Key kJobKey{"default", "j"};
 
-// A world that can lose its controllers at any time, and a hand that plays the kubelet.
-struct JobWorld {
+// A fixture that can lose its controllers at any time, and a hand that plays the kubelet.
+struct JobFixture {
   FakeClock clock;
   FakeClient client{clock};
   CollectedEvents events;
@@ -20,7 +20,7 @@ struct JobWorld {
   std::unique_ptr<Manager> manager;
   int made_failed = 0, made_succeeded = 0;
 
-  JobWorld() {
+  JobFixture() {
     client.put(kNode, R"({"metadata":{"name":"pi"}})");
     boot();
   }
@@ -110,7 +110,7 @@ struct JobWorld {
   }
 };
 
-struct JobTest : testing::Test, JobWorld {};
+struct JobTest : testing::Test, JobFixture {};
 
 TEST_F(JobTest, runs_until_enough_have_succeeded) {
   put_job(R"("completions":3,"parallelism":2)");
@@ -572,36 +572,36 @@ constexpr Play kPlays[] = {
 };
 
 // Ends pods one after the other until the job has ended; `each` is called before every turn of the controllers.
-void play_job(JobWorld& world, const Play& play, const std::function<void()>& each) {
-  for (int round = 0; round < 200 && !(world.job() && job_finished(*world.job())); ++round) {
+void play_job(JobFixture& fixture, const Play& play, const std::function<void()>& each) {
+  for (int round = 0; round < 200 && !(fixture.job() && job_finished(*fixture.job())); ++round) {
     for (int turns = 0; turns < 200; ++turns) {
       each();
-      world.client.settle();
-      if (!world.manager->turn()) break;
+      fixture.client.settle();
+      if (!fixture.manager->turn()) break;
     }
-    std::vector<ObjectPtr> active = world.active();
-    if (!active.empty()) world.end(*active.front(), world.made_failed < play.fails ? 1 : 0);
-    world.clock.advance(seconds(round % 2 ? 41 : 1));
+    std::vector<ObjectPtr> active = fixture.active();
+    if (!active.empty()) fixture.end(*active.front(), fixture.made_failed < play.fails ? 1 : 0);
+    fixture.clock.advance(seconds(round % 2 ? 41 : 1));
   }
 }
 
-void check_counts(const JobWorld& world, const std::string& what) {
-  ASSERT_TRUE(world.job()) << what;
-  EXPECT_EQ(world.condition("Complete").substr(0, 4), "True") << what;
-  EXPECT_EQ(world.count("succeeded"), world.made_succeeded) << what;
-  EXPECT_EQ(world.count("failed"), world.made_failed) << what;
-  EXPECT_EQ(world.held(), 0u) << what;
-  EXPECT_EQ(int(world.pods().size()), world.made_succeeded + world.made_failed) << what << ": no pod was made for nothing";
-  EXPECT_EQ(get_object(world.status(), "uncountedTerminatedPods").size(), 0u) << what;
+void check_counts(const JobFixture& fixture, const std::string& what) {
+  ASSERT_TRUE(fixture.job()) << what;
+  EXPECT_EQ(fixture.condition("Complete").substr(0, 4), "True") << what;
+  EXPECT_EQ(fixture.count("succeeded"), fixture.made_succeeded) << what;
+  EXPECT_EQ(fixture.count("failed"), fixture.made_failed) << what;
+  EXPECT_EQ(fixture.held(), 0u) << what;
+  EXPECT_EQ(int(fixture.pods().size()), fixture.made_succeeded + fixture.made_failed) << what << ": no pod was made for nothing";
+  EXPECT_EQ(get_object(fixture.status(), "uncountedTerminatedPods").size(), 0u) << what;
 }
 
 size_t calls_of(const Play& one) {
-  JobWorld world;
-  size_t before = world.client.calls().size();
-  world.put_job(one.spec);
-  play_job(world, one, [] {});
-  check_counts(world, one.name);
-  return world.client.calls().size() - before;
+  JobFixture fixture;
+  size_t before = fixture.client.calls().size();
+  fixture.put_job(one.spec);
+  play_job(fixture, one, [] {});
+  check_counts(fixture, one.name);
+  return fixture.client.calls().size() - before;
 }
 
 TEST(JobFaults, any_single_failing_call_heals_and_every_pod_is_counted_once) {
@@ -609,11 +609,11 @@ TEST(JobFaults, any_single_failing_call_heals_and_every_pod_is_counted_once) {
     size_t calls = calls_of(one);
     ASSERT_GT(calls, 15u) << one.name;
     for (size_t nth = 1; nth <= calls; ++nth) {
-      JobWorld world;
-      world.client.fail(int(nth), Error(Code::unavailable, "disk is full"));
-      world.put_job(one.spec);
-      play_job(world, one, [] {});
-      check_counts(world, std::string(one.name) + ", call " + std::to_string(nth));
+      JobFixture fixture;
+      fixture.client.fail(int(nth), Error(Code::unavailable, "disk is full"));
+      fixture.put_job(one.spec);
+      play_job(fixture, one, [] {});
+      check_counts(fixture, std::string(one.name) + ", call " + std::to_string(nth));
       if (testing::Test::HasFailure()) return;
     }
   }
@@ -625,21 +625,21 @@ TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
   for (const Play& one : kPlays) {
     size_t calls = calls_of(one);
     for (size_t nth = 1; nth <= calls; ++nth) {
-      JobWorld world;
-      for (size_t i = 0; i < kDead; ++i) world.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
+      JobFixture fixture;
+      for (size_t i = 0; i < kDead; ++i) fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
       bool dead = false;
-      size_t before = world.client.calls().size();
+      size_t before = fixture.client.calls().size();
       auto watch_over = [&] {
-        if (dead || world.client.calls().size() - before < nth) return;
+        if (dead || fixture.client.calls().size() - before < nth) return;
         dead = true;
-        while (world.client.calls().size() - before < nth + kDead) (void)world.client.get(kNode, {"", "pi"});
-        world.boot();
+        while (fixture.client.calls().size() - before < nth + kDead) (void)fixture.client.get(kNode, {"", "pi"});
+        fixture.boot();
       };
-      world.client.put(kJob, R"({"metadata":{"name":"x","namespace":"default"},"spec":{"managedBy":"x/y"}})");
-      world.put_job(one.spec);
-      play_job(world, one, watch_over);
+      fixture.client.put(kJob, R"({"metadata":{"name":"x","namespace":"default"},"spec":{"managedBy":"x/y"}})");
+      fixture.put_job(one.spec);
+      play_job(fixture, one, watch_over);
       EXPECT_TRUE(dead || nth + 5 > calls) << one.name << " " << nth;  // the last turn may be the last
-      check_counts(world, std::string(one.name) + ", killed at call " + std::to_string(nth));
+      check_counts(fixture, std::string(one.name) + ", killed at call " + std::to_string(nth));
       if (testing::Test::HasFailure()) return;
     }
   }
@@ -648,20 +648,20 @@ TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
 TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
   for (const Play& one : kPlays) {
     for (int nth = 1; nth <= 40; ++nth) {
-      JobWorld world;
-      world.put_job(one.spec);
-      world.client.lose_event(nth);
+      JobFixture fixture;
+      fixture.put_job(one.spec);
+      fixture.client.lose_event(nth);
       int turns = 0;
-      play_job(world, one, [&] {
-        ASSERT_LE(world.count("succeeded"), world.made_succeeded) << one.name << " " << nth;
-        ASSERT_LE(world.count("failed"), world.made_failed) << one.name << " " << nth;
-        if (++turns % 60 == 0) world.boot();  // the caches come level again
+      play_job(fixture, one, [&] {
+        ASSERT_LE(fixture.count("succeeded"), fixture.made_succeeded) << one.name << " " << nth;
+        ASSERT_LE(fixture.count("failed"), fixture.made_failed) << one.name << " " << nth;
+        if (++turns % 60 == 0) fixture.boot();  // the caches come level again
       });
       // An index whose pod was not seen may have got another one; it succeeds once all the same.
       bool indexed = std::string_view(one.spec).find("Indexed") != std::string_view::npos;
-      EXPECT_EQ(world.count("succeeded"), indexed ? get_int(world.job()->json(), "spec.completions") : world.made_succeeded)
+      EXPECT_EQ(fixture.count("succeeded"), indexed ? get_int(fixture.job()->json(), "spec.completions") : fixture.made_succeeded)
           << one.name << " " << nth;
-      EXPECT_EQ(world.count("failed"), world.made_failed) << one.name << " " << nth;
+      EXPECT_EQ(fixture.count("failed"), fixture.made_failed) << one.name << " " << nth;
       if (testing::Test::HasFailure()) return;
     }
   }

@@ -39,8 +39,8 @@ struct StatefulSetCase {
   std::string want;  // as "+1 -2": created and removed, in order
 };
 
-StatefulSetWorld stateful_set_world(const StatefulSetCase& row) {
-  StatefulSetWorld world{.set = stateful_set_of(stateful_set_text(row.replicas, row.more)),
+ObservedStatefulSet observed_stateful_set(const StatefulSetCase& row) {
+  ObservedStatefulSet observed{.set = stateful_set_of(stateful_set_text(row.replicas, row.more)),
                          .current = revision("old", "a"),
                          .update = revision("new", "b")};
   for (size_t i = 0; i < row.pods.size(); ++i) {
@@ -52,12 +52,12 @@ StatefulSetWorld stateful_set_world(const StatefulSetCase& row) {
         {"namespace", "default"},
         {"uid", name},
         {"labels", {{"statefulset.kubernetes.io/pod-name", name}, {kRevisionLabel, row.revisions[i] == 'o' ? "old" : "new"}}}};
-    if (state == 'T') world.removed.insert(name);
-    world.pods.push_back(lettered_pod(state, std::move(metadata), json::object()));
+    if (state == 'T') observed.removed.insert(name);
+    observed.pods.push_back(lettered_pod(state, std::move(metadata), json::object()));
   }
-  world.claim = [](const std::string&) { return ObjectPtr(); };
-  world.backing_off = [](const std::string&) { return std::nullopt; };
-  return world;
+  observed.claim = [](const std::string&) { return ObjectPtr(); };
+  observed.backing_off = [](const std::string&) { return std::nullopt; };
+  return observed;
 }
 
 std::string steps_of(const StatefulSetPlan& plan) {
@@ -78,7 +78,7 @@ const std::string kRoll(kRolling), kAtOnce = kRoll + std::string(kParallel),
 
 void expect_stateful_set_steps(std::initializer_list<StatefulSetCase> rows) {
   for (const StatefulSetCase& row : rows)
-    EXPECT_EQ(steps_of(plan_stateful_set(stateful_set_world(row), *parse_time("2024-01-01T00:01:05Z"))), row.want) << row.name;
+    EXPECT_EQ(steps_of(plan_stateful_set(observed_stateful_set(row), *parse_time("2024-01-01T00:01:05Z"))), row.want) << row.name;
 }
 
 TEST(StatefulSetPlan, pods_come_one_after_the_other) {
@@ -116,11 +116,11 @@ TEST(StatefulSetPlan, what_ended_is_removed_and_made_again) {
 }
 
 TEST(StatefulSetPlan, but_not_as_fast_as_it_fails) {
-  StatefulSetWorld world = stateful_set_world({"", 2, kRoll, "FR", "uu", ""});
-  world.backing_off = [](const std::string& pod) {
+  ObservedStatefulSet observed = observed_stateful_set({"", 2, kRoll, "FR", "uu", ""});
+  observed.backing_off = [](const std::string& pod) {
     return pod == "web-0" ? std::optional<std::chrono::nanoseconds>(std::chrono::seconds(3)) : std::nullopt;
   };
-  StatefulSetPlan plan = plan_stateful_set(world, {});
+  StatefulSetPlan plan = plan_stateful_set(observed, {});
   EXPECT_TRUE(plan.steps.empty());
   EXPECT_EQ(plan.again, std::chrono::seconds(3));
 }
@@ -207,7 +207,7 @@ TEST(StatefulSetPlan, more_than_one_may_be_missing) {
 }
 
 json::value status_of(const StatefulSetCase& row) {
-  return plan_stateful_set(stateful_set_world(row), *parse_time("2024-01-01T00:01:05Z")).status;
+  return plan_stateful_set(observed_stateful_set(row), *parse_time("2024-01-01T00:01:05Z")).status;
 }
 
 TEST(StatefulSetPlan, the_status_counts_what_is_there) {
@@ -235,7 +235,7 @@ TEST(StatefulSetPlan, the_update_is_complete_when_all_pods_are_ready_and_new) {
 }
 
 TEST(StatefulSetPlan, steps_have_a_limit) {
-  EXPECT_EQ(plan_stateful_set(stateful_set_world({"", 10000, kAtOnce, "", "", ""}), {}).steps.size(), kStatefulSetBurst);
+  EXPECT_EQ(plan_stateful_set(observed_stateful_set({"", 10000, kAtOnce, "", "", ""}), {}).steps.size(), kStatefulSetBurst);
 }
 
 TEST(StatefulSetNames, are_the_sets_and_a_number) {
@@ -304,16 +304,16 @@ TEST(StatefulSetClaims, go_with_whom_the_policy_says) {
        }) {
     std::string more = kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":")" +
                        row.when_deleted + R"(","whenScaled":")" + row.when_scaled + R"("})";
-    StatefulSetWorld world = stateful_set_world({"", row.condemned ? 1 : 2, more, "RR", "uu", ""});
+    ObservedStatefulSet observed = observed_stateful_set({"", row.condemned ? 1 : 2, more, "RR", "uu", ""});
     json::array owners;
     for (char letter : row.before) owners.push_back(reference(letter));
     ObjectPtr claim = MUST(Object::make(
         kPersistentVolumeClaim, {{"apiVersion", "v1"},
                                  {"kind", "PersistentVolumeClaim"},
                                  {"metadata", {{"name", "data-web-1"}, {"namespace", "default"}, {"ownerReferences", owners}}}}));
-    world.claim = [&](const std::string& name) { return name == "data-web-1" ? claim : nullptr; };
+    observed.claim = [&](const std::string& name) { return name == "data-web-1" ? claim : nullptr; };
     std::string got = "=";
-    for (const StatefulSetStep& step : plan_stateful_set(world, *parse_time(kJustNow)).steps) {
+    for (const StatefulSetStep& step : plan_stateful_set(observed, *parse_time(kJustNow)).steps) {
       if (step.what != StatefulSetStep::What::own_claim) continue;
       got.clear();
       for (const json::value& owner : step.body.get_array()) {
@@ -332,11 +332,11 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
       kRoll + std::string(kClaimed) + R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Delete"})";
   json::object metadata{{"name", "data-web-0"}, {"namespace", "default"}};
   auto plan = [&](const std::string& more) {
-    StatefulSetWorld world = stateful_set_world({"", 1, more, "", "", ""});
+    ObservedStatefulSet observed = observed_stateful_set({"", 1, more, "", "", ""});
     ObjectPtr claim = MUST(
         Object::make(kPersistentVolumeClaim, {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", metadata}}));
-    world.claim = [claim](const std::string&) { return claim; };
-    return plan_stateful_set(world, {});
+    observed.claim = [claim](const std::string&) { return claim; };
+    return plan_stateful_set(observed, {});
   };
   EXPECT_EQ(steps_of(plan(scaled_away)), "+0u");
   metadata["ownerReferences"] = json::array{{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", "web-0"}, {"uid", "earlier"}}};

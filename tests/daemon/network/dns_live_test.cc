@@ -7,7 +7,7 @@
 #include "daemon/network/dns_message.h"
 #include "daemon/network/dns_service.h"
 #include "store/object/object.h"
-#include "tests/daemon/network/world.h"
+#include "tests/daemon/network/network_fixture.h"
 
 // clang-format off
 #include <ldns/ldns.h>  // last: it may define true and false
@@ -132,7 +132,7 @@ class Resolver {
   std::jthread thread_;
 };
 
-class Dns : public World {
+class Dns : public NetworkFixture {
  protected:
   void cluster() {
     connect_outside();

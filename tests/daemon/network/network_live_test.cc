@@ -20,7 +20,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/sys/netfilter.h"
 #include "tests/daemon/network/objects.h"
-#include "tests/daemon/network/world.h"
+#include "tests/daemon/network/network_fixture.h"
 
 namespace coracle::network {
 namespace {
@@ -34,7 +34,7 @@ std::string try_nft(const std::string& script) {
 }
 void run_nft(const std::string& script) { EXPECT_EQ(try_nft(script), ""); }
 
-TEST_F(World, pods_reach_each_other_and_the_machine) {
+TEST_F(NetworkFixture, pods_reach_each_other_and_the_machine) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 80), here(machine, "machine", 81);
@@ -45,7 +45,7 @@ TEST_F(World, pods_reach_each_other_and_the_machine) {
 
 // A link that is up takes no packets yet when the kernel has not noticed its carrier; the answer to a pod's first question
 // would be lost, and asked again after seconds.
-TEST_F(World, an_attached_pod_is_answered_at_once) {
+TEST_F(NetworkFixture, an_attached_pod_is_answered_at_once) {
   up();
   Greeter here(machine, "machine", 8080);
   for (int i = 0; i < 40; ++i) {
@@ -57,7 +57,7 @@ TEST_F(World, an_attached_pod_is_answered_at_once) {
   }
 }
 
-TEST_F(World, a_service_is_reached_from_pods_the_machine_and_itself) {
+TEST_F(NetworkFixture, a_service_is_reached_from_pods_the_machine_and_itself) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
@@ -70,7 +70,7 @@ TEST_F(World, a_service_is_reached_from_pods_the_machine_and_itself) {
   EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 8080), "refused") << "a port that it does not have";
 }
 
-TEST_F(World, load_is_spread_over_the_ready_endpoints) {
+TEST_F(NetworkFixture, load_is_spread_over_the_ready_endpoints) {
   up();
   Pod a = pod("a"), b = pod("b"), c = pod("c");
   Greeter at_b(b.netns, "b", 8080), at_c(c.netns, "c", 8080);
@@ -108,7 +108,7 @@ class Acceptor {
 
 // The kernel looks into the maps of a rule that is being replaced by the newest generation, and finds them empty: who comes by
 // just then must be translated all the same. Of 100,000 connections three were not, hence the haste.
-TEST_F(World, nobody_is_refused_while_the_endpoints_change) {
+TEST_F(NetworkFixture, nobody_is_refused_while_the_endpoints_change) {
   sys::Netlink link = MUST(sys::Netlink::open());
   const uint32_t lo = MUST(link.index_of("lo"));
   for (const char* address : {"10.244.0.1/32", "10.244.0.4/32", "10.244.0.5/32"}) MUST(link.add_address(lo, address));
@@ -148,7 +148,7 @@ TEST_F(World, nobody_is_refused_while_the_endpoints_change) {
   });
 }
 
-TEST_F(World, a_client_with_affinity_stays_with_its_endpoint_through_changes) {
+TEST_F(NetworkFixture, a_client_with_affinity_stays_with_its_endpoint_through_changes) {
   up();
   Pod a = pod("a"), b = pod("b"), c = pod("c"), d = pod("d");
   Greeter at_b(b.netns, "b", 8080), at_c(c.netns, "c", 8080), at_d(d.netns, "d", 8080);
@@ -162,7 +162,7 @@ TEST_F(World, a_client_with_affinity_stays_with_its_endpoint_through_changes) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), first);
 }
 
-TEST_F(World, a_node_port_is_reached_from_everywhere_and_keeps_the_source) {
+TEST_F(NetworkFixture, a_node_port_is_reached_from_everywhere_and_keeps_the_source) {
   connect_outside();
   up();
   Pod a = pod("a"), b = pod("b");
@@ -177,7 +177,7 @@ TEST_F(World, a_node_port_is_reached_from_everywhere_and_keeps_the_source) {
   EXPECT_EQ(greet_tcp(machine, "127.0.0.1", 30080), "refused") << "loopback stays the machine's own";
 }
 
-TEST_F(World, node_ports_and_host_ports_capture_no_traffic_for_other_machines) {
+TEST_F(NetworkFixture, node_ports_and_host_ports_capture_no_traffic_for_other_machines) {
   connect_outside();
   up();
   Pod a = pod("a", {{Protocol::tcp, {}, 8081, 8080}}), b = pod("b");
@@ -191,7 +191,7 @@ TEST_F(World, node_ports_and_host_ports_capture_no_traffic_for_other_machines) {
   }
 }
 
-TEST_F(World, udp_moves_on_when_an_endpoint_goes_away) {
+TEST_F(NetworkFixture, udp_moves_on_when_an_endpoint_goes_away) {
   up();
   Pod a = pod("a"), b = pod("b"), c = pod("c");
   Greeter at_b(b.netns, "b", 5353), at_c(c.netns, "c", 5353);
@@ -205,7 +205,7 @@ TEST_F(World, udp_moves_on_when_an_endpoint_goes_away) {
   EXPECT_EQ(greet_udp(socket, "10.96.3.8", 53), "c " + a.address);
 }
 
-TEST_F(World, udp_finds_a_node_port_that_it_knocked_at_too_early) {
+TEST_F(NetworkFixture, udp_finds_a_node_port_that_it_knocked_at_too_early) {
   connect_outside();
   up();
   Pod b = pod("b");
@@ -220,7 +220,7 @@ TEST_F(World, udp_finds_a_node_port_that_it_knocked_at_too_early) {
   EXPECT_EQ(greet_udp(socket, kMachine, 30053), std::string("b ") + kOutside);
 }
 
-TEST_F(World, without_endpoints_connections_are_refused_at_once) {
+TEST_F(NetworkFixture, without_endpoints_connections_are_refused_at_once) {
   connect_outside();
   up();
   Pod a = pod("a");
@@ -236,7 +236,7 @@ TEST_F(World, without_endpoints_connections_are_refused_at_once) {
   EXPECT_EQ(greet_tcp(a.netns, kMachine, 30080), "refused");
 }
 
-TEST_F(World, a_host_port_lives_as_long_as_its_pod) {
+TEST_F(NetworkFixture, a_host_port_lives_as_long_as_its_pod) {
   connect_outside();
   up();
   Ipv4 machine_address = MUST(Ipv4::parse(kMachine));
@@ -254,7 +254,7 @@ TEST_F(World, a_host_port_lives_as_long_as_its_pod) {
   EXPECT_EQ(greet_tcp(outside, kMachine, 8081), "refused");
 }
 
-TEST_F(World, host_ports_answer_on_loopback_to_this_machine_alone) {
+TEST_F(NetworkFixture, host_ports_answer_on_loopback_to_this_machine_alone) {
   connect_outside();
   up();
   Ipv4 loopback = MUST(Ipv4::parse("127.0.0.1"));
@@ -280,7 +280,7 @@ TEST_F(World, host_ports_answer_on_loopback_to_this_machine_alone) {
   EXPECT_EQ(greet_tcp(outside, "127.0.0.1", 8081), "refused") << "its own loopback";
 }
 
-TEST_F(World, host_ports_that_are_taken_from_programs_are_named) {
+TEST_F(NetworkFixture, host_ports_that_are_taken_from_programs_are_named) {
   Greeter own(machine, "own", 7000);
   Ipv4 loopback = MUST(Ipv4::parse("127.0.0.1"));
   auto contested = [](HostPort port) { return Network::contested({port}); };
@@ -292,7 +292,7 @@ TEST_F(World, host_ports_that_are_taken_from_programs_are_named) {
   EXPECT_EQ(contested({Protocol::tcp, {}, 7001, 80}), Texts());
 }
 
-TEST_F(World, pods_reach_the_world_as_this_machine) {
+TEST_F(NetworkFixture, pods_reach_the_world_as_this_machine) {
   connect_outside();
   up();
   Pod a = pod("a");
@@ -306,7 +306,7 @@ TEST_F(World, pods_reach_the_world_as_this_machine) {
   EXPECT_EQ(greet_tcp(machine, "10.96.3.9", 80), std::string("elsewhere ") + kMachine);
 }
 
-TEST_F(World, a_new_daemon_finds_addresses_rules_and_open_connections_again) {
+TEST_F(NetworkFixture, a_new_daemon_finds_addresses_rules_and_open_connections_again) {
   connect_outside();
   up();
   Pod a = pod("a"), b = pod("b", {{Protocol::tcp, {}, 8081, 80}});
@@ -333,7 +333,7 @@ TEST_F(World, a_new_daemon_finds_addresses_rules_and_open_connections_again) {
   EXPECT_EQ(::recv(heard.get(), &byte, 1, 0), 1) << failure();
 }
 
-TEST_F(World, a_pod_gets_an_address_of_another_range_when_the_setting_changes) {
+TEST_F(NetworkFixture, a_pod_gets_an_address_of_another_range_when_the_setting_changes) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
@@ -346,7 +346,7 @@ TEST_F(World, a_pod_gets_an_address_of_another_range_when_the_setting_changes) {
   EXPECT_EQ(greet_tcp(a.netns, b.address, 8080), "b " + a.address);
 }
 
-TEST_F(World, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
+TEST_F(NetworkFixture, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
   up();
   std::string address = pod("a").address;  // and its namespace is closed right here
   down();
@@ -357,7 +357,7 @@ TEST_F(World, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
   EXPECT_TRUE(std::filesystem::is_empty(config.run_dir + "/attachments"));
 }
 
-TEST_F(World, an_interface_on_its_way_out_does_not_stop_the_next_pod) {
+TEST_F(NetworkFixture, an_interface_on_its_way_out_does_not_stop_the_next_pod) {
   config.pod_cidr = "10.244.0.0/29";  // five pods
   up();
   for (int i = 0; i < 25; ++i) {
@@ -367,7 +367,7 @@ TEST_F(World, an_interface_on_its_way_out_does_not_stop_the_next_pod) {
   }
 }
 
-TEST_F(World, when_all_addresses_are_taken_it_says_so) {
+TEST_F(NetworkFixture, when_all_addresses_are_taken_it_says_so) {
   config.pod_cidr = "10.244.0.0/29";
   up();
   std::vector<Pod> all;
@@ -377,7 +377,7 @@ TEST_F(World, when_all_addresses_are_taken_it_says_so) {
   EXPECT_EQ(network->attach("../../etc", netns, {}).error().code(), Code::invalid);
 }
 
-TEST_F(World, a_table_that_somebody_flushed_comes_back) {
+TEST_F(NetworkFixture, a_table_that_somebody_flushed_comes_back) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
@@ -390,7 +390,7 @@ TEST_F(World, a_table_that_somebody_flushed_comes_back) {
   EXPECT_EQ(got, "b " + a.address);
 }
 
-TEST_F(World, a_table_that_is_flushed_while_rules_are_planned_comes_back) {
+TEST_F(NetworkFixture, a_table_that_is_flushed_while_rules_are_planned_comes_back) {
   services = std::make_unique<Informer>(client, kService);
   slices = std::make_unique<Informer>(client, kEndpointSlice);
   std::atomic<bool> flush = false;
@@ -421,7 +421,7 @@ std::string until(const std::string& want, const std::function<std::string()>& w
   return got;
 }
 
-TEST_F(World, what_is_removed_by_hand_comes_back) {
+TEST_F(NetworkFixture, what_is_removed_by_hand_comes_back) {
   connect_outside();
   up();
   Pod a = pod("a"), b = pod("b", {{Protocol::tcp, {}, 8081, 8080}});
@@ -474,7 +474,7 @@ TEST_F(World, what_is_removed_by_hand_comes_back) {
   EXPECT_TRUE(lost_links.with([](const auto& lost) { return lost.empty(); }));
 }
 
-TEST_F(World, a_wire_that_is_removed_by_hand_is_told_and_made_again) {
+TEST_F(NetworkFixture, a_wire_that_is_removed_by_hand_is_told_and_made_again) {
   up();
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 8080);
@@ -486,7 +486,7 @@ TEST_F(World, a_wire_that_is_removed_by_hand_is_told_and_made_again) {
   EXPECT_EQ(greet_tcp(a.netns, b.address, 8080), "b " + a.address);
 }
 
-TEST_F(World, the_end_of_a_pod_is_no_loss) {
+TEST_F(NetworkFixture, the_end_of_a_pod_is_no_loss) {
   up();
   for (int i = 0; i < 5; ++i) {
     Pod one = pod("pod-" + std::to_string(i));
@@ -527,7 +527,7 @@ void set_mac(const Fd& netns, const std::string& mac) {
   ASSERT_EQ(::ioctl(socket.get(), SIOCSIFHWADDR, &change), 0) << failure();
 }
 
-TEST_F(World, a_pod_sends_from_its_own_addresses_only) {
+TEST_F(NetworkFixture, a_pod_sends_from_its_own_addresses_only) {
   up();
   Pod a = pod("a"), b = pod("b");
   const std::string gateway = network->gateway_address();
@@ -589,7 +589,7 @@ void ask_by_arp(const Fd& socket, int link, Ipv4 pod, const std::string& gateway
   ASSERT_GT(::sendto(socket.get(), &frame, sizeof frame, 0, reinterpret_cast<sockaddr*>(&where), sizeof where), 0) << failure();
 }
 
-TEST_F(World, a_pod_speaks_arp_for_itself_only) {
+TEST_F(NetworkFixture, a_pod_speaks_arp_for_itself_only) {
   up();
   Pod a = pod("a"), b = pod("b");
   const Ipv4 own = MUST(Ipv4::parse(a.address));
@@ -612,7 +612,7 @@ TEST_F(World, a_pod_speaks_arp_for_itself_only) {
 
 // ---- what is not a Service's ----
 
-TEST_F(World, a_service_does_not_take_what_the_machine_listens_on) {
+TEST_F(NetworkFixture, a_service_does_not_take_what_the_machine_listens_on) {
   connect_outside();
   config.api_port = 6443;
   up();
@@ -633,7 +633,7 @@ TEST_F(World, a_service_does_not_take_what_the_machine_listens_on) {
       << "once";
 }
 
-TEST_F(World, affinity_outlives_the_daemon_and_its_table) {
+TEST_F(NetworkFixture, affinity_outlives_the_daemon_and_its_table) {
   up();
   Pod a = pod("a");
   std::vector<Pod> others;
@@ -668,7 +668,7 @@ TEST_F(World, affinity_outlives_the_daemon_and_its_table) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), second);
 }
 
-TEST_F(World, a_replacement_is_heard_as_one_removal) {
+TEST_F(NetworkFixture, a_replacement_is_heard_as_one_removal) {
   sys::TableMonitor monitor = MUST(sys::TableMonitor::open());
   Ruleset rules;
   rules.chains["input"] = {"type filter hook input priority 0; policy accept;", {"accept"}};
@@ -682,7 +682,7 @@ TEST_F(World, a_replacement_is_heard_as_one_removal) {
   }
 }
 
-TEST_F(World, udp_that_began_while_the_table_was_flushed_is_translated_again) {
+TEST_F(NetworkFixture, udp_that_began_while_the_table_was_flushed_is_translated_again) {
   up();
   // As long as any table looks at flows, the kernel remembers them; many a machine has one.
   run_nft("table ip other {\n chain seen {\n type filter hook prerouting priority 0;\n ct state established accept\n }\n}\n");
@@ -704,7 +704,7 @@ TEST_F(World, udp_that_began_while_the_table_was_flushed_is_translated_again) {
   }
 }
 
-TEST_F(World, a_pod_has_no_ipv6_but_its_own_loopback) {
+TEST_F(NetworkFixture, a_pod_has_no_ipv6_but_its_own_loopback) {
   up();
   Pod a = pod("a");
   MUST(sys::in_netns(a.netns, []() -> Result<void> {
@@ -720,7 +720,7 @@ TEST_F(World, a_pod_has_no_ipv6_but_its_own_loopback) {
   EXPECT_EQ(setting, "0\n");
 }
 
-TEST_F(World, cleanup_leaves_nothing) {
+TEST_F(NetworkFixture, cleanup_leaves_nothing) {
   connect_outside();
   Fd settings = MUST(sys::open_directory("/proc/sys/net/ipv4"));
   MUST(sys::write_control(settings, "ip_forward", "0"));  // a new namespace has what the machine's own has
@@ -741,7 +741,7 @@ TEST_F(World, cleanup_leaves_nothing) {
   EXPECT_EQ(greet_tcp(outside, kMachine, 8081), "refused");
 }
 
-TEST_F(World, settings_that_cannot_be_are_named) {
+TEST_F(NetworkFixture, settings_that_cannot_be_are_named) {
   struct Row {
     std::string Config::*field;
     const char* value;
@@ -762,7 +762,7 @@ TEST_F(World, settings_that_cannot_be_are_named) {
   }
 }
 
-TEST_F(World, measured_attaching_a_pod) {
+TEST_F(NetworkFixture, measured_attaching_a_pod) {
   up();
   std::vector<double> took;
   std::vector<Pod> all;

@@ -12,7 +12,7 @@
 namespace coracle::order {
 namespace {
 
-struct FakeWorld : World {
+struct FakeLister : Lister {
   std::map<std::string, ObjectPtr> objects;  // "Kind/name"
   std::set<std::string> endpoints, unready;  // services that have some; pods that are not ready whatever they say
   mutable std::map<std::string, int> asked;  // "pods", "ready", "get Kind/name": how often
@@ -52,10 +52,10 @@ struct FakeWorld : World {
   bool has_ready_endpoints(const Key& service) const override { return endpoints.contains(service.name); }
 };
 
-std::string waiting(FakeWorld& world, const std::string& after) {
-  world.put(kPod, "waiter", R"({"metadata":{"annotations":{"coracle.io/after":")" + after + R"("}}})");
+std::string waiting(FakeLister& lister, const std::string& after) {
+  lister.put(kPod, "waiter", R"({"metadata":{"annotations":{"coracle.io/after":")" + after + R"("}}})");
   std::string out;
-  for (const std::string& text : missing(world.at("Pod/waiter"), world)) out.append(out.empty() ? "" : ", ").append(text);
+  for (const std::string& text : missing(lister.at("Pod/waiter"), lister)) out.append(out.empty() ? "" : ", ").append(text);
   return out;
 }
 
@@ -90,120 +90,120 @@ TEST(Annotation, what_it_cannot_mean_is_quoted) {
 }
 
 TEST(Missing, says_what_is_not_there) {
-  FakeWorld world;
-  EXPECT_EQ(waiting(world, "deployment/db, service/cache"), "deployment/db: not found, service/cache: not found");
+  FakeLister lister;
+  EXPECT_EQ(waiting(lister, "deployment/db, service/cache"), "deployment/db: not found, service/cache: not found");
 }
 
 TEST(Missing, a_deployment_is_available_when_it_says_so_and_its_pods_are_ready_now) {
-  FakeWorld world;
-  world.put(kDeployment, "db", kAvailable);
-  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: 0 of 2 pods ready");  // its status is of before the power cut
-  world.pod("db-1", "db", true);
-  world.pod("db-2", "db", false);
-  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: 1 of 2 pods ready");
-  world.pod("db-2", "db", true);
-  EXPECT_EQ(waiting(world, "deployment/db"), "");
-  world.put(kDeployment, "db", R"({"spec":{"replicas":2,"selector":{"matchLabels":{"app":"db"}}}})");
-  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: not available yet");  // minReadySeconds
+  FakeLister lister;
+  lister.put(kDeployment, "db", kAvailable);
+  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: 0 of 2 pods ready");  // its status is of before the power cut
+  lister.pod("db-1", "db", true);
+  lister.pod("db-2", "db", false);
+  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: 1 of 2 pods ready");
+  lister.pod("db-2", "db", true);
+  EXPECT_EQ(waiting(lister, "deployment/db"), "");
+  lister.put(kDeployment, "db", R"({"spec":{"replicas":2,"selector":{"matchLabels":{"app":"db"}}}})");
+  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: not available yet");  // minReadySeconds
 }
 
 TEST(Missing, a_deployment_may_spare_what_its_strategy_spares_but_never_all) {
-  FakeWorld world;
-  world.put(kDeployment, "db", R"({"spec":{"replicas":4,"selector":{"matchLabels":{"app":"db"}},
+  FakeLister lister;
+  lister.put(kDeployment, "db", R"({"spec":{"replicas":4,"selector":{"matchLabels":{"app":"db"}},
     "strategy":{"rollingUpdate":{"maxUnavailable":"50%"}}},"status":{"conditions":[{"type":"Available","status":"True"}]}})");
-  world.pod("db-1", "db", true);
-  EXPECT_EQ(waiting(world, "deployment/db"), "deployment/db: 1 of 2 pods ready");
-  world.pod("db-2", "db", true);
-  EXPECT_EQ(waiting(world, "deployment/db"), "");
-  world.put(kDeployment, "all", R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"all"}},
+  lister.pod("db-1", "db", true);
+  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: 1 of 2 pods ready");
+  lister.pod("db-2", "db", true);
+  EXPECT_EQ(waiting(lister, "deployment/db"), "");
+  lister.put(kDeployment, "all", R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"all"}},
     "strategy":{"rollingUpdate":{"maxUnavailable":"100%"}}},"status":{"conditions":[{"type":"Available","status":"True"}]}})");
-  EXPECT_EQ(waiting(world, "deployment/all"), "deployment/all: 0 of 1 pods ready");
+  EXPECT_EQ(waiting(lister, "deployment/all"), "deployment/all: 0 of 1 pods ready");
 }
 
 TEST(Missing, other_sets_by_their_counts) {
-  FakeWorld world;
-  world.put(kStatefulSet, "db",
+  FakeLister lister;
+  lister.put(kStatefulSet, "db",
             R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},"status":{"availableReplicas":1}})");
-  world.put(kDaemonSet, "log",
+  lister.put(kDaemonSet, "log",
             R"({"spec":{"selector":{"matchLabels":{"app":"log"}}},"status":{"desiredNumberScheduled":1,"numberAvailable":1}})");
-  EXPECT_EQ(waiting(world, "sts/db,ds/log"), "statefulset/db: 0 of 1 pods ready, daemonset/log: 0 of 1 pods ready");
-  world.pod("db-0", "db", true);
-  world.pod("log-x", "log", true);
-  EXPECT_EQ(waiting(world, "sts/db,ds/log"), "");
+  EXPECT_EQ(waiting(lister, "sts/db,ds/log"), "statefulset/db: 0 of 1 pods ready, daemonset/log: 0 of 1 pods ready");
+  lister.pod("db-0", "db", true);
+  lister.pod("log-x", "log", true);
+  EXPECT_EQ(waiting(lister, "sts/db,ds/log"), "");
 }
 
 TEST(Missing, a_spec_that_its_controller_has_not_seen_is_not_available) {
-  FakeWorld world;
-  world.put(kStatefulSet, "db", R"({"metadata":{"generation":2},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},
+  FakeLister lister;
+  lister.put(kStatefulSet, "db", R"({"metadata":{"generation":2},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},
     "status":{"observedGeneration":1,"availableReplicas":1}})");
-  world.pod("db-0", "db", true);
-  EXPECT_EQ(waiting(world, "sts/db"), "statefulset/db: not available yet");
+  lister.pod("db-0", "db", true);
+  EXPECT_EQ(waiting(lister, "sts/db"), "statefulset/db: not available yet");
 }
 
 TEST(Missing, services_pods_and_jobs) {
-  FakeWorld world;
-  world.put(kService, "cache", R"({"spec":{"selector":{"app":"cache"}}})");
-  EXPECT_EQ(waiting(world, "service/cache"), "service/cache: no ready endpoints");
-  world.pod("cache-1", "cache", true);
-  EXPECT_EQ(waiting(world, "service/cache"), "");
-  world.put(kService, "outside", R"({"spec":{}})");
-  EXPECT_EQ(waiting(world, "service/outside"), "service/outside: no ready endpoints");
-  world.endpoints.insert("outside");
-  EXPECT_EQ(waiting(world, "service/outside"), "");
-  world.put(kService, "alias", R"({"spec":{"type":"ExternalName"}})");
-  EXPECT_EQ(waiting(world, "service/alias"), "");
-  world.put(kJob, "init", R"({})");
-  EXPECT_EQ(waiting(world, "job/init"), "job/init: not complete");
-  world.put(kJob, "init", R"({"status":{"conditions":[{"type":"Failed","status":"True"}]}})");
-  EXPECT_EQ(waiting(world, "job/init"), "job/init: failed");
-  world.put(kJob, "init", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
-  EXPECT_EQ(waiting(world, "job/init"), "");
-  world.pod("one", "one", false);
-  EXPECT_EQ(waiting(world, "pod/one"), "pod/one: not ready");
-  world.put(kPod, "one", R"({"status":{"phase":"Succeeded"}})");
-  EXPECT_EQ(waiting(world, "pod/one"), "");
+  FakeLister lister;
+  lister.put(kService, "cache", R"({"spec":{"selector":{"app":"cache"}}})");
+  EXPECT_EQ(waiting(lister, "service/cache"), "service/cache: no ready endpoints");
+  lister.pod("cache-1", "cache", true);
+  EXPECT_EQ(waiting(lister, "service/cache"), "");
+  lister.put(kService, "outside", R"({"spec":{}})");
+  EXPECT_EQ(waiting(lister, "service/outside"), "service/outside: no ready endpoints");
+  lister.endpoints.insert("outside");
+  EXPECT_EQ(waiting(lister, "service/outside"), "");
+  lister.put(kService, "alias", R"({"spec":{"type":"ExternalName"}})");
+  EXPECT_EQ(waiting(lister, "service/alias"), "");
+  lister.put(kJob, "init", R"({})");
+  EXPECT_EQ(waiting(lister, "job/init"), "job/init: not complete");
+  lister.put(kJob, "init", R"({"status":{"conditions":[{"type":"Failed","status":"True"}]}})");
+  EXPECT_EQ(waiting(lister, "job/init"), "job/init: failed");
+  lister.put(kJob, "init", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
+  EXPECT_EQ(waiting(lister, "job/init"), "");
+  lister.pod("one", "one", false);
+  EXPECT_EQ(waiting(lister, "pod/one"), "pod/one: not ready");
+  lister.put(kPod, "one", R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_EQ(waiting(lister, "pod/one"), "");
 }
 
 // However many of them wait for however many: pods are listed and asked once, and each object is looked at once.
 TEST(DependencyCache, finds_out_once_what_many_wait_for) {
   constexpr int kMany = 60;
-  FakeWorld world;
+  FakeLister lister;
   std::string all;
   for (int i = 0; i < kMany; ++i) {
     std::string name = "s" + std::to_string(i);
-    world.put(kService, name, R"({"spec":{"selector":{"app":"none"}}})");
-    world.pod("p" + std::to_string(i), "web", true);
+    lister.put(kService, name, R"({"spec":{"selector":{"app":"none"}}})");
+    lister.pod("p" + std::to_string(i), "web", true);
     all += (i ? ",service/" : "service/") + name;
   }
   for (int i = 0; i < kMany; ++i)
-    world.put(kPod, "w" + std::to_string(i), R"({"metadata":{"annotations":{"coracle.io/after":")" + all + R"("}}})");
-  DependencyCache cache(world, "default");
-  for (int i = 0; i < kMany; ++i) EXPECT_EQ(cache.missing(world.at("Pod/w" + std::to_string(i))).size(), size_t(kMany));
-  for (int i = 0; i < kMany; ++i) EXPECT_NE(cache.waits_for(world.at("Pod/w" + std::to_string(i))), "");
-  EXPECT_EQ(world.asked["pods"], 1);
-  EXPECT_EQ(world.asked["ready"], 2 * kMany);
-  EXPECT_EQ(world.asked["get Service/s0"], 2) << "once for what it lacks, once for what it waits for";
-  world.asked.clear();
-  EXPECT_NE(waits_for(world.at("Pod/w0"), world), "");
-  EXPECT_EQ(world.asked["pods"], 1);
+    lister.put(kPod, "w" + std::to_string(i), R"({"metadata":{"annotations":{"coracle.io/after":")" + all + R"("}}})");
+  DependencyCache cache(lister, "default");
+  for (int i = 0; i < kMany; ++i) EXPECT_EQ(cache.missing(lister.at("Pod/w" + std::to_string(i))).size(), size_t(kMany));
+  for (int i = 0; i < kMany; ++i) EXPECT_NE(cache.waits_for(lister.at("Pod/w" + std::to_string(i))), "");
+  EXPECT_EQ(lister.asked["pods"], 1);
+  EXPECT_EQ(lister.asked["ready"], 2 * kMany);
+  EXPECT_EQ(lister.asked["get Service/s0"], 2) << "once for what it lacks, once for what it waits for";
+  lister.asked.clear();
+  EXPECT_NE(waits_for(lister.at("Pod/w0"), lister), "");
+  EXPECT_EQ(lister.asked["pods"], 1);
 }
 
 struct Cycles : testing::Test {
-  FakeWorld world;
+  FakeLister lister;
   void deployment(const std::string& name, const std::string& after) {
     std::string annotations = after.empty() ? "" : R"("annotations":{"coracle.io/after":")" + after + R"("},)";
-    world.put(kDeployment, name,
+    lister.put(kDeployment, name,
               R"({"spec":{"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{)" + annotations +
                   R"("labels":{"app":")" + name + R"("}}}}})");
-    world.put(kReplicaSet, name + "-1",
+    lister.put(kReplicaSet, name + "-1",
               R"({"metadata":{"ownerReferences":[{"kind":"Deployment","name":")" + name +
                   R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
-    world.put(kPod, name + "-1-x",
+    lister.put(kPod, name + "-1-x",
               R"({"metadata":{)" + annotations + R"("labels":{"app":")" + name +
                   R"("},"ownerReferences":[{"kind":"ReplicaSet","name":")" + name +
                   R"(-1","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
   }
-  std::string from(const std::string& name) { return cycle(world.at("Pod/" + name + "-1-x"), world); }
+  std::string from(const std::string& name) { return cycle(lister.at("Pod/" + name + "-1-x"), lister); }
 };
 
 TEST_F(Cycles, are_found_through_templates) {
@@ -219,10 +219,10 @@ TEST_F(Cycles, are_found_through_templates) {
 TEST_F(Cycles, are_found_through_services) {
   deployment("a", "service/b");
   deployment("b", "deployment/a");
-  world.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
+  lister.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
   EXPECT_EQ(from("a"), "deployment/a → service/b → deployment/b → deployment/a");
-  world.unready = {"a-1-x", "b-1-x"};
-  EXPECT_NE(waits_for(world.at("Pod/a-1-x"), world).find("waits for itself: deployment/a"), std::string::npos);
+  lister.unready = {"a-1-x", "b-1-x"};
+  EXPECT_NE(waits_for(lister.at("Pod/a-1-x"), lister).find("waits for itself: deployment/a"), std::string::npos);
 }
 
 TEST_F(Cycles, of_others_are_not_the_pods_own) {
@@ -235,27 +235,27 @@ TEST_F(Cycles, of_others_are_not_the_pods_own) {
 
 // Owner references are what a client wrote: two sets may own each other.
 TEST_F(Cycles, owners_in_a_circle_end_the_search) {
-  world.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
+  lister.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
   for (auto [name, owner] : {std::pair("x", "y"), std::pair("y", "x")})
-    world.put(kReplicaSet, name,
+    lister.put(kReplicaSet, name,
               R"({"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":")" + std::string(owner) +
                   R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
-  world.put(
+  lister.put(
       kPod, "b-1",
       R"({"metadata":{"labels":{"app":"b"},"ownerReferences":[{"kind":"ReplicaSet","name":"x","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
   deployment("a", "service/b");
   EXPECT_EQ(from("a"), "");
-  EXPECT_EQ(cycle(world.at("Pod/b-1"), world), "");
+  EXPECT_EQ(cycle(lister.at("Pod/b-1"), lister), "");
 }
 
 TEST_F(Cycles, a_row_of_dependencies_has_an_end) {
   constexpr int kMany = 50'000;
   for (int i = 0; i < kMany; ++i)
-    world.put(kPod, "p" + std::to_string(i),
+    lister.put(kPod, "p" + std::to_string(i),
               R"({"metadata":{"annotations":{"coracle.io/after":"pod/p)" + std::to_string((i + 1) % kMany) + "\"}}}");
-  EXPECT_EQ(cycle(world.at("Pod/p0"), world), "") << "longer than anybody's way, and no stack holds it";
-  world.unready.insert("p1");
-  EXPECT_NE(waits_for(world.at("Pod/p0"), world), "");
+  EXPECT_EQ(cycle(lister.at("Pod/p0"), lister), "") << "longer than anybody's way, and no stack holds it";
+  lister.unready.insert("p1");
+  EXPECT_NE(waits_for(lister.at("Pod/p0"), lister), "");
 }
 
 TEST_F(Cycles, waiting_for_oneself) {
@@ -267,9 +267,9 @@ TEST_F(Cycles, waiting_for_oneself) {
 TEST_F(Cycles, through_services_are_not_looked_for_among_very_many_pods) {
   deployment("a", "service/b");
   deployment("b", "deployment/a");
-  world.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
+  lister.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
   EXPECT_NE(from("a"), "");
-  for (int i = 0; i < 1000; ++i) world.pod("p" + std::to_string(i), "web" + std::to_string(i), true);
+  for (int i = 0; i < 1000; ++i) lister.pod("p" + std::to_string(i), "web" + std::to_string(i), true);
   EXPECT_EQ(from("a"), "");
 }
 

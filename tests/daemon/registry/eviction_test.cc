@@ -2,7 +2,7 @@
 // Eviction asks the pod's disruption budget, in Kubernetes' words, and charges it.
 #include "daemon/quota/disruption.h"
 #include "store/schema/catalog.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
@@ -10,35 +10,35 @@ namespace {
 class EvictionTest : public testing::Test {
  protected:
   void put_pod(const std::string& name, const std::string& phase = "Running", bool ready = true) {
-    world.make(
+    fixture.make(
         kPod,
         R"({"metadata":{"name":")" + name +
             R"(","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":"n","terminationGracePeriodSeconds":30,"containers":[{"name":"c","image":"i"}]}})");
-    MUST(world.try_merge(kPod, {"default", name},
+    MUST(fixture.try_merge(kPod, {"default", name},
                          R"({"status":{"phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" +
                              (ready ? "True" : "False") + R"("}]}})",
                          "status"));
   }
   void put_budget(const std::string& status, const std::string& spec = "", const std::string& name = "b") {
     const Kind& kind = schema::catalog().by_kind("policy/v1", "PodDisruptionBudget")->kind;
-    world.make(kind, R"({"metadata":{"name":")" + name +
+    fixture.make(kind, R"({"metadata":{"name":")" + name +
                          R"(","namespace":"default"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}})" + spec +
                          "}}");
-    ObjectPtr made = MUST(world.registry().get(kind, {"default", name}));
-    MUST(world.engine->write({&kind, made->key(), World::with(*made, "status", World::parse(status)), std::nullopt},
+    ObjectPtr made = MUST(fixture.registry().get(kind, {"default", name}));
+    MUST(fixture.engine->write({&kind, made->key(), RegistryFixture::with(*made, "status", RegistryFixture::parse(status)), std::nullopt},
                              engine::Durability::durable));
   }
   Result<json::value> evict(const std::string& name, const std::string& options = "{}", const Writer& writer = {}) {
-    return world.registry().act(kPod, {"default", name}, "eviction",
-                                World::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"),
+    return fixture.registry().act(kPod, {"default", name}, "eviction",
+                                RegistryFixture::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"),
                                 writer);
   }
-  json::value budget() { return MUST(world.registry().get(kPodDisruptionBudget, {"default", "b"}))->json(); }
+  json::value budget() { return MUST(fixture.registry().get(kPodDisruptionBudget, {"default", "b"}))->json(); }
   bool going(const std::string& name) {
-    auto pod = world.registry().get(kPod, {"default", name});
+    auto pod = fixture.registry().get(kPod, {"default", name});
     return !pod || (*pod)->deleting();
   }
-  World world;
+  RegistryFixture fixture;
 };
 
 constexpr const char* kOneAllowed =
@@ -62,7 +62,7 @@ TEST_F(EvictionTest, the_pod_says_that_it_is_evicted) {
   put_pod("a");
   auto target = [&] {
     for (const json::value& condition :
-         get_array(MUST(world.registry().get(kPod, {"default", "a"}))->json(), "status.conditions"))
+         get_array(MUST(fixture.registry().get(kPod, {"default", "a"}))->json(), "status.conditions"))
       if (get_string(condition, "type") == "DisruptionTarget")
         return std::string(get_string(condition, "status")) + " " + std::string(get_string(condition, "reason")) + ": " +
                std::string(get_string(condition, "message"));
@@ -107,11 +107,11 @@ TEST_F(EvictionTest, why_a_budget_allows_nothing) {
   };
   for (const Row& row : rows) {
     const Kind& kind = schema::catalog().by_kind("policy/v1", "PodDisruptionBudget")->kind;
-    if (!world.registry().get(kPod, {"default", "a"})) put_pod("a"), put_budget(row.status);
-    ObjectPtr made = MUST(world.registry().get(kind, {"default", "b"}));
-    json::value body = World::with(*made, "status", World::parse(row.status));
+    if (!fixture.registry().get(kPod, {"default", "a"})) put_pod("a"), put_budget(row.status);
+    ObjectPtr made = MUST(fixture.registry().get(kind, {"default", "b"}));
+    json::value body = RegistryFixture::with(*made, "status", RegistryFixture::parse(row.status));
     make(body, "metadata.generation") = 1;
-    MUST(world.engine->write({&kind, made->key(), std::move(body), std::nullopt}, engine::Durability::durable));
+    MUST(fixture.engine->write({&kind, made->key(), std::move(body), std::nullopt}, engine::Durability::durable));
     auto refused = evict("a");
     ASSERT_FALSE(refused) << row.says;
     EXPECT_EQ(refused.error().details()->causes[0].message, row.says);
@@ -135,12 +135,12 @@ TEST_F(EvictionTest, an_unhealthy_pod_by_policy) {
   EXPECT_FALSE(evict("sick")) << "those who are healthy are too few";
   put_pod("tough", "Running", true);
   const Kind& kind = schema::catalog().by_kind("policy/v1", "PodDisruptionBudget")->kind;
-  MUST(world.try_merge(kind, {"default", "b"}, R"({"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}})"));
+  MUST(fixture.try_merge(kind, {"default", "b"}, R"({"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}})"));
   EXPECT_TRUE(evict("sick"));
-  MUST(world.try_merge(kind, {"default", "b"}, R"({"spec":{"unhealthyPodEvictionPolicy":"IfHealthyBudget"}})"));
+  MUST(fixture.try_merge(kind, {"default", "b"}, R"({"spec":{"unhealthyPodEvictionPolicy":"IfHealthyBudget"}})"));
   EXPECT_FALSE(evict("ill"));
-  ObjectPtr made = MUST(world.registry().get(kind, {"default", "b"}));
-  MUST(world.engine->write({&kind, made->key(), World::with(*made, "status.currentHealthy", 2), std::nullopt},
+  ObjectPtr made = MUST(fixture.registry().get(kind, {"default", "b"}));
+  MUST(fixture.engine->write({&kind, made->key(), RegistryFixture::with(*made, "status.currentHealthy", 2), std::nullopt},
                            engine::Durability::durable));
   EXPECT_TRUE(evict("ill")) << "the budget is kept without it";
 }
@@ -170,7 +170,7 @@ TEST_F(EvictionTest, a_trial_changes_nothing) {
 TEST_F(EvictionTest, without_a_budget_it_is_a_deletion) {
   put_pod("a");
   EXPECT_TRUE(evict("a", R"({"gracePeriodSeconds":7})"));
-  EXPECT_EQ(get_int(MUST(world.registry().get(kPod, {"default", "a"}))->json(), "metadata.deletionGracePeriodSeconds"), 7);
+  EXPECT_EQ(get_int(MUST(fixture.registry().get(kPod, {"default", "a"}))->json(), "metadata.deletionGracePeriodSeconds"), 7);
   EXPECT_EQ(evict("nobody").error().code(), Code::not_found);
 }
 

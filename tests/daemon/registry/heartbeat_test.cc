@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/registry/registry.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
@@ -36,24 +36,24 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
   for (const Row& row : rows) {
     std::string after = row.before;
     after.replace(after.find(row.from), row.from.size(), row.to);
-    EXPECT_EQ(is_heartbeat(schema::catalog().of(row.kind), World::parse(row.before), World::parse(after)), row.want) << row.name;
+    EXPECT_EQ(is_heartbeat(schema::catalog().of(row.kind), RegistryFixture::parse(row.before), RegistryFixture::parse(after)), row.want) << row.name;
   }
 }
 
 // A lease that is renewed goes to the disk with others' writes only; one that changes hands by itself.
 TEST(Heartbeat, of_a_lease_does_not_reach_the_disk_by_itself) {
-  World world;
+  RegistryFixture fixture;
   Key key{"kube-node-lease", "n"};
-  ASSERT_TRUE(world.try_update(
-      kLease, World::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})")));
-  ASSERT_TRUE(world.engine->flush());
-  auto before = world.engine->last_written();
-  Revision revision = world.engine->revision();
+  ASSERT_TRUE(fixture.try_update(
+      kLease, RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})")));
+  ASSERT_TRUE(fixture.engine->flush());
+  auto before = fixture.engine->last_written();
+  Revision revision = fixture.engine->revision();
   for (int i = 10; i < 30; ++i)
     ASSERT_TRUE(
-        world.try_merge(kLease, key, R"({"spec":{"renewTime":"2026-01-01T00:00:)" + std::to_string(i) + R"(.000000Z"}})"));
-  EXPECT_EQ(world.engine->revision(), revision + 20) << "all were seen";
-  EXPECT_EQ(world.engine->last_written(), before);
+        fixture.try_merge(kLease, key, R"({"spec":{"renewTime":"2026-01-01T00:00:)" + std::to_string(i) + R"(.000000Z"}})"));
+  EXPECT_EQ(fixture.engine->revision(), revision + 20) << "all were seen";
+  EXPECT_EQ(fixture.engine->last_written(), before);
 }
 
 }  // namespace

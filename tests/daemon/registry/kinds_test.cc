@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/registry/scale.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
@@ -21,11 +21,11 @@ class KindsTest : public testing::Test {
     if (result || !result.error().details() || result.error().details()->causes.empty()) return {};
     return result.error().details()->causes.front().field;
   }
-  World world;
+  RegistryFixture fixture;
 };
 
 TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
-  ObjectPtr made = world.make(kind("batch/v1", "Job"), job(""));
+  ObjectPtr made = fixture.make(kind("batch/v1", "Job"), job(""));
   const json::object& labels = get_object(made->json(), "spec.template.metadata.labels");
   EXPECT_EQ(labels.at("batch.kubernetes.io/controller-uid"), json::value(made->uid()));
   EXPECT_EQ(labels.at("controller-uid"), json::value(made->uid()));
@@ -40,7 +40,7 @@ TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
 }
 
 TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_labels) {
-  ObjectPtr made = world.make(
+  ObjectPtr made = fixture.make(
       kPod,
       R"({"metadata":{"name":"p","namespace":"default","labels":{"app":"web","hash":"1"}},"spec":{"containers":[{"name":"c","image":"i"}],
     "affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}},
@@ -59,20 +59,20 @@ TEST_F(KindsTest, a_pods_affinity_means_those_with_its_own_values_of_the_named_l
 
 TEST_F(KindsTest, a_job_may_bring_its_own_selector_and_no_one_elses) {
   const Kind& jobs = kind("batch/v1", "Job");
-  ObjectPtr made = world.make(jobs, job(R"("manualSelector":true,"selector":{"matchLabels":{"a":"b"}},)"));
+  ObjectPtr made = fixture.make(jobs, job(R"("manualSelector":true,"selector":{"matchLabels":{"a":"b"}},)"));
   EXPECT_EQ(to_text(*find(made->json(), "spec.selector")), R"({"matchLabels":{"a":"b"}})");
   EXPECT_FALSE(get_object(made->json(), "spec.template.metadata.labels").contains("job-name"));
-  auto wrong = world.try_make(jobs, job(R"("selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"other"}},)"));
+  auto wrong = fixture.try_make(jobs, job(R"("selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"other"}},)"));
   EXPECT_EQ(first_cause(wrong), "spec.selector");
 }
 
 TEST_F(KindsTest, a_suspended_job_keeps_its_status_apart_and_counts_its_changes) {
   const Kind& jobs = kind("batch/v1", "Job");
-  world.make(jobs, job(R"("suspend":true,)"));
-  ObjectPtr changed = MUST(world.try_merge(jobs, {"default", "j"}, R"({"spec":{"suspend":false},"status":{"active":3}})"));
+  fixture.make(jobs, job(R"("suspend":true,)"));
+  ObjectPtr changed = MUST(fixture.try_merge(jobs, {"default", "j"}, R"({"spec":{"suspend":false},"status":{"active":3}})"));
   EXPECT_EQ(get_int(changed->json(), "metadata.generation"), 2);
   EXPECT_EQ(find(changed->json(), "status.active"), nullptr);
-  ObjectPtr told = MUST(world.try_merge(jobs, {"default", "j"}, R"({"spec":{"parallelism":9},"status":{"active":3}})", "status"));
+  ObjectPtr told = MUST(fixture.try_merge(jobs, {"default", "j"}, R"({"spec":{"parallelism":9},"status":{"active":3}})", "status"));
   EXPECT_EQ(get_int(told->json(), "status.active"), 3);
   EXPECT_EQ(get_int(told->json(), "spec.parallelism"), 1);
   EXPECT_EQ(get_int(told->json(), "metadata.generation"), 2);
@@ -88,33 +88,33 @@ TEST_F(KindsTest, a_daemon_set_counts_the_changes_of_its_template) {
   };
   json::value plain = MUST(parse_json(text(""))),
               counted = MUST(parse_json(text(R"("deprecated.daemonset.template.generation":"9")")));
-  EXPECT_EQ(count(world.make(sets, text(""))), "1");
+  EXPECT_EQ(count(fixture.make(sets, text(""))), "1");
   Key key{"default", "d"};
-  EXPECT_EQ(count(MUST(world.try_merge(sets, key, R"({"spec":{"minReadySeconds":3}})"))), "1");
-  EXPECT_EQ(count(MUST(world.try_merge(sets, key, R"({"spec":{"template":{"metadata":{"labels":{"c":"d"}}}}})"))), "2");
-  EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3")
+  EXPECT_EQ(count(MUST(fixture.try_merge(sets, key, R"({"spec":{"minReadySeconds":3}})"))), "1");
+  EXPECT_EQ(count(MUST(fixture.try_merge(sets, key, R"({"spec":{"template":{"metadata":{"labels":{"c":"d"}}}}})"))), "2");
+  EXPECT_EQ(count(MUST(fixture.try_update(sets, plain))), "3")
       << "back is a change, too; nor is the count lost when it is left out";
-  EXPECT_EQ(count(MUST(world.try_update(sets, plain))), "3");
-  EXPECT_EQ(count(MUST(world.try_update(sets, counted))), "3") << "nobody else counts";
+  EXPECT_EQ(count(MUST(fixture.try_update(sets, plain))), "3");
+  EXPECT_EQ(count(MUST(fixture.try_update(sets, counted))), "3") << "nobody else counts";
 }
 
 TEST_F(KindsTest, a_volume_knows_since_when_it_is_in_its_phase) {
   const Kind& volumes = kind("v1", "PersistentVolume");
-  ObjectPtr made = world.make(
+  ObjectPtr made = fixture.make(
       volumes,
       R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}})");
   EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
-  EXPECT_EQ(get_string(made->json(), "status.lastPhaseTransitionTime"), format_time(world.clock.now()));
-  world.clock.advance(std::chrono::seconds(60));
-  ObjectPtr same = MUST(world.try_merge(volumes, {"", "v"}, R"({"status":{"message":"m"}})", "status"));
+  EXPECT_EQ(get_string(made->json(), "status.lastPhaseTransitionTime"), format_time(fixture.clock.now()));
+  fixture.clock.advance(std::chrono::seconds(60));
+  ObjectPtr same = MUST(fixture.try_merge(volumes, {"", "v"}, R"({"status":{"message":"m"}})", "status"));
   EXPECT_EQ(get_string(same->json(), "status.lastPhaseTransitionTime"),
             get_string(made->json(), "status.lastPhaseTransitionTime"));
-  ObjectPtr bound = MUST(world.try_merge(volumes, {"", "v"}, R"({"status":{"phase":"Bound"}})", "status"));
-  EXPECT_EQ(get_string(bound->json(), "status.lastPhaseTransitionTime"), format_time(world.clock.now()));
+  ObjectPtr bound = MUST(fixture.try_merge(volumes, {"", "v"}, R"({"status":{"phase":"Bound"}})", "status"));
+  EXPECT_EQ(get_string(bound->json(), "status.lastPhaseTransitionTime"), format_time(fixture.clock.now()));
 }
 
 TEST_F(KindsTest, a_claim_names_its_source_in_both_ways) {
-  ObjectPtr made = world.make(kind("v1", "PersistentVolumeClaim"),
+  ObjectPtr made = fixture.make(kind("v1", "PersistentVolumeClaim"),
                               R"({"metadata":{"name":"c","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
       "resources":{"requests":{"storage":"1Gi"}},"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}}})");
   EXPECT_EQ(get_string(made->json(), "spec.dataSourceRef.name"), "x");
@@ -124,7 +124,7 @@ TEST_F(KindsTest, a_claim_names_its_source_in_both_ways) {
 TEST_F(KindsTest, a_claim_forgets_a_source_that_its_old_field_cannot_name) {
   const Kind& claims = kind("v1", "PersistentVolumeClaim");
   auto made = [&](const std::string& name, const std::string& source) {
-    ObjectPtr claim = world.make(claims, R"({"metadata":{"name":")" + name +
+    ObjectPtr claim = fixture.make(claims, R"({"metadata":{"name":")" + name +
                                              R"(","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
       "resources":{"requests":{"storage":"1Gi"}},)" +
                                              source + "}}");
@@ -137,7 +137,7 @@ TEST_F(KindsTest, a_claim_forgets_a_source_that_its_old_field_cannot_name) {
             "VolumeSnapshot VolumeSnapshot");
   EXPECT_EQ(made("d", R"("dataSourceRef":{"apiGroup":"example.com","kind":"Dump","name":"x"})"), "Dump Dump");
   ObjectPtr same =
-      MUST(world.try_merge(claims, {"default", "d"}, R"({"metadata":{"labels":{"a":"b"}},"spec":{"dataSourceRef":null}})"));
+      MUST(fixture.try_merge(claims, {"default", "d"}, R"({"metadata":{"labels":{"a":"b"}},"spec":{"dataSourceRef":null}})"));
   EXPECT_EQ(get_string(same->json(), "spec.dataSourceRef.kind"), "Dump");
 }
 
@@ -147,12 +147,12 @@ TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
                                              std::tuple{"apps/v1", "StatefulSet", R"({"matchLabels":{"a":"b"}})"},
                                              std::tuple{"apps/v1", "ReplicaSet", R"({"matchLabels":{"a":"b"}})"}}) {
     const Kind& scaled = kind(api_version, name);
-    ObjectPtr made = world.make(scaled, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":)" +
+    ObjectPtr made = fixture.make(scaled, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":)" +
                                             std::string(selector) + "," + pods + "}}");
     json::value scale = scale_of(*made);
     EXPECT_EQ(get_int(scale, "spec.replicas"), 2) << name;
     EXPECT_EQ(get_string(scale, "status.selector"), "a=b") << name;
-    ObjectPtr changed = MUST(world.try_merge(scaled, {"default", "s"}, R"({"spec":{"replicas":5}})", "scale"));
+    ObjectPtr changed = MUST(fixture.try_merge(scaled, {"default", "s"}, R"({"spec":{"replicas":5}})", "scale"));
     EXPECT_EQ(get_int(changed->json(), "spec.replicas"), 5) << name;
     EXPECT_EQ(get_int(changed->json(), "metadata.generation"), 2) << name;
   }
@@ -160,7 +160,7 @@ TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
 
 TEST_F(KindsTest, a_scale_is_read_as_one) {
   Key key{"default", "s"};
-  ObjectPtr made = world.make(
+  ObjectPtr made = fixture.make(
       kDeployment, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},
       "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   Writer strict;
@@ -185,44 +185,44 @@ TEST_F(KindsTest, a_scale_is_read_as_one) {
            Row{R"({"metadata":{"name":"s"},"kind":"Deployment","spec":{"replicas":3}})", Code::bad_request},
            Row{R"({"metadata":{"name":"s"},"apiVersion":"v7","spec":{"replicas":3}})", Code::bad_request},
        }) {
-    auto put = world.registry().update(kDeployment, key, "scale", World::parse(row.scale), strict);
+    auto put = fixture.registry().update(kDeployment, key, "scale", RegistryFixture::parse(row.scale), strict);
     ASSERT_FALSE(put) << row.scale;
     EXPECT_EQ(put.error().code(), row.want) << row.scale << put.error().text();
   }
   for (const char* patch :
        {R"({"spec":"x"})", R"({"spec":{"replicas":"3"}})", R"({"metadata":{"name":"other"}})", R"({"colour":"red"})"})
-    EXPECT_FALSE(world.registry().patch(kDeployment, key, "scale", PatchType::merge, World::parse(patch), false, strict))
+    EXPECT_FALSE(fixture.registry().patch(kDeployment, key, "scale", PatchType::merge, RegistryFixture::parse(patch), false, strict))
         << patch;
-  EXPECT_EQ(MUST(world.registry().get(kDeployment, key))->revision(), made->revision()) << "nothing has happened";
-  auto cleared = world.registry().patch(kDeployment, key, "scale", PatchType::strategic,
-                                        World::parse(R"({"spec":{"$patch":"delete"}})"), false, strict);
+  EXPECT_EQ(MUST(fixture.registry().get(kDeployment, key))->revision(), made->revision()) << "nothing has happened";
+  auto cleared = fixture.registry().patch(kDeployment, key, "scale", PatchType::strategic,
+                                        RegistryFixture::parse(R"({"spec":{"$patch":"delete"}})"), false, strict);
   EXPECT_EQ(get_int(MUST(std::move(cleared)).object->json(), "spec.replicas", -1), 0);
 }
 
 TEST_F(KindsTest, debugging_containers_are_only_added_and_only_there) {
-  world.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   const char* debug =
       R"({"spec":{"containers":[{"name":"c","image":"other"}],"ephemeralContainers":[{"name":"d","image":"i"}]}})";
-  ObjectPtr added = MUST(world.try_merge(kPod, {"default", "p"}, debug, "ephemeralcontainers"));
+  ObjectPtr added = MUST(fixture.try_merge(kPod, {"default", "p"}, debug, "ephemeralcontainers"));
   EXPECT_EQ(get_array(added->json(), "spec.ephemeralContainers").size(), 1u);
   EXPECT_EQ(get_string(get_array(added->json(), "spec.containers")[0], "image"), "i");
-  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})", "ephemeralcontainers")),
+  EXPECT_EQ(first_cause(fixture.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})", "ephemeralcontainers")),
             "spec.ephemeralContainers");
-  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})")), "spec");
+  EXPECT_EQ(first_cause(fixture.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})")), "spec");
 }
 
 TEST_F(KindsTest, amounts_change_by_resize_alone) {
-  world.make(
+  fixture.make(
       kPod,
       R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
   const char* more = R"({"spec":{"containers":[{"name":"c","image":"other","resources":{"requests":{"cpu":"2"}}}]}})";
-  EXPECT_EQ(first_cause(world.try_merge(kPod, {"default", "p"}, more)), "spec");
-  ObjectPtr resized = MUST(world.try_merge(kPod, {"default", "p"}, more, "resize"));
+  EXPECT_EQ(first_cause(fixture.try_merge(kPod, {"default", "p"}, more)), "spec");
+  ObjectPtr resized = MUST(fixture.try_merge(kPod, {"default", "p"}, more, "resize"));
   const json::value& container = get_array(resized->json(), "spec.containers")[0];
   EXPECT_EQ(get_string(container, "resources.requests.cpu"), "2");
   EXPECT_EQ(get_string(container, "image"), "i");
   EXPECT_EQ(
-      first_cause(world.try_merge(
+      first_cause(fixture.try_merge(
           kPod, {"default", "p"},
           R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2","example.com/x":"1"},"limits":{"example.com/x":"1"}}}]}})",
           "resize")),
@@ -239,7 +239,7 @@ void add_pointers(const json::value& value, const std::string& at, std::vector<s
 }
 
 TEST_F(KindsTest, a_pod_may_be_sent_without_any_part_of_it) {
-  ObjectPtr pod = world.make(kPod, R"({"metadata":{"name":"p","namespace":"default","labels":{"a":"b"}},"spec":{"nodeName":"n",
+  ObjectPtr pod = fixture.make(kPod, R"({"metadata":{"name":"p","namespace":"default","labels":{"a":"b"}},"spec":{"nodeName":"n",
       "containers":[{"name":"c","image":"i","env":[{"name":"A","value":"1"}],"ports":[{"containerPort":80}],
         "resources":{"requests":{"cpu":"1"},"limits":{"memory":"1Gi"}},"volumeMounts":[{"name":"v","mountPath":"/v"}]}],
       "initContainers":[{"name":"s","image":"i","restartPolicy":"Always","resources":{"limits":{"cpu":"1"}}}],
@@ -255,7 +255,7 @@ TEST_F(KindsTest, a_pod_may_be_sent_without_any_part_of_it) {
     for (const std::string& pointer : pointers) {
       for (const auto& [op, value] : changes) {
         json::value patch = json::array{json::object{{"op", op}, {"path", pointer}, {"value", value}}};
-        auto answer = world.registry().patch(kPod, {"default", "p"}, subresource, PatchType::json, patch, false, dry);
+        auto answer = fixture.registry().patch(kPod, {"default", "p"}, subresource, PatchType::json, patch, false, dry);
         EXPECT_TRUE(answer || answer.error().code() != Code::internal) << subresource << op << pointer;
       }
     }
@@ -264,55 +264,55 @@ TEST_F(KindsTest, a_pod_may_be_sent_without_any_part_of_it) {
 
 TEST_F(KindsTest, the_network_of_services_and_the_parts_are_known_from_the_start) {
   const Kind& networks = kind("networking.k8s.io/v1", "ServiceCIDR");
-  ObjectPtr network = MUST(world.registry().get(networks, {"", "kubernetes"}));
+  ObjectPtr network = MUST(fixture.registry().get(networks, {"", "kubernetes"}));
   EXPECT_EQ(to_text(*find(network->json(), "spec")), R"({"cidrs":["10.43.0.0/16"]})");
   EXPECT_EQ(get_string(get_array(network->json(), "status.conditions")[0], "type"), "Ready");
   for (const char* part : {"scheduler", "controller-manager", "etcd-0"}) {
-    ObjectPtr status = MUST(world.registry().get(kind("v1", "ComponentStatus"), {"", part}));
+    ObjectPtr status = MUST(fixture.registry().get(kind("v1", "ComponentStatus"), {"", part}));
     EXPECT_EQ(get_string(get_array(status->json(), "conditions")[0], "status"), "True") << part;
   }
 }
 
 TEST_F(KindsTest, nodes_keep_the_status_that_they_are_made_with_and_what_identifies_them) {
-  ObjectPtr node = world.make(
+  ObjectPtr node = fixture.make(
       kNode,
       R"({"metadata":{"name":"n"},"spec":{"podCIDRs":["10.42.1.0/24"],"providerID":"p"},"status":{"capacity":{"cpu":"2"}}})");
   EXPECT_EQ(get_string(node->json(), "status.capacity.cpu"), "2");
   for (const char* change : {R"({"spec":{"podCIDRs":["10.42.2.0/24"]}})", R"({"spec":{"providerID":"q"}})"}) {
-    auto refused = world.try_merge(kNode, {"", "n"}, change);
+    auto refused = fixture.try_merge(kNode, {"", "n"}, change);
     ASSERT_FALSE(refused) << change;
     EXPECT_EQ(refused.error().code(), Code::invalid) << change;
   }
-  EXPECT_FALSE(world.try_make(kNode, R"({"metadata":{"name":"m"},"status":{"capacity":{"pods":"1500m"}}})"));
+  EXPECT_FALSE(fixture.try_make(kNode, R"({"metadata":{"name":"m"},"status":{"capacity":{"pods":"1500m"}}})"));
 }
 
 TEST_F(KindsTest, balancers_that_ask_each_node_get_a_port_for_it) {
   const std::string name = R"({"metadata":{"name":"s","namespace":"default"},)";
   ObjectPtr made =
-      world.make(kService, name + R"("spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}})");
+      fixture.make(kService, name + R"("spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}})");
   int64_t port = get_int(made->json(), "spec.healthCheckNodePort");
   EXPECT_GE(port, 30000);
   EXPECT_NE(port, get_int(get_array(made->json(), "spec.ports")[0], "nodePort"));
   ObjectPtr kept =
-      MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":null,"selector":{"a":"b"}}})"));
+      MUST(fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":null,"selector":{"a":"b"}}})"));
   EXPECT_EQ(get_int(kept->json(), "spec.healthCheckNodePort"), port);
-  auto refused = world.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":32000}})");
+  auto refused = fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"healthCheckNodePort":32000}})");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("cannot change healthCheckNodePort"), std::string::npos) << refused.error().text();
   std::string taken =
       R"({"metadata":{"name":"t","namespace":"default"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":)" +
       std::to_string(port) + "}]}}";
-  EXPECT_FALSE(world.try_make(kService, taken));
-  ObjectPtr whole = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"externalTrafficPolicy":"Cluster"}})"));
+  EXPECT_FALSE(fixture.try_make(kService, taken));
+  ObjectPtr whole = MUST(fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"externalTrafficPolicy":"Cluster"}})"));
   EXPECT_EQ(find(whole->json(), "spec.healthCheckNodePort"), nullptr);
 }
 
 TEST_F(KindsTest, the_systems_priorities_stay) {
   const Kind& classes = kind("scheduling.k8s.io/v1", "PriorityClass");
-  if (!world.registry().get(classes, {"", "system-node-critical"})) {
-    world.make(classes, R"({"metadata":{"name":"system-node-critical"},"value":2000001000})");
+  if (!fixture.registry().get(classes, {"", "system-node-critical"})) {
+    fixture.make(classes, R"({"metadata":{"name":"system-node-critical"},"value":2000001000})");
   }
-  auto refused = world.registry().remove(classes, {"", "system-node-critical"}, {}, {});
+  auto refused = fixture.registry().remove(classes, {"", "system-node-critical"}, {}, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::forbidden);
 }

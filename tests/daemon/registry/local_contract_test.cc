@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Client without HTTP keeps the contract that every Client keeps.
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 #include "tests/store/client/client_contract.h"
 
 namespace coracle::registry {
 namespace {
 
-class LocalWorld : public ClientWorld {
+class LocalClientFixture : public ClientFixture {
  public:
-  Client& client() override { return world_.client(); }
+  Client& client() override { return fixture_.client(); }
   bool forget_past() override {
-    world_.engine->compact(world_.engine->revision());
+    fixture_.engine->compact(fixture_.engine->revision());
     return true;
   }
 
  private:
-  World world_;
+  RegistryFixture fixture_;
 };
 
 }  // namespace
@@ -23,5 +23,5 @@ class LocalWorld : public ClientWorld {
 
 namespace coracle {
 INSTANTIATE_TEST_SUITE_P(Local, ClientContract,
-                         testing::Values(ClientMaker{"local", [] { return std::make_unique<registry::LocalWorld>(); }}));
+                         testing::Values(ClientMaker{"local", [] { return std::make_unique<registry::LocalClientFixture>(); }}));
 }  // namespace coracle

@@ -6,7 +6,7 @@
 
 #include "daemon/registry/registry.h"
 #include "store/schema/field_set.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
@@ -25,12 +25,12 @@ class ManagedFields : public testing::Test {
     return {std::string(get_string(body, "metadata.namespace")), std::string(get_string(body, "metadata.name"))};
   }
   Result<ObjectPtr> create(const Kind& kind, const json::value& body, std::string_view manager) {
-    Written written = TRY(world.registry().create(kind, {key_of(body).ns, ""}, body, as(manager)));
+    Written written = TRY(fixture.registry().create(kind, {key_of(body).ns, ""}, body, as(manager)));
     return written.object;
   }
   Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch, std::string_view manager,
                           bool force = false) {
-    Written written = TRY(world.registry().patch(kind, key, "", type, patch, force, as(manager)));
+    Written written = TRY(fixture.registry().patch(kind, key, "", type, patch, force, as(manager)));
     return written.object;
   }
   // As `kubectl apply` makes it.
@@ -67,7 +67,7 @@ class ManagedFields : public testing::Test {
         json::array{json::object{{"op", "replace"}, {"path", "/metadata/managedFields"}, {"value", std::move(entries)}}};
     return patch(object.kind(), object.key(), PatchType::json, operations, "kubectl");
   }
-  World world;
+  RegistryFixture fixture;
 };
 
 TEST_F(ManagedFields, client_side_apply_then_server_side_apply) {
@@ -112,7 +112,7 @@ TEST_F(ManagedFields, client_side_apply_then_server_side_apply) {
                {"spec.replicas", "spec.strategy"}},
        }) {
     SCOPED_TRACE(row.kind.kind);
-    json::value manifest = World::parse(row.manifest);
+    json::value manifest = RegistryFixture::parse(row.manifest);
     auto made = create(row.kind, with_last_applied(manifest), kClientSide);
     ASSERT_TRUE(made) << made.error().text();
     std::string held = held_by(**made, kClientSide);
@@ -140,17 +140,17 @@ TEST_F(ManagedFields, client_side_apply_then_server_side_apply) {
 
 TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
   json::value manifest =
-      World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+      RegistryFixture::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
       "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   MUST(create(kDeployment, manifest, "creator"));
   auto added = patch(kDeployment, {"default", "d"}, PatchType::strategic,
-                     World::parse(R"({"spec":{"template":{"spec":{"containers":[{"name":"x","image":"j"}]}}}})"), "editor");
+                     RegistryFixture::parse(R"({"spec":{"template":{"spec":{"containers":[{"name":"x","image":"j"}]}}}})"), "editor");
   ASSERT_TRUE(added) << added.error().text();
   EXPECT_EQ(held_by(**added, "editor"),
             R"({"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"x\"}":{".":{},"f:image":{},"f:name":{}}}}}}})");
-  auto scaled = patch(kDeployment, {"default", "d"}, PatchType::merge, World::parse(R"({"spec":{"replicas":3}})"), "scaler");
+  auto scaled = patch(kDeployment, {"default", "d"}, PatchType::merge, RegistryFixture::parse(R"({"spec":{"replicas":3}})"), "scaler");
   EXPECT_EQ(held_by(**scaled, "scaler"), R"({"f:spec":{"f:replicas":{}}})");
-  auto reset = patch(kDeployment, {"default", "d"}, PatchType::merge, World::parse(R"({"spec":{"replicas":null}})"), "other");
+  auto reset = patch(kDeployment, {"default", "d"}, PatchType::merge, RegistryFixture::parse(R"({"spec":{"replicas":null}})"), "other");
   EXPECT_EQ(get_int((*reset)->json(), "spec.replicas"), 1);
   EXPECT_EQ(held_by(**reset, "scaler"), "") << "its value is gone";
   EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
@@ -158,30 +158,30 @@ TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
 
 TEST_F(ManagedFields, who_applies_another_number_than_the_autoscaler_chose_is_told) {
   json::value manifest =
-      World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+      RegistryFixture::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
       "spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   MUST(patch(kDeployment, {"default", "d"}, PatchType::apply, manifest, "kubectl"));
-  json::value scale = World::parse(
+  json::value scale = RegistryFixture::parse(
       R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d","namespace":"default"},"spec":{"replicas":4}})");
-  MUST(world.registry().update(kDeployment, {"default", "d"}, "scale", scale, internal_writer("kube-controller-manager")));
+  MUST(fixture.registry().update(kDeployment, {"default", "d"}, "scale", scale, internal_writer("kube-controller-manager")));
   auto refused = patch(kDeployment, {"default", "d"}, PatchType::apply, manifest, "kubectl");
   ASSERT_FALSE(refused);
   EXPECT_EQ(
       refused.error().text(),
       "Apply failed with 1 conflict: conflict with \"kube-controller-manager\" with subresource \"scale\" using apps/v1 at " +
-          format_time(world.clock.now()) + ": .spec.replicas");
+          format_time(fixture.clock.now()) + ": .spec.replicas");
 }
 
 TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
   json::value manifest =
-      World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
+      RegistryFixture::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
       "spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   Key key{"default", "d"};
   MUST(patch(kDeployment, key, PatchType::apply, manifest, "alice"));
   json::value scale =
-      World::parse(R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":0}})");
+      RegistryFixture::parse(R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":0}})");
   auto apply = [&](bool force) {
-    return world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, force, internal_writer("bob"));
+    return fixture.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, force, internal_writer("bob"));
   };
   auto refused = apply(false);
   ASSERT_FALSE(refused);
@@ -191,20 +191,20 @@ TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
   EXPECT_EQ(held_by(*taken, "bob", "Apply"), R"({"f:spec":{"f:replicas":{}}})");
   EXPECT_EQ(held_by(*taken, "alice", "Apply").find("f:replicas"), std::string::npos);
   MUST(patch(kDeployment, key, PatchType::merge,
-             World::parse(R"({"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})"), "alice"));
+             RegistryFixture::parse(R"({"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})"), "alice"));
   scale.at("spec").at("replicas") = 3;
   ObjectPtr again =
-      MUST(world.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, true, internal_writer("kubectl"))).object;
+      MUST(fixture.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, true, internal_writer("kubectl"))).object;
   EXPECT_EQ(get_object(again->json(), "metadata.annotations").at("kubectl.kubernetes.io/last-applied-configuration"), "{}");
 }
 
 TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
-  json::value manifest = World::parse(
+  json::value manifest = RegistryFixture::parse(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default","annotations":null},"data":null})");
   Key key{"default", "c"};
   ObjectPtr made = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
   EXPECT_EQ(held_by(*made, "chart", "Apply"), R"({"f:data":{},"f:metadata":{"f:annotations":{}}})");
-  MUST(patch(kConfigMap, key, PatchType::merge, World::parse(R"({"metadata":{"annotations":{"a":"b"}},"data":{"x":"y"}})"),
+  MUST(patch(kConfigMap, key, PatchType::merge, RegistryFixture::parse(R"({"metadata":{"annotations":{"a":"b"}},"data":{"x":"y"}})"),
              "other"));
   ObjectPtr again = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
   EXPECT_EQ(get_string(again->json(), "data.x"), "y");
@@ -215,7 +215,7 @@ TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
 }
 
 TEST_F(ManagedFields, a_field_applied_as_null_gets_its_default) {
-  json::value manifest = World::parse(R"({"apiVersion":"apps/v1","kind":"Deployment",
+  json::value manifest = RegistryFixture::parse(R"({"apiVersion":"apps/v1","kind":"Deployment",
     "metadata":{"name":"web","namespace":"default","creationTimestamp":null},
     "spec":{"replicas":null,"paused":null,"selector":{"matchLabels":{"app":"web"}},
       "template":{"metadata":{"creationTimestamp":null,"labels":{"app":"web"},"annotations":null},
@@ -227,7 +227,7 @@ TEST_F(ManagedFields, a_field_applied_as_null_gets_its_default) {
   ObjectPtr again = MUST(patch(kDeployment, key, PatchType::apply, manifest, "chart"));
   EXPECT_EQ(again->revision(), made->revision()) << "nothing changed";
 
-  json::value more = World::parse(R"({"spec":{"replicas":5,"template":{"metadata":{"annotations":{"disk":"fast"}}}}})");
+  json::value more = RegistryFixture::parse(R"({"spec":{"replicas":5,"template":{"metadata":{"annotations":{"disk":"fast"}}}}})");
   MUST(patch(kDeployment, key, PatchType::merge, more, "chart"));
   auto conflict = patch(kDeployment, key, PatchType::apply, manifest, "chart");
   ASSERT_FALSE(conflict) << "the update with the same name is another's";
@@ -240,7 +240,7 @@ TEST_F(ManagedFields, a_field_applied_as_null_gets_its_default) {
 }
 
 TEST_F(ManagedFields, what_the_server_gives_an_object_stays_when_it_is_applied_as_null) {
-  json::value manifest = World::parse(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default",
+  json::value manifest = RegistryFixture::parse(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default",
     "uid":null,"resourceVersion":null,"generation":null,"creationTimestamp":null,"deletionTimestamp":null,"selfLink":null},
     "spec":{"type":"NodePort","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"selector":{"a":"b"},
       "ports":[{"port":80,"nodePort":null,"targetPort":null}]},"status":null})");
@@ -262,23 +262,23 @@ TEST_F(ManagedFields, what_changes_nothing_is_no_write) {
             R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"},"stringData":{"a":"b"}})"},
         Row{policy, R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"n","namespace":"default"},
              "spec":{"podSelector":{},"ingress":[{"ports":[{"port":80}]}]}})"}}) {
-    const json::value manifest = World::parse(row.manifest);
+    const json::value manifest = RegistryFixture::parse(row.manifest);
     MUST(create(row.kind, manifest, kClientSide));
-    world.clock.advance(std::chrono::seconds(5));
+    fixture.clock.advance(std::chrono::seconds(5));
     ObjectPtr once = MUST(patch(row.kind, key_of(manifest), PatchType::strategic, manifest, kClientSide));
-    world.clock.advance(std::chrono::seconds(5));
+    fixture.clock.advance(std::chrono::seconds(5));
     ObjectPtr twice = MUST(patch(row.kind, key_of(manifest), PatchType::strategic, manifest, kClientSide));
     EXPECT_EQ(twice->revision(), once->revision()) << to_text(once->json()) << to_text(twice->json());
-    json::value changed = World::parse(R"({"metadata":{"labels":{"x":"y"}}})");
+    json::value changed = RegistryFixture::parse(R"({"metadata":{"labels":{"x":"y"}}})");
     ObjectPtr labelled = MUST(patch(row.kind, key_of(manifest), PatchType::merge, changed, kClientSide));
     EXPECT_GT(labelled->revision(), twice->revision());
-    EXPECT_EQ(get_string(get_array(labelled->json(), "metadata.managedFields")[0], "time"), format_time(world.clock.now()));
+    EXPECT_EQ(get_string(get_array(labelled->json(), "metadata.managedFields")[0], "time"), format_time(fixture.clock.now()));
   }
 }
 
 TEST_F(ManagedFields, another_version_holds_what_was_sent_in_it) {
   const schema::KindInfo& v1 = *schema::catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
-  json::value manifest = World::parse(
+  json::value manifest = RegistryFixture::parse(
       R"({"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"h","namespace":"default"},
       "spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},"maxReplicas":3,"targetCPUUtilizationPercentage":50}})");
   auto made = create(v1.kind, manifest, "creator");
@@ -290,12 +290,12 @@ TEST_F(ManagedFields, another_version_holds_what_was_sent_in_it) {
 }
 
 TEST_F(ManagedFields, kubectl_keeps_the_last_applied_configuration_in_step) {
-  json::value manifest = World::parse(
+  json::value manifest = RegistryFixture::parse(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default"},"data":{"a":"<1>","b":"2"}})");
   MUST(create(kConfigMap, with_last_applied(manifest), kClientSide));
   make(manifest, "data") = json::object{{"a", "<3>"}};
   auto other = patch(kConfigMap, {"default", "m"}, PatchType::apply,
-                     World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"c":"4"}})"), "other");
+                     RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"c":"4"}})"), "other");
   ASSERT_TRUE(other) << other.error().text();
   EXPECT_NE((*other)->annotation(kLastApplied).find("<1>"), std::string::npos) << "other managers leave it alone";
   auto applied = patch(kConfigMap, {"default", "m"}, PatchType::apply, manifest, "kubectl");
@@ -303,10 +303,10 @@ TEST_F(ManagedFields, kubectl_keeps_the_last_applied_configuration_in_step) {
   EXPECT_EQ((*applied)->annotation(kLastApplied),
             R"({"apiVersion":"v1","data":{"a":"\u003c3\u003e"},"kind":"ConfigMap","metadata":{"name":"m","namespace":"default"}})"
             "\n");
-  MUST(create(kConfigMap, World::parse(R"({"metadata":{"name":"n","namespace":"default"}})"), "x"));
+  MUST(create(kConfigMap, RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"default"}})"), "x"));
   auto plain =
       patch(kConfigMap, {"default", "n"}, PatchType::apply,
-            World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n"},"data":{"a":"1"}})"), "kubectl");
+            RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n"},"data":{"a":"1"}})"), "kubectl");
   EXPECT_EQ((*plain)->annotation(kLastApplied), "") << "where there is none, there comes none";
 }
 

@@ -8,7 +8,7 @@
 
 #include "store/object/status.h"
 #include "store/schema/catalog.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
@@ -28,28 +28,28 @@ class RegistryTest : public testing::Test {
   static std::string service(const std::string& name, const std::string& spec = R"("ports":[{"port":80}])") {
     return R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{)" + spec + "}}";
   }
-  World world;
+  RegistryFixture fixture;
 };
 
 // ---- what is there from the start ----
 
 TEST_F(RegistryTest, begins_with_namespaces_and_the_way_to_the_api) {
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
-    ObjectPtr ns = MUST(world.registry().get(kNamespace, {"", name}));
+    ObjectPtr ns = MUST(fixture.registry().get(kNamespace, {"", name}));
     EXPECT_EQ(get_string(ns->json(), "status.phase"), "Active");
     EXPECT_EQ(ns->label("kubernetes.io/metadata.name"), name);
   }
-  EXPECT_EQ(get_string(MUST(world.registry().get(kService, {"default", "kubernetes"}))->json(), "spec.clusterIP"), "10.43.0.1");
-  ObjectPtr slice = MUST(world.registry().get(kEndpointSlice, {"default", "kubernetes"}));
+  EXPECT_EQ(get_string(MUST(fixture.registry().get(kService, {"default", "kubernetes"}))->json(), "spec.clusterIP"), "10.43.0.1");
+  ObjectPtr slice = MUST(fixture.registry().get(kEndpointSlice, {"default", "kubernetes"}));
   EXPECT_EQ(slice->label("kubernetes.io/service-name"), "kubernetes");
 }
 
 TEST_F(RegistryTest, bootstrap_again_changes_nothing_but_a_new_address) {
-  Revision before = world.engine->revision();
-  MUST(bootstrap(world.registry(), world.ranges, {"192.0.2.1", 6443}));
-  EXPECT_EQ(world.engine->revision(), before);
-  MUST(bootstrap(world.registry(), world.ranges, {"192.0.2.9", 6443}));
-  ObjectPtr endpoints = MUST(world.registry().get(kEndpoints, {"default", "kubernetes"}));
+  Revision before = fixture.engine->revision();
+  MUST(bootstrap(fixture.registry(), fixture.ranges, {"192.0.2.1", 6443}));
+  EXPECT_EQ(fixture.engine->revision(), before);
+  MUST(bootstrap(fixture.registry(), fixture.ranges, {"192.0.2.9", 6443}));
+  ObjectPtr endpoints = MUST(fixture.registry().get(kEndpoints, {"default", "kubernetes"}));
   EXPECT_NE(endpoints->text().find("192.0.2.9"), std::string::npos);
   EXPECT_EQ(endpoints->text().find("192.0.2.1\""), std::string::npos);
 }
@@ -57,51 +57,51 @@ TEST_F(RegistryTest, bootstrap_again_changes_nothing_but_a_new_address) {
 // ---- metadata ----
 
 TEST_F(RegistryTest, decides_itself_what_a_client_may_not_say) {
-  ObjectPtr made = world.make(
+  ObjectPtr made = fixture.make(
       kConfigMap, R"({"metadata":{"name":"m","namespace":"default","uid":"mine","creationTimestamp":"2000-01-01T00:00:00Z",
       "generation":7,"deletionTimestamp":"2000-01-01T00:00:00Z"}})");
   EXPECT_NE(made->uid(), "mine");
-  EXPECT_EQ(get_string(made->json(), "metadata.creationTimestamp"), format_time(world.clock.now()));
+  EXPECT_EQ(get_string(made->json(), "metadata.creationTimestamp"), format_time(fixture.clock.now()));
   EXPECT_FALSE(made->deleting());
-  json::value body = World::with(*made, "metadata.creationTimestamp", "1999-01-01T00:00:00Z");
+  json::value body = RegistryFixture::with(*made, "metadata.creationTimestamp", "1999-01-01T00:00:00Z");
   make(body, "data.x") = "y";
-  ObjectPtr updated = MUST(world.try_update(kConfigMap, body));
+  ObjectPtr updated = MUST(fixture.try_update(kConfigMap, body));
   EXPECT_EQ(get_string(updated->json(), "metadata.creationTimestamp"), get_string(made->json(), "metadata.creationTimestamp"));
-  EXPECT_EQ(world.try_update(kConfigMap, World::with(*updated, "metadata.uid", "other")).error().code(), Code::conflict);
+  EXPECT_EQ(fixture.try_update(kConfigMap, RegistryFixture::with(*updated, "metadata.uid", "other")).error().code(), Code::conflict);
 }
 
 TEST_F(RegistryTest, generates_names) {
-  ObjectPtr made = world.make(kConfigMap, R"({"metadata":{"generateName":"x-","namespace":"default"}})");
+  ObjectPtr made = fixture.make(kConfigMap, R"({"metadata":{"generateName":"x-","namespace":"default"}})");
   EXPECT_TRUE(made->name().starts_with("x-"));
   EXPECT_EQ(made->name().size(), 7u);
-  EXPECT_EQ(world.try_make(kConfigMap, R"({"metadata":{"namespace":"default"}})").error().code(), Code::invalid);
+  EXPECT_EQ(fixture.try_make(kConfigMap, R"({"metadata":{"namespace":"default"}})").error().code(), Code::invalid);
 }
 
 TEST_F(RegistryTest, writes_nothing_when_nothing_changes) {
-  ObjectPtr made = world.make(kConfigMap, map("m"));
-  EXPECT_EQ(MUST(world.try_update(kConfigMap, made->json()))->revision(), made->revision());
-  EXPECT_EQ(MUST(world.try_merge(kConfigMap, made->key(), R"({"data":{"a":"b"}})"))->revision(), made->revision());
+  ObjectPtr made = fixture.make(kConfigMap, map("m"));
+  EXPECT_EQ(MUST(fixture.try_update(kConfigMap, made->json()))->revision(), made->revision());
+  EXPECT_EQ(MUST(fixture.try_merge(kConfigMap, made->key(), R"({"data":{"a":"b"}})"))->revision(), made->revision());
 }
 
 TEST_F(RegistryTest, keeps_the_halves_of_an_object_apart) {
-  ObjectPtr made = world.make(kDeployment, kDeploymentText);
+  ObjectPtr made = fixture.make(kDeployment, kDeploymentText);
   EXPECT_EQ(get_int(made->json(), "status.replicas"), 0) << "a client does not create a status";
   EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
-  json::value both = World::with(*made, "spec.replicas", 3);
+  json::value both = RegistryFixture::with(*made, "spec.replicas", 3);
   make(both, "status.replicas") = 5;
-  ObjectPtr spec = MUST(world.try_update(kDeployment, both));
+  ObjectPtr spec = MUST(fixture.try_update(kDeployment, both));
   EXPECT_EQ(get_int(spec->json(), "spec.replicas"), 3);
   EXPECT_EQ(get_int(spec->json(), "status.replicas"), 0);
   EXPECT_EQ(get_int(spec->json(), "metadata.generation"), 2);
-  both = World::with(*spec, "spec.replicas", 4);
+  both = RegistryFixture::with(*spec, "spec.replicas", 4);
   make(both, "status.replicas") = 5;
   make(both, "metadata.labels.x") = "y";
-  ObjectPtr status = MUST(world.try_update(kDeployment, both, "status"));
+  ObjectPtr status = MUST(fixture.try_update(kDeployment, both, "status"));
   EXPECT_EQ(get_int(status->json(), "spec.replicas"), 3);
   EXPECT_EQ(get_int(status->json(), "status.replicas"), 5);
   EXPECT_EQ(get_int(status->json(), "metadata.generation"), 2);
   EXPECT_EQ(status->label("x"), "");
-  EXPECT_EQ(get_int(MUST(world.try_merge(kDeployment, {"default", "d"}, R"({"metadata":{"labels":{"x":"y"}}})"))->json(),
+  EXPECT_EQ(get_int(MUST(fixture.try_merge(kDeployment, {"default", "d"}, R"({"metadata":{"labels":{"x":"y"}}})"))->json(),
                     "metadata.generation"),
             2);
 }
@@ -120,8 +120,8 @@ TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
         Row{&flow, R"({"metadata":{"name":"p"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}})", false,
             false}}) {
     SCOPED_TRACE(row.kind->kind);
-    ObjectPtr made = world.make(*row.kind, row.text);
-    ObjectPtr written = MUST(world.try_merge(*row.kind, made->key(), R"({"metadata":{"labels":{"x":"y"},"annotations":{"x":"y"}},
+    ObjectPtr made = fixture.make(*row.kind, row.text);
+    ObjectPtr written = MUST(fixture.try_merge(*row.kind, made->key(), R"({"metadata":{"labels":{"x":"y"},"annotations":{"x":"y"}},
         "status":{"conditions":[{"type":"A","status":"True","reason":"R","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
                                              "status"));
     EXPECT_EQ(written->label("x"), row.labels ? "y" : "");
@@ -134,14 +134,14 @@ TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
 
 // So does an apply to the status: who applied it holds what it could set, and nothing else.
 TEST_F(RegistryTest, an_applied_status_holds_the_metadata_that_came_with_it) {
-  world.make(kDeployment, kDeploymentText);
+  fixture.make(kDeployment, kDeploymentText);
   Writer writer;
   writer.field_manager = "judge";
-  json::value applied = World::parse(
+  json::value applied = RegistryFixture::parse(
       R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default","labels":{"x":"y"},"annotations":{"x":"y"}},
       "status":{"replicas":2}})");
   ObjectPtr written =
-      MUST(world.registry().patch(kDeployment, {"default", "d"}, "status", PatchType::apply, applied, false, writer)).object;
+      MUST(fixture.registry().patch(kDeployment, {"default", "d"}, "status", PatchType::apply, applied, false, writer)).object;
   EXPECT_EQ(written->annotation("x"), "y");
   EXPECT_EQ(written->label("x"), "");
   std::string held;
@@ -151,24 +151,24 @@ TEST_F(RegistryTest, an_applied_status_holds_the_metadata_that_came_with_it) {
 }
 
 TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
-  world.make(kConfigMap, map("m"));
+  fixture.make(kConfigMap, map("m"));
   std::atomic<int> failed = 0;
   std::vector<std::jthread> writers;
   for (int w = 0; w < 4; w++)
     writers.emplace_back([&, w] {
       for (int i = 0; i < 10; i++)
-        if (!world.try_merge(kConfigMap, {"default", "m"}, R"({"data":{"w)" + std::to_string(w * 10 + i) + R"(":"x"}})"))
+        if (!fixture.try_merge(kConfigMap, {"default", "m"}, R"({"data":{"w)" + std::to_string(w * 10 + i) + R"(":"x"}})"))
           failed++;
     });
   writers.clear();
   EXPECT_EQ(failed, 0);
-  EXPECT_EQ(get_object(MUST(world.registry().get(kConfigMap, {"default", "m"}))->json(), "data").size(), 41u);
+  EXPECT_EQ(get_object(MUST(fixture.registry().get(kConfigMap, {"default", "m"}))->json(), "data").size(), 41u);
 }
 
 // Messages go to logs.
 TEST_F(RegistryTest, a_refused_patch_does_not_show_the_object) {
   Key key{"default", "s"};
-  world.make(
+  fixture.make(
       kSecret,
       R"({"metadata":{"name":"s","namespace":"default","annotations":{"a":"hunter0"}},"stringData":{"password":"hunter1"}})");
   for (auto [type, patch] :
@@ -180,21 +180,21 @@ TEST_F(RegistryTest, a_refused_patch_does_not_show_the_object) {
         std::pair(PatchType::apply, R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"x":12345678}})")}) {
     Writer writer;
     writer.field_manager = "me";
-    auto refused = world.registry().patch(kSecret, key, "", type, World::parse(patch), false, writer);
+    auto refused = fixture.registry().patch(kSecret, key, "", type, RegistryFixture::parse(patch), false, writer);
     ASSERT_FALSE(refused) << patch;
     std::string told = to_text(to_status(refused.error()));
     for (std::string_view value : {"hunter", "12345678", "aHVudGVy"}) EXPECT_EQ(told.find(value), std::string::npos) << told;
   }
-  ObjectPtr pod = world.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"live"}})");
+  ObjectPtr pod = fixture.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"live"}})");
   auto refused =
-      world.registry().patch(kConfigMap, pod->key(), "", PatchType::strategic, World::parse(R"({"data":{"k":1}})"), false, {});
+      fixture.registry().patch(kConfigMap, pod->key(), "", PatchType::strategic, RegistryFixture::parse(R"({"data":{"k":1}})"), false, {});
   EXPECT_EQ(refused.error().text(),
             " \"\" is invalid: patch: Invalid value: data[k]: expected a string, found the number 1 (put it in quotes)");
   EXPECT_EQ(refused.error().details()->causes[0].field, "patch");
 }
 
 TEST_F(RegistryTest, a_refused_secret_does_not_show_its_values) {
-  world.make(kSecret, R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMQ=="}})");
+  fixture.make(kSecret, R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMQ=="}})");
   std::vector<Error> refused;
   for (
       const char* text :
@@ -202,13 +202,13 @@ TEST_F(RegistryTest, a_refused_secret_does_not_show_its_values) {
        R"({"metadata":{"name":"s","namespace":"default"},"data":{"not a key":"aHVudGVyMQ=="}})",
        R"({"metadata":{"name":"s","namespace":"default","labels":{"a":"not good"}},"data":{"a":"aHVudGVyMQ=="},"stringData":{"b":"hunter2"}})",
        R"({"metadata":{"name":"fixed","namespace":"default"},"stringData":{"a":"hunter2"}})"}) {
-    auto made = world.try_make(kSecret, text);
+    auto made = fixture.try_make(kSecret, text);
     ASSERT_FALSE(made) << text;
     refused.push_back(made.take_error());
   }
-  auto changed = world.try_update(
+  auto changed = fixture.try_update(
       kSecret,
-      World::parse(R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMg=="}})"));
+      RegistryFixture::parse(R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMg=="}})"));
   ASSERT_FALSE(changed);
   refused.push_back(changed.take_error());
   for (const Error& error : refused) {
@@ -220,13 +220,13 @@ TEST_F(RegistryTest, a_refused_secret_does_not_show_its_values) {
 TEST_F(RegistryTest, tells_plainly_that_a_new_object_has_no_version) {
   for (const char* text :
        {R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default","resourceVersion":"5"}})"}) {
-    auto made = world.try_make(kConfigMap, text);
+    auto made = fixture.try_make(kConfigMap, text);
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code(), Code::bad_request);
     EXPECT_EQ(made.error().text(), "resourceVersion should not be set on objects to be created");
     Writer writer;
     writer.field_manager = "me";
-    auto applied = world.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::apply, World::parse(text), false, writer);
+    auto applied = fixture.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::apply, RegistryFixture::parse(text), false, writer);
     ASSERT_FALSE(applied);
     EXPECT_EQ(applied.error().code(), Code::bad_request);
     EXPECT_EQ(applied.error().text(), "resourceVersion should not be set on objects to be created");
@@ -234,15 +234,15 @@ TEST_F(RegistryTest, tells_plainly_that_a_new_object_has_no_version) {
 }
 
 TEST_F(RegistryTest, drops_repeated_owners_in_one_pass) {
-  json::array owners(20'000, World::parse(R"({"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u"})"));
-  json::value body = World::parse(map("owned"));
+  json::array owners(20'000, RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u"})"));
+  json::value body = RegistryFixture::parse(map("owned"));
   make(body, "metadata.ownerReferences") = owners;
   for (int i = 0; i < 20'000; i++)
     make(body, "metadata.ownerReferences").get_array()[size_t(i)].get_object()["uid"] = "u" + std::to_string(i % 10'000);
   std::vector<std::string> warnings;
   Writer writer;
   writer.warnings = &warnings;
-  auto made = world.registry().create(kConfigMap, {"default", ""}, body, writer);
+  auto made = fixture.registry().create(kConfigMap, {"default", ""}, body, writer);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_LT(warnings[0].size(), 1000u);
   ASSERT_TRUE(made) << made.error().text();
@@ -250,14 +250,14 @@ TEST_F(RegistryTest, drops_repeated_owners_in_one_pass) {
 }
 
 TEST_F(RegistryTest, a_json_patch_cannot_nest_without_end) {
-  world.make(kConfigMap, map("m"));
-  json::value operations = World::parse(R"([{"op":"add","path":"/x","value":[[]]}])");
+  fixture.make(kConfigMap, map("m"));
+  json::value operations = RegistryFixture::parse(R"([{"op":"add","path":"/x","value":[[]]}])");
   std::string innermost = "/x/0";
   for (size_t i = 0, depth = 2; i < 17; i++, depth *= 2) {
     operations.get_array().push_back(json::object{{"op", "copy"}, {"from", "/x"}, {"path", innermost + "/0"}});
     for (size_t j = 0; j < depth; j++) innermost += "/0";
   }
-  auto refused = world.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::json, operations, false, {});
+  auto refused = fixture.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::json, operations, false, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::bad_request) << refused.error().text();
 }
@@ -272,86 +272,86 @@ class NobodyCreates : public Guard {
 
 TEST_F(RegistryTest, an_update_that_would_create_asks_for_that_right) {
   NobodyCreates guard;
-  world.registry().set_guard(&guard);
+  fixture.registry().set_guard(&guard);
   User jane{"jane", "", {}, {}};
   Writer writer;
   writer.field_manager = "me";
   writer.user = &jane;
-  json::value lease = World::parse(
+  json::value lease = RegistryFixture::parse(
       R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"n","namespace":"kube-node-lease"}})");
   for (bool dry_run : {true, false}) {
     writer.dry_run = dry_run;
-    auto put = world.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer);
+    auto put = fixture.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer);
     ASSERT_FALSE(put);
     EXPECT_EQ(put.error().code(), Code::forbidden);
-    auto applied = world.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer);
+    auto applied = fixture.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer);
     ASSERT_FALSE(applied);
     EXPECT_EQ(applied.error().code(), Code::forbidden);
   }
-  EXPECT_EQ(world.registry().get(kLease, {"kube-node-lease", "n"}).error().code(), Code::not_found);
+  EXPECT_EQ(fixture.registry().get(kLease, {"kube-node-lease", "n"}).error().code(), Code::not_found);
   writer.dry_run = false;
   writer.user = nullptr;
-  EXPECT_TRUE(world.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer)) << "the daemon may";
+  EXPECT_TRUE(fixture.registry().update(kLease, {"kube-node-lease", "n"}, "", lease, writer)) << "the daemon may";
   writer.user = &jane;
-  EXPECT_TRUE(world.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer))
+  EXPECT_TRUE(fixture.registry().patch(kLease, {"kube-node-lease", "n"}, "", PatchType::apply, lease, false, writer))
       << "it is there";
-  world.registry().set_guard(nullptr);
+  fixture.registry().set_guard(nullptr);
 }
 
 TEST_F(RegistryTest, makes_events_and_leases_by_update) {
-  json::value lease = World::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
-  EXPECT_TRUE(world.try_update(kLease, lease));
-  EXPECT_FALSE(world.try_update(kConfigMap, World::parse(map("absent"))));
+  json::value lease = RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
+  EXPECT_TRUE(fixture.try_update(kLease, lease));
+  EXPECT_FALSE(fixture.try_update(kConfigMap, RegistryFixture::parse(map("absent"))));
 }
 
 // ---- deletion ----
 
 TEST_F(RegistryTest, deletes_when_the_last_finalizer_goes) {
-  world.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default","finalizers":["a/x","a/y"]}})");
+  fixture.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default","finalizers":["a/x","a/y"]}})");
   Key key{"default", "m"};
-  EXPECT_FALSE(MUST(world.registry().remove(kConfigMap, key, {}, {})).gone);
-  auto more = world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/x","a/y","a/z"]}})");
+  EXPECT_FALSE(MUST(fixture.registry().remove(kConfigMap, key, {}, {})).gone);
+  auto more = fixture.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/x","a/y","a/z"]}})");
   EXPECT_EQ(more.error().code(), Code::invalid);
   EXPECT_NE(
       more.error().text().find("no new finalizers can be added if the object is being deleted, found new finalizers [\"a/z\"]"),
       std::string::npos);
-  EXPECT_TRUE(world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/y"]}})"));
-  EXPECT_TRUE(world.registry().get(kConfigMap, key));
-  EXPECT_TRUE(world.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":null}})"));
-  EXPECT_EQ(world.registry().get(kConfigMap, key).error().code(), Code::not_found);
+  EXPECT_TRUE(fixture.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":["a/y"]}})"));
+  EXPECT_TRUE(fixture.registry().get(kConfigMap, key));
+  EXPECT_TRUE(fixture.try_merge(kConfigMap, key, R"({"metadata":{"finalizers":null}})"));
+  EXPECT_EQ(fixture.registry().get(kConfigMap, key).error().code(), Code::not_found);
 }
 
 TEST_F(RegistryTest, a_namespace_waits_until_it_is_empty) {
-  world.make(kNamespace, R"({"metadata":{"name":"x"}})");
-  EXPECT_FALSE(MUST(world.registry().remove(kNamespace, {"", "x"}, {}, {})).gone);
-  ObjectPtr marked = MUST(world.registry().get(kNamespace, {"", "x"}));
+  fixture.make(kNamespace, R"({"metadata":{"name":"x"}})");
+  EXPECT_FALSE(MUST(fixture.registry().remove(kNamespace, {"", "x"}, {}, {})).gone);
+  ObjectPtr marked = MUST(fixture.registry().get(kNamespace, {"", "x"}));
   EXPECT_EQ(get_string(marked->json(), "status.phase"), "Terminating");
-  auto refused = world.try_make(kConfigMap, R"({"metadata":{"name":"m","namespace":"x"}})");
+  auto refused = fixture.try_make(kConfigMap, R"({"metadata":{"name":"m","namespace":"x"}})");
   EXPECT_EQ(refused.error().text(),
             "configmaps \"m\" is forbidden: unable to create new content in namespace x because it is being terminated");
   EXPECT_EQ(refused.error().details()->causes[0].reason, "NamespaceTerminating");
-  EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array())))
+  EXPECT_TRUE(fixture.try_update(kNamespace, RegistryFixture::with(*marked, "spec.finalizers", json::array())))
       << "ignored: only finalize may";
-  EXPECT_TRUE(world.registry().get(kNamespace, {"", "x"}));
-  marked = MUST(world.registry().get(kNamespace, {"", "x"}));
-  EXPECT_TRUE(world.try_update(kNamespace, World::with(*marked, "spec.finalizers", json::array()), "finalize"));
-  EXPECT_FALSE(world.registry().get(kNamespace, {"", "x"}));
+  EXPECT_TRUE(fixture.registry().get(kNamespace, {"", "x"}));
+  marked = MUST(fixture.registry().get(kNamespace, {"", "x"}));
+  EXPECT_TRUE(fixture.try_update(kNamespace, RegistryFixture::with(*marked, "spec.finalizers", json::array()), "finalize"));
+  EXPECT_FALSE(fixture.registry().get(kNamespace, {"", "x"}));
 }
 
 TEST_F(RegistryTest, deletes_collections_by_selector) {
-  for (const char* name : {"a", "b"}) world.make(kConfigMap, map(name));
+  for (const char* name : {"a", "b"}) fixture.make(kConfigMap, map(name));
   ListRequest which;
   which.options.ns = "default";
   which.options.field_selector = "metadata.name=a";
-  EXPECT_EQ(MUST(world.registry().remove_all(kConfigMap, which, {}, {})).items.size(), 1u);
-  EXPECT_FALSE(world.registry().get(kConfigMap, {"default", "a"}));
-  EXPECT_TRUE(world.registry().get(kConfigMap, {"default", "b"}));
+  EXPECT_EQ(MUST(fixture.registry().remove_all(kConfigMap, which, {}, {})).items.size(), 1u);
+  EXPECT_FALSE(fixture.registry().get(kConfigMap, {"default", "a"}));
+  EXPECT_TRUE(fixture.registry().get(kConfigMap, {"default", "b"}));
 }
 
 // ---- pods ----
 
 TEST_F(RegistryTest, admits_pods_with_account_token_priority_and_tolerations) {
-  ObjectPtr made = world.make(kPod, pod("p"));
+  ObjectPtr made = fixture.make(kPod, pod("p"));
   const json::value& body = made->json();
   EXPECT_EQ(get_string(body, "spec.serviceAccountName"), "default");
   EXPECT_EQ(get_int(body, "spec.priority", -1), 0);
@@ -362,28 +362,28 @@ TEST_F(RegistryTest, admits_pods_with_account_token_priority_and_tolerations) {
   EXPECT_EQ(get_string(mount, "mountPath"), "/var/run/secrets/kubernetes.io/serviceaccount");
   EXPECT_EQ(get_string(get_array(body, "spec.volumes")[0], "name"), get_string(mount, "name"));
   EXPECT_EQ(
-      get_array(MUST(world.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
+      get_array(MUST(fixture.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
       0u);
-  auto unknown = world.try_make(kPod, pod("r", R"(,"serviceAccountName":"nobody")"));
+  auto unknown = fixture.try_make(kPod, pod("r", R"(,"serviceAccountName":"nobody")"));
   EXPECT_EQ(unknown.error().text(),
             "pods \"r\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
-  EXPECT_EQ(world.try_make(kPod, pod("s", R"(,"priorityClassName":"high")")).error().code(), Code::forbidden);
+  EXPECT_EQ(fixture.try_make(kPod, pod("s", R"(,"priorityClassName":"high")")).error().code(), Code::forbidden);
   EXPECT_EQ(
-      get_int(MUST(world.try_make(kPod, pod("t", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"),
+      get_int(MUST(fixture.try_make(kPod, pod("t", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"),
       2000001000);
 }
 
 TEST_F(RegistryTest, waits_for_a_new_namespaces_account) {
-  world.make(kNamespace, R"({"metadata":{"name":"x"}})");
-  std::jthread controller([&] { world.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"x"}})"); });
+  fixture.make(kNamespace, R"({"metadata":{"name":"x"}})");
+  std::jthread controller([&] { fixture.make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"x"}})"); });
   EXPECT_TRUE(
-      world.try_make(kPod, R"({"metadata":{"name":"p","namespace":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
+      fixture.try_make(kPod, R"({"metadata":{"name":"p","namespace":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
 }
 
 TEST_F(RegistryTest, classes_pods_by_what_they_ask_for) {
   auto class_of = [&](const char* name, const std::string& resources) {
     return std::string(
-        get_string(world
+        get_string(fixture
                        .make(kPod, R"({"metadata":{"name":")" + std::string(name) +
                                        R"(","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i","resources":)" +
                                        resources + "}]}}")
@@ -398,19 +398,19 @@ TEST_F(RegistryTest, classes_pods_by_what_they_ask_for) {
 }
 
 TEST_F(RegistryTest, binds_a_pod_once) {
-  world.make(kPod, pod("p"));
-  json::value binding = World::parse(R"({"target":{"kind":"Node","name":"n"}})");
-  EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "binding", binding, {}));
-  ObjectPtr bound = MUST(world.registry().get(kPod, {"default", "p"}));
+  fixture.make(kPod, pod("p"));
+  json::value binding = RegistryFixture::parse(R"({"target":{"kind":"Node","name":"n"}})");
+  EXPECT_TRUE(fixture.registry().act(kPod, {"default", "p"}, "binding", binding, {}));
+  ObjectPtr bound = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_EQ(get_string(bound->json(), "spec.nodeName"), "n");
   EXPECT_EQ(get_string(get_array(bound->json(), "status.conditions")[0], "type"), "PodScheduled");
-  EXPECT_EQ(world.registry().act(kPod, {"default", "p"}, "binding", binding, {}).error().code(), Code::conflict);
-  EXPECT_EQ(world.registry().act(kPod, {"default", "p"}, "binding", World::parse("{}"), {}).error().code(), Code::invalid);
-  EXPECT_EQ(world.registry().act(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
+  EXPECT_EQ(fixture.registry().act(kPod, {"default", "p"}, "binding", binding, {}).error().code(), Code::conflict);
+  EXPECT_EQ(fixture.registry().act(kPod, {"default", "p"}, "binding", RegistryFixture::parse("{}"), {}).error().code(), Code::invalid);
+  EXPECT_EQ(fixture.registry().act(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
 }
 
 TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
-  world.make(kPod, pod("p"));
+  fixture.make(kPod, pod("p"));
   Writer strict;
   strict.validation = FieldValidation::strict;
   struct Row {
@@ -434,22 +434,22 @@ TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
            Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"resourceVersion":"0"}}})", Code::conflict},
            Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"uid":""}}})", Code::conflict},
        }) {
-    auto answer = world.registry().act(row.kind, {"default", row.key}, row.subresource, World::parse(row.body), strict);
+    auto answer = fixture.registry().act(row.kind, {"default", row.key}, row.subresource, RegistryFixture::parse(row.body), strict);
     ASSERT_FALSE(answer) << row.subresource << row.body;
     EXPECT_EQ(answer.error().code(), row.want) << row.subresource << row.body << answer.error().text();
   }
-  ObjectPtr still = MUST(world.registry().get(kPod, {"default", "p"}));
+  ObjectPtr still = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_FALSE(still->deleting());
   EXPECT_EQ(get_string(still->json(), "spec.nodeName"), "");
-  EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "eviction",
-                                   World::parse(R"({"apiVersion":"policy/v1beta1","kind":"Eviction"})"), strict))
+  EXPECT_TRUE(fixture.registry().act(kPod, {"default", "p"}, "eviction",
+                                   RegistryFixture::parse(R"({"apiVersion":"policy/v1beta1","kind":"Eviction"})"), strict))
       << "as older clients send it";
 }
 
 TEST_F(RegistryTest, evicts_gracefully) {
-  world.make(kPod, pod("p", R"(,"nodeName":"n")"));
-  EXPECT_TRUE(world.registry().act(kPod, {"default", "p"}, "eviction", World::parse(R"({"metadata":{"name":"p"}})"), {}));
-  ObjectPtr leaving = MUST(world.registry().get(kPod, {"default", "p"}));
+  fixture.make(kPod, pod("p", R"(,"nodeName":"n")"));
+  EXPECT_TRUE(fixture.registry().act(kPod, {"default", "p"}, "eviction", RegistryFixture::parse(R"({"metadata":{"name":"p"}})"), {}));
+  ObjectPtr leaving = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_TRUE(leaving->deleting());
   EXPECT_EQ(get_int(leaving->json(), "metadata.deletionGracePeriodSeconds"), 30);
   EXPECT_EQ(get_int(leaving->json(), "metadata.generation"), 2);
@@ -458,8 +458,8 @@ TEST_F(RegistryTest, evicts_gracefully) {
 // ---- services ----
 
 TEST_F(RegistryTest, gives_services_addresses_and_ports) {
-  ObjectPtr one = world.make(kService, service("one")),
-            two = world.make(kService,
+  ObjectPtr one = fixture.make(kService, service("one")),
+            two = fixture.make(kService,
                              service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a"},{"port":81,"name":"b"}])"));
   std::string address(get_string(one->json(), "spec.clusterIP"));
   EXPECT_FALSE(address.empty());
@@ -472,50 +472,50 @@ TEST_F(RegistryTest, gives_services_addresses_and_ports) {
 }
 
 TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {
-  world.make(kService, service("one", R"("clusterIP":"10.43.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
+  fixture.make(kService, service("one", R"("clusterIP":"10.43.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
   for (const char* spec :
        {R"("clusterIP":"10.43.0.50","ports":[{"port":80}])", R"("clusterIP":"10.44.0.1","ports":[{"port":80}])",
         R"("type":"NodePort","ports":[{"port":80,"nodePort":30123}])", R"("type":"NodePort","ports":[{"port":80,"nodePort":80}])",
         R"("clusterIP":"10.43.255.255","ports":[{"port":80}])"})
-    EXPECT_EQ(world.try_make(kService, service("two", spec)).error().code(), Code::invalid) << spec;
+    EXPECT_EQ(fixture.try_make(kService, service("two", spec)).error().code(), Code::invalid) << spec;
   EXPECT_TRUE(
-      world.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
+      fixture.try_make(kService, service("udp", R"("type":"NodePort","ports":[{"port":80,"protocol":"UDP","nodePort":30123}])")));
 }
 
 TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
-  ObjectPtr made = world.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
+  ObjectPtr made = fixture.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
   std::string address(get_string(made->json(), "spec.clusterIP"));
   int64_t port = get_int(get_array(made->json(), "spec.ports")[0], "nodePort");
   ObjectPtr again = MUST(
-      world.try_update(kService, World::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
+      fixture.try_update(kService, RegistryFixture::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
   EXPECT_EQ(get_string(again->json(), "spec.clusterIP"), address);
   EXPECT_EQ(get_int(get_array(again->json(), "spec.ports")[0], "nodePort"), port);
-  ObjectPtr inside = MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ClusterIP"}})"));
+  ObjectPtr inside = MUST(fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ClusterIP"}})"));
   EXPECT_EQ(get_int(get_array(inside->json(), "spec.ports")[0], "nodePort"), 0);
   EXPECT_EQ(get_string(inside->json(), "spec.clusterIP"), address);
-  MUST(world.registry().remove(kService, {"default", "s"}, {}, {}));
-  EXPECT_TRUE(world.try_make(kService, service("t", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")))
+  MUST(fixture.registry().remove(kService, {"default", "s"}, {}, {}));
+  EXPECT_TRUE(fixture.try_make(kService, service("t", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")))
       << "an address that was given back";
 }
 
 // More writes than the index's watch holds, none of which asked it.
 TEST_F(RegistryTest, knows_what_is_taken_after_services_changed_by_the_thousand) {
-  ObjectPtr one = world.make(kService, service("one", R"("type":"NodePort","ports":[{"port":80}])"));
+  ObjectPtr one = fixture.make(kService, service("one", R"("type":"NodePort","ports":[{"port":80}])"));
   for (int i = 0; i < 1500; ++i)
-    MUST(world.try_merge(kService, {"default", "one"},
+    MUST(fixture.try_merge(kService, {"default", "one"},
                          R"({"status":{"conditions":[{"type":"a","status":"True","reason":"r)" + std::to_string(i) +
                              R"(","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
                          "status"));
   std::string address(get_string(one->json(), "spec.clusterIP"));
-  EXPECT_FALSE(world.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
-  MUST(world.registry().remove(kService, {"default", "one"}, {}, {}));
-  EXPECT_TRUE(world.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
+  EXPECT_FALSE(fixture.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
+  MUST(fixture.registry().remove(kService, {"default", "one"}, {}, {}));
+  EXPECT_TRUE(fixture.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
 }
 
 TEST_F(RegistryTest, leaves_headless_and_external_services_alone) {
-  ObjectPtr headless = world.make(kService, service("h", R"("clusterIP":"None","ports":[{"port":80}])"));
+  ObjectPtr headless = fixture.make(kService, service("h", R"("clusterIP":"None","ports":[{"port":80}])"));
   EXPECT_EQ(to_text(*find(headless->json(), "spec.clusterIPs")), R"(["None"])");
-  ObjectPtr external = world.make(kService, service("e", R"("type":"ExternalName","externalName":"example.com")"));
+  ObjectPtr external = fixture.make(kService, service("e", R"("type":"ExternalName","externalName":"example.com")"));
   EXPECT_EQ(find(external->json(), "spec.clusterIP"), nullptr);
 }
 
@@ -540,22 +540,22 @@ TEST_F(RegistryTest, refuses_services_of_families_that_are_not_served) {
            Row{R"("type":"ExternalName","externalName":"a.b","clusterIP":"10.43.0.9")",
                "may not be set for ExternalName services"},
        }) {
-    auto made = world.try_make(kService, service("s", std::string(R"("ports":[{"port":80}],)") + row.spec));
+    auto made = fixture.try_make(kService, service("s", std::string(R"("ports":[{"port":80}],)") + row.spec));
     ASSERT_FALSE(made) << row.spec;
     EXPECT_EQ(made.error().code(), Code::invalid) << row.spec;
     EXPECT_NE(made.error().text().find(row.says), std::string::npos) << row.spec << ": " << made.error().text();
   }
-  ObjectPtr prefers = world.make(kService, service("p", R"("ports":[{"port":80}],"ipFamilyPolicy":"PreferDualStack")"));
+  ObjectPtr prefers = fixture.make(kService, service("p", R"("ports":[{"port":80}],"ipFamilyPolicy":"PreferDualStack")"));
   EXPECT_EQ(to_text(*find(prefers->json(), "spec.ipFamilies")), R"(["IPv4"])");
   EXPECT_EQ(get_string(prefers->json(), "spec.ipFamilyPolicy"), "PreferDualStack");
-  ObjectPtr theirs = world.make(kService, service("t", R"("clusterIP":"None","ipFamilyPolicy":"RequireDualStack")"));
+  ObjectPtr theirs = fixture.make(kService, service("t", R"("clusterIP":"None","ipFamilyPolicy":"RequireDualStack")"));
   EXPECT_EQ(to_text(*find(theirs->json(), "spec.ipFamilies")), R"(["IPv4","IPv6"])") << "its endpoints are somebody else's";
 }
 
 TEST_F(RegistryTest, a_service_gives_its_address_back_when_it_becomes_a_name) {
-  world.make(kService, service("s", R"("ports":[{"port":80}])"));
+  fixture.make(kService, service("s", R"("ports":[{"port":80}])"));
   ObjectPtr name =
-      MUST(world.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ExternalName","externalName":"example.com"}})"));
+      MUST(fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ExternalName","externalName":"example.com"}})"));
   for (const char* field : {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ipFamilyPolicy"})
     EXPECT_EQ(find(name->json(), field), nullptr) << field;
 }
@@ -566,7 +566,7 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
   for (int a = 0; a < 4; a++)
     askers.emplace_back([&, a] {
       for (int i = 0; i < 8; i++)
-        if (!world.try_make(kService, service("s" + std::to_string(a) + "-" + std::to_string(i),
+        if (!fixture.try_make(kService, service("s" + std::to_string(a) + "-" + std::to_string(i),
                                               R"("type":"NodePort","ports":[{"port":80}])")))
           failed++;
     });
@@ -574,7 +574,7 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
   EXPECT_EQ(failed, 0);
   std::set<std::string> addresses;
   std::set<int64_t> ports;
-  auto all = MUST(world.registry().list(kService, {}));
+  auto all = MUST(fixture.registry().list(kService, {}));
   for (const ObjectPtr& service : all.items) {
     addresses.emplace(get_string(service->json(), "spec.clusterIP"));
     ports.insert(get_int(get_array(service->json(), "spec.ports")[0], "nodePort"));
@@ -586,7 +586,7 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
 TEST_F(RegistryTest, says_when_a_range_is_full) {
   Ranges small;
   small.service_cidr = "10.43.0.0/28", small.node_port_min = 30000, small.node_port_max = 30001;
-  World crowded(small);
+  RegistryFixture crowded(small);
   int made = 0;
   while (made < 100 && crowded.try_make(kService, service("s" + std::to_string(made)))) made++;
   EXPECT_EQ(made, 13) << "16 less network, broadcast and the API's own";
@@ -595,7 +595,7 @@ TEST_F(RegistryTest, says_when_a_range_is_full) {
 
 // As when one namespace has filled etcd: people are told so, may delete, and what the machine does for them goes on.
 TEST(FullStore, refuses_users_and_lets_the_machine_work) {
-  World world(Ranges(), 256 << 10);
+  RegistryFixture fixture(Ranges(), 256 << 10);
   const std::string large(60'000, 'x');
   auto config_map = [&](int i) {
     return R"({"metadata":{"name":"c)" + std::to_string(i) + R"(","namespace":"default","finalizers":["a.b/c"]},"data":{"k":")" +
@@ -605,34 +605,34 @@ TEST(FullStore, refuses_users_and_lets_the_machine_work) {
   Writer writer;
   writer.user = &jane;
   int made = 0;
-  while (made < 10 && world.try_make(kConfigMap, config_map(made), writer)) made++;
+  while (made < 10 && fixture.try_make(kConfigMap, config_map(made), writer)) made++;
   ASSERT_LT(made, 10);
   ASSERT_GT(made, 0);
-  auto refused = world.try_make(kConfigMap, config_map(made), writer);
+  auto refused = fixture.try_make(kConfigMap, config_map(made), writer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text().find("etcdserver: mvcc: database space exceeded"), 0u) << refused.error().text();
   EXPECT_EQ(refused.error().code(), Code::internal);
 
   Writer internal = internal_writer();
   std::string node = R"({"metadata":{"name":"n","annotations":{"k":")" + large + "\"}}}";
-  EXPECT_TRUE(world.try_make(kNode, node, internal)) << "the machine's own";
+  EXPECT_TRUE(fixture.try_make(kNode, node, internal)) << "the machine's own";
   User kubelet{"system:node:n", "", {"system:nodes"}, {}};
   Writer by_node;
   by_node.user = &kubelet;
-  json::value status = World::parse(R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
-  EXPECT_TRUE(world.registry().patch(kNode, {"", "n"}, "status", PatchType::merge, status, false, by_node));
+  json::value status = RegistryFixture::parse(R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+  EXPECT_TRUE(fixture.registry().patch(kNode, {"", "n"}, "status", PatchType::merge, status, false, by_node));
   std::string pod =
       R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":")" + large + "\"}]}}";
-  EXPECT_FALSE(world.try_make(kPod, pod, internal)) << "a controller makes them of what a user has written";
+  EXPECT_FALSE(fixture.try_make(kPod, pod, internal)) << "a controller makes them of what a user has written";
 
-  EXPECT_TRUE(world.registry().remove(kConfigMap, {"default", "c0"}, {}, writer)) << "it is marked, which takes room";
-  json::value none = World::parse(R"({"metadata":{"finalizers":null}})");
-  EXPECT_TRUE(world.registry().patch(kConfigMap, {"default", "c0"}, {}, PatchType::merge, none, false, writer));
-  EXPECT_FALSE(world.registry().get(kConfigMap, {"default", "c0"}));
+  EXPECT_TRUE(fixture.registry().remove(kConfigMap, {"default", "c0"}, {}, writer)) << "it is marked, which takes room";
+  json::value none = RegistryFixture::parse(R"({"metadata":{"finalizers":null}})");
+  EXPECT_TRUE(fixture.registry().patch(kConfigMap, {"default", "c0"}, {}, PatchType::merge, none, false, writer));
+  EXPECT_FALSE(fixture.registry().get(kConfigMap, {"default", "c0"}));
 }
 
 TEST_F(RegistryTest, secrets_take_plain_text) {
-  ObjectPtr made = world.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"},"stringData":{"k":"v"}})");
+  ObjectPtr made = fixture.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"},"stringData":{"k":"v"}})");
   EXPECT_EQ(get_string(made->json(), "data.k"), "dg==");
   EXPECT_EQ(find(made->json(), "stringData"), nullptr);
   EXPECT_EQ(get_string(made->json(), "type"), "Opaque");
@@ -641,7 +641,7 @@ TEST_F(RegistryTest, secrets_take_plain_text) {
 TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
   std::vector<std::string> asked;
   Filter filter;
-  world.registry().set_measure(
+  fixture.registry().set_measure(
       kPodMetrics, [&](const std::string& ns, const std::string& name, const Filter& wanted) -> Result<std::vector<ObjectPtr>> {
         asked.push_back(ns + "/" + name);
         filter = wanted;
@@ -650,47 +650,47 @@ TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
         for (const char* one : {"a", "b"})
           if (name.empty() || name == one)
             out.push_back(
-                MUST(Object::make(kPodMetrics, World::parse(R"({"metadata":{"name":")" + std::string(one) +
+                MUST(Object::make(kPodMetrics, RegistryFixture::parse(R"({"metadata":{"name":")" + std::string(one) +
                                                             R"(","namespace":"default","labels":{"app":")" + one + R"("}}})"))));
         return out;
       });
-  Revision before = world.engine->revision();
-  EXPECT_EQ(MUST(world.client().get(kPodMetrics, {"default", "b"}))->name(), "b");
-  EXPECT_EQ(MUST(world.client().list(kPodMetrics, {})).items.size(), 2u);
-  auto chosen = MUST(world.client().list(kPodMetrics, {.ns = "default", .label_selector = "app=b"}));
+  Revision before = fixture.engine->revision();
+  EXPECT_EQ(MUST(fixture.client().get(kPodMetrics, {"default", "b"}))->name(), "b");
+  EXPECT_EQ(MUST(fixture.client().list(kPodMetrics, {})).items.size(), 2u);
+  auto chosen = MUST(fixture.client().list(kPodMetrics, {.ns = "default", .label_selector = "app=b"}));
   ASSERT_EQ(chosen.items.size(), 1u);
   EXPECT_EQ(chosen.items[0]->name(), "b");
   EXPECT_EQ(asked, (std::vector<std::string>{"default/b", "/", "default/"}));
   auto pod = [](const char* name, const char* app) {
-    return MUST(Object::make(kPod, World::parse(R"({"metadata":{"name":")" + std::string(name) +
+    return MUST(Object::make(kPod, RegistryFixture::parse(R"({"metadata":{"name":")" + std::string(name) +
                                                 R"(","namespace":"default","labels":{"app":")" + app + R"("}}})")));
   };
   EXPECT_TRUE(filter(*pod("a", "b")));
   EXPECT_FALSE(filter(*pod("b", "a"))) << "who measures need not measure it";
-  auto named = MUST(world.client().list(kPodMetrics, {.only = {{"default", "a"}, {"default", "none"}}}));
+  auto named = MUST(fixture.client().list(kPodMetrics, {.only = {{"default", "a"}, {"default", "none"}}}));
   ASSERT_EQ(named.items.size(), 1u);
   EXPECT_EQ(named.items[0]->name(), "a");
   EXPECT_TRUE(filter(*pod("a", "x")));
   EXPECT_FALSE(filter(*pod("b", "x")));
-  EXPECT_EQ(world.client().get(kPodMetrics, {"default", "none"}).error().text(), "pods.metrics.k8s.io \"none\" not found");
-  EXPECT_EQ(world.client().list(kPodMetrics, {.ns = "broken"}).error().code(), Code::unavailable);
-  EXPECT_EQ(world.engine->revision(), before);
-  EXPECT_EQ(world.engine->count(kPodMetrics), 0u);
+  EXPECT_EQ(fixture.client().get(kPodMetrics, {"default", "none"}).error().text(), "pods.metrics.k8s.io \"none\" not found");
+  EXPECT_EQ(fixture.client().list(kPodMetrics, {.ns = "broken"}).error().code(), Code::unavailable);
+  EXPECT_EQ(fixture.engine->revision(), before);
+  EXPECT_EQ(fixture.engine->count(kPodMetrics), 0u);
 }
 
 TEST_F(RegistryTest, a_scale_that_is_not_there_is_named_as_kubernetes_does) {
-  world.make(kDeployment, kDeploymentText);
-  EXPECT_EQ(get_int(MUST(world.client().read(kDeployment, {"default", "d"}, "scale", {})), "spec.replicas"), 2);
-  EXPECT_EQ(world.client().read(kDeployment, {"default", "x"}, "scale", {}).error().text(),
+  fixture.make(kDeployment, kDeploymentText);
+  EXPECT_EQ(get_int(MUST(fixture.client().read(kDeployment, {"default", "d"}, "scale", {})), "spec.replicas"), 2);
+  EXPECT_EQ(fixture.client().read(kDeployment, {"default", "x"}, "scale", {}).error().text(),
             "deployments/scale.apps \"x\" not found");
 }
 
 TEST(Registry, knows_nothing_of_a_kind_that_is_not_served) {
   static constexpr Kind kBoat{"boats.example.com", "v1", "Boat", "boats"};
   const Key key{"default", "b"};
-  const json::value body = World::parse(R"({"metadata":{"name":"b","namespace":"default"}})");
-  World world;
-  Registry& registry = world.registry();
+  const json::value body = RegistryFixture::parse(R"({"metadata":{"name":"b","namespace":"default"}})");
+  RegistryFixture fixture;
+  Registry& registry = fixture.registry();
   EXPECT_EQ(registry.get(kBoat, key).error().code(), Code::not_found);
   EXPECT_EQ(registry.list(kBoat, {}).error().code(), Code::not_found);
   EXPECT_EQ(registry.list_at_rest(kBoat, {}).error().code(), Code::not_found);
@@ -699,7 +699,7 @@ TEST(Registry, knows_nothing_of_a_kind_that_is_not_served) {
   EXPECT_EQ(registry.patch(kBoat, key, {}, PatchType::merge, body, false, {}).error().code(), Code::not_found);
   EXPECT_EQ(registry.remove(kBoat, key, {}, {}).error().code(), Code::not_found);
   EXPECT_EQ(registry.act(kBoat, key, "eviction", body, {}).error().code(), Code::not_found);
-  EXPECT_EQ(world.client().read(kBoat, key, "scale", {}).error().text(), "the server could not find the requested resource");
+  EXPECT_EQ(fixture.client().read(kBoat, key, "scale", {}).error().text(), "the server could not find the requested resource");
 }
 
 }  // namespace

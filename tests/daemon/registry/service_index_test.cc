@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/registry/kinds/address_range.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::registry {
 namespace {
@@ -16,13 +16,13 @@ class ServiceIndexTest : public ::testing::Test {
  protected:
   ObjectPtr make(const std::string& name, const std::string& ip, int node_port = 0) {
     std::string port = R"({"name":"a","port":80)" + (node_port ? ",\"nodePort\":" + std::to_string(node_port) : "") + "}";
-    return world_.make(kService, R"({"metadata":{"namespace":"default","name":")" + name + R"("},"spec":{"clusterIP":")" + ip +
+    return fixture_.make(kService, R"({"metadata":{"namespace":"default","name":")" + name + R"("},"spec":{"clusterIP":")" + ip +
                                      R"(","type":")" + (node_port ? "NodePort" : "ClusterIP") + R"(","ports":[)" + port + "]}}");
   }
   ServiceIndex::AllocatedByOthers others(std::string_view uid = {}) { return MUST(index_.allocated_by_others(uid)); }
 
-  World world_;
-  ServiceIndex index_{*world_.engine};
+  RegistryFixture fixture_;
+  ServiceIndex index_{*fixture_.engine};
 };
 
 TEST_F(ServiceIndexTest, knows_what_was_written_a_moment_ago) {
@@ -32,7 +32,7 @@ TEST_F(ServiceIndexTest, knows_what_was_written_a_moment_ago) {
   EXPECT_TRUE(others().has(address("10.43.2.1")));
   EXPECT_TRUE(others().has({30080, "TCP"}));
   EXPECT_FALSE(others().has({30080, "UDP"}));
-  MUST(world_.engine->remove(kService, web->key(), std::nullopt, engine::Durability::soft));
+  MUST(fixture_.engine->remove(kService, web->key(), std::nullopt, engine::Durability::soft));
   EXPECT_FALSE(others().has(address("10.43.2.1")));
   EXPECT_FALSE(others().has({30080, "TCP"}));
 }
@@ -59,10 +59,10 @@ TEST_F(ServiceIndexTest, finds_the_lowest_free_address) {
 TEST_F(ServiceIndexTest, begins_anew_where_it_fell_too_far_behind) {
   make("web", "10.43.2.1");
   EXPECT_TRUE(others().has(address("10.43.2.1")));
-  MUST(world_.engine->remove(kService, {"default", "web"}, std::nullopt, engine::Durability::soft));
+  MUST(fixture_.engine->remove(kService, {"default", "web"}, std::nullopt, engine::Durability::soft));
   make("db", "10.43.2.2");
   for (size_t i = 0; i <= engine::Options().watch_queue_max; ++i)
-    MUST(world_.try_merge(kService, {"default", "db"}, R"({"metadata":{"labels":{"turn":")" + std::to_string(i) + R"("}}})"));
+    MUST(fixture_.try_merge(kService, {"default", "db"}, R"({"metadata":{"labels":{"turn":")" + std::to_string(i) + R"("}}})"));
   EXPECT_FALSE(others().has(address("10.43.2.1")));
   EXPECT_TRUE(others().has(address("10.43.2.2")));
 }

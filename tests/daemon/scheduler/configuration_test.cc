@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/daemon/scheduler/world.h"
+#include "tests/daemon/scheduler/scheduler_fixture.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -52,22 +52,22 @@ TEST(Configuration, names_what_it_does_not_know) {
 }
 
 TEST(Configuration, plugins_can_be_taken_out_and_weighted) {
-  World without("profiles: [{plugins: {filter: {disabled: [{name: TaintToleration}]}}}]");
+  SchedulerFixture without("profiles: [{plugins: {filter: {disabled: [{name: TaintToleration}]}}}]");
   without.cluster.put_node(node("n1", R"({"taints":[{"key":"a","effect":"NoSchedule"}]})"));
   EXPECT_EQ(without.decide(pod("p", "{}")).node, "n1");
-  World nowhere("profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]");
+  SchedulerFixture nowhere("profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]");
   nowhere.cluster.put_node(node("n1"));
   EXPECT_EQ(nowhere.decide(pod("p", asks("99", "1Gi"))).node, "n1");
 
-  auto weight_of = [](const World& world, Cluster& cluster, std::string_view plugin) {
-    Cycle cycle(cluster.read(*pod("p", "{}")), cluster, world.lister);
-    for (const auto& one : world.framework().score(cycle, cluster.nodes()))
+  auto weight_of = [](const SchedulerFixture& fixture, Cluster& cluster, std::string_view plugin) {
+    Cycle cycle(cluster.read(*pod("p", "{}")), cluster, fixture.lister);
+    for (const auto& one : fixture.framework().score(cycle, cluster.nodes()))
       if (one.plugin->name() == plugin) return one.weight;
     return int64_t(-1);
   };
   EXPECT_EQ(weight_of(without, without.cluster, "TaintToleration"), 3);
   EXPECT_EQ(weight_of(without, without.cluster, "NodePreferAvoidPods"), -1);
-  World weighted(
+  SchedulerFixture weighted(
       "profiles: [{plugins: {score: {enabled: [{name: TaintToleration, weight: 7}]}, multiPoint: {enabled: [{name: "
       "NodePreferAvoidPods, weight: 10000}]}}}]");
   weighted.cluster.put_node(node("n1"));
@@ -96,9 +96,9 @@ profiles:
 
 TEST(Configuration, resource_strategies_score_as_documented) {
   auto raw = [](const std::string& args, const std::string& cpu) {
-    World world("profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: " + args + "}}]}]");
-    world.cluster.put_node(node("n1", "{}", "{}", R"({"cpu":"4","memory":"4Gi","pods":"9","example.com/gpu":"8"})"));
-    return world
+    SchedulerFixture fixture("profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: " + args + "}}]}]");
+    fixture.cluster.put_node(node("n1", "{}", "{}", R"({"cpu":"4","memory":"4Gi","pods":"9","example.com/gpu":"8"})"));
+    return fixture
         .scores(pod("p", R"({"containers":[{"resources":{"requests":{"cpu":")" + cpu +
                              R"(","memory":"1Gi","example.com/gpu":"2"}}}]})"),
                 "NodeResourcesFit")["n1"]
@@ -116,7 +116,7 @@ TEST(Configuration, resource_strategies_score_as_documented) {
 }
 
 TEST(Configuration, only_as_many_nodes_are_looked_for_as_needed) {
-  auto enough = [](const std::string& yaml, size_t nodes) { return World(yaml).framework().enough(nodes); };
+  auto enough = [](const std::string& yaml, size_t nodes) { return SchedulerFixture(yaml).framework().enough(nodes); };
   EXPECT_EQ(enough("", 99), 99u);
   EXPECT_EQ(enough("", 150), 100u);
   EXPECT_EQ(enough("", 1000), 420u);

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/daemon/scheduler/world.h"
+#include "tests/daemon/scheduler/scheduler_fixture.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -37,21 +37,21 @@ TEST(Requests, are_the_larger_of_running_and_starting) {
 }
 
 TEST(Cluster, adds_up_and_takes_away) {
-  World world;
-  world.cluster.put_node(node("n1"));
-  world.place(pod("a", asks("1", "1Gi")), "n1");
-  world.place(pod("b", asks("500m", "1Gi")), "n1");
-  EXPECT_EQ(world.cluster.node("n1")->requested.get("cpu"), 1500);
-  world.place(pod("a", asks("2", "1Gi")), "n1");  // the same pod, resized
-  EXPECT_EQ(world.cluster.node("n1")->requested.get("cpu"), 2500);
-  EXPECT_TRUE(world.cluster.remove_pod("uid-defaulta"));
-  EXPECT_FALSE(world.cluster.remove_pod("uid-defaulta"));
-  EXPECT_EQ(world.cluster.node("n1")->requested.get("cpu"), 500);
-  world.cluster.remove_node("n1");
-  EXPECT_TRUE(world.cluster.nodes().empty());
-  EXPECT_EQ(world.cluster.node_of("uid-defaultb"), "n1");  // a pod is still bound to it
-  world.cluster.remove_pod("uid-defaultb");
-  EXPECT_EQ(world.cluster.pods(), 0u);
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1"));
+  fixture.place(pod("a", asks("1", "1Gi")), "n1");
+  fixture.place(pod("b", asks("500m", "1Gi")), "n1");
+  EXPECT_EQ(fixture.cluster.node("n1")->requested.get("cpu"), 1500);
+  fixture.place(pod("a", asks("2", "1Gi")), "n1");  // the same pod, resized
+  EXPECT_EQ(fixture.cluster.node("n1")->requested.get("cpu"), 2500);
+  EXPECT_TRUE(fixture.cluster.remove_pod("uid-defaulta"));
+  EXPECT_FALSE(fixture.cluster.remove_pod("uid-defaulta"));
+  EXPECT_EQ(fixture.cluster.node("n1")->requested.get("cpu"), 500);
+  fixture.cluster.remove_node("n1");
+  EXPECT_TRUE(fixture.cluster.nodes().empty());
+  EXPECT_EQ(fixture.cluster.node_of("uid-defaultb"), "n1");  // a pod is still bound to it
+  fixture.cluster.remove_pod("uid-defaultb");
+  EXPECT_EQ(fixture.cluster.pods(), 0u);
 }
 
 std::string avoids(const std::string& app) {
@@ -62,52 +62,52 @@ std::string avoids(const std::string& app) {
 
 // Whoever binds pods to names of nodes that are not there makes no sum larger, and what stood on a node comes back with it.
 TEST(Cluster, pods_of_a_node_that_is_not_there_count_once_it_is) {
-  World world;
-  world.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
   for (int i = 0; i < 1000; ++i) {
     std::string name = std::to_string(i);
-    world.place(pod("p" + name, avoids("web"), R"({"app":"db"})"), "ghost" + name);
+    fixture.place(pod("p" + name, avoids("web"), R"({"app":"db"})"), "ghost" + name);
   }
-  EXPECT_EQ(world.cluster.slots(), 1u);
-  EXPECT_EQ(world.cluster.pods(), 1000u);
-  EXPECT_EQ(world.cluster.node_of("uid-defaultp7"), "ghost7");
-  EXPECT_EQ(world.reason(pod("x", "{}", R"({"app":"web"})")), "");
-  EXPECT_EQ(world.reason(pod("y", avoids("db"))), "");
+  EXPECT_EQ(fixture.cluster.slots(), 1u);
+  EXPECT_EQ(fixture.cluster.pods(), 1000u);
+  EXPECT_EQ(fixture.cluster.node_of("uid-defaultp7"), "ghost7");
+  EXPECT_EQ(fixture.reason(pod("x", "{}", R"({"app":"web"})")), "");
+  EXPECT_EQ(fixture.reason(pod("y", avoids("db"))), "");
   for (int turns = 0; turns < 2; ++turns) {
-    world.cluster.put_node(node("ghost7", "{}", R"({"zone":"a"})"));
-    EXPECT_EQ(world.cluster.node("ghost7")->pods.size(), 1u);
-    EXPECT_EQ(world.reason(pod("x", "{}", R"({"app":"web"})")), "node(s) didn't satisfy existing pods anti-affinity rules");
-    EXPECT_EQ(world.reason(pod("y", avoids("db"))), "node(s) didn't match pod anti-affinity rules");
-    world.cluster.remove_node("ghost7");
-    EXPECT_EQ(world.reason(pod("x", "{}", R"({"app":"web"})")), "");
-    EXPECT_EQ(world.reason(pod("y", avoids("db"))), "");
-    EXPECT_EQ(world.cluster.node_of("uid-defaultp7"), "ghost7");
+    fixture.cluster.put_node(node("ghost7", "{}", R"({"zone":"a"})"));
+    EXPECT_EQ(fixture.cluster.node("ghost7")->pods.size(), 1u);
+    EXPECT_EQ(fixture.reason(pod("x", "{}", R"({"app":"web"})")), "node(s) didn't satisfy existing pods anti-affinity rules");
+    EXPECT_EQ(fixture.reason(pod("y", avoids("db"))), "node(s) didn't match pod anti-affinity rules");
+    fixture.cluster.remove_node("ghost7");
+    EXPECT_EQ(fixture.reason(pod("x", "{}", R"({"app":"web"})")), "");
+    EXPECT_EQ(fixture.reason(pod("y", avoids("db"))), "");
+    EXPECT_EQ(fixture.cluster.node_of("uid-defaultp7"), "ghost7");
   }
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(world.cluster.remove_pod("uid-defaultp" + std::to_string(i)));
-  EXPECT_EQ(world.cluster.pods(), 0u);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(fixture.cluster.remove_pod("uid-defaultp" + std::to_string(i)));
+  EXPECT_EQ(fixture.cluster.pods(), 0u);
 }
 
 // Thousands of terms times thousands of pods with labels of their own.
 TEST(Cluster, what_terms_know_of_groups_is_bounded) {
-  World world;
-  world.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
   std::string terms;
   for (int i = 0; i < 4000; ++i)
     terms += (i ? "," : "") + (R"({"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"x)" + std::to_string(i) + "\"}}}");
-  world.place(
+  fixture.place(
       pod("many", R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)" + terms + "]}}}"),
       "n1");
   std::vector<PodInfoPtr> kept;
   size_t meant = 0;
   for (int i = 0; i < 6000; ++i) {
     std::string number = std::to_string(i);
-    kept.push_back(world.cluster.read(*pod("p" + number, "{}", R"({"app":"x)" + number + "\"}")));
-    world.cluster.for_each_held(TermKind::anti_affinity,
-                                [&](HeldTerm& held) { meant += world.cluster.means(held, *kept.back()->group); });
+    kept.push_back(fixture.cluster.read(*pod("p" + number, "{}", R"({"app":"x)" + number + "\"}")));
+    fixture.cluster.for_each_held(TermKind::anti_affinity,
+                                [&](HeldTerm& held) { meant += fixture.cluster.means(held, *kept.back()->group); });
   }
   EXPECT_EQ(meant, 4000u);
-  EXPECT_LE(world.cluster.memo_bytes(), kMemoBytesMax);
-  EXPECT_GT(world.cluster.memo_bytes(), kMemoBytesMax / 2);
+  EXPECT_LE(fixture.cluster.memo_bytes(), kMemoBytesMax);
+  EXPECT_GT(fixture.cluster.memo_bytes(), kMemoBytesMax / 2);
 }
 
 TEST(Filter, tells_why_a_node_does_not_fit) {
@@ -157,28 +157,28 @@ TEST(Filter, tells_why_a_node_does_not_fit) {
            Row{"other name", node_affinity(R"({"matchFields":[{"key":"metadata.name","operator":"In","values":["n2"]}]})"), "{}",
                no_match},
        }) {
-    World world;
-    world.cluster.put_node(node("n1", row.node, zoned));
-    EXPECT_EQ(world.reason(pod("p", row.pod)), row.want) << row.name;
+    SchedulerFixture fixture;
+    fixture.cluster.put_node(node("n1", row.node, zoned));
+    EXPECT_EQ(fixture.reason(pod("p", row.pod)), row.want) << row.name;
   }
 }
 
 TEST(Filter, counts_what_is_there) {
-  World world;
-  world.cluster.put_node(node("n1", "{}", "{}", R"({"cpu":"2","memory":"1Gi","pods":"2"})"));
-  world.place(
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1", "{}", "{}", R"({"cpu":"2","memory":"1Gi","pods":"2"})"));
+  fixture.place(
       pod("a",
           R"({"containers":[{"ports":[{"containerPort":80,"hostPort":80,"protocol":"TCP"}],"resources":{"requests":{"cpu":"1500m"}}}]})"),
       "n1");
-  EXPECT_EQ(world.reason(pod("p", asks("500m", "1Mi"))), "");
-  EXPECT_EQ(world.reason(pod("p", asks("600m", "1Mi"))), "Insufficient cpu");
+  EXPECT_EQ(fixture.reason(pod("p", asks("500m", "1Mi"))), "");
+  EXPECT_EQ(fixture.reason(pod("p", asks("600m", "1Mi"))), "Insufficient cpu");
   const std::string taken = "node(s) didn't have free ports for the requested pod ports";
-  EXPECT_EQ(world.reason(pod("p", R"({"containers":[{"ports":[{"hostPort":80,"protocol":"TCP"}]}]})")), taken);
-  EXPECT_EQ(world.reason(pod("p", R"({"containers":[{"ports":[{"hostPort":80,"hostIP":"10.0.0.1","protocol":"TCP"}]}]})")),
+  EXPECT_EQ(fixture.reason(pod("p", R"({"containers":[{"ports":[{"hostPort":80,"protocol":"TCP"}]}]})")), taken);
+  EXPECT_EQ(fixture.reason(pod("p", R"({"containers":[{"ports":[{"hostPort":80,"hostIP":"10.0.0.1","protocol":"TCP"}]}]})")),
             taken);
-  EXPECT_EQ(world.reason(pod("p", R"({"containers":[{"ports":[{"hostPort":80,"protocol":"UDP"}]}]})")), "");
-  world.place(pod("b", "{}"), "n1");
-  EXPECT_EQ(world.reason(pod("p", "{}")), "Too many pods");
+  EXPECT_EQ(fixture.reason(pod("p", R"({"containers":[{"ports":[{"hostPort":80,"protocol":"UDP"}]}]})")), "");
+  fixture.place(pod("b", "{}"), "n1");
+  EXPECT_EQ(fixture.reason(pod("p", "{}")), "Too many pods");
 }
 
 std::string company(const std::string& kind, const std::string& selector, const std::string& more = "") {
@@ -189,40 +189,40 @@ std::string company(const std::string& kind, const std::string& selector, const 
 
 TEST(PodAffinity, keeps_together_and_apart) {
   const std::string web = R"({"matchLabels":{"app":"web"}})", none = R"({"matchLabels":{"app":"none"}})";
-  World world;
-  world.cluster.put_namespace("default", {{"team", "a"}});
-  world.cluster.put_namespace("other", {{"team", "b"}});
-  world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
-  world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
-  world.cluster.put_node(node("n3", "{}", R"({"zone":"z1"})"));
-  world.cluster.put_node(node("bare"));
-  world.place(pod("web", "{}", R"({"app":"web"})"), "n1");
-  world.place(pod("shy", company("podAntiAffinity", R"({"matchLabels":{"app":"loud"}})"), R"({"app":"shy"})"), "n2");
+  SchedulerFixture fixture;
+  fixture.cluster.put_namespace("default", {{"team", "a"}});
+  fixture.cluster.put_namespace("other", {{"team", "b"}});
+  fixture.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
+  fixture.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
+  fixture.cluster.put_node(node("n3", "{}", R"({"zone":"z1"})"));
+  fixture.cluster.put_node(node("bare"));
+  fixture.place(pod("web", "{}", R"({"app":"web"})"), "n1");
+  fixture.place(pod("shy", company("podAntiAffinity", R"({"matchLabels":{"app":"loud"}})"), R"({"app":"shy"})"), "n2");
   const std::string far = "node(s) didn't match pod affinity rules", near = "node(s) didn't match pod anti-affinity rules";
   auto with_web = pod("p", company("podAffinity", web));
-  EXPECT_EQ(world.reason(with_web, "n1"), "");
-  EXPECT_EQ(world.reason(with_web, "n3"), "");  // the same zone
-  EXPECT_EQ(world.reason(with_web, "n2"), far);
-  EXPECT_EQ(world.reason(with_web, "bare"), far);
+  EXPECT_EQ(fixture.reason(with_web, "n1"), "");
+  EXPECT_EQ(fixture.reason(with_web, "n3"), "");  // the same zone
+  EXPECT_EQ(fixture.reason(with_web, "n2"), far);
+  EXPECT_EQ(fixture.reason(with_web, "bare"), far);
   auto without_web = pod("p", company("podAntiAffinity", web));
-  EXPECT_EQ(world.reason(without_web, "n3"), near);
-  EXPECT_EQ(world.reason(without_web, "n2"), "");
-  EXPECT_EQ(world.reason(pod("p", "{}", R"({"app":"loud"})"), "n2"), "node(s) didn't satisfy existing pods anti-affinity rules");
-  EXPECT_EQ(world.reason(pod("p", "{}", R"({"app":"loud"})"), "n1"), "");
+  EXPECT_EQ(fixture.reason(without_web, "n3"), near);
+  EXPECT_EQ(fixture.reason(without_web, "n2"), "");
+  EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n2"), "node(s) didn't satisfy existing pods anti-affinity rules");
+  EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n1"), "");
   // The first of a kind that wants its own kind may go anywhere that has the domain.
   auto first = pod("p", company("podAffinity", none), R"({"app":"none"})");
-  EXPECT_EQ(world.reason(first, "n1"), "");
-  EXPECT_EQ(world.reason(first, "bare"), far);
-  EXPECT_EQ(world.reason(pod("p", company("podAffinity", none)), "n1"), far);
+  EXPECT_EQ(fixture.reason(first, "n1"), "");
+  EXPECT_EQ(fixture.reason(first, "bare"), far);
+  EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", none)), "n1"), far);
   // Namespaces: one's own, the named, the selected.
-  EXPECT_EQ(world.reason(pod("p", company("podAffinity", web), "{}", "other"), "n1"), far);
-  EXPECT_EQ(world.reason(pod("p", company("podAffinity", web, R"(,"namespaces":["default"])"), "{}", "other"), "n1"), "");
+  EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", web), "{}", "other"), "n1"), far);
+  EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaces":["default"])"), "{}", "other"), "n1"), "");
   EXPECT_EQ(
-      world.reason(pod("p", company("podAffinity", web, R"(,"namespaceSelector":{"matchLabels":{"team":"a"}})"), "{}", "other"),
+      fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaceSelector":{"matchLabels":{"team":"a"}})"), "{}", "other"),
                    "n1"),
       "");
   EXPECT_EQ(
-      world.reason(pod("p", company("podAffinity", web, R"(,"namespaceSelector":{"matchLabels":{"team":"b"}})"), "{}", "other"),
+      fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaceSelector":{"matchLabels":{"team":"b"}})"), "{}", "other"),
                    "n1"),
       far);
 }
@@ -234,30 +234,30 @@ TEST(Spread, keeps_domains_level) {
            more + "}]}";
   };
   const std::string labels = R"({"app":"web"})", skewed = "node(s) didn't match pod topology spread constraints";
-  World world;
-  world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
-  world.cluster.put_node(node("bare"));
-  world.place(pod("a", "{}", labels), "n1");
-  EXPECT_EQ(world.reason(pod("p", spread(), labels), "n1"), "");  // one domain is level with itself
-  EXPECT_EQ(world.reason(pod("p", spread(), labels), "bare"), skewed + " (missing required label)");
-  EXPECT_EQ(world.reason(pod("p", spread(R"(,"minDomains":2)"), labels), "n1"), skewed);
-  world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
-  EXPECT_EQ(world.reason(pod("p", spread(), labels), "n1"), skewed);
-  EXPECT_EQ(world.reason(pod("p", spread(), labels), "n2"), "");
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
+  fixture.cluster.put_node(node("bare"));
+  fixture.place(pod("a", "{}", labels), "n1");
+  EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "n1"), "");  // one domain is level with itself
+  EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "bare"), skewed + " (missing required label)");
+  EXPECT_EQ(fixture.reason(pod("p", spread(R"(,"minDomains":2)"), labels), "n1"), skewed);
+  fixture.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
+  EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "n1"), skewed);
+  EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "n2"), "");
 }
 
 TEST(Decide, explains_as_kubernetes_does) {
-  World world;
-  EXPECT_EQ(world.decide(pod("p", "{}")).message, "no nodes available to schedule pods");
-  world.cluster.put_node(node("n1"));
-  EXPECT_EQ(world.decide(pod("p", "{}")).node, "n1");
-  EXPECT_EQ(world.decide(pod("p", asks("9", "1Gi"))).message,
+  SchedulerFixture fixture;
+  EXPECT_EQ(fixture.decide(pod("p", "{}")).message, "no nodes available to schedule pods");
+  fixture.cluster.put_node(node("n1"));
+  EXPECT_EQ(fixture.decide(pod("p", "{}")).node, "n1");
+  EXPECT_EQ(fixture.decide(pod("p", asks("9", "1Gi"))).message,
             "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not "
             "helpful for scheduling. node n1: cpu requested 9, free 4 of 4.");
-  world.place(pod("a", asks("3", "1Gi")), "n1");
-  world.cluster.put_node(node("n2", R"({"unschedulable":true})"));
+  fixture.place(pod("a", asks("3", "1Gi")), "n1");
+  fixture.cluster.put_node(node("n2", R"({"unschedulable":true})"));
   EXPECT_EQ(
-      world.decide(pod("p", asks("2", "1Gi"))).message,
+      fixture.decide(pod("p", asks("2", "1Gi"))).message,
       "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable. preemption: 0/2 nodes are "
       "available: 1 No "
       "preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling. node n1: cpu requested 2, free "
@@ -265,25 +265,25 @@ TEST(Decide, explains_as_kubernetes_does) {
 }
 
 TEST(Decide, prefers_the_better_node) {
-  World world;
-  world.cluster.put_node(node("busy"));
-  world.cluster.put_node(node("free"));
-  world.place(pod("a", asks("3", "3Gi")), "busy");
-  EXPECT_EQ(world.decide(pod("p", asks("500m", "512Mi"))).node, "free");
-  world.cluster.put_node(node("free", R"({"taints":[{"key":"a","effect":"PreferNoSchedule"}]})"));
-  EXPECT_EQ(world.decide(pod("p", asks("500m", "512Mi"))).node, "busy");
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("busy"));
+  fixture.cluster.put_node(node("free"));
+  fixture.place(pod("a", asks("3", "3Gi")), "busy");
+  EXPECT_EQ(fixture.decide(pod("p", asks("500m", "512Mi"))).node, "free");
+  fixture.cluster.put_node(node("free", R"({"taints":[{"key":"a","effect":"PreferNoSchedule"}]})"));
+  EXPECT_EQ(fixture.decide(pod("p", asks("500m", "512Mi"))).node, "busy");
   auto wanted = pod("p", R"({"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,
     "preference":{"matchExpressions":[{"key":"disk","operator":"In","values":["ssd"]}]}}]}}})");
-  world.cluster.put_node(node("free"));
-  world.cluster.put_node(node("busy", "{}", R"({"disk":"ssd"})"));
-  EXPECT_EQ(world.decide(wanted).node, "busy");
+  fixture.cluster.put_node(node("free"));
+  fixture.cluster.put_node(node("busy", "{}", R"({"disk":"ssd"})"));
+  EXPECT_EQ(fixture.decide(wanted).node, "busy");
 }
 
 TEST(Score, of_one_node) {
-  World world;
-  world.cluster.put_node(
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(
       node("n1", "{}", "{}", R"({"cpu":"4","memory":"4Gi","pods":"9"})", R"([{"names":["big:1"],"sizeBytes":1048576000}])"));
-  auto raw = [&](const std::string& spec, const char* plugin) { return world.scores(pod("p", spec), plugin)["n1"].raw; };
+  auto raw = [&](const std::string& spec, const char* plugin) { return fixture.scores(pod("p", spec), plugin)["n1"].raw; };
   EXPECT_EQ(raw(asks("2", "1Gi"), "NodeResourcesFit"), 62);
   EXPECT_EQ(raw("{\"containers\":[{}]}", "NodeResourcesFit"), 96);  // 100m and 200Mi, as if it had asked
   EXPECT_EQ(raw(asks("2", "2Gi"), "NodeResourcesBalancedAllocation"), 100);

@@ -160,12 +160,12 @@ std::vector<Port> ports_of(const json::value& pod) {
 }
 
 struct Oracle {
-  const World& world;
+  const ClusterState& cluster_state;
   const json::value& pod;
 
   std::vector<const json::value*> pods_on(const json::value& node) const {
     std::vector<const json::value*> out;
-    for (const json::value& one : world.pods)
+    for (const json::value& one : cluster_state.pods)
       if (at(one, "spec.nodeName") == name_of(node)) out.push_back(&one);
     return out;
   }
@@ -209,12 +209,12 @@ struct Oracle {
     if (namespaces.empty() && !selector) namespaces.insert(ns_of(owner));
     bool in_namespace = namespaces.contains(ns_of(other));
     if (!in_namespace && selector)
-      for (const json::value& one : world.namespaces)
+      for (const json::value& one : cluster_state.namespaces)
         in_namespace |= name_of(one) == ns_of(other) && selects(selector, labels_of(one));
     return in_namespace && selects(find(term, "labelSelector"), labels_of(other));
   }
   const json::value* node_named(const string& name) const {
-    for (const json::value& one : world.nodes)
+    for (const json::value& one : cluster_state.nodes)
       if (name_of(one) == name) return &one;
     return nullptr;
   }
@@ -239,7 +239,7 @@ struct Oracle {
       string key = at(term, "topologyKey");
       has_keys &= look(labels_of(node), key).has_value();
       bool met = false;
-      for (const json::value& other : world.pods) {
+      for (const json::value& other : cluster_state.pods) {
         if (!means_all(other)) continue;
         met |= together(other, node, key);
         const json::value* where = node_named(at(other, "spec.nodeName"));
@@ -251,9 +251,9 @@ struct Oracle {
   }
   bool is_undisturbed(const json::value& node) const {
     for (const json::value& term : terms(pod, "podAntiAffinity", "required"))
-      for (const json::value& other : world.pods)
+      for (const json::value& other : cluster_state.pods)
         if (means(term, pod, other) && together(other, node, at(term, "topologyKey"))) return false;
-    for (const json::value& other : world.pods)
+    for (const json::value& other : cluster_state.pods)
       for (const json::value& term : terms(other, "podAntiAffinity", "required"))
         if (means(term, other, pod) && together(other, node, at(term, "topologyKey"))) return false;
     return true;
@@ -297,7 +297,7 @@ struct Oracle {
       auto here = look(labels_of(node), key);
       if (!here) return false;
       std::map<string, int64_t> domains;
-      for (const json::value& other : world.nodes)
+      for (const json::value& other : cluster_state.nodes)
         if (has_all_keys(other, all) && counts(other, one)) domains[*look(labels_of(other), key)] += matching_on(other, one);
       int64_t least = INT32_MAX;
       for (const auto& [domain, count] : domains) least = std::min(least, count);
@@ -372,8 +372,8 @@ struct Oracle {
           ++containers;
           string image = full(at(one, "image"));
           int64_t size = size_on(node, image), nodes = 0;
-          for (const json::value& other : world.nodes) nodes += size_on(other, image) >= 0;
-          if (size >= 0) sum += int64_t(double(size) * (double(nodes) / double(world.nodes.size())));
+          for (const json::value& other : cluster_state.nodes) nodes += size_on(other, image) >= 0;
+          if (size >= 0) sum += int64_t(double(size) * (double(nodes) / double(cluster_state.nodes.size())));
         }
       const int64_t mb = 1024 * 1024, least = 23 * mb, most = 1000 * mb * containers;
       return 100 * (std::clamp(sum, least, most) - least) / (most - least);
@@ -405,7 +405,7 @@ struct Oracle {
                      int64_t weight) {
         if (means(term, holder, meant) && together(placed, node, at(term, "topologyKey"))) sum += weight;
       };
-      for (const json::value& other : world.pods) {
+      for (const json::value& other : cluster_state.pods) {
         for (const auto& [kind, sign] : {std::pair("podAffinity", 1), std::pair("podAntiAffinity", -1)}) {
           for (const json::value& one : terms(pod, kind, "preferred"))
             add(pod, other, other, *find(one, "podAffinityTerm"), sign * get_int(one, "weight"));
@@ -426,7 +426,7 @@ struct Oracle {
   std::vector<json::value> soft_constraints() const {
     if (!get_array(pod, "spec.topologySpreadConstraints").empty()) return constraints("ScheduleAnyway");
     json::object selector;
-    for (const json::value& service : world.services) {
+    for (const json::value& service : cluster_state.services) {
       const json::object& chosen = get_object(service, "spec.selector");
       json::value as_selector = {{"matchLabels", chosen}};
       if (ns_of(service) != ns_of(pod) || chosen.empty() || !selects(&as_selector, labels_of(pod))) continue;
@@ -461,7 +461,7 @@ struct Oracle {
         int64_t count = 0;
         if (by_host) count = matching_on(node, one);
         else
-          for (const json::value& other : world.nodes)
+          for (const json::value& other : cluster_state.nodes)
             if (look(labels_of(other), key) == here && counts(other, one) && (defaults || has_all_keys(other, all)))
               count += matching_on(other, one);
         sum += double(count) * weight + double(get_int(one, "maxSkew") - 1);
@@ -481,10 +481,10 @@ struct Oracle {
 
 }  // namespace
 
-Answer consult(const World& world, const json::value& pod) {
-  Oracle oracle{world, pod, {}};
+Answer consult(const ClusterState& cluster_state, const json::value& pod) {
+  Oracle oracle{cluster_state, pod, {}};
   Answer answer;
-  for (const json::value& node : world.nodes)
+  for (const json::value& node : cluster_state.nodes)
     if (oracle.fits(node)) {
       oracle.feasible.push_back(&node);
       answer.feasible.insert(name_of(node));
@@ -511,9 +511,9 @@ int64_t priority_of(const json::value& pod) { return get_int(pod, "spec.priority
 string start_of(const json::value& pod) { return at(pod, "status.startTime"); }
 
 // A budget counts down over the pods in the order of their importance; who is told to go already is not counted.
-std::set<string> beyond_budget(const World& world, const std::vector<json::value>& pods) {
+std::set<string> beyond_budget(const ClusterState& cluster_state, const std::vector<json::value>& pods) {
   std::set<string> names;
-  for (const json::value& budget : world.budgets) {
+  for (const json::value& budget : cluster_state.budgets) {
     int64_t allowed = get_int(budget, "status.disruptionsAllowed");
     for (const json::value& pod : pods) {
       bool covered = ns_of(pod) == ns_of(budget) && selects(find(budget, "spec.selector"), labels_of(pod));
@@ -535,9 +535,9 @@ bool more_important(const json::value& a, const json::value& b) {
 
 // All that are less important go; then each may come back beside whom the pod still fits: those first that no budget lets go, and
 // the more important before the less. Nothing: it does not fit even so.
-std::optional<Loss> loss_on(const World& world, const json::value& pod, const json::value& node) {
+std::optional<Loss> loss_on(const ClusterState& cluster_state, const json::value& pod, const json::value& node) {
   std::vector<json::value> lesser;
-  World without = world;
+  ClusterState without = cluster_state;
   std::erase_if(without.pods, [&](const json::value& other) {
     bool goes = at(other, "spec.nodeName") == name_of(node) && priority_of(other) < priority_of(pod);
     if (goes) lesser.push_back(other);
@@ -546,7 +546,7 @@ std::optional<Loss> loss_on(const World& world, const json::value& pod, const js
   auto fits = [&] { return Oracle{without, pod, {}}.fits(node); };
   if (lesser.empty() || !fits()) return std::nullopt;
   std::sort(lesser.begin(), lesser.end(), more_important);
-  std::set<string> beyond = beyond_budget(world, lesser);
+  std::set<string> beyond = beyond_budget(cluster_state, lesser);
   Loss loss;
   for (bool protects : {true, false})
     for (const json::value& other : lesser) {
@@ -580,13 +580,13 @@ bool matters_less(const Loss& a, const Loss& b) {
 
 }  // namespace
 
-Sacrifice consult_preemption(const World& world, const json::value& pod) {
+Sacrifice consult_preemption(const ClusterState& cluster_state, const json::value& pod) {
   Sacrifice out;
   if (at(pod, "spec.preemptionPolicy") == "Never") return out;
   std::optional<Loss> least;
-  for (const json::value& node : world.nodes) {
-    if (!Oracle{world, pod, {}}.has_company(node)) continue;  // with fewer pods it has no better one
-    auto loss = loss_on(world, pod, node);
+  for (const json::value& node : cluster_state.nodes) {
+    if (!Oracle{cluster_state, pod, {}}.has_company(node)) continue;  // with fewer pods it has no better one
+    auto loss = loss_on(cluster_state, pod, node);
     if (!loss) continue;
     for (const json::value& victim : loss->victims) out.victims[name_of(node)].push_back(name_of(victim));
     if (least && !matters_less(*loss, *least)) continue;

@@ -14,7 +14,7 @@
 
 namespace coracle::oracle {
 
-struct World {
+struct ClusterState {
   std::vector<json::value> nodes, pods, namespaces, services, budgets;  // pods: with spec.nodeName
 };
 
@@ -24,7 +24,7 @@ struct Answer {
   std::map<std::string, int64_t> totals;                         // with the default weights
 };
 
-Answer consult(const World& world, const json::value& pod);
+Answer consult(const ClusterState& cluster_state, const json::value& pod);
 
 // Who would have to go from each node for a pod that fits nowhere, the most important first, and where they matter least; "" when
 // it may ask nobody to. No two pods that have the same priority started at the same time.
@@ -32,6 +32,6 @@ struct Sacrifice {
   std::map<std::string, std::vector<std::string>> victims;  // of the nodes where it helps
   std::string best;
 };
-Sacrifice consult_preemption(const World& world, const json::value& pod);
+Sacrifice consult_preemption(const ClusterState& cluster_state, const json::value& pod);
 
 }  // namespace coracle::oracle

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "tests/daemon/scheduler/world.h"
+#include "tests/daemon/scheduler/scheduler_fixture.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -183,50 +183,50 @@ json::value pod_of(Dice& dice, const std::string& name, const std::string& node)
           {"status", {{"startTime", started}}}};
 }
 
-oracle::World world_of(Dice& dice) {
-  oracle::World world;
+oracle::ClusterState cluster_state_of(Dice& dice) {
+  oracle::ClusterState cluster_state;
   int nodes = 1 + dice.below(8), pods = dice.below(24);
-  for (int i = 1; i <= nodes; i++) world.nodes.push_back(node_of(dice, i));
+  for (int i = 1; i <= nodes; i++) cluster_state.nodes.push_back(node_of(dice, i));
   for (int i = 0; i < pods; i++)
-    world.pods.push_back(pod_of(dice, "p" + std::to_string(i), "n" + std::to_string(1 + dice.below(nodes))));
-  world.namespaces = {{{"metadata", {{"name", "default"}, {"labels", {{"team", "a"}}}}}},
+    cluster_state.pods.push_back(pod_of(dice, "p" + std::to_string(i), "n" + std::to_string(1 + dice.below(nodes))));
+  cluster_state.namespaces = {{{"metadata", {{"name", "default"}, {"labels", {{"team", "a"}}}}}},
                       {{"metadata", {{"name", "other"}, {"labels", {{"team", "b"}}}}}}};
   if (dice.once_in(2)) {
     json::value service = {{"apiVersion", "v1"},
                            {"kind", "Service"},
                            {"metadata", {{"name", "s"}, {"namespace", "default"}}},
                            {"spec", {{"selector", {{"app", dice.text({"web", "db"})}}}}}};
-    world.services.push_back(std::move(service));
+    cluster_state.services.push_back(std::move(service));
   }
   while (dice.once_in(2)) {
-    std::string name = "b" + std::to_string(world.budgets.size());
+    std::string name = "b" + std::to_string(cluster_state.budgets.size());
     json::value budget = {{"apiVersion", "policy/v1"},
                           {"kind", "PodDisruptionBudget"},
                           {"metadata", {{"name", name}, {"namespace", dice.text({"default", "other"})}}},
                           {"spec", {{"selector", selector(dice)}}},
                           {"status", {{"disruptionsAllowed", dice.below(3)}, {"disruptedPods", json::object{}}}}};
     if (dice.once_in(4)) make(budget, "status.disruptedPods") = {{"p" + std::to_string(dice.below(24)), "2024-01-01T00:00:00Z"}};
-    world.budgets.push_back(std::move(budget));
+    cluster_state.budgets.push_back(std::move(budget));
   }
-  return world;
+  return cluster_state;
 }
 
 // As the informers would bring it: some of it twice, some of it changed and changed back, so that kept sums are tried.
-void furnish(World& world, const oracle::World& from, Dice& dice) {
+void furnish(SchedulerFixture& fixture, const oracle::ClusterState& from, Dice& dice) {
   for (const json::value& one : from.namespaces)
-    world.cluster.put_namespace(std::string(get_string(one, "metadata.name")), get_object(one, "metadata.labels"));
-  for (const json::value& one : from.services) world.lister.put(kService, one);
-  for (const json::value& one : from.budgets) world.lister.put(kPodDisruptionBudget, one);
-  for (const json::value& one : from.nodes) world.cluster.put_node(MUST(Object::make(kNode, one)));
+    fixture.cluster.put_namespace(std::string(get_string(one, "metadata.name")), get_object(one, "metadata.labels"));
+  for (const json::value& one : from.services) fixture.lister.put(kService, one);
+  for (const json::value& one : from.budgets) fixture.lister.put(kPodDisruptionBudget, one);
+  for (const json::value& one : from.nodes) fixture.cluster.put_node(MUST(Object::make(kNode, one)));
   for (const json::value& one : from.pods) {
     ObjectPtr pod = MUST(Object::make(kPod, one));
     std::string node(get_string(one, "spec.nodeName"));
-    if (dice.once_in(3)) world.place(pod, "n1");
+    if (dice.once_in(3)) fixture.place(pod, "n1");
     if (dice.once_in(5)) {
-      world.place(pod, node);
-      world.cluster.remove_pod(pod->uid());
+      fixture.place(pod, node);
+      fixture.cluster.remove_pod(pod->uid());
     }
-    world.place(pod, node);
+    fixture.place(pod, node);
   }
 }
 
@@ -246,33 +246,33 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
   size_t fitting = 0, refusing = 0, choices = 0, rescues = 0;
   for (int i = 0; i < kClusters && !testing::Test::HasFailure(); i++) {
     Dice dice(seed * uint64_t(kClusters) + uint64_t(i));
-    oracle::World from = world_of(dice);
-    World world("percentageOfNodesToScore: 100\n");
-    furnish(world, from, dice);
+    oracle::ClusterState from = cluster_state_of(dice);
+    SchedulerFixture fixture("percentageOfNodesToScore: 100\n");
+    furnish(fixture, from, dice);
     for (int p = 0; p < 3; p++) {  // the same cluster, its sums kept in between
       json::value body = pod_of(dice, "new" + std::to_string(p), "");
       ObjectPtr pod = MUST(Object::make(kPod, body));
       oracle::Answer want = oracle::consult(from, body);
       SCOPED_TRACE("cluster " + std::to_string(i) + ", pod " + to_text(body));
-      world.cluster.begin_decision();
-      Cycle cycle(world.cluster.read(*pod), world.cluster, world.lister);
-      Verdict refused = world.framework().pre_filter(cycle);
+      fixture.cluster.begin_decision();
+      Cycle cycle(fixture.cluster.read(*pod), fixture.cluster, fixture.lister);
+      Verdict refused = fixture.framework().pre_filter(cycle);
       std::vector<const NodeInfo*> feasible;
       std::set<std::string> names;
-      for (const NodeInfo* node : world.cluster.nodes()) {
-        if (refused.code != Answer::success || world.framework().filter(cycle, *node) != Answer::success) continue;
+      for (const NodeInfo* node : fixture.cluster.nodes()) {
+        if (refused.code != Answer::success || fixture.framework().filter(cycle, *node) != Answer::success) continue;
         feasible.push_back(node);
         names.insert(node->name);
       }
       ASSERT_EQ(names, want.feasible);
       fitting += names.size();
       refusing += from.nodes.size() - names.size();
-      auto scores = feasible.empty() ? std::vector<Framework::PluginScore>() : world.framework().score(cycle, feasible);
+      auto scores = feasible.empty() ? std::vector<Framework::PluginScore>() : fixture.framework().score(cycle, feasible);
       for (const auto& one : scores)
         for (size_t n = 0; n < feasible.size(); n++)
           ASSERT_EQ(one.normalized[n], want.scores.at(std::string(one.plugin->name())).at(feasible[n]->name))
               << one.plugin->name() << " of " << feasible[n]->name;
-      Decision decision = world.decide(pod);
+      Decision decision = fixture.decide(pod);
       ASSERT_EQ(decision.node.empty(), names.empty()) << decision.message;
       if (names.empty()) {
         rescues += compare_rescue(decision, oracle::consult_preemption(from, body));
@@ -285,7 +285,7 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
       // It stands there from now on, for the next ones to see.
       make(body, "spec.nodeName") = decision.node;
       from.pods.push_back(body);
-      world.place(MUST(Object::make(kPod, body)), decision.node);
+      fixture.place(MUST(Object::make(kPod, body)), decision.node);
     }
   }
   std::printf("%zu nodes fit, %zu do not, %zu decisions between several, %zu at others' expense\n", fitting, refusing, choices,

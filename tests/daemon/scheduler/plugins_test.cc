@@ -2,7 +2,7 @@
 // Plugins one by one, where the oracle does not go: volumes, arguments, the legacy scores, resizes.
 #include <gtest/gtest.h>
 
-#include "tests/daemon/scheduler/world.h"
+#include "tests/daemon/scheduler/scheduler_fixture.h"
 
 namespace coracle::scheduler {
 namespace {
@@ -14,9 +14,9 @@ std::string with_claim(const std::string& claim) {
 }
 
 struct Volumes : testing::Test {
-  World world;
+  SchedulerFixture fixture;
   Volumes() {
-    world.cluster.put_node(node("n1", "{}", R"({"topology.kubernetes.io/zone":"z1","kubernetes.io/hostname":"n1"})"));
+    fixture.cluster.put_node(node("n1", "{}", R"({"topology.kubernetes.io/zone":"z1","kubernetes.io/hostname":"n1"})"));
     put(kStorageClass,
         R"({"metadata":{"name":"waits"},"provisioner":"example.com/disk","volumeBindingMode":"WaitForFirstConsumer"})");
     put(kStorageClass, R"({"metadata":{"name":"at-once"},"provisioner":"example.com/disk","volumeBindingMode":"Immediate"})");
@@ -25,7 +25,7 @@ struct Volumes : testing::Test {
     json::value body = MUST(parse_json(text));
     body.get_object()["apiVersion"] = kind.api_version();
     body.get_object()["kind"] = kind.kind;
-    world.lister.put(kind, body);
+    fixture.lister.put(kind, body);
   }
   void claim(const std::string& name, const std::string& spec, const std::string& phase = "Pending",
              const std::string& annotations = "{}") {
@@ -39,17 +39,17 @@ struct Volumes : testing::Test {
 };
 
 TEST_F(Volumes, claims_have_to_be_there_and_bound) {
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "persistentvolumeclaim \"c\" not found");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "persistentvolumeclaim \"c\" not found");
   claim("c", R"({"storageClassName":"at-once"})");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "pod has unbound immediate PersistentVolumeClaims");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "pod has unbound immediate PersistentVolumeClaims");
   claim("c", R"({"storageClassName":"waits"})");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");  // its provisioner makes one
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");  // its provisioner makes one
   claim("c", R"({"storageClassName":"waits"})", "Pending", R"({"volume.kubernetes.io/selected-node":"elsewhere"})");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) didn't find available persistent volumes to bind");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) didn't find available persistent volumes to bind");
   claim("c", R"({"volumeName":"gone"})", "Bound");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
   claim("c", R"({"volumeName":"gone"})", "Lost");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))),
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))),
             "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"gone\"");
 }
 
@@ -61,40 +61,40 @@ TEST_F(Volumes, bound_volumes_have_a_place) {
   };
   claim("c", R"({"volumeName":"v"})", "Bound");
   volume("v", on("n1"));
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");
   volume("v", on("n2"));
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) had volume node affinity conflict");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) had volume node affinity conflict");
   volume("v", "{}", R"({"topology.kubernetes.io/zone":"z2__z3"})");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "node(s) had no available volume zone");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) had no available volume zone");
   volume("v", "{}", R"({"topology.kubernetes.io/zone":"z2__z1"})");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");
 }
 
 TEST_F(Volumes, a_claim_where_one_of_the_pods_own_is_to_be_is_not_its) {
   const std::string own = R"({"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]})";
   claim("p-v", R"({"volumeName":"v"})", "Bound");
-  EXPECT_EQ(world.reason(pod("p", own)), "PVC default/p-v was not created for pod default/p (pod is not owner)");
+  EXPECT_EQ(fixture.reason(pod("p", own)), "PVC default/p-v was not created for pod default/p (pod is not owner)");
   put(kPersistentVolumeClaim,
       R"({"metadata":{"name":"p-v","namespace":"default","ownerReferences":[{"apiVersion":"v1","kind":"Pod",
     "name":"p","controller":true,"uid":")" +
           std::string(pod("p", own)->uid()) + R"("}]},"spec":{"volumeName":"v"},"status":{"phase":"Bound"}})");
   volume("v", "{}");
-  EXPECT_EQ(world.reason(pod("p", own)), "");
+  EXPECT_EQ(fixture.reason(pod("p", own)), "");
 }
 
 TEST_F(Volumes, only_one_pod_has_a_claim_for_one_pod) {
   claim("c", R"({"volumeName":"v","accessModes":["ReadWriteOncePod"]})", "Bound");
   volume("v", "{}");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))), "");
-  world.place(pod("has-it", with_claim("c")), "n1");
-  EXPECT_EQ(world.reason(pod("p", with_claim("c"))),
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");
+  fixture.place(pod("has-it", with_claim("c")), "n1");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))),
             "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode");
 }
 
 // All claims of all pods are gone through once, not for each claim of the pod in question.
 TEST_F(Volumes, many_claims_for_one_pod_are_looked_for_together) {
   constexpr int kMany = 20'000;
-  world.cluster.put_node(node("n1", "{}", "{}", R"({"pods":"110"})"));
+  fixture.cluster.put_node(node("n1", "{}", "{}", R"({"pods":"110"})"));
   auto with_claims = [](const std::string& prefix) {
     std::string volumes;
     for (int i = 0; i < kMany; ++i)
@@ -103,36 +103,36 @@ TEST_F(Volumes, many_claims_for_one_pod_are_looked_for_together) {
   };
   for (int i = 0; i < kMany; ++i)
     claim("own" + std::to_string(i), R"({"storageClassName":"waits","accessModes":["ReadWriteOncePod"]})");
-  PodInfo other = *world.cluster.read(*pod("others", with_claims("its")));
+  PodInfo other = *fixture.cluster.read(*pod("others", with_claims("its")));
   for (int i = 0; i < 50; ++i) {
     other.uid = "uid" + std::to_string(i);
-    world.cluster.place(std::make_shared<PodInfo>(other), "n1");
+    fixture.cluster.place(std::make_shared<PodInfo>(other), "n1");
   }
   ObjectPtr wants = pod("p", with_claims("own"));
-  EXPECT_EQ(world.reason(wants), "");
+  EXPECT_EQ(fixture.reason(wants), "");
   // The same when one of the others goes, and everybody who waits is asked.
   const Plugin* plugin = nullptr;
-  for (const Plugin* one : world.framework().filters())
+  for (const Plugin* one : fixture.framework().filters())
     if (one->name() == "VolumeRestrictions") plugin = one;
   ASSERT_TRUE(plugin);
   const ClusterEvent event{.what = ClusterEvent::pod_removed, .pod = &other};
-  PodInfoPtr info = world.cluster.read(*wants);
-  for (int i = 0; i < 50; ++i) EXPECT_FALSE(plugin->could_help(event, *info, world.cluster));
+  PodInfoPtr info = fixture.cluster.read(*wants);
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(plugin->could_help(event, *info, fixture.cluster));
   claim("its7", R"({"storageClassName":"waits","accessModes":["ReadWriteOncePod"]})");
   ObjectPtr rival = pod("rival", with_claim("its7"));
-  EXPECT_NE(world.reason(rival), "");
-  EXPECT_TRUE(plugin->could_help(event, *world.cluster.read(*rival), world.cluster));
+  EXPECT_NE(fixture.reason(rival), "");
+  EXPECT_TRUE(plugin->could_help(event, *fixture.cluster.read(*rival), fixture.cluster));
 }
 
 TEST_F(Volumes, disks_that_cannot_be_shared_are_not) {
   auto disk = [](const std::string& kind, const std::string& fields) {
     return R"({"volumes":[{"name":"v",")" + kind + R"(":{)" + fields + "}}]}";
   };
-  world.place(pod("a", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)")), "n1");
-  world.place(pod("b", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)")), "n1");
-  EXPECT_EQ(world.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)"))), "");
-  EXPECT_EQ(world.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d")"))), "node(s) had no available disk");
-  EXPECT_EQ(world.reason(pod("p", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)"))),
+  fixture.place(pod("a", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)")), "n1");
+  fixture.place(pod("b", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)")), "n1");
+  EXPECT_EQ(fixture.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d","readOnly":true)"))), "");
+  EXPECT_EQ(fixture.reason(pod("p", disk("gcePersistentDisk", R"("pdName":"d")"))), "node(s) had no available disk");
+  EXPECT_EQ(fixture.reason(pod("p", disk("awsElasticBlockStore", R"("volumeID":"e","readOnly":true)"))),
             "node(s) had no available disk");
 }
 
@@ -142,60 +142,60 @@ TEST_F(Volumes, a_driver_attaches_only_so_many) {
     claim(std::string("claim-") + name, std::string(R"({"volumeName":")") + name + "\"}", "Bound");
     volume(name, std::string(R"({"csi":{"driver":"csi","volumeHandle":")") + name + "\"}}");
   }
-  EXPECT_EQ(world.reason(pod("p", with_claim("claim-a"))), "");
-  world.place(pod("first", with_claim("claim-a")), "n1");
-  EXPECT_EQ(world.reason(pod("p", with_claim("claim-a"))), "");  // it is attached already
-  EXPECT_EQ(world.reason(pod("p", with_claim("claim-b"))), "node(s) exceed max volume count");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-a"))), "");
+  fixture.place(pod("first", with_claim("claim-a")), "n1");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-a"))), "");  // it is attached already
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-b"))), "node(s) exceed max volume count");
 }
 
 TEST(NodeAffinityArgs, every_pod_has_the_added_affinity_too) {
-  World world(kPrefix +
+  SchedulerFixture fixture(kPrefix +
               "NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
               "[{matchExpressions: [{key: team, operator: In, values: [a]}]}]}}}}]}]");
-  world.cluster.put_node(node("n1"));
-  EXPECT_EQ(world.reason(pod("p", "{}")), "node(s) didn't match scheduler-enforced node affinity");
-  world.cluster.put_node(node("n1", "{}", R"({"team":"a"})"));
-  EXPECT_EQ(world.reason(pod("p", "{}")), "");
+  fixture.cluster.put_node(node("n1"));
+  EXPECT_EQ(fixture.reason(pod("p", "{}")), "node(s) didn't match scheduler-enforced node affinity");
+  fixture.cluster.put_node(node("n1", "{}", R"({"team":"a"})"));
+  EXPECT_EQ(fixture.reason(pod("p", "{}")), "");
 }
 
 TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
   auto asks_for = [](const char* resource) {
     return pod("p", std::string(R"({"containers":[{"resources":{"requests":{")") + resource + "\":\"1\"}}}]}");
   };
-  World world(kPrefix + "NodeResourcesFit, args: {ignoredResources: [a.example/x], ignoredResourceGroups: [b.example]}}]}]");
-  world.cluster.put_node(node("n1"));
-  EXPECT_EQ(world.reason(asks_for("a.example/x")), "");
-  EXPECT_EQ(world.reason(asks_for("b.example/any")), "");
-  EXPECT_EQ(world.reason(asks_for("a.example/y")), "Insufficient a.example/y");
+  SchedulerFixture fixture(kPrefix + "NodeResourcesFit, args: {ignoredResources: [a.example/x], ignoredResourceGroups: [b.example]}}]}]");
+  fixture.cluster.put_node(node("n1"));
+  EXPECT_EQ(fixture.reason(asks_for("a.example/x")), "");
+  EXPECT_EQ(fixture.reason(asks_for("b.example/any")), "");
+  EXPECT_EQ(fixture.reason(asks_for("a.example/y")), "Insufficient a.example/y");
 }
 
 // Scores are remembered for pods that ask the same.
 TEST(NodeResources, scores_are_of_the_room_there_is_now) {
-  World world;
+  SchedulerFixture fixture;
   auto all = [](const char* cpu) { return R"({"pods":"9","memory":"4Gi","cpu":")" + std::string(cpu) + "\"}"; };
-  auto raw = [&](const char* plugin) { return world.scores(pod("p", asks("1", "1Gi")), plugin)["n1"].raw; };
+  auto raw = [&](const char* plugin) { return fixture.scores(pod("p", asks("1", "1Gi")), plugin)["n1"].raw; };
   auto least = [&] { return raw("NodeResourcesFit"); };
   auto even = [&] { return raw("NodeResourcesBalancedAllocation"); };
-  world.cluster.put_node(node("n1", "{}", "{}", all("4")));
+  fixture.cluster.put_node(node("n1", "{}", "{}", all("4")));
   EXPECT_EQ(least(), 75);
   EXPECT_EQ(even(), 100);
-  world.place(pod("other", asks("1", "0")), "n1");
+  fixture.place(pod("other", asks("1", "0")), "n1");
   EXPECT_EQ(least(), 62);
   EXPECT_EQ(even(), 87);
-  world.cluster.put_node(node("n1", "{}", "{}", all("8")));
+  fixture.cluster.put_node(node("n1", "{}", "{}", all("8")));
   EXPECT_EQ(least(), 75);
   EXPECT_EQ(even(), 100);
-  world.cluster.remove_pod("uid-defaultother");
+  fixture.cluster.remove_pod("uid-defaultother");
   EXPECT_EQ(least(), 81);
   EXPECT_EQ(even(), 93);
   {
-    WhatIf what_if(world.cluster);
-    what_if.place(world.cluster.read(*pod("other", asks("3", "3Gi"))), "n1");
+    WhatIf what_if(fixture.cluster);
+    what_if.place(fixture.cluster.read(*pod("other", asks("3", "3Gi"))), "n1");
     EXPECT_EQ(least(), 25);
   }
   EXPECT_EQ(least(), 81);
-  world.cluster.remove_node("n1");
-  world.cluster.put_node(node("n1", "{}", "{}", all("2")));
+  fixture.cluster.remove_node("n1");
+  fixture.cluster.put_node(node("n1", "{}", "{}", all("2")));
   EXPECT_EQ(least(), 62);
   EXPECT_EQ(even(), 87);
 }
@@ -214,14 +214,14 @@ TEST(NodeResources, profiles_with_other_arguments_score_by_their_own) {
                                      shape("{utilization: 0, score: 10}, {utilization: 100, score: 0}")};
   for (size_t i = 0; i < all.size(); i++)
     yaml += "- {schedulerName: s" + std::to_string(i) + ", pluginConfig: [" + all[i] + "]}\n";
-  World world(yaml);
-  world.cluster.put_node(node("n1"));
+  SchedulerFixture fixture(yaml);
+  fixture.cluster.put_node(node("n1"));
   std::vector<int64_t> scores;
-  for (const auto& framework : world.configuration.profiles) {
-    world.cluster.begin_decision();
-    Cycle cycle(world.cluster.read(*pod("p", asks("1", "1Gi"))), world.cluster, world.lister);
+  for (const auto& framework : fixture.configuration.profiles) {
+    fixture.cluster.begin_decision();
+    Cycle cycle(fixture.cluster.read(*pod("p", asks("1", "1Gi"))), fixture.cluster, fixture.lister);
     ASSERT_EQ(framework->pre_filter(cycle).code, Answer::success);
-    for (const auto& one : framework->score(cycle, world.cluster.nodes()))
+    for (const auto& one : framework->score(cycle, fixture.cluster.nodes()))
       if (one.plugin->name() == "NodeResourcesFit") scores.push_back(one.raw[0]);
   }
   EXPECT_EQ(scores, (std::vector<int64_t>{75, 25, 25, 75}));
@@ -232,11 +232,11 @@ TEST(InterPodAffinityArgs, say_what_the_affinity_of_others_weighs) {
       R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}],
     "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":3,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}}]}}})";
   auto raw = [&](const std::string& args) {
-    World world(kPrefix + "InterPodAffinity, args: {" + args + "}}]}]");
-    world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
-    world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
-    world.place(pod("a", near), "n1");
-    return world.scores(pod("p", "{}", R"({"app":"web"})"), "InterPodAffinity")["n1"].raw;
+    SchedulerFixture fixture(kPrefix + "InterPodAffinity, args: {" + args + "}}]}]");
+    fixture.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
+    fixture.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
+    fixture.place(pod("a", near), "n1");
+    return fixture.scores(pod("p", "{}", R"({"app":"web"})"), "InterPodAffinity")["n1"].raw;
   };
   EXPECT_EQ(raw(""), 4);
   EXPECT_EQ(raw("hardPodAffinityWeight: 10"), 13);
@@ -245,53 +245,53 @@ TEST(InterPodAffinityArgs, say_what_the_affinity_of_others_weighs) {
 }
 
 TEST(PodTopologySpreadArgs, constraints_for_pods_that_have_none) {
-  World world(
+  SchedulerFixture fixture(
       kPrefix +
       "PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: "
       "DoNotSchedule}]}}]}]");
-  world.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
-  world.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
+  fixture.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
+  fixture.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
   const std::string owner =
       R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"u","controller":true}])";
   auto of_set = [&](const char* name) { return pod(name, "{}", R"({"app":"web"})", "default", owner); };
-  world.place(of_set("a"), "n1");
-  EXPECT_EQ(world.reason(of_set("p"), "n1"), "");  // nobody says that they belong together
-  world.lister.put(kReplicaSet, {{"apiVersion", "apps/v1"},
+  fixture.place(of_set("a"), "n1");
+  EXPECT_EQ(fixture.reason(of_set("p"), "n1"), "");  // nobody says that they belong together
+  fixture.lister.put(kReplicaSet, {{"apiVersion", "apps/v1"},
                                  {"kind", "ReplicaSet"},
                                  {"metadata", {{"name", "rs"}, {"namespace", "default"}}},
                                  {"spec", {{"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
-  EXPECT_EQ(world.reason(of_set("p"), "n1"), "node(s) didn't match pod topology spread constraints");
-  EXPECT_EQ(world.reason(of_set("p"), "n2"), "");
+  EXPECT_EQ(fixture.reason(of_set("p"), "n1"), "node(s) didn't match pod topology spread constraints");
+  EXPECT_EQ(fixture.reason(of_set("p"), "n2"), "");
 }
 
 TEST(SelectorSpread, keeps_the_pods_of_a_service_apart) {
-  World world("profiles: [{plugins: {multiPoint: {enabled: [{name: SelectorSpread}]}}}]");
+  SchedulerFixture fixture("profiles: [{plugins: {multiPoint: {enabled: [{name: SelectorSpread}]}}}]");
   for (const auto& [name, zone] : {std::pair("n1", "z1"), std::pair("n2", "z1"), std::pair("n3", "z2")})
-    world.cluster.put_node(node(name, "{}", std::string(R"({"topology.kubernetes.io/zone":")") + zone + "\"}"));
-  world.lister.put(kService, {{"apiVersion", "v1"},
+    fixture.cluster.put_node(node(name, "{}", std::string(R"({"topology.kubernetes.io/zone":")") + zone + "\"}"));
+  fixture.lister.put(kService, {{"apiVersion", "v1"},
                               {"kind", "Service"},
                               {"metadata", {{"name", "web"}, {"namespace", "default"}}},
                               {"spec", {{"selector", {{"app", "web"}}}}}});
-  world.place(pod("a", "{}", R"({"app":"web"})"), "n1");
-  auto scores = world.scores(pod("p", "{}", R"({"app":"web"})"), "SelectorSpread");
-  EXPECT_EQ(scores["n1"], (World::Score{1, 0}));
-  EXPECT_EQ(scores["n2"], (World::Score{0, 33}));
-  EXPECT_EQ(scores["n3"], (World::Score{0, 100}));
+  fixture.place(pod("a", "{}", R"({"app":"web"})"), "n1");
+  auto scores = fixture.scores(pod("p", "{}", R"({"app":"web"})"), "SelectorSpread");
+  EXPECT_EQ(scores["n1"], (SchedulerFixture::Score{1, 0}));
+  EXPECT_EQ(scores["n2"], (SchedulerFixture::Score{0, 33}));
+  EXPECT_EQ(scores["n3"], (SchedulerFixture::Score{0, 100}));
 }
 
 TEST(NodePreferAvoidPods, heeds_the_annotation) {
-  World world("profiles: [{plugins: {multiPoint: {enabled: [{name: NodePreferAvoidPods, weight: 10000}]}}}]");
+  SchedulerFixture fixture("profiles: [{plugins: {multiPoint: {enabled: [{name: NodePreferAvoidPods, weight: 10000}]}}}]");
   json::value body = node("n1")->json();
   make(body, "metadata.annotations") =
       json::object{{"scheduler.alpha.kubernetes.io/preferAvoidPods",
                     R"({"preferAvoidPods":[{"podSignature":{"podController":{"kind":"ReplicaSet","uid":"u"}}}]})"}};
-  world.cluster.put_node(MUST(Object::make(kNode, body)));
+  fixture.cluster.put_node(MUST(Object::make(kNode, body)));
   auto owned = [](const char* uid) {
     return pod("p", "{}", "{}", "default",
                std::string(R"(,"ownerReferences":[{"kind":"ReplicaSet","name":"rs","controller":true,"uid":")") + uid + "\"}]");
   };
-  EXPECT_EQ(world.scores(owned("u"), "NodePreferAvoidPods")["n1"].raw, 0);
-  EXPECT_EQ(world.scores(owned("v"), "NodePreferAvoidPods")["n1"].raw, 100);
+  EXPECT_EQ(fixture.scores(owned("u"), "NodePreferAvoidPods")["n1"].raw, 0);
+  EXPECT_EQ(fixture.scores(owned("v"), "NodePreferAvoidPods")["n1"].raw, 100);
 }
 
 TEST(Requests, hold_what_a_resize_has_not_given_back_yet) {
@@ -334,22 +334,22 @@ TEST(Requests, of_init_containers_stand_beside_the_sidecars_before_them) {
 }
 
 TEST(DynamicResources, a_pod_with_claims_waits) {
-  World world;
-  world.cluster.put_node(node("n1"));
-  EXPECT_EQ(world.reason(pod("p", R"({"resourceClaims":[{"name":"gpu","resourceClaimName":"one"}]})")),
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1"));
+  EXPECT_EQ(fixture.reason(pod("p", R"({"resourceClaims":[{"name":"gpu","resourceClaimName":"one"}]})")),
             "cannot allocate all claims: this cluster has no dynamic resource allocation");
-  EXPECT_EQ(world.reason(pod("p", "{}")), "");
+  EXPECT_EQ(fixture.reason(pod("p", "{}")), "");
 }
 
 TEST(NodePorts, clash_whatever_their_order) {
-  World world;
-  world.cluster.put_node(node("n1"));
+  SchedulerFixture fixture;
+  fixture.cluster.put_node(node("n1"));
   auto with_ports = [](const std::string& ports) { return R"({"containers":[{"ports":[)" + ports + "]}]}"; };
-  world.place(pod("a", with_ports(R"({"hostPort":90},{"hostPort":80},{"hostPort":80,"protocol":"UDP"},{"hostPort":70})")), "n1");
-  EXPECT_EQ(world.reason(pod("b", with_ports(R"({"hostPort":100},{"hostPort":75})"))), "");
+  fixture.place(pod("a", with_ports(R"({"hostPort":90},{"hostPort":80},{"hostPort":80,"protocol":"UDP"},{"hostPort":70})")), "n1");
+  EXPECT_EQ(fixture.reason(pod("b", with_ports(R"({"hostPort":100},{"hostPort":75})"))), "");
   for (const char* port :
        {R"({"hostPort":90})", R"({"hostPort":80})", R"({"hostPort":80,"protocol":"UDP"})", R"({"hostPort":70})"})
-    EXPECT_EQ(world.reason(pod("b", with_ports(R"({"hostPort":100},)" + std::string(port)))),
+    EXPECT_EQ(fixture.reason(pod("b", with_ports(R"({"hostPort":100},)" + std::string(port)))),
               "node(s) didn't have free ports for the requested pod ports")
         << port;
 }
@@ -369,10 +369,10 @@ TEST(NodePorts, clash_at_the_same_address_or_at_all_of_them) {
                          Row{{"10.0.0.1", "10.0.0.3"}, {"10.0.0.2"}, false}, Row{{"10.0.0.1", "10.0.0.3"}, {"10.0.0.4"}, false},
                          Row{{"10.0.0.1", "10.0.0.3"}, {"10.0.0.3"}, true}, Row{{"10.0.0.2"}, {"10.0.0.1", "10.0.0.3"}, false},
                          Row{{"10.0.0.3"}, {"10.0.0.1", "10.0.0.3"}, true}, Row{{"10.0.0.1", "0.0.0.0"}, {"10.0.0.2"}, true}}) {
-    World world;
-    world.cluster.put_node(node("n1"));
-    world.place(pod("a", with_ports(row.there)), "n1");
-    EXPECT_EQ(!world.reason(pod("b", with_ports(row.wanted))).empty(), row.clash)
+    SchedulerFixture fixture;
+    fixture.cluster.put_node(node("n1"));
+    fixture.place(pod("a", with_ports(row.there)), "n1");
+    EXPECT_EQ(!fixture.reason(pod("b", with_ports(row.wanted))).empty(), row.clash)
         << row.there.front() << " there, wanted " << row.wanted.front();
   }
 }

@@ -10,7 +10,7 @@
 
 #include "store/object/quantity.h"
 #include "store/object/selector.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 namespace {
@@ -37,15 +37,15 @@ bool scales(const Object& autoscaler, const Kind& kind, const std::string& name)
 
 class Formula {
  public:
-  Formula(const World& world, const Object& autoscaler, const Object& target)
+  Formula(const ClusterState& cluster_state, const Object& autoscaler, const Object& target)
       : autoscaler_(autoscaler), current_(replicas(target)) {
     const json::value* selector = find(target.json(), "spec.selector");
     LabelSelector selects = target.kind() == kReplicationController
                                 ? LabelSelector::from_map(get_object(target.json(), "spec.selector"))
                                 : MUST(LabelSelector::from_json(selector));
-    for (const ObjectPtr& pod : world.all(kPod, target.ns()))
+    for (const ObjectPtr& pod : cluster_state.all(kPod, target.ns()))
       if (selects.matches(*pod)) pods_.push_back(pod);
-    for (const ObjectPtr& measured : world.pod_metrics())
+    for (const ObjectPtr& measured : cluster_state.pod_metrics())
       if (measured->ns() == target.ns()) measured_[measured->name()] = measured;
   }
 
@@ -167,53 +167,53 @@ struct Scaling {
 
 class AutoscalersRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
-    if (std::exchange(daemons_, world.daemons()) != world.daemons()) past_.clear();
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
+    if (std::exchange(daemons_, cluster_state.daemons()) != cluster_state.daemons()) past_.clear();
     bool scaled = std::any_of(std::begin(kScaled), std::end(kScaled), [&](const Kind* kind) { return *kind == *change.kind; });
     if (actor != Actor::daemon || !scaled || !change.before || !change.after ||
         replicas(*change.before) == replicas(*change.after))
       return;
     if (change.before->controller()) return;  // a Deployment's set
-    std::vector<ObjectPtr> autoscalers = world.believable_in(kHorizontalPodAutoscaler, change.after->ns());
+    std::vector<ObjectPtr> autoscalers = cluster_state.believable_in(kHorizontalPodAutoscaler, change.after->ns());
     std::erase_if(autoscalers, [&](const ObjectPtr& each) { return !scales(*each, *change.kind, change.after->name()); });
     int64_t from = replicas(*change.before), to = replicas(*change.after);
     std::string name =
         "autoscalers: " + describe(*change.after) + " from " + std::to_string(from) + " to " + std::to_string(to) + ": ";
-    if (autoscalers.empty()) return world.violated(name + "there is none for it");
+    if (autoscalers.empty()) return cluster_state.violated(name + "there is none for it");
     std::string why;
     bool allowed = std::any_of(autoscalers.begin(), autoscalers.end(), [&](const ObjectPtr& each) {
-      std::string objection = this->objection(world, *each, from, to);
+      std::string objection = this->objection(cluster_state, *each, from, to);
       if (why.empty()) why = objection;
       return objection.empty();
     });
-    if (!allowed) world.violated(name + why);
+    if (!allowed) cluster_state.violated(name + why);
     std::set<std::string> uids;
     for (const ObjectPtr& each : autoscalers) uids.insert(each->uid());
     for (const std::string& uid : uids)
-      past_[uid].push_back({world.clock.steady(), to - from, change.revision, uids.size() == 1});
+      past_[uid].push_back({cluster_state.clock.steady(), to - from, change.revision, uids.size() == 1});
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& autoscaler : world.all(kHorizontalPodAutoscaler)) {
-      std::string problem = problem_at_rest(world, *autoscaler);
-      if (!problem.empty()) return world.violated("autoscalers: " + describe(*autoscaler) + ": " + problem);
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& autoscaler : cluster_state.all(kHorizontalPodAutoscaler)) {
+      std::string problem = problem_at_rest(cluster_state, *autoscaler);
+      if (!problem.empty()) return cluster_state.violated("autoscalers: " + describe(*autoscaler) + ": " + problem);
     }
   }
 
  private:
   // Why it may not do that; empty: it may.
-  std::string objection(const World& world, const Object& autoscaler, int64_t from, int64_t to) const {
+  std::string objection(const ClusterState& cluster_state, const Object& autoscaler, int64_t from, int64_t to) const {
     if (from == 0) return "it is switched off";
     if (to < least(autoscaler) || to > most(autoscaler))
       return "not within " + std::to_string(least(autoscaler)) + " to " + std::to_string(most(autoscaler));
     if (from > most(autoscaler)) return to == most(autoscaler) ? "" : "beyond the most, it becomes the most";
     if (from < least(autoscaler)) return to == least(autoscaler) ? "" : "below the least, it becomes the least";
-    int64_t limit = this->limit(world, autoscaler, from, to > from);
+    int64_t limit = this->limit(cluster_state, autoscaler, from, to > from);
     if (to > from ? to > limit : to < limit) return "too fast, to " + std::to_string(limit) + " at most";
     return "";
   }
 
-  int64_t limit(const World& world, const Object& autoscaler, int64_t from, bool up) const {
+  int64_t limit(const ClusterState& cluster_state, const Object& autoscaler, int64_t from, bool up) const {
     const json::value* rules = find(autoscaler.json(), std::string("spec.behavior.") + (up ? "scaleUp" : "scaleDown"));
     if (!rules) return up ? std::max<int64_t>(2 * from, 4) : 0;
     std::string_view select = get_string(*rules, "selectPolicy");
@@ -221,7 +221,7 @@ class AutoscalersRule : public Rule {
     std::optional<int64_t> limit;
     for (const json::value& policy : get_array(*rules, "policies")) {
       // What there was when the period began, or the farthest from where it is that this may have been.
-      int64_t began = from - changed(world, autoscaler, seconds(get_int(policy, "periodSeconds")), up),
+      int64_t began = from - changed(cluster_state, autoscaler, seconds(get_int(policy, "periodSeconds")), up),
               value = get_int(policy, "value");
       bool percent = get_string(policy, "type") == "Percent";
       double share = double(began) * (1 + (up ? 1 : -1) * double(value) / 100);
@@ -233,13 +233,13 @@ class AutoscalersRule : public Rule {
   }
 
   // By how much it has changed within the period, as it must know; of what it may know, what lets it go farther.
-  int64_t changed(const World& world, const Object& autoscaler, seconds period, bool up) const {
+  int64_t changed(const ClusterState& cluster_state, const Object& autoscaler, seconds period, bool up) const {
     auto past = past_.find(autoscaler.uid());
     if (past == past_.end()) return 0;
     int64_t sum = 0;
     for (const Scaling& scaling : past->second) {
-      bool certain = scaling.surely_its_own && world.daemon_heard_of(scaling.revision);
-      if (scaling.at > world.clock.steady() - period && (certain || (scaling.by > 0) != up)) sum += scaling.by;
+      bool certain = scaling.surely_its_own && cluster_state.daemon_heard_of(scaling.revision);
+      if (scaling.at > cluster_state.clock.steady() - period && (certain || (scaling.by > 0) != up)) sum += scaling.by;
     }
     return sum;
   }
@@ -251,11 +251,11 @@ class AutoscalersRule : public Rule {
     return "";
   }
 
-  static std::string problem_at_rest(const World& world, const Object& autoscaler) {
+  static std::string problem_at_rest(const ClusterState& cluster_state, const Object& autoscaler) {
     ObjectPtr target;
     for (const Kind* kind : kScaled)
       if (scales(autoscaler, *kind, std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))))
-        target = world.find(*kind, {autoscaler.ns(), std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))});
+        target = cluster_state.find(*kind, {autoscaler.ns(), std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))});
     std::string able = condition(autoscaler, "AbleToScale"), active = condition(autoscaler, "ScalingActive"),
                 limited = condition(autoscaler, "ScalingLimited");
     if (get_int(autoscaler.json(), "status.observedGeneration") != get_int(autoscaler.json(), "metadata.generation"))
@@ -272,7 +272,7 @@ class AutoscalersRule : public Rule {
     int64_t low = least(autoscaler), high = most(autoscaler);
     if (current < low || current > high)
       return std::to_string(current) + " are not within " + std::to_string(low) + " to " + std::to_string(high);
-    std::optional<int64_t> asked = Formula(world, autoscaler, *target).asks();
+    std::optional<int64_t> asked = Formula(cluster_state, autoscaler, *target).asks();
     if (!asked) return active.starts_with("False/FailedGet") ? "" : "cannot know, and says " + active;
     if (active != "True/ValidMetricFound") return "could know, and says " + active;
     bool held = *asked != current &&

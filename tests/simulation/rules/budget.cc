@@ -10,7 +10,7 @@
 
 #include "store/object/quantity.h"
 #include "store/object/selector.h"
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 namespace {
@@ -35,139 +35,139 @@ int64_t number(const Object& budget, const char* name) { return get_int(budget.j
 
 class BudgetRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (*change.kind == kPodDisruptionBudget && change.before && change.after) {
-      if (actor == Actor::daemon) note_count(world, *change.after);
-      else check_charge(world, *change.before, *change.after);
+      if (actor == Actor::daemon) note_count(cluster_state, *change.after);
+      else check_charge(cluster_state, *change.before, *change.after);
     }
     if (*change.kind == kPodDisruptionBudget && !change.after) counted_.erase(change.before->uid());
     if (*change.kind == kPod && change.before && change.after && is_evicted(*change.after) && !is_evicted(*change.before))
-      check_eviction(world, *change.before);
+      check_eviction(cluster_state, *change.before);
     if (!(*change.kind == kPod) || change.before) return;
-    for (const ObjectPtr& quota : world.all(kResourceQuota, change.after->ns())) {
-      int64_t hard = pods_of(quota->json(), "spec.hard.pods"), there = count(world, quota->ns());
+    for (const ObjectPtr& quota : cluster_state.all(kResourceQuota, change.after->ns())) {
+      int64_t hard = pods_of(quota->json(), "spec.hard.pods"), there = count(cluster_state, quota->ns());
       int64_t enforced = pods_of(quota->json(), "status.hard.pods");  // what admission goes by; absent until somebody has counted
       if (enforced >= 0 && enforced <= hard && there > hard)
-        world.violated("quota: " + change.after->key().text() + " is the " + std::to_string(there) + ". of " +
+        cluster_state.violated("quota: " + change.after->key().text() + " is the " + std::to_string(there) + ". of " +
                        std::to_string(hard));
     }
   }
 
-  void after_power_loss(const World& world) override {
+  void after_power_loss(const ClusterState& cluster_state) override {
     counted_.clear();
     for (auto& [uid, since] : std::map(evicted_)) {
-      std::vector<ObjectPtr> pods = world.all(kPod);
+      std::vector<ObjectPtr> pods = cluster_state.all(kPod);
       bool stays =
           std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) { return pod->uid() == uid && !is_evicted(*pod); });
       if (stays) evicted_.erase(uid);
     }
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& quota : world.all(kResourceQuota)) {
-      int64_t told = pods_of(quota->json(), "status.used.pods"), there = count(world, quota->ns());
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& quota : cluster_state.all(kResourceQuota)) {
+      int64_t told = pods_of(quota->json(), "status.used.pods"), there = count(cluster_state, quota->ns());
       if (told != there)
-        world.violated("quota: " + describe(*quota) + " says " + std::to_string(told) + " pods of " + std::to_string(there));
+        cluster_state.violated("quota: " + describe(*quota) + " says " + std::to_string(told) + " pods of " + std::to_string(there));
     }
-    for (const ObjectPtr& budget : world.all(kPodDisruptionBudget)) {
+    for (const ObjectPtr& budget : cluster_state.all(kPodDisruptionBudget)) {
       int64_t healthy = 0;
-      for (const ObjectPtr& pod : world.all(kPod, budget->ns())) healthy += covers(*budget, *pod) && active(*pod) && ready(*pod);
+      for (const ObjectPtr& pod : cluster_state.all(kPod, budget->ns())) healthy += covers(*budget, *pod) && active(*pod) && ready(*pod);
       auto status = [&](const char* name) { return get_int(budget->json(), std::string("status.") + name); };
       std::string name = "budget: " + describe(*budget) + ": ";
       const json::array& conditions = get_array(budget->json(), "status.conditions");
       bool failed = std::any_of(conditions.begin(), conditions.end(),
                                 [](const json::value& c) { return get_string(c, "reason") == "SyncFailed"; });
       if (status("observedGeneration") != get_int(budget->json(), "metadata.generation"))
-        return world.violated(name + "has not observed its generation");
+        return cluster_state.violated(name + "has not observed its generation");
       if (failed) {
-        if (status("disruptionsAllowed") != 0) world.violated(name + "failed, and allows disruptions");
+        if (status("disruptionsAllowed") != 0) cluster_state.violated(name + "failed, and allows disruptions");
         continue;
       }
       if (status("currentHealthy") != healthy)
-        return world.violated(name + "says " + std::to_string(status("currentHealthy")) + " healthy, not " +
+        return cluster_state.violated(name + "says " + std::to_string(status("currentHealthy")) + " healthy, not " +
                               std::to_string(healthy));
       int64_t allowed = status("expectedPods") > 0 ? std::max<int64_t>(0, healthy - status("desiredHealthy")) : 0;
       if (status("disruptionsAllowed") != allowed)
-        return world.violated(name + "allows " + std::to_string(status("disruptionsAllowed")) + ", not " +
+        return cluster_state.violated(name + "allows " + std::to_string(status("disruptionsAllowed")) + ", not " +
                               std::to_string(allowed));
-      if (!get_object(budget->json(), "status.disruptedPods").empty()) return world.violated(name + "still waits for pods to go");
+      if (!get_object(budget->json(), "status.disruptedPods").empty()) return cluster_state.violated(name + "still waits for pods to go");
     }
   }
 
  private:
   // The daemon has counted the budget's pods: more than it could take for healthy there are not.
-  void note_count(const World& world, const Object& budget) {
+  void note_count(const ClusterState& cluster_state, const Object& budget) {
     if (condition(budget, "DisruptionAllowed", "reason") == "SyncFailed") return;
     std::set<std::string>& healthy = counted_[budget.uid()];
     healthy.clear();
-    for (const ObjectPtr& pod : world.believable_in(kPod, budget.ns())) {
+    for (const ObjectPtr& pod : cluster_state.believable_in(kPod, budget.ns())) {
       auto evicted = evicted_.find(pod->uid());
-      bool goes = evicted != evicted_.end() && world.clock.now() <= evicted->second + std::chrono::minutes(2);
+      bool goes = evicted != evicted_.end() && cluster_state.clock.now() <= evicted->second + std::chrono::minutes(2);
       if (covers(budget, *pod) && !pod->deleting() && ready(*pod) && !goes) healthy.insert(pod->uid());
     }
     std::string name = "budget: " + describe(budget) + ": ";
     if (number(budget, "currentHealthy") > int64_t(healthy.size()))
-      return world.violated(name + "counts " + std::to_string(number(budget, "currentHealthy")) +
+      return cluster_state.violated(name + "counts " + std::to_string(number(budget, "currentHealthy")) +
                             " healthy, and there cannot be more than " + std::to_string(healthy.size()));
     const json::value* least = find(budget.json(), "spec.minAvailable");
     bool current = number(budget, "observedGeneration") == get_int(budget.json(), "metadata.generation");
     if (current && least && least->is_int64() && number(budget, "desiredHealthy") != least->get_int64())
-      return world.violated(name + "demands another number than is wanted of it");
+      return cluster_state.violated(name + "demands another number than is wanted of it");
     if (number(budget, "disruptionsAllowed") >
         std::max<int64_t>(0, number(budget, "currentHealthy") - number(budget, "desiredHealthy")))
-      world.violated(name + "allows more than there are to spare");
+      cluster_state.violated(name + "allows more than there are to spare");
   }
 
-  void check_charge(const World& world, const Object& before, const Object& after) {
+  void check_charge(const ClusterState& cluster_state, const Object& before, const Object& after) {
     for (const auto& [pod, since] : get_object(after.json(), "status.disruptedPods")) {
       const json::value* charged = get_object(before.json(), "status.disruptedPods").if_contains(pod);
-      bool anew = since == json::value(format_time(world.clock.now())) &&
+      bool anew = since == json::value(format_time(cluster_state.clock.now())) &&
                   number(after, "disruptionsAllowed") < number(before, "disruptionsAllowed");
       if (charged && *charged == since && !anew) continue;  // a later pod of the name is charged anew
       std::string name = "budget: " + describe(after) + ": ";
-      ObjectPtr there = world.find(kPod, {after.ns(), std::string(pod)});
+      ObjectPtr there = cluster_state.find(kPod, {after.ns(), std::string(pod)});
       if (!there && charged) continue;  // the charge is another's
-      if (!there) return world.violated(name + "charged for a pod that is not there");
-      evicted_[there->uid()] = world.clock.now();
+      if (!there) return cluster_state.violated(name + "charged for a pod that is not there");
+      evicted_[there->uid()] = cluster_state.clock.now();
       if (number(before, "observedGeneration") < get_int(before.json(), "metadata.generation"))
-        return world.violated(name + "charged before it was counted");
+        return cluster_state.violated(name + "charged before it was counted");
       if (number(before, "disruptionsAllowed") < 1 ||
           number(after, "disruptionsAllowed") != number(before, "disruptionsAllowed") - 1)
-        return world.violated(name + "lets " + there->name() + " go, and allows nothing");
+        return cluster_state.violated(name + "lets " + there->name() + " go, and allows nothing");
       auto counted = counted_.find(after.uid());
       if (counted == counted_.end()) continue;
       counted->second.erase(there->uid());
       if (int64_t(counted->second.size()) < number(before, "desiredHealthy"))
-        return world.violated(name + "without " + there->name() + " there are at most " + std::to_string(counted->second.size()) +
+        return cluster_state.violated(name + "without " + there->name() + " there are at most " + std::to_string(counted->second.size()) +
                               " healthy of " + std::to_string(number(before, "desiredHealthy")));
     }
   }
 
   // Who is evicted is charged, or needs no budget: it has not begun, has ended, is about to go, or its budget lets the unhealthy
   // go.
-  void check_eviction(const World& world, const Object& pod) const {
+  void check_eviction(const ClusterState& cluster_state, const Object& pod) const {
     if (finished(pod) || pod.deleting() || get_string(pod.json(), "status.phase") == "Pending") return;
-    for (const ObjectPtr& budget : world.all(kPodDisruptionBudget, pod.ns())) {
+    for (const ObjectPtr& budget : cluster_state.all(kPodDisruptionBudget, pod.ns())) {
       if (!covers(*budget, pod) || evicted_.contains(pod.uid())) continue;
       bool enough =
           number(*budget, "desiredHealthy") > 0 && number(*budget, "currentHealthy") >= number(*budget, "desiredHealthy");
       bool any = get_string(budget->json(), "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow";
       if (ready(pod) || !(enough || any))
-        return world.violated("budget: " + describe(*budget) + ": " + pod.name() + " was evicted without asking it");
+        return cluster_state.violated("budget: " + describe(*budget) + ": " + pod.name() + " was evicted without asking it");
     }
   }
 
-  static int64_t count(const World& world, const std::string& ns) {
+  static int64_t count(const ClusterState& cluster_state, const std::string& ns) {
     int64_t there = 0;
-    for (const ObjectPtr& pod : world.all(kPod, ns)) there += !finished(*pod) && !overdue(world, *pod);
+    for (const ObjectPtr& pod : cluster_state.all(kPod, ns)) there += !finished(*pod) && !overdue(cluster_state, *pod);
     return there;
   }
 
   // Its grace is over: it is charged no more, for its node may be lost.
-  static bool overdue(const World& world, const Object& pod) {
+  static bool overdue(const ClusterState& cluster_state, const Object& pod) {
     auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
     return deleted &&
-           *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) < world.clock.now();
+           *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) < cluster_state.clock.now();
   }
 
   std::map<std::string, std::set<std::string>>

@@ -29,40 +29,40 @@ int64_t limit(const Object& cron_job, std::string_view how) {
 
 class CronJobsRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (*change.kind == kJob) {
       if (change.after && !change.before) note_run(*change.after);
       if (actor != Actor::daemon) return;
-      if (!change.before) check_creation(world, *change.after);
-      else if (!change.before->deleting() && (!change.after || change.after->deleting())) check_removal(world, *change.before);
+      if (!change.before) check_creation(cluster_state, *change.after);
+      else if (!change.before->deleting() && (!change.after || change.after->deleting())) check_removal(cluster_state, *change.before);
     } else if (*change.kind == kCronJob && change.before && !change.after) {
       runs_.erase(change.before->uid());
     } else if (*change.kind == kCronJob && change.before && change.after && change.before->uid() == change.after->uid()) {
       auto before = last_run(*change.before), after = last_run(*change.after);
       if (before && (!after || *after < *before))
-        world.violated("cronjobs: " + describe(*change.after) + " forgets its last run");
+        cluster_state.violated("cronjobs: " + describe(*change.after) + " forgets its last run");
     }
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& cron_job : world.all(kCronJob)) {
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& cron_job : cluster_state.all(kCronJob)) {
       std::set<std::string> run, told;
       int64_t complete = 0, failed = 0;
-      for (const ObjectPtr& job : world.controlled(kJob, *cron_job)) {
+      for (const ObjectPtr& job : cluster_state.controlled(kJob, *cron_job)) {
         complete += has_condition(*job, "Complete"), failed += has_condition(*job, "Failed");
         if (!over(*job)) run.insert(job->uid());
       }
       const json::array& active = get_array(cron_job->json(), "status.active");
       for (const json::value& each : active) told.emplace(get_string(each, "uid"));
       std::string name = "cronjobs: " + describe(*cron_job) + ": ";
-      if (told.size() != active.size()) return world.violated(name + "names a run twice");
+      if (told.size() != active.size()) return cluster_state.violated(name + "names a run twice");
       if (told != run)
-        return world.violated(name + "names " + std::to_string(told.size()) + " runs as active, and there are " +
+        return cluster_state.violated(name + "names " + std::to_string(told.size()) + " runs as active, and there are " +
                               std::to_string(run.size()));
       if (complete > limit(*cron_job, "Complete"))
-        return world.violated(name + "keeps " + std::to_string(complete) + " runs that were Complete");
+        return cluster_state.violated(name + "keeps " + std::to_string(complete) + " runs that were Complete");
       if (failed > limit(*cron_job, "Failed"))
-        return world.violated(name + "keeps " + std::to_string(failed) + " runs that have Failed");
+        return cluster_state.violated(name + "keeps " + std::to_string(failed) + " runs that have Failed");
     }
   }
 
@@ -77,22 +77,22 @@ class CronJobsRule : public Rule {
 
   // ---- a run is made ----
 
-  void check_creation(const World& world, const Object& job) {
+  void check_creation(const ClusterState& cluster_state, const Object& job) {
     if (!is_run(job)) return;
     std::string why = "for a cron job that the daemon knows is gone";
-    for (const ObjectPtr& cron_job : world.believable_owner(kCronJob, job)) {
-      why = against_creation(world, *cron_job, job);
+    for (const ObjectPtr& cron_job : cluster_state.believable_owner(kCronJob, job)) {
+      why = against_creation(cluster_state, *cron_job, job);
       if (why.empty()) return;
     }
-    world.violated("cronjobs: made " + job.key().text() + ", " + why);
+    cluster_state.violated("cronjobs: made " + job.key().text() + ", " + why);
   }
 
-  std::string against_creation(const World& world, const Object& cron_job, const Object& job) const {
+  std::string against_creation(const ClusterState& cluster_state, const Object& cron_job, const Object& job) const {
     auto at = parse_time(job.annotation(kScheduledAt));
     if (!at) return "which does not say for when";
     auto minutes = std::chrono::floor<std::chrono::minutes>(at->time_since_epoch());
     if (job.name() != cron_job.name() + "-" + std::to_string(minutes.count())) return "which is not named for its time";
-    WallTime now = world.clock.now();
+    WallTime now = cluster_state.clock.now();
     if (*at > now) return "before its time";
     if (cron_job.deleting()) return "whose cron job is being deleted";
     if (get_bool(cron_job.json(), "spec.suspend")) return "whose cron job is suspended";
@@ -105,8 +105,8 @@ class CronJobsRule : public Rule {
       return "after its starting deadline";
     if (!scheduled(cron_job, *at)) return "for a time that is not in the schedule";
     if (policy(cron_job) == "Allow") return "";
-    for (const ObjectPtr& other : world.controlled(kJob, cron_job))
-      if (other->uid() != job.uid() && runs_surely(world, *other)) return "beside " + other->key().text();
+    for (const ObjectPtr& other : cluster_state.controlled(kJob, cron_job))
+      if (other->uid() != job.uid() && runs_surely(cluster_state, *other)) return "beside " + other->key().text();
     return "";
   }
 
@@ -118,43 +118,43 @@ class CronJobsRule : public Rule {
   }
 
   // The daemon knows of this run, and that it is neither over nor on its way out.
-  static bool runs_surely(const World& world, const Object& job) {
-    if (world.daemon_unaware_of(job)) return false;
-    std::vector<ObjectPtr> seen = world.believable(kJob, job.key());
+  static bool runs_surely(const ClusterState& cluster_state, const Object& job) {
+    if (cluster_state.daemon_unaware_of(job)) return false;
+    std::vector<ObjectPtr> seen = cluster_state.believable(kJob, job.key());
     return std::all_of(seen.begin(), seen.end(),
                        [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each) && !each->deleting(); });
   }
 
   // ---- a run is removed ----
 
-  void check_removal(const World& world, const Object& job) {
-    ObjectPtr ns = world.find(kNamespace, {"", job.ns()});
+  void check_removal(const ClusterState& cluster_state, const Object& job) {
+    ObjectPtr ns = cluster_state.find(kNamespace, {"", job.ns()});
     if (!is_run(job) || !ns || ns->deleting()) return;
-    ObjectPtr owner = world.find(kCronJob, {job.ns(), job.controller()->name});
+    ObjectPtr owner = cluster_state.find(kCronJob, {job.ns(), job.controller()->name});
     if (!owner || owner->uid() != job.controller()->uid || owner->deleting()) return;  // with its cron job
     if (over(job) && find(job.json(), "spec.ttlSecondsAfterFinished")) return;         // see jobs.cc
-    for (const ObjectPtr& cron_job : world.believable_owner(kCronJob, job)) {
-      if (maybe_runs(world, job) && policy(*cron_job) == "Replace") return;
+    for (const ObjectPtr& cron_job : cluster_state.believable_owner(kCronJob, job)) {
+      if (maybe_runs(cluster_state, job) && policy(*cron_job) == "Replace") return;
       for (std::string_view how : {"Complete", "Failed"})
-        if (has_condition(job, how) && maybe_ended(world, *cron_job, how) > limit(*cron_job, how)) return;
+        if (has_condition(job, how) && maybe_ended(cluster_state, *cron_job, how) > limit(*cron_job, how)) return;
     }
-    world.violated("cronjobs: removed " + job.key().text() +
+    cluster_state.violated("cronjobs: removed " + job.key().text() +
                    (over(job) ? ", which the history has room for" : ", which still runs"));
   }
 
-  static bool maybe_runs(const World& world, const Object& job) {
-    std::vector<ObjectPtr> seen = world.believable(kJob, job.key());
+  static bool maybe_runs(const ClusterState& cluster_state, const Object& job) {
+    std::vector<ObjectPtr> seen = cluster_state.believable(kJob, job.key());
     return !over(job) ||
            std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each); });
   }
 
   // How many runs the daemon may take for ended so, and for still there.
-  int64_t maybe_ended(const World& world, const Object& cron_job, std::string_view how) const {
+  int64_t maybe_ended(const ClusterState& cluster_state, const Object& cron_job, std::string_view how) const {
     auto runs = runs_.find(cron_job.uid());
     if (runs == runs_.end()) return 0;
     int64_t count = 0;
     for (const Key& key : runs->second) {
-      std::vector<ObjectPtr> seen = world.believable(kJob, key);
+      std::vector<ObjectPtr> seen = cluster_state.believable(kJob, key);
       count += std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) {
         return is_run(*each) && each->controller()->uid == cron_job.uid() && has_condition(*each, how);
       });

@@ -57,63 +57,63 @@ int64_t surge(const Object& set, int64_t nodes) { return amount(set, "maxSurge",
 
 class DaemonSetsRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (actor != Actor::daemon || !(*change.kind == kPod)) return;
     auto owner = change.any().controller();
     if (!owner || owner->kind != kDaemonSet.kind) return;
-    std::vector<ObjectPtr> sets = world.believable_owner(kDaemonSet, change.any());
-    if (!change.before) check_creation(world, sets, *change.after);
-    if (change.removes()) check_removal(world, sets, *change.before);
-    removals_.note(actor, change, world);
+    std::vector<ObjectPtr> sets = cluster_state.believable_owner(kDaemonSet, change.any());
+    if (!change.before) check_creation(cluster_state, sets, *change.after);
+    if (change.removes()) check_removal(cluster_state, sets, *change.before);
+    removals_.note(actor, change, cluster_state);
   }
 
-  void at_rest(const World& world) override {
+  void at_rest(const ClusterState& cluster_state) override {
     surging_.clear();
-    for (const ObjectPtr& set : world.all(kDaemonSet)) check_rest(world, *set);
+    for (const ObjectPtr& set : cluster_state.all(kDaemonSet)) check_rest(cluster_state, *set);
   }
 
  private:
   // The nodes that are to have a pod; the most and the least that the daemon may believe, by all states of each node.
-  static int64_t most_nodes(const World& world, const Object& set) {
+  static int64_t most_nodes(const ClusterState& cluster_state, const Object& set) {
     int64_t count = 0;
-    for (const ObjectPtr& node : world.all(kNode)) {
-      std::vector<ObjectPtr> versions = world.believable(kNode, node->key());
+    for (const ObjectPtr& node : cluster_state.all(kNode)) {
+      std::vector<ObjectPtr> versions = cluster_state.believable(kNode, node->key());
       count +=
           std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& each) { return fit(pod_spec(set), *each).runs; });
     }
     return count;
   }
 
-  void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) {
+  void check_creation(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod) {
     std::string node = target_node(pod), name = "daemonsets: made " + pod.key().text() + " for " + node;
-    if (sets.empty()) return world.violated(name + ", of a set that the daemon knows is gone");
-    std::vector<ObjectPtr> nodes = world.believable(kNode, {"", node});
+    if (sets.empty()) return cluster_state.violated(name + ", of a set that the daemon knows is gone");
+    std::vector<ObjectPtr> nodes = cluster_state.believable(kNode, {"", node});
     bool taken = std::any_of(nodes.begin(), nodes.end(),
                              [&](const ObjectPtr& each) { return fit(*find(pod.json(), "spec"), *each).runs; });
-    if (!taken) return world.violated(name + ", which does not take it");
-    std::vector<ObjectPtr> others = world.controlled(kPod, *sets.front());
+    if (!taken) return cluster_state.violated(name + ", which does not take it");
+    std::vector<ObjectPtr> others = cluster_state.controlled(kPod, *sets.front());
     std::erase_if(others, [&](const ObjectPtr& other) {
-      bool ended = perhaps(world, *other, [](const Object& each) { return finished(each); });
-      return other->uid() == pod.uid() || target_node(*other) != node || ended || world.daemon_unaware_of(*other);
+      bool ended = perhaps(cluster_state, *other, [](const Object& each) { return finished(each); });
+      return other->uid() == pod.uid() || target_node(*other) != node || ended || cluster_state.daemon_unaware_of(*other);
     });
     bool may_surge = std::any_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return surge(*set, 1) > 0; });
-    if (!others.empty() && !may_surge) return world.violated(name + ", where " + others.front()->name() + " is");
+    if (!others.empty() && !may_surge) return cluster_state.violated(name + ", where " + others.front()->name() + " is");
     std::erase_if(others, [](const ObjectPtr& other) { return !active(*other); });
-    if (others.size() > 1) return world.violated(name + ", where there are two");
+    if (others.size() > 1) return cluster_state.violated(name + ", where there are two");
     if (others.empty()) return;
     bool same =
-        std::all_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return of_template(world, *set, *others.front()); });
-    if (same) return world.violated(name + ", where " + others.front()->name() + " is, of the same template");
-    check_surge(world, sets, pod, *others.front());
+        std::all_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return of_template(cluster_state, *set, *others.front()); });
+    if (same) return cluster_state.violated(name + ", where " + others.front()->name() + " is, of the same template");
+    check_surge(cluster_state, sets, pod, *others.front());
   }
 
   // Beside a pod that works: counted until the new one works, or one of them is gone.
-  void check_surge(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod, const Object& old) {
+  void check_surge(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod, const Object& old) {
     const Object& set = *sets.front();
-    if (!surely(world, old, [&](const Object& each) { return available(world, each, set); })) return;
+    if (!surely(cluster_state, old, [&](const Object& each) { return available(cluster_state, each, set); })) return;
     surging_[pod.key()] = {set.uid(), pod.uid(), old.key(), old.uid()};
     std::erase_if(surging_, [&](const auto& entry) {
-      ObjectPtr updated = world.find(kPod, entry.first), replaced = world.find(kPod, entry.second.old);
+      ObjectPtr updated = cluster_state.find(kPod, entry.first), replaced = cluster_state.find(kPod, entry.second.old);
       auto is_held = [&](const ObjectPtr& pod) {
         auto owner = pod ? pod->controller() : std::nullopt;
         return owner && owner->uid == entry.second.set;
@@ -125,39 +125,39 @@ class DaemonSetsRule : public Rule {
     int64_t there = 0, most = 0;
     for (const auto& [key, pair] : surging_) {
       if (pair.set != set.uid()) continue;
-      ObjectPtr updated = world.find(kPod, key);
-      bool works = perhaps(world, *updated, [&](const Object& each) { return available(world, each, set); });
-      bool replaced_fails = perhaps(world, *world.find(kPod, pair.old), [&](const Object& each) { return !ready(each); });
-      there += !works && !replaced_fails && !world.daemon_unaware_of(*updated);
+      ObjectPtr updated = cluster_state.find(kPod, key);
+      bool works = perhaps(cluster_state, *updated, [&](const Object& each) { return available(cluster_state, each, set); });
+      bool replaced_fails = perhaps(cluster_state, *cluster_state.find(kPod, pair.old), [&](const Object& each) { return !ready(each); });
+      there += !works && !replaced_fails && !cluster_state.daemon_unaware_of(*updated);
     }
-    for (const ObjectPtr& each : sets) most = std::max(most, surge(*each, most_nodes(world, *each)));
+    for (const ObjectPtr& each : sets) most = std::max(most, surge(*each, most_nodes(cluster_state, *each)));
     if (there > most)
-      world.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " +
+      cluster_state.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " +
                      std::to_string(most));
   }
 
-  void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
+  void check_removal(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod) const {
     bool no_choice = sets.empty() ||
                      std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) ||
-                     disrupted(world, pod);
-    ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
+                     disrupted(cluster_state, pod);
+    ObjectPtr ns = cluster_state.find(kNamespace, {"", pod.ns()});
     if (no_choice || !ns || ns->deleting()) return;
     std::string why;
     for (const ObjectPtr& set : sets) {
-      why = against(world, *set, pod);
+      why = against(cluster_state, *set, pod);
       if (why.empty()) return;
     }
-    world.violated("daemonsets: removed " + pod.key().text() + ", " + why);
+    cluster_state.violated("daemonsets: removed " + pod.key().text() + ", " + why);
   }
 
   // Why this set would not have done it.
-  std::string against(const World& world, const Object& set, const Object& pod) const {
+  std::string against(const ClusterState& cluster_state, const Object& set, const Object& pod) const {
     std::string node = target_node(pod);
-    if (!surely(world, pod, [&](const Object& each) { return available(world, each, set); })) {
-      bool old = perhaps(world, pod, [](const Object& each) { return finished(each); }) || !of_template(world, set, pod);
+    if (!surely(cluster_state, pod, [&](const Object& each) { return available(cluster_state, each, set); })) {
+      bool old = perhaps(cluster_state, pod, [](const Object& each) { return finished(each); }) || !of_template(cluster_state, set, pod);
       if (old) return "";
     }
-    std::vector<ObjectPtr> nodes = world.certain(kNode, {"", node});
+    std::vector<ObjectPtr> nodes = cluster_state.certain(kNode, {"", node});
     bool surges =
         surge(set, 1) > 0;  // one that is left where it would not be made is replaced too; but a surge may do without it
     bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) {
@@ -167,66 +167,66 @@ class DaemonSetsRule : public Rule {
     if (!fits) return "";  // it is misplaced
     int64_t beside = 0;
     bool replaced = false;
-    for (const auto& [uid, other] : perhaps_controlled(world, set)) {
+    for (const auto& [uid, other] : perhaps_controlled(cluster_state, set)) {
       if (uid == pod.uid() || target_node(*other) != node) continue;
-      bool counts = !surges || of_template(world, set, *other) == of_template(world, set, pod);  // one of each may be there
+      bool counts = !surges || of_template(cluster_state, set, *other) == of_template(cluster_state, set, pod);  // one of each may be there
       beside +=
-          counts && !removals_.known(world, *other) && perhaps(world, *other, [](const Object& each) { return active(each); });
-      replaced |= perhaps(world, *other, [&](const Object& each) { return available(world, each, set); });
+          counts && !removals_.known(cluster_state, *other) && perhaps(cluster_state, *other, [](const Object& each) { return active(each); });
+      replaced |= perhaps(cluster_state, *other, [&](const Object& each) { return available(cluster_state, each, set); });
     }
     if (beside > 0) return "";  // there are too many
     if (!rolls(set)) return "which is updated when somebody else removes it";
     if (surges)
-      return replaced || !surely(world, pod, [](const Object& each) { return ready(each); })
+      return replaced || !surely(cluster_state, pod, [](const Object& each) { return ready(each); })
                  ? ""
                  : "before there is another that works";
-    if (of_template(world, set, pod)) return "which is of the set's template";
-    int64_t without = 1, most = std::max<int64_t>(1, amount(set, "maxUnavailable", most_nodes(world, set), 1));
-    for (const ObjectPtr& each : world.all(kNode)) {
-      std::vector<ObjectPtr> versions = world.certain(kNode, each->key());
+    if (of_template(cluster_state, set, pod)) return "which is of the set's template";
+    int64_t without = 1, most = std::max<int64_t>(1, amount(set, "maxUnavailable", most_nodes(cluster_state, set), 1));
+    for (const ObjectPtr& each : cluster_state.all(kNode)) {
+      std::vector<ObjectPtr> versions = cluster_state.certain(kNode, each->key());
       bool counts = !versions.empty() && std::all_of(versions.begin(), versions.end(),
                                                      [&](const ObjectPtr& version) { return fit(pod_spec(set), *version).runs; });
-      without += counts && each->name() != node && !perhaps_served(world, set, each->name());
+      without += counts && each->name() != node && !perhaps_served(cluster_state, set, each->name());
     }
     if (without > most) return "and " + std::to_string(without) + " nodes are without one that works, of " + std::to_string(most);
     return "";
   }
 
   // Its pods by uid, with those that are gone but that the daemon may take for there.
-  static std::map<std::string, ObjectPtr> perhaps_controlled(const World& world, const Object& set) {
+  static std::map<std::string, ObjectPtr> perhaps_controlled(const ClusterState& cluster_state, const Object& set) {
     std::map<std::string, ObjectPtr> out;
-    for (ObjectPtr& pod : world.believable_in(kPod, set.ns()))
+    for (ObjectPtr& pod : cluster_state.believable_in(kPod, set.ns()))
       if (auto owner = pod->controller(); owner && owner->uid == set.uid()) out.emplace(pod->uid(), std::move(pod));
     return out;
   }
 
-  bool perhaps_served(const World& world, const Object& set, const std::string& node) const {
-    for (const auto& [uid, pod] : perhaps_controlled(world, set))
-      if (target_node(*pod) == node && !removals_.known(world, *pod) &&
-          perhaps(world, *pod, [&](const Object& each) { return available(world, each, set); }))
+  bool perhaps_served(const ClusterState& cluster_state, const Object& set, const std::string& node) const {
+    for (const auto& [uid, pod] : perhaps_controlled(cluster_state, set))
+      if (target_node(*pod) == node && !removals_.known(cluster_state, *pod) &&
+          perhaps(cluster_state, *pod, [&](const Object& each) { return available(cluster_state, each, set); }))
         return true;
     return false;
   }
 
-  static void check_rest(const World& world, const Object& set) {
+  static void check_rest(const ClusterState& cluster_state, const Object& set) {
     std::string name = "daemonsets: " + describe(set) + ": ";
-    bool hindered = !world.all(kResourceQuota, set.ns()).empty(), all_well = true, due = true;
+    bool hindered = !cluster_state.all(kResourceQuota, set.ns()).empty(), all_well = true, due = true;
     int64_t wanted = 0, there = 0, good = 0, updated = 0, misplaced = 0;
-    std::vector<ObjectPtr> pods = world.controlled(kPod, set);
-    for (const ObjectPtr& node : world.all(kNode)) {
+    std::vector<ObjectPtr> pods = cluster_state.controlled(kPod, set);
+    for (const ObjectPtr& node : cluster_state.all(kNode)) {
       Fit fit = simulation::fit(pod_spec(set), *node);
       std::vector<ObjectPtr> here;
       std::copy_if(pods.begin(), pods.end(), std::back_inserter(here),
                    [&](const ObjectPtr& pod) { return target_node(*pod) == node->name(); });
       wanted += fit.runs;
       if (here.size() > 1 && !(here.size() == 2 && surge(set, 1) > 0))
-        return world.violated(name + std::to_string(here.size()) + " pods on " + node->name());
+        return cluster_state.violated(name + std::to_string(here.size()) + " pods on " + node->name());
       if (here.empty()) {
-        if (fit.runs && !hindered) return world.violated(name + "no pod on " + node->name());
+        if (fit.runs && !hindered) return cluster_state.violated(name + "no pod on " + node->name());
         all_well &= !fit.runs;
         continue;
       }
-      if (!fit.stays) return world.violated(name + here.front()->name() + " is still on " + node->name());
+      if (!fit.stays) return cluster_state.violated(name + here.front()->name() + " is still on " + node->name());
       if (!fit.runs) {
         misplaced++;
         continue;
@@ -235,10 +235,10 @@ class DaemonSetsRule : public Rule {
       bool works = std::all_of(here.begin(), here.end(), [](const ObjectPtr& pod) { return ready(*pod); });
       all_well &= works && here.size() == 1;
       if (here.size() > 1) continue;
-      good += ready(*here.front()), updated += of_template(world, set, *here.front());
-      due &= of_template(world, set, *here.front());
+      good += ready(*here.front()), updated += of_template(cluster_state, set, *here.front());
+      due &= of_template(cluster_state, set, *here.front());
     }
-    if (rolls(set) && all_well && !due && !hindered) return world.violated(name + "a pod is of an old template");
+    if (rolls(set) && all_well && !due && !hindered) return cluster_state.violated(name + "a pod is of an old template");
     struct Count {
       const char* name;
       int64_t value;
@@ -254,11 +254,11 @@ class DaemonSetsRule : public Rule {
     for (const Count& count : counts) {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
       if (told != count.value)
-        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+        return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
                               std::to_string(count.value));
     }
-    if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
-      world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
+    if (int64_t kept = revisions_kept(cluster_state, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
+      cluster_state.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }
 
   struct Pair {

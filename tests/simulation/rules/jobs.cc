@@ -109,33 +109,33 @@ struct Ledger {
   bool resized = false;                    // indexes that were done may be so no more
 };
 
-ObjectPtr job_of(const World& world, const Object& pod) {
+ObjectPtr job_of(const ClusterState& cluster_state, const Object& pod) {
   auto owner = pod.controller();
   if (!owner || owner->kind != kJob.kind) return nullptr;
-  ObjectPtr job = world.find(kJob, {pod.ns(), owner->name});
+  ObjectPtr job = cluster_state.find(kJob, {pod.ns(), owner->name});
   return job && job->uid() == owner->uid ? job : nullptr;
 }
 
 class JobsRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (*change.kind == kPod) {
-      if (actor == Actor::daemon && !change.before) check_creation(world, *change.after);
-      if (change.before && holds(*change.before) && (!change.after || !holds(*change.after))) check_release(world, actor, change);
-      if (change.after) note_end(world, *change.after, change.revision);
+      if (actor == Actor::daemon && !change.before) check_creation(cluster_state, *change.after);
+      if (change.before && holds(*change.before) && (!change.after || !holds(*change.after))) check_release(cluster_state, actor, change);
+      if (change.after) note_end(cluster_state, *change.after, change.revision);
     } else if (*change.kind == kJob) {
-      if (change.before && change.after && change.before->uid() == change.after->uid()) check_status(world, actor, change);
+      if (change.before && change.after && change.before->uid() == change.after->uid()) check_status(cluster_state, actor, change);
       if (change.before && !change.after) ledgers_.erase(change.before->uid());
       if (actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting()))
-        check_removal(world, *change.before);
+        check_removal(cluster_state, *change.before);
     }
   }
 
   // What a job had told last, and how a pod had ended, may be forgotten; a pod's finalizer is not let go again.
-  void after_power_loss(const World& world) override {
+  void after_power_loss(const ClusterState& cluster_state) override {
     std::map<std::string, ObjectPtr> jobs, pods;
-    for (const ObjectPtr& job : world.all(kJob)) jobs[job->uid()] = job;
-    for (const ObjectPtr& pod : world.all(kPod)) pods[pod->uid()] = pod;
+    for (const ObjectPtr& job : cluster_state.all(kJob)) jobs[job->uid()] = job;
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) pods[pod->uid()] = pod;
     std::erase_if(ledgers_, [&](const auto& entry) { return !jobs.contains(entry.first); });
     for (auto& [uid, ledger] : ledgers_) {
       std::erase_if(ledger.counted, [&](const auto& entry) { return entry.second.at > jobs[uid]->revision(); });
@@ -145,33 +145,33 @@ class JobsRule : public Rule {
     }
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& pod : world.all(kPod)) {
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (!holds(*pod)) continue;
-      ObjectPtr job = job_of(world, *pod);
-      if (!job || over(*job)) return world.violated("jobs: " + pod->key().text() + " is held, and no job wants it");
-      if (finished(*pod) && !waits_for_another(world, *pod))
-        return world.violated("jobs: " + pod->key().text() + " has ended, and is still held");
+      ObjectPtr job = job_of(cluster_state, *pod);
+      if (!job || over(*job)) return cluster_state.violated("jobs: " + pod->key().text() + " is held, and no job wants it");
+      if (finished(*pod) && !waits_for_another(cluster_state, *pod))
+        return cluster_state.violated("jobs: " + pod->key().text() + " has ended, and is still held");
     }
-    for (const ObjectPtr& job : world.all(kJob)) check_rest(world, *job);
+    for (const ObjectPtr& job : cluster_state.all(kJob)) check_rest(cluster_state, *job);
   }
 
  private:
   // ---- a pod is made ----
 
-  static void check_creation(const World& world, const Object& pod) {
+  static void check_creation(const ClusterState& cluster_state, const Object& pod) {
     auto owner = pod.controller();
     if (!owner || owner->kind != kJob.kind) return;
     std::string why = "for a job that the daemon knows is gone";
-    for (const ObjectPtr& job : world.believable_owner(kJob, pod)) {
-      why = against_creation(world, *job, pod);
+    for (const ObjectPtr& job : cluster_state.believable_owner(kJob, pod)) {
+      why = against_creation(cluster_state, *job, pod);
       if (why.empty()) break;
     }
     if (why.empty() && !holds(pod)) why = "which is not held";
-    if (!why.empty()) world.violated("jobs: made " + pod.key().text() + ", " + why);
+    if (!why.empty()) cluster_state.violated("jobs: made " + pod.key().text() + ", " + why);
   }
 
-  static std::string against_creation(const World& world, const Object& job, const Object& pod) {
+  static std::string against_creation(const ClusterState& cluster_state, const Object& job, const Object& pod) {
     if (job.deleting()) return "whose job is being deleted";
     if (ending(job)) return "whose job has come to its end";
     if (suspended(job)) return "whose job is suspended";
@@ -180,9 +180,9 @@ class JobsRule : public Rule {
     if (index && done(job).contains(*index)) return "whose index is done";
     if (index && given_up(job).contains(*index)) return "whose index was given up";
     int64_t there = 0;
-    for (const ObjectPtr& other : world.controlled(kPod, job)) {
+    for (const ObjectPtr& other : cluster_state.controlled(kPod, job)) {
       bool stays = active(*other) || (waits_for_the_end(job) && !finished(*other));
-      if (!stays || (other->uid() != pod.uid() && world.daemon_unaware_of(*other))) continue;
+      if (!stays || (other->uid() != pod.uid() && cluster_state.daemon_unaware_of(*other))) continue;
       there++;
       if (index && other->uid() != pod.uid() && index_of(*other) == index) return "whose index " + other->key().text() + " has";
     }
@@ -200,25 +200,25 @@ class JobsRule : public Rule {
 
   // ---- a pod ends, and is let go ----
 
-  void note_end(const World& world, const Object& pod, Revision at) {
+  void note_end(const ClusterState& cluster_state, const Object& pod, Revision at) {
     if (!finished(pod) || !holds(pod)) return;
-    if (ObjectPtr job = job_of(world, pod))
+    if (ObjectPtr job = job_of(cluster_state, pod))
       ledgers_[job->uid()].ended.try_emplace(pod.uid(), phase(pod, "Succeeded"), index_of(pod), at);
   }
 
-  void check_release(const World& world, Actor actor, const Change& change) {
+  void check_release(const ClusterState& cluster_state, Actor actor, const Change& change) {
     const Object& pod = *change.before;
-    ObjectPtr job = job_of(world, pod);
+    ObjectPtr job = job_of(cluster_state, pod);
     if (!job || over(*job)) return;
-    if (actor != Actor::daemon) return world.violated("jobs: somebody else let go of " + pod.key().text());
+    if (actor != Actor::daemon) return cluster_state.violated("jobs: somebody else let go of " + pod.key().text());
     if (is_counted(*job, pod)) return;
-    std::vector<ObjectPtr> pods = world.believable(kPod, pod.key());
+    std::vector<ObjectPtr> pods = cluster_state.believable(kPod, pod.key());
     std::erase_if(pods, [&](const ObjectPtr& each) { return each->uid() != pod.uid(); });
     pods.push_back(change.before);
-    for (const ObjectPtr& each : world.believable_owner(kJob, pod))
+    for (const ObjectPtr& each : cluster_state.believable_owner(kJob, pod))
       for (const ObjectPtr& seen : pods)
-        if (need_not_count(world, *each, *seen, change.after.get())) return void(ledgers_[job->uid()].excused.insert(pod.uid()));
-    world.violated("jobs: let go of " + pod.key().text() + " (" + std::string(get_string(pod.json(), "status.phase")) +
+        if (need_not_count(cluster_state, *each, *seen, change.after.get())) return void(ledgers_[job->uid()].excused.insert(pod.uid()));
+    cluster_state.violated("jobs: let go of " + pod.key().text() + " (" + std::string(get_string(pod.json(), "status.phase")) +
                    "), which is not counted");
   }
 
@@ -230,26 +230,26 @@ class JobsRule : public Rule {
   }
 
   // Who has not ended may go uncounted where it is not wanted any more; who has failed, where that is no failure.
-  bool need_not_count(const World& world, const Object& job, const Object& pod, const Object* afterwards) const {
+  bool need_not_count(const ClusterState& cluster_state, const Object& job, const Object& pod, const Object* afterwards) const {
     auto selector = LabelSelector::from_json(find(job.json(), "spec.selector"));
     bool let_go_of = !afterwards || !afterwards->controller();  // of one that is to go, nothing is left
     if (let_go_of && selector && !selector->matches(pod)) return true;
     if (!has_place(job, pod)) return true;
     if (finished(pod)) return phase(pod, "Failed") && ignored(job, pod);
-    auto now = world.find(kJob, job.key());
+    auto now = cluster_state.find(kJob, job.key());
     auto is = [&](const char* type) {
       return has_condition(job, type) || (now && now->uid() == job.uid() && has_condition(*now, type));
     };
     if (job.deleting() || suspended(job) || is("SuccessCriteriaMet")) return true;
     if (is("FailureTarget") && ignored(job, pod)) return true;  // it fails with its Job
-    return too_many(world, job, pod);
+    return too_many(cluster_state, job, pod);
   }
 
-  bool too_many(const World& world, const Object& job, const Object& pod) const {
+  bool too_many(const ClusterState& cluster_state, const Object& job, const Object& pod) const {
     int64_t there = 1;
-    for (const ObjectPtr& other : world.controlled(kPod, job)) {
+    for (const ObjectPtr& other : cluster_state.controlled(kPod, job)) {
       if (other->uid() == pod.uid()) continue;
-      std::vector<ObjectPtr> seen = world.believable(kPod, other->key());
+      std::vector<ObjectPtr> seen = cluster_state.believable(kPod, other->key());
       bool runs = std::any_of(seen.begin(), seen.end(),
                               [&](const ObjectPtr& each) { return each->uid() == other->uid() && active(*each); });
       if (runs && indexed(job) && index_of(*other) == index_of(pod)) return true;
@@ -274,31 +274,31 @@ class JobsRule : public Rule {
 
   // ---- the status is written ----
 
-  void check_status(const World& world, Actor actor, const Change& change) {
+  void check_status(const ClusterState& cluster_state, Actor actor, const Change& change) {
     const Object &before = *change.before, &after = *change.after;
     std::string name = "jobs: " + describe(after) + ": ";
     Ledger& ledger = ledgers_[after.uid()];
     ledger.resized |= indexed(after) && completions(before) != completions(after);
     if (actor != Actor::daemon) return;
     const json::value *was = find(before.json(), "status"), *is = find(after.json(), "status");
-    if (over(before) && was && is && *was != *is) return world.violated(name + "was over, and says something else now");
+    if (over(before) && was && is && *was != *is) return cluster_state.violated(name + "was over, and says something else now");
     if (has_condition(after, "Complete") && has_condition(after, "Failed"))
-      return world.violated(name + "is Complete and Failed");
-    std::string wrong = count(world, before, after, change.revision, ledger);
+      return cluster_state.violated(name + "is Complete and Failed");
+    std::string wrong = count(cluster_state, before, after, change.revision, ledger);
     if (wrong.empty() && indexed(after)) wrong = wrong_indexes(before, after, ledger);
-    if (wrong.empty() && ending(after) && !ending(before)) wrong = wrong_cause(world, after);
+    if (wrong.empty() && ending(after) && !ending(before)) wrong = wrong_cause(cluster_state, after);
     if (wrong.empty() && over(after) && !over(before)) wrong = wrong_end(after);
-    if (!wrong.empty()) world.violated(name + wrong);
+    if (!wrong.empty()) cluster_state.violated(name + wrong);
   }
 
   // Whoever left the lists of the uncounted is counted now, and was let go before.
-  static std::string count(const World& world, const Object& before, const Object& after, Revision at, Ledger& ledger) {
+  static std::string count(const ClusterState& cluster_state, const Object& before, const Object& after, Revision at, Ledger& ledger) {
     for (bool well : {true, false}) {
       std::string list = well ? "succeeded" : "failed";
       Uids were = uncounted(before, list), are = uncounted(after, list), left = without(were, are);
       int64_t more = status(after, list) - status(before, list);
       for (const std::string& uid : left) {
-        if (held(world, after, uid)) return "counts a pod that is still held";
+        if (held(cluster_state, after, uid)) return "counts a pod that is still held";
         if (!ledger.counted.try_emplace(uid, well, at).second) return "counts a pod twice";
       }
       bool by_index = well && indexed(after);
@@ -306,7 +306,7 @@ class JobsRule : public Rule {
         return "counts " + std::to_string(more) + " more as " + list + ", and names " + std::to_string(left.size());
       for (const std::string& uid : without(are, were)) {
         if (ledger.counted.contains(uid)) return "names a pod that is counted already";
-        if (!held(world, after, uid)) return "names a pod that nobody holds any more";
+        if (!held(cluster_state, after, uid)) return "names a pod that nobody holds any more";
         auto ended = ledger.ended.find(uid);
         if (well && (ended == ledger.ended.end() || !ended->second.well)) return "names a pod as succeeded that has not";
         if (!well && ended != ledger.ended.end() && ended->second.well && waits_for_the_end(after) &&
@@ -319,8 +319,8 @@ class JobsRule : public Rule {
     return "";
   }
 
-  static bool held(const World& world, const Object& job, const std::string& uid) {
-    for (const ObjectPtr& pod : world.controlled(kPod, job))
+  static bool held(const ClusterState& cluster_state, const Object& job, const std::string& uid) {
+    for (const ObjectPtr& pod : cluster_state.controlled(kPod, job))
       if (pod->uid() == uid) return holds(*pod);
     return false;
   }
@@ -358,9 +358,9 @@ class JobsRule : public Rule {
   }
 
   // Whether its end is due, for some state of it that the daemon may believe in.
-  static std::string wrong_cause(const World& world, const Object& job) {
+  static std::string wrong_cause(const ClusterState& cluster_state, const Object& job) {
     std::string wrong = "ends, and is gone";
-    for (const ObjectPtr& each : world.believable(kJob, job.key()))
+    for (const ObjectPtr& each : cluster_state.believable(kJob, job.key()))
       if (each->uid() == job.uid() && (wrong = wrong_cause(job, *each)).empty()) break;
     return wrong;
   }
@@ -388,30 +388,30 @@ class JobsRule : public Rule {
 
   // ---- the job goes ----
 
-  static void check_removal(const World& world, const Object& job) {
+  static void check_removal(const ClusterState& cluster_state, const Object& job) {
     if (!job.owners().empty() || !has(job, "ttlSecondsAfterFinished")) return;  // see ownership.cc
-    ObjectPtr ns = world.find(kNamespace, {"", job.ns()});
+    ObjectPtr ns = cluster_state.find(kNamespace, {"", job.ns()});
     if (!ns || ns->deleting()) return;
-    if (!over(job)) return world.violated("jobs: removed " + describe(job) + ", which is not over");
+    if (!over(job)) return cluster_state.violated("jobs: removed " + describe(job) + ", which is not over");
     for (const json::value& each : get_array(job.json(), "status.conditions")) {
       bool ends = get_string(each, "type") == "Complete" || get_string(each, "type") == "Failed";
       auto at = parse_time(get_string(each, "lastTransitionTime"));
-      if (ends && at && *at + std::chrono::seconds(spec(job, "ttlSecondsAfterFinished")) > world.clock.now())
-        world.violated("jobs: removed " + describe(job) + " before its time");
+      if (ends && at && *at + std::chrono::seconds(spec(job, "ttlSecondsAfterFinished")) > cluster_state.clock.now())
+        cluster_state.violated("jobs: removed " + describe(job) + " before its time");
     }
   }
 
   // ---- at rest ----
 
-  void check_rest(const World& world, const Object& job) {
-    std::string wrong = wrong_at_rest(world, job);
-    if (!wrong.empty()) world.violated("jobs: " + describe(job) + ": " + wrong);
+  void check_rest(const ClusterState& cluster_state, const Object& job) {
+    std::string wrong = wrong_at_rest(cluster_state, job);
+    if (!wrong.empty()) cluster_state.violated("jobs: " + describe(job) + ": " + wrong);
   }
 
-  std::string wrong_at_rest(const World& world, const Object& job) {
+  std::string wrong_at_rest(const ClusterState& cluster_state, const Object& job) {
     int64_t there = 0, good = 0, waiting = 0;
     bool may_end = false;
-    for (const ObjectPtr& pod : world.controlled(kPod, job)) {
+    for (const ObjectPtr& pod : cluster_state.controlled(kPod, job)) {
       if (!active(*pod)) continue;
       there++;
       good += ready(*pod);
@@ -426,7 +426,7 @@ class JobsRule : public Rule {
       if (status(job, count.name) != count.value)
         return std::string("status.") + count.name + " is " + std::to_string(status(job, count.name)) + ", not " +
                std::to_string(count.value);
-    if (std::string wrong = wrong_counts(world, job); !wrong.empty()) return wrong;
+    if (std::string wrong = wrong_counts(cluster_state, job); !wrong.empty()) return wrong;
     if (over(job)) {
       if (there > 0) return "is over, and has pods that run";
       if (has(job, "ttlSecondsAfterFinished")) return "is over for long, and still there";
@@ -444,13 +444,13 @@ class JobsRule : public Rule {
     if (completions(job))
       wanted = std::min(wanted, *completions(job) - well - (indexed(job) ? int64_t(given_up(job).size()) : 0));
     else if (well > 0) wanted = std::min(wanted, there);
-    bool hindered = !world.all(kResourceQuota, job.ns()).empty() && there < wanted;
+    bool hindered = !cluster_state.all(kResourceQuota, job.ns()).empty() && there < wanted;
     if (there != wanted && !hindered) return "has " + std::to_string(there) + " pods, wanted " + std::to_string(wanted);
     bool to_do = completions(job) ? well < *completions(job) : well == 0;
     return to_do || there > 0 ? "" : "has nothing to do, and is not over";
   }
 
-  std::string wrong_counts(const World& world, const Object& job) {
+  std::string wrong_counts(const ClusterState& cluster_state, const Object& job) {
     const Ledger& ledger = ledgers_[job.uid()];
     int64_t well = 0, badly = 0;
     for (const auto& [uid, counted] : ledger.counted) (counted.well ? well : badly)++;
@@ -459,7 +459,7 @@ class JobsRule : public Rule {
     if (status(job, "failed") != badly)
       return "status.failed is " + std::to_string(status(job, "failed")) + ", not " + std::to_string(badly);
     for (const auto& [uid, ended] : ledger.ended) {
-      if (ledger.counted.contains(uid) || ledger.excused.contains(uid) || held(world, job, uid)) continue;
+      if (ledger.counted.contains(uid) || ledger.excused.contains(uid) || held(cluster_state, job, uid)) continue;
       bool by_index = indexed(job) && ended.well && ended.index && (ledger.resized || done(job).contains(*ended.index));
       if (!by_index && !over(job)) return "a pod that " + std::string(ended.well ? "succeeded" : "failed") + " is not counted";
     }
@@ -473,12 +473,12 @@ class JobsRule : public Rule {
 
 bool over(const Object& job) { return has_condition(job, "Complete") || has_condition(job, "Failed"); }
 
-bool waits_for_another(const World& world, const Object& pod) {
-  ObjectPtr job = job_of(world, pod);
+bool waits_for_another(const ClusterState& cluster_state, const Object& pod) {
+  ObjectPtr job = job_of(cluster_state, pod);
   if (!job || !holds(pod) || !has(*job, "backoffLimitPerIndex") || !phase(pod, "Failed") || !has_place(*job, pod)) return false;
   auto index = index_of(pod);
   if (over(*job) || done(*job).contains(*index) || given_up(*job).contains(*index)) return false;
-  for (const ObjectPtr& other : world.controlled(kPod, *job))
+  for (const ObjectPtr& other : cluster_state.controlled(kPod, *job))
     if (other->uid() != pod.uid() && index_of(*other) == index && (active(*other) || holds(*other))) return false;
   return true;
 }

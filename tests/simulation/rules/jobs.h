@@ -2,7 +2,7 @@
 // What the rules about Jobs know that others ask for.
 #pragma once
 
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 
@@ -10,6 +10,6 @@ bool over(const Object& job);  // Complete or Failed
 
 // A failed pod that its Job holds until another one of its index follows, which takes over how often the index has failed: for as
 // long as none can be made. Source: KEP-3850.
-bool waits_for_another(const World& world, const Object& pod);
+bool waits_for_another(const ClusterState& cluster_state, const Object& pod);
 
 }  // namespace coracle::simulation

@@ -43,37 +43,37 @@ bool has_taint(const Object& node, std::string_view key, std::string_view effect
 
 class NodesRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
-    if (std::exchange(daemons_, world.daemons()) != world.daemons())
-      for (auto& [uid, since] : threatened_) since = world.clock.steady();  // who begins anew counts anew
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
+    if (std::exchange(daemons_, cluster_state.daemons()) != cluster_state.daemons())
+      for (auto& [uid, since] : threatened_) since = cluster_state.clock.steady();  // who begins anew counts anew
     if (*change.kind == kNode && change.after)
-      for (const ObjectPtr& pod : world.all(kPod)) note(world, *change.after, *pod);
+      for (const ObjectPtr& pod : cluster_state.all(kPod)) note(cluster_state, *change.after, *pod);
     if (!(*change.kind == kPod) || !change.after) return;
-    if (ObjectPtr node = world.find(kNode, {"", std::string(get_string(change.after->json(), "spec.nodeName"))}))
-      note(world, *node, *change.after);
+    if (ObjectPtr node = cluster_state.find(kNode, {"", std::string(get_string(change.after->json(), "spec.nodeName"))}))
+      note(cluster_state, *node, *change.after);
     bool given_up = given_up_for_taint(*change.after) && !(change.before && given_up_for_taint(*change.before));
-    if (actor == Actor::daemon && given_up) check(world, *change.after);
+    if (actor == Actor::daemon && given_up) check(cluster_state, *change.after);
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& pod : world.all(kPod)) {
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       std::string name(get_string(pod->json(), "spec.nodeName"));
       if (name.empty()) continue;
-      ObjectPtr node = world.find(kNode, {"", name});
-      if (!node) return world.violated("nodes: " + describe(*pod) + " is on " + name + ", which is gone");
-      if (may_stay(*node, *pod) && !(pod->deleting() && waits_for_another(world, *pod)))
-        return world.violated("nodes: " + describe(*pod) + " is still on " + name + " and does not tolerate it");
-      if (is_silent(world, *node) && ready(*pod))
-        return world.violated("nodes: " + describe(*pod) + " is ready, and " + name + " is not heard");
+      ObjectPtr node = cluster_state.find(kNode, {"", name});
+      if (!node) return cluster_state.violated("nodes: " + describe(*pod) + " is on " + name + ", which is gone");
+      if (may_stay(*node, *pod) && !(pod->deleting() && waits_for_another(cluster_state, *pod)))
+        return cluster_state.violated("nodes: " + describe(*pod) + " is still on " + name + " and does not tolerate it");
+      if (is_silent(cluster_state, *node) && ready(*pod))
+        return cluster_state.violated("nodes: " + describe(*pod) + " is ready, and " + name + " is not heard");
     }
-    for (const ObjectPtr& node : world.all(kNode)) {
-      bool silent = is_silent(world, *node), unreachable = has_taint(*node, "node.kubernetes.io/unreachable", "NoSchedule");
+    for (const ObjectPtr& node : cluster_state.all(kNode)) {
+      bool silent = is_silent(cluster_state, *node), unreachable = has_taint(*node, "node.kubernetes.io/unreachable", "NoSchedule");
       std::string_view told = condition(*node, "Ready", "status");
       if (told != (silent ? "Unknown" : "True"))
-        return world.violated("nodes: " + node->name() + (silent ? " is silent" : " is heard") + ", and Ready is " +
+        return cluster_state.violated("nodes: " + node->name() + (silent ? " is silent" : " is heard") + ", and Ready is " +
                               std::string(told));
       if (unreachable != silent)
-        return world.violated("nodes: " + node->name() +
+        return cluster_state.violated("nodes: " + node->name() +
                               (silent ? " is silent, and no taint says so" : " is heard, and said to be unreachable"));
     }
   }
@@ -83,28 +83,28 @@ class NodesRule : public Rule {
     return condition(pod, "DisruptionTarget", "reason") == "DeletionByTaintManager";
   }
 
-  static bool is_silent(const World& world, const Object& node) {
+  static bool is_silent(const ClusterState& cluster_state, const Object& node) {
     if (node.name() == "node-0") return false;
-    ObjectPtr lease = world.find(kLease, {"kube-node-lease", node.name()});
+    ObjectPtr lease = cluster_state.find(kLease, {"kube-node-lease", node.name()});
     auto renewed = lease ? parse_time(get_string(lease->json(), "spec.renewTime")) : Result<WallTime>(Error(Code::not_found, ""));
-    return !renewed || *renewed + kGrace < world.clock.now();
+    return !renewed || *renewed + kGrace < cluster_state.clock.now();
   }
 
-  void note(const World& world, const Object& node, const Object& pod) {
+  void note(const ClusterState& cluster_state, const Object& node, const Object& pod) {
     if (get_string(pod.json(), "spec.nodeName") == node.name() && may_stay(node, pod))
-      threatened_.emplace(pod.uid(), world.clock.steady());
+      threatened_.emplace(pod.uid(), cluster_state.clock.steady());
   }
 
-  void check(const World& world, const Object& pod) const {
+  void check(const ClusterState& cluster_state, const Object& pod) const {
     std::string node(get_string(pod.json(), "spec.nodeName")),
         name = "nodes: " + describe(pod) + " is given up on " + node + ": ";
     std::optional<seconds> least;
-    for (const ObjectPtr& each : world.believable(kNode, {"", node}))
+    for (const ObjectPtr& each : cluster_state.believable(kNode, {"", node}))
       if (auto span = may_stay(*each, pod)) least = std::min(least.value_or(*span), *span);
-    if (!least) return world.violated(name + "no taint says so");
+    if (!least) return cluster_state.violated(name + "no taint says so");
     auto since = threatened_.find(pod.uid());
-    if (since == threatened_.end() || world.clock.steady() - since->second < *least)
-      world.violated(name + "it tolerates its taints for " + std::to_string(least->count()) + " s");
+    if (since == threatened_.end() || cluster_state.clock.steady() - since->second < *least)
+      cluster_state.violated(name + "it tolerates its taints for " + std::to_string(least->count()) + " s");
   }
 
   std::map<std::string, SteadyTime> threatened_;  // by uid: since when the daemon can have known that a pod is to go one day

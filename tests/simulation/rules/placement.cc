@@ -11,46 +11,46 @@ namespace {
 
 class PlacementRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (!(*change.kind == kPod) || !change.before || !change.after) return;
     std::string_view before = get_string(change.before->json(), "spec.nodeName"),
                      node = get_string(change.after->json(), "spec.nodeName");
     if (before == node) return;
     std::string name = "placement: " + change.after->key().text() + " on " + std::string(node);
-    if (!before.empty()) return world.violated(name + " was bound before, to " + std::string(before));
+    if (!before.empty()) return cluster_state.violated(name + " was bound before, to " + std::string(before));
     if (actor != Actor::daemon) return;
-    std::vector<ObjectPtr> nodes = world.believable(kNode, {"", std::string(node)});
-    if (nodes.empty()) return world.violated(name + ", which the daemon knows is gone");
-    Room used = used_on(world, node, change.after->uid());
+    std::vector<ObjectPtr> nodes = cluster_state.believable(kNode, {"", std::string(node)});
+    if (nodes.empty()) return cluster_state.violated(name + ", which the daemon knows is gone");
+    Room used = used_on(cluster_state, node, change.after->uid());
     bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return takes(*each, *change.after); });
     bool fits = std::any_of(nodes.begin(), nodes.end(),
                             [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
     bool waited = !get_array(change.after->json(), "spec.volumes").empty();  // for its volumes, since it was chosen
-    if (!taken && !waited) return world.violated(name + ", which does not take it");
+    if (!taken && !waited) return cluster_state.violated(name + ", which does not take it");
     if (!fits)
-      world.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
+      cluster_state.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& pod : world.all(kPod)) {
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (!active(*pod) || !get_string(pod->json(), "spec.nodeName").empty() ||
           !get_array(pod->json(), "spec.schedulingGates").empty() || find(pod->json(), "spec.affinity"))
         continue;
-      for (const ObjectPtr& node : world.all(kNode)) {
-        if (takes(*node, *pod) && has_volumes(world, *node, *pod) &&
-            offered(*node).holds(used_on(world, node->name(), "") + asked(*pod), asked(*pod)))
-          return world.violated("placement: " + pod->key().text() + " waits, and " + node->name() + " would take it");
+      for (const ObjectPtr& node : cluster_state.all(kNode)) {
+        if (takes(*node, *pod) && has_volumes(cluster_state, *node, *pod) &&
+            offered(*node).holds(used_on(cluster_state, node->name(), "") + asked(*pod), asked(*pod)))
+          return cluster_state.violated("placement: " + pod->key().text() + " waits, and " + node->name() + " would take it");
       }
     }
   }
 
  private:
   // By what the daemon knows to be there. `own` counts in any case.
-  static Room used_on(const World& world, std::string_view node, const std::string& own) {
+  static Room used_on(const ClusterState& cluster_state, std::string_view node, const std::string& own) {
     Room used;
-    for (const ObjectPtr& pod : world.all(kPod)) {
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (get_string(pod->json(), "spec.nodeName") != node || finished(*pod)) continue;
-      if (pod->uid() != own && world.daemon_unaware_of(*pod)) continue;
+      if (pod->uid() != own && cluster_state.daemon_unaware_of(*pod)) continue;
       used = used + asked(*pod);
     }
     return used;

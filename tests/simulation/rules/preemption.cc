@@ -29,62 +29,62 @@ bool is_told_to_go(const Object& pod) {
 
 class PreemptionRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (actor != Actor::daemon || !(*change.kind == kPod) || !change.before || !change.after) return;
-    if (is_told_to_go(*change.after) && !is_told_to_go(*change.before)) check_victim(world, *change.before);
-    if (node_of(*change.before).empty() && !node_of(*change.after).empty()) check_room_kept(world, *change.after);
+    if (is_told_to_go(*change.after) && !is_told_to_go(*change.before)) check_victim(cluster_state, *change.before);
+    if (node_of(*change.before).empty() && !node_of(*change.after).empty()) check_room_kept(cluster_state, *change.after);
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& pod : world.all(kPod)) {
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (is_told_to_go(*pod) && !finished(*pod))
-        return world.violated("preemption: " + describe(*pod) + " was told to go, and stays");
+        return cluster_state.violated("preemption: " + describe(*pod) + " was told to go, and stays");
       if (!waits(*pod) || !may_preempt(*pod) || chooses_nodes(*pod)) continue;
-      for (const ObjectPtr& node : world.all(kNode)) {
+      for (const ObjectPtr& node : cluster_state.all(kNode)) {
         Room used = asked(*pod);
         bool lesser = false;
-        for (const ObjectPtr& other : world.all(kPod)) {
+        for (const ObjectPtr& other : cluster_state.all(kPod)) {
           if (node_of(*other) != node->name() || finished(*other)) continue;
           if (priority(*other) < priority(*pod)) lesser = true;
           else used = used + asked(*other);
         }
-        if (lesser && takes(*node, *pod) && has_volumes(world, *node, *pod) && offered(*node).holds(used, asked(*pod)))
-          return world.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() +
+        if (lesser && takes(*node, *pod) && has_volumes(cluster_state, *node, *pod) && offered(*node).holds(used, asked(*pod)))
+          return cluster_state.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() +
                                 " without those less important");
       }
     }
   }
 
  private:
-  static void check_victim(const World& world, const Object& victim) {
+  static void check_victim(const ClusterState& cluster_state, const Object& victim) {
     std::string node(node_of(victim)), name = "preemption: " + describe(victim) + " of " + node + " is told to go";
-    if (node.empty()) return world.violated(name + ", and is nowhere");
-    if (world.believable(kPod, victim.key()).back()->uid() != victim.uid())
-      return world.violated(name + ", and the daemon only knows another of its name");
+    if (node.empty()) return cluster_state.violated(name + ", and is nowhere");
+    if (cluster_state.believable(kPod, victim.key()).back()->uid() != victim.uid())
+      return cluster_state.violated(name + ", and the daemon only knows another of its name");
     std::string why = "for nobody more important";
-    for (const ObjectPtr& pod : world.believable_in(kPod, "")) {
+    for (const ObjectPtr& pod : cluster_state.believable_in(kPod, "")) {
       if (!waits(*pod) || !may_preempt(*pod) || priority(*pod) <= priority(victim)) continue;
-      why = against(world, *pod, node);
+      why = against(cluster_state, *pod, node);
       if (why.empty()) return;
     }
-    world.violated(name + ", " + why);
+    cluster_state.violated(name + ", " + why);
   }
 
   // Why this pod has no reason to ask for room on that node.
-  static std::string against(const World& world, const Object& pod, const std::string& node) {
-    Room most = asked(pod) + most_used(world, node, pod), least = asked(pod) + least_used(world, node, pod);
-    std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
+  static std::string against(const ClusterState& cluster_state, const Object& pod, const std::string& node) {
+    Room most = asked(pod) + most_used(cluster_state, node, pod), least = asked(pod) + least_used(cluster_state, node, pod);
+    std::vector<ObjectPtr> versions = cluster_state.believable(kNode, {"", node});
     bool fits = std::ranges::all_of(versions, [&](const ObjectPtr& each) { return offered(*each).holds(most, asked(pod)); });
     if (!versions.empty() && fits) return describe(pod) + " fits beside it";
     bool helps = std::ranges::any_of(
         versions, [&](const ObjectPtr& each) { return takes(*each, pod) && offered(*each).holds(least, asked(pod)); });
     if (!helps) return describe(pod) + " does not fit without it either";
     if (chooses_nodes(pod)) return "";
-    for (const ObjectPtr& other : world.all(kNode)) {
-      std::vector<ObjectPtr> certain = world.certain(kNode, other->key());
-      Room there = asked(pod) + most_used(world, other->name(), pod);
+    for (const ObjectPtr& other : cluster_state.all(kNode)) {
+      std::vector<ObjectPtr> certain = cluster_state.certain(kNode, other->key());
+      Room there = asked(pod) + most_used(cluster_state, other->name(), pod);
       bool free = std::ranges::all_of(certain, [&](const ObjectPtr& each) {
-        return takes(*each, pod) && has_volumes(world, *each, pod) && offered(*each).holds(there, asked(pod));
+        return takes(*each, pod) && has_volumes(cluster_state, *each, pod) && offered(*each).holds(there, asked(pod));
       });
       if (!certain.empty() && free) return describe(pod) + " fits on " + other->name();
     }
@@ -92,9 +92,9 @@ class PreemptionRule : public Rule {
   }
 
   // By all pods that the daemon may take to be there, and by those as important for which it may keep room.
-  static Room most_used(const World& world, std::string_view node, const Object& but) {
+  static Room most_used(const ClusterState& cluster_state, std::string_view node, const Object& but) {
     std::map<std::string, Room> used;
-    for (const ObjectPtr& pod : world.believable_in(kPod, "")) {
+    for (const ObjectPtr& pod : cluster_state.believable_in(kPod, "")) {
       bool there = node_of(*pod) == node && !finished(*pod), may_come = waits(*pod) && priority(*pod) >= priority(but);
       if (pod->uid() != but.uid() && (there || may_come)) used[pod->uid()] = asked(*pod);
     }
@@ -104,11 +104,11 @@ class PreemptionRule : public Rule {
   }
 
   // By those at least as important that are there without doubt.
-  static Room least_used(const World& world, std::string_view node, const Object& by) {
+  static Room least_used(const ClusterState& cluster_state, std::string_view node, const Object& by) {
     Room sum;
-    for (const ObjectPtr& pod : world.all(kPod)) {
+    for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (priority(*pod) < priority(by)) continue;
-      std::vector<ObjectPtr> certain = world.certain(kPod, pod->key());
+      std::vector<ObjectPtr> certain = cluster_state.certain(kPod, pod->key());
       bool there =
           std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); });
       if (!certain.empty() && there) sum = sum + asked(*pod);
@@ -116,26 +116,26 @@ class PreemptionRule : public Rule {
     return sum;
   }
 
-  static void check_room_kept(const World& world, const Object& pod) {
+  static void check_room_kept(const ClusterState& cluster_state, const Object& pod) {
     std::string node(node_of(pod));
     Room used = asked(pod);
     std::string kept_for;
-    for (const ObjectPtr& other : world.all(kPod)) {
+    for (const ObjectPtr& other : cluster_state.all(kPod)) {
       if (other->uid() == pod.uid()) continue;
-      std::vector<ObjectPtr> certain = world.certain(kPod, other->key());
+      std::vector<ObjectPtr> certain = cluster_state.certain(kPod, other->key());
       if (certain.empty()) continue;
       if (std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
         used = used + asked(*other);
-      bool kept = priority(*other) >= priority(pod) && !world.daemon_could_not_tell(*other) &&  // it may keep no room any more
+      bool kept = priority(*other) >= priority(pod) && !cluster_state.daemon_could_not_tell(*other) &&  // it may keep no room any more
                   std::ranges::all_of(certain, [&](const ObjectPtr& each) {
                     return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node;
                   });
       if (kept) used = used + asked(*other), kept_for += " " + other->key().text();
     }
-    std::vector<ObjectPtr> versions = world.believable(kNode, {"", node});
+    std::vector<ObjectPtr> versions = cluster_state.believable(kNode, {"", node});
     bool fits = std::ranges::any_of(versions, [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(pod)); });
     if (!kept_for.empty() && !fits)
-      world.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
+      cluster_state.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
   }
 };
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 namespace {
@@ -42,16 +42,16 @@ json::value template_without_hash(const Object& object) {
 
 class RolloutRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (actor == Actor::user && *change.kind == kReplicaSet && change.after) note_raised(change);
     if (actor != Actor::daemon) return;
-    if (*change.kind == kReplicaSet && change.after) check_surge(world, change);
-    if (*change.kind == kPod && !change.before) check_recreate(world, *change.after);
-    if (*change.kind == kReplicaSet && change.before && change.after) check_availability(world, change);
+    if (*change.kind == kReplicaSet && change.after) check_surge(cluster_state, change);
+    if (*change.kind == kPod && !change.before) check_recreate(cluster_state, *change.after);
+    if (*change.kind == kReplicaSet && change.before && change.after) check_availability(cluster_state, change);
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& deployment : world.all(kDeployment)) check_rest(world, *deployment);
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& deployment : cluster_state.all(kDeployment)) check_rest(cluster_state, *deployment);
   }
 
  private:
@@ -62,45 +62,45 @@ class RolloutRule : public Rule {
     if (owner && raised) raised_.insert(owner->uid);
   }
 
-  static void check_surge(const World& world, const Change& change) {
+  static void check_surge(const ClusterState& cluster_state, const Change& change) {
     const Object& set = *change.after;
     int64_t before = change.before ? get_int(change.before->json(), "spec.replicas", 1) : 0;
     if (get_int(set.json(), "spec.replicas", 1) <= before) return;
-    std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, set);
+    std::vector<ObjectPtr> deployments = cluster_state.believable_owner(kDeployment, set);
     if (deployments.empty()) return;
     int64_t most = 0, there = 0;
     for (const ObjectPtr& deployment : deployments) most = std::max(most, fences(*deployment).most);
-    for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
+    for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front()))
       there += each->uid() == set.uid()         ? get_int(set.json(), "spec.replicas", 1)
-               : world.daemon_unaware_of(*each) ? 0
-                                                : sizes(world, *each).first;
+               : cluster_state.daemon_unaware_of(*each) ? 0
+                                                : sizes(cluster_state, *each).first;
     if (there > most)
-      world.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " +
+      cluster_state.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " +
                      std::to_string(there) + " of at most " + std::to_string(most));
   }
 
-  void check_recreate(const World& world, const Object& pod) const {
+  void check_recreate(const ClusterState& cluster_state, const Object& pod) const {
     auto owner = pod.controller();
     if (!owner || owner->kind != kReplicaSet.kind) return;
-    ObjectPtr set = world.find(kReplicaSet, {pod.ns(), owner->name});
+    ObjectPtr set = cluster_state.find(kReplicaSet, {pod.ns(), owner->name});
     if (!set || set->uid() != owner->uid) return;
-    std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, *set);
+    std::vector<ObjectPtr> deployments = cluster_state.believable_owner(kDeployment, *set);
     if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // of several it may have meant another one
     if (template_without_hash(*set) != template_without_hash(*deployments.front())) return;
     if (raised_.contains(deployments.front()->uid())) return;  // somebody has old pods beside the new ones
-    for (const ObjectPtr& other : world.controlled(kReplicaSet, *deployments.front())) {
+    for (const ObjectPtr& other : cluster_state.controlled(kReplicaSet, *deployments.front())) {
       if (other->uid() == set->uid() || get_int(other->json(), "spec.replicas", 1) > 0) continue;
-      for (const ObjectPtr& old : world.controlled(kPod, *other))
+      for (const ObjectPtr& old : cluster_state.controlled(kPod, *other))
         if (!finished(*old))
-          return world.violated("rollout: made " + pod.key().text() + " while " + old->key().text() +
+          return cluster_state.violated("rollout: made " + pod.key().text() + " while " + old->key().text() +
                                 " of another template still runs");
     }
   }
 
   // The least and the most that its controller may take for a set's size.
-  static std::pair<int64_t, int64_t> sizes(const World& world, const Object& set) {
+  static std::pair<int64_t, int64_t> sizes(const ClusterState& cluster_state, const Object& set) {
     std::pair<int64_t, int64_t> sizes{INT64_MAX, 0};
-    for (const ObjectPtr& each : world.believable_to_writer(kReplicaSet, set.key())) {
+    for (const ObjectPtr& each : cluster_state.believable_to_writer(kReplicaSet, set.key())) {
       int64_t size = get_int(each->json(), "spec.replicas", 1);
       sizes = {std::min(sizes.first, size), std::max(sizes.second, size)};
     }
@@ -108,9 +108,9 @@ class RolloutRule : public Rule {
   }
 
   // The least and the most that the daemon may believe of how many of a set's pods are available.
-  static std::pair<int64_t, int64_t> told_available(const World& world, const Object& set) {
+  static std::pair<int64_t, int64_t> told_available(const ClusterState& cluster_state, const Object& set) {
     std::pair<int64_t, int64_t> told{INT64_MAX, 0};
-    for (const ObjectPtr& each : world.believable(kReplicaSet, set.key())) {
+    for (const ObjectPtr& each : cluster_state.believable(kReplicaSet, set.key())) {
       int64_t available = get_int(each->json(), "status.availableReplicas");
       told = {std::min(told.first, available), std::max(told.second, available)};
     }
@@ -118,42 +118,42 @@ class RolloutRule : public Rule {
   }
 
   // A set that shrinks below its available pods leaves enough of them, its own and others', which are not about to go either.
-  static void check_availability(const World& world, const Change& change) {
+  static void check_availability(const ClusterState& cluster_state, const Change& change) {
     const Object& set = *change.after;
     int64_t size = get_int(set.json(), "spec.replicas", 1);
-    if (size >= get_int(change.before->json(), "spec.replicas", 1) || size >= told_available(world, set).first) return;
+    if (size >= get_int(change.before->json(), "spec.replicas", 1) || size >= told_available(cluster_state, set).first) return;
     // Whose Deployment is made smaller shrinks by its share, whatever runs.
     if (set.annotation(kDesired) != change.before->annotation(kDesired)) return;
-    std::vector<ObjectPtr> deployments = world.believable_owner(kDeployment, set);
+    std::vector<ObjectPtr> deployments = cluster_state.believable_owner(kDeployment, set);
     if (deployments.empty()) return;
     int64_t least = INT64_MAX, there = 0;
     for (const ObjectPtr& deployment : deployments) {
       if (get_bool(deployment->json(), "spec.paused")) return;  // then what somebody made larger by hand is shared out as well
       least = std::min(least, fences(*deployment).least);
     }
-    for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front())) {
+    for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front())) {
       // Nor is it otherwise when somebody brings back a set that knows of another size: all take their shares.
       if (get_int(each->json(), "spec.replicas", 1) > 0 && each->annotation(kDesired) != set.annotation(kDesired)) return;
     }
-    for (const ObjectPtr& each : world.controlled(kReplicaSet, *deployments.front()))
-      there += std::min(told_available(world, *each).second, sizes(world, *each).second);
+    for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front()))
+      there += std::min(told_available(cluster_state, *each).second, sizes(cluster_state, *each).second);
     if (there < least)
-      world.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " + std::to_string(there) +
+      cluster_state.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " + std::to_string(there) +
                      " of at least " + std::to_string(least) + " remain available");
   }
 
-  void check_rest(const World& world, const Object& deployment) {
+  void check_rest(const ClusterState& cluster_state, const Object& deployment) {
     Fences fence = fences(deployment);
     std::string name = "rollout: " + describe(deployment) + ": ";
     int64_t there = 0, good = 0, updated = 0, asked = 0, old_asked = 0;
     ObjectPtr current;
-    std::vector<ObjectPtr> sets = world.controlled(kReplicaSet, deployment);
+    std::vector<ObjectPtr> sets = cluster_state.controlled(kReplicaSet, deployment);
     for (const ObjectPtr& set : sets) {
       bool is_current = !current && template_without_hash(*set) == template_without_hash(deployment);
       if (is_current) current = set;
       asked += get_int(set->json(), "spec.replicas", 1);
       if (!is_current) old_asked += get_int(set->json(), "spec.replicas", 1);
-      for (const ObjectPtr& pod : world.controlled(kPod, *set)) {
+      for (const ObjectPtr& pod : cluster_state.controlled(kPod, *set)) {
         there += active(*pod);
         good += active(*pod) && ready(*pod);
         updated += active(*pod) && is_current;
@@ -168,33 +168,33 @@ class RolloutRule : public Rule {
           Count{"updatedReplicas", updated}, Count{"observedGeneration", get_int(deployment.json(), "metadata.generation")}}) {
       int64_t told = get_int(deployment.json(), std::string("status.") + count.name);
       if (told != count.value)
-        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+        return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
                               std::to_string(count.value));
     }
     if (asked > fence.most && !raised_.contains(deployment.uid()))
-      return world.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
+      return cluster_state.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
     bool paused = get_bool(deployment.json(), "spec.paused");
     if (paused) return;
-    if (!current) return world.violated(name + "has no set of its template");
+    if (!current) return cluster_state.violated(name + "has no set of its template");
     bool all_run =
         good == there && there == asked;  // nothing hinders it: no quota, no full node, no pod that never becomes ready
     int64_t wanted = get_int(current->json(), "spec.replicas", 1);
     if (all_run && (wanted != fence.replicas || old_asked != 0))
-      return world.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) +
+      return cluster_state.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) +
                             " old, wanted " + std::to_string(fence.replicas));
     std::string_view reason, progressing;
     for (const json::value& condition : get_array(deployment.json(), "status.conditions"))
       if (get_string(condition, "type") == "Progressing")
         progressing = get_string(condition, "status"), reason = get_string(condition, "reason");
     if (all_run && reason != "NewReplicaSetAvailable")
-      return world.violated(name + "is complete, and says " + std::string(reason));
+      return cluster_state.violated(name + "is complete, and says " + std::string(reason));
     if (all_run) {
       const json::value* limit = find(deployment.json(), "spec.revisionHistoryLimit");
       if (limit && int64_t(sets.size()) - 1 > limit->to_number<int64_t>())
-        world.violated(name + "keeps " + std::to_string(sets.size() - 1) + " old sets");
+        cluster_state.violated(name + "keeps " + std::to_string(sets.size() - 1) + " old sets");
     } else if (updated < fence.replicas || good < fence.replicas) {
       if (progressing == "True" && reason != "NewReplicaSetAvailable")
-        world.violated(name + "does not move, and says " + std::string(reason));
+        cluster_state.violated(name + "does not move, and says " + std::string(reason));
     }
   }
 

@@ -55,25 +55,25 @@ bool takes(const Object& node, const Object& pod) {
   return true;
 }
 
-bool has_volumes(const World& world, const Object& node, const Object& pod) {
+bool has_volumes(const ClusterState& cluster_state, const Object& node, const Object& pod) {
   auto reached = [&](const Object& volume) {
     const json::array& terms = get_array(volume.json(), "spec.nodeAffinity.required.nodeSelectorTerms");
     return terms.empty() || to_text(terms).find("\"" + node.name() + "\"") != std::string::npos;  // host names, here
   };
   auto has = [&](const Object& claim) {
-    ObjectPtr bound_to = world.find(kPersistentVolume, {"", std::string(get_string(claim.json(), "spec.volumeName"))});
+    ObjectPtr bound_to = cluster_state.find(kPersistentVolume, {"", std::string(get_string(claim.json(), "spec.volumeName"))});
     if (volume::is_bound(claim)) return bound_to && reached(*bound_to);
-    ObjectPtr storage_class = world.find(kStorageClass, {"", volume::class_of(claim)});
+    ObjectPtr storage_class = cluster_state.find(kStorageClass, {"", volume::class_of(claim)});
     std::string_view selected = claim.annotation(volume::kSelectedNode);
     if (!volume::waits_for_consumer(storage_class.get()) || !get_string(claim.json(), "spec.volumeName").empty()) return false;
     if (!selected.empty()) return selected == node.name();
     return get_string(storage_class->json(), "provisioner") != volume::kNoProvisioner ||
-           volume::find_matching_volume(world.all(kPersistentVolume), claim, false, reached);
+           volume::find_matching_volume(cluster_state.all(kPersistentVolume), claim, false, reached);
   };
   const json::array& volumes = get_array(pod.json(), "spec.volumes");
   return std::all_of(volumes.begin(), volumes.end(), [&](const json::value& each) {
     std::string name = volume::claim_name(pod.name(), each);
-    ObjectPtr claim = name.empty() ? nullptr : world.find(kPersistentVolumeClaim, {pod.ns(), name});
+    ObjectPtr claim = name.empty() ? nullptr : cluster_state.find(kPersistentVolumeClaim, {pod.ns(), name});
     return name.empty() || (claim && !claim->deleting() && has(*claim));
   });
 }

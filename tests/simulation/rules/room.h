@@ -3,7 +3,7 @@
 // common. Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
 #pragma once
 
-#include "tests/simulation/world.h"
+#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 
@@ -21,6 +21,6 @@ Room offered(const Object& node);
 bool tolerates(const json::value& toleration, const json::value& taint);
 bool takes(const Object& node, const Object& pod);  // by its cordon and its taints
 // The pod's claims have their volumes and the node reaches them, or would have them there.
-bool has_volumes(const World& world, const Object& node, const Object& pod);
+bool has_volumes(const ClusterState& cluster_state, const Object& node, const Object& pod);
 
 }  // namespace coracle::simulation

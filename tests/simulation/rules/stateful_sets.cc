@@ -45,95 +45,95 @@ bool keeps(const Object& set, const char* when) {
 
 class StatefulSetsRule : public Rule {
  public:
-  void after(const World& world, Actor actor, const Change& change) override {
+  void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (actor != Actor::daemon) return;
-    if (*change.kind == kPersistentVolumeClaim && change.after) check_claim(world, change.before.get(), *change.after);
+    if (*change.kind == kPersistentVolumeClaim && change.after) check_claim(cluster_state, change.before.get(), *change.after);
     if (!(*change.kind == kPod)) return;
     auto owner = change.any().controller();
     if (!owner || owner->kind != kStatefulSet.kind) return;
-    std::vector<ObjectPtr> sets = world.believable_owner(kStatefulSet, change.any());
-    if (!change.before) check_creation(world, sets, *change.after);
-    if (change.removes()) check_removal(world, sets, *change.before);
-    removals_.note(actor, change, world);
+    std::vector<ObjectPtr> sets = cluster_state.believable_owner(kStatefulSet, change.any());
+    if (!change.before) check_creation(cluster_state, sets, *change.after);
+    if (change.removes()) check_removal(cluster_state, sets, *change.before);
+    removals_.note(actor, change, cluster_state);
   }
 
-  void at_rest(const World& world) override {
-    for (const ObjectPtr& set : world.all(kStatefulSet))
-      if (!set->deleting()) check_rest(world, *set);
+  void at_rest(const ClusterState& cluster_state) override {
+    for (const ObjectPtr& set : cluster_state.all(kStatefulSet))
+      if (!set->deleting()) check_rest(cluster_state, *set);
   }
 
  private:
-  void check_creation(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
+  void check_creation(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod) const {
     std::string name = "statefulsets: made " + pod.key().text();
-    if (sets.empty()) return world.violated(name + " for a set that the daemon knows is gone");
+    if (sets.empty()) return cluster_state.violated(name + " for a set that the daemon knows is gone");
     bool wanted = false, in_order = false;
     for (const ObjectPtr& set : sets) {
       auto number = ordinal(*set, pod.name());
-      if (!number) return world.violated(name + ", which is not a name of its set");
+      if (!number) return cluster_state.violated(name + ", which is not a name of its set");
       bool here = range(*set).holds(*number);
       wanted |= here;
-      in_order |= here && (!ordered(*set) || all_available(world, *set, *number));
+      in_order |= here && (!ordered(*set) || all_available(cluster_state, *set, *number));
     }
-    if (!wanted) return world.violated(name + ", which is out of the range of its set");
-    if (!in_order) world.violated(name + " before those in front of it are available");
+    if (!wanted) return cluster_state.violated(name + ", which is out of the range of its set");
+    if (!in_order) cluster_state.violated(name + " before those in front of it are available");
   }
 
   // Those in front of `end`, as far as the daemon may believe.
-  bool all_available(const World& world, const Object& set, int64_t end) const {
+  bool all_available(const ClusterState& cluster_state, const Object& set, int64_t end) const {
     for (int64_t number = range(set).first; number < std::min(end, range(set).end); ++number)
-      if (!perhaps_available(world, set, number)) return false;
+      if (!perhaps_available(cluster_state, set, number)) return false;
     return true;
   }
-  bool perhaps_available(const World& world, const Object& set, int64_t number) const {
-    std::vector<ObjectPtr> versions = world.believable(kPod, {set.ns(), set.name() + "-" + std::to_string(number)});
+  bool perhaps_available(const ClusterState& cluster_state, const Object& set, int64_t number) const {
+    std::vector<ObjectPtr> versions = cluster_state.believable(kPod, {set.ns(), set.name() + "-" + std::to_string(number)});
     return std::any_of(versions.begin(), versions.end(),
-                       [&](const ObjectPtr& pod) { return available(world, *pod, set) && !removals_.known(world, *pod); });
+                       [&](const ObjectPtr& pod) { return available(cluster_state, *pod, set) && !removals_.known(cluster_state, *pod); });
   }
 
-  void check_removal(const World& world, const std::vector<ObjectPtr>& sets, const Object& pod) const {
+  void check_removal(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod) const {
     bool no_choice = sets.empty() ||
                      std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) ||
-                     disrupted(world, pod);
-    ObjectPtr ns = world.find(kNamespace, {"", pod.ns()});
+                     disrupted(cluster_state, pod);
+    ObjectPtr ns = cluster_state.find(kNamespace, {"", pod.ns()});
     if (no_choice || !ns || ns->deleting()) return;  // its set's, its node's, its namespace's end
-    if (perhaps(world, pod, [](const Object& each) { return finished(each); })) return;  // it is replaced
+    if (perhaps(cluster_state, pod, [](const Object& each) { return finished(each); })) return;  // it is replaced
     std::string why;
     for (const ObjectPtr& set : sets) {
-      why = range(*set).holds(ordinal(*set, pod.name()).value_or(-1)) ? against_update(world, *set, pod)
-                                                                      : against_scaling(world, *set, pod);
+      why = range(*set).holds(ordinal(*set, pod.name()).value_or(-1)) ? against_update(cluster_state, *set, pod)
+                                                                      : against_scaling(cluster_state, *set, pod);
       if (why.empty()) return;
     }
-    world.violated("statefulsets: removed " + pod.key().text() + ", " + why);
+    cluster_state.violated("statefulsets: removed " + pod.key().text() + ", " + why);
   }
 
-  std::string against_scaling(const World& world, const Object& set, const Object& pod) const {
+  std::string against_scaling(const ClusterState& cluster_state, const Object& set, const Object& pod) const {
     if (!ordered(set)) return "";
-    if (!all_available(world, set, range(set).end)) return "and not all that stay are available";
+    if (!all_available(cluster_state, set, range(set).end)) return "and not all that stay are available";
     int64_t own = ordinal(set, pod.name()).value_or(-1);
-    for (const ObjectPtr& other : world.controlled(kPod, set)) {
+    for (const ObjectPtr& other : cluster_state.controlled(kPod, set)) {
       int64_t number = ordinal(set, other->name()).value_or(-1);
-      if (number > own && !range(set).holds(number) && !world.daemon_unaware_of(*other))
+      if (number > own && !range(set).holds(number) && !cluster_state.daemon_unaware_of(*other))
         return "and " + other->name() + " is still there";
     }
     return "";
   }
 
-  std::string against_update(const World& world, const Object& set, const Object& pod) const {
+  std::string against_update(const ClusterState& cluster_state, const Object& set, const Object& pod) const {
     int64_t own = ordinal(set, pod.name()).value_or(-1);
     if (!rolls(set)) return "which is updated when somebody else removes it";
     if (own < range(set).first + partition(set)) return "which is below the partition";
-    if (of_template(world, set, pod)) return "which is of the set's template";
-    auto works = [&](const Object& each) { return available(world, each, set); };
-    if (ordered(set) && !perhaps(world, pod, works)) return "which does not work, and is not to be skipped";
-    if (!ordered(set) && limited(set) && !surely(world, pod, works)) return "";  // it costs nothing
+    if (of_template(cluster_state, set, pod)) return "which is of the set's template";
+    auto works = [&](const Object& each) { return available(cluster_state, each, set); };
+    if (ordered(set) && !perhaps(cluster_state, pod, works)) return "which does not work, and is not to be skipped";
+    if (!ordered(set) && limited(set) && !surely(cluster_state, pod, works)) return "";  // it costs nothing
     int64_t unavailable = 1;
     for (int64_t number = range(set).first; number < range(set).end; ++number) {
       bool counts =
           number != own && (number > own || ordered(set) || limited(set));  // without a limit each waits for those behind it
-      unavailable += counts && !perhaps_available(world, set, number);
-      ObjectPtr behind = number > own ? world.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
-      if (behind && active(*behind) && !world.daemon_unaware_of(*behind) && !of_template(world, set, *behind) &&
-          surely(world, *behind, [&](const Object& each) { return active(each) && !of_template(world, set, each); }))
+      unavailable += counts && !perhaps_available(cluster_state, set, number);
+      ObjectPtr behind = number > own ? cluster_state.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
+      if (behind && active(*behind) && !cluster_state.daemon_unaware_of(*behind) && !of_template(cluster_state, set, *behind) &&
+          surely(cluster_state, *behind, [&](const Object& each) { return active(each) && !of_template(cluster_state, set, each); }))
         return "before " + behind->name() + ", which is old too";
     }
     if (unavailable > most_unavailable(set)) return "and " + std::to_string(unavailable) + " do not work then";
@@ -142,22 +142,22 @@ class StatefulSetsRule : public Rule {
 
   // ---- claims: who owns one goes with its owner (rules/ownership.cc), so an owner is given only as the policy says ----
 
-  static void check_claim(const World& world, const Object* before, const Object& claim) {
+  static void check_claim(const ClusterState& cluster_state, const Object* before, const Object& claim) {
     for (const OwnerReference& owner : claim.owners()) {
       if (before) {
         std::vector<OwnerReference> had = before->owners();
         if (std::any_of(had.begin(), had.end(), [&](const OwnerReference& each) { return each.uid == owner.uid; })) continue;
       }
       bool of_set = owner.kind == kStatefulSet.kind;
-      if (!may_own(world, claim, owner, of_set))
-        world.violated("statefulsets: " + describe(claim) + " is to go with " + owner.kind + " " + owner.name +
+      if (!may_own(cluster_state, claim, owner, of_set))
+        cluster_state.violated("statefulsets: " + describe(claim) + " is to go with " + owner.kind + " " + owner.name +
                        ", which its policy does not say");
     }
   }
 
-  static bool may_own(const World& world, const Object& claim, const OwnerReference& owner, bool of_set) {
+  static bool may_own(const ClusterState& cluster_state, const Object& claim, const OwnerReference& owner, bool of_set) {
     std::vector<ObjectPtr> sets =
-        world.believable(kStatefulSet, {claim.ns(), of_set ? owner.name : owner.name.substr(0, owner.name.rfind('-'))});
+        cluster_state.believable(kStatefulSet, {claim.ns(), of_set ? owner.name : owner.name.substr(0, owner.name.rfind('-'))});
     return std::any_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) {
       if (of_set) return set->uid() == owner.uid && !keeps(*set, "whenDeleted");
       auto number = ordinal(*set, owner.name);
@@ -174,8 +174,8 @@ class StatefulSetsRule : public Rule {
   }
 
   // One of its pods' names is somebody else's: a pod that it had, and lost by its labels.
-  static bool name_taken(const World& world, const Object& set) {
-    std::vector<ObjectPtr> pods = world.all(kPod, set.ns());
+  static bool name_taken(const ClusterState& cluster_state, const Object& set) {
+    std::vector<ObjectPtr> pods = cluster_state.all(kPod, set.ns());
     return std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) {
       auto number = ordinal(set, pod->name());
       auto owner = pod->controller();
@@ -184,37 +184,37 @@ class StatefulSetsRule : public Rule {
   }
 
   // In order, the set looks no further than at the first pod that is not ready.
-  static int64_t first_waited_for(const World& world, const Object& set) {
+  static int64_t first_waited_for(const ClusterState& cluster_state, const Object& set) {
     int64_t first = std::numeric_limits<int64_t>::max();
     if (get_string(set.json(), "spec.podManagementPolicy") == "Parallel") return first;
-    for (const ObjectPtr& pod : world.controlled(kPod, set))
+    for (const ObjectPtr& pod : cluster_state.controlled(kPod, set))
       if (!ready(*pod) || pod->deleting()) first = std::min(first, ordinal(set, pod->name()).value_or(first));
     return first;
   }
 
-  static void check_rest(const World& world, const Object& set) {
+  static void check_rest(const ClusterState& cluster_state, const Object& set) {
     std::string name = "statefulsets: " + describe(set) + ": ";
     std::string_view current = get_string(set.json(), "status.currentRevision"),
                      update = get_string(set.json(), "status.updateRevision");
     Range range = simulation::range(set);
     int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0, beyond_and_unready = 0;
-    bool due = true, fixed = false, hindered = !world.all(kResourceQuota, set.ns()).empty() || name_taken(world, set);
-    const int64_t waited_for = first_waited_for(world, set);
-    for (const ObjectPtr& pod : world.controlled(kPod, set)) {
+    bool due = true, fixed = false, hindered = !cluster_state.all(kResourceQuota, set.ns()).empty() || name_taken(cluster_state, set);
+    const int64_t waited_for = first_waited_for(cluster_state, set);
+    for (const ObjectPtr& pod : cluster_state.controlled(kPod, set)) {
       int64_t number = ordinal(set, pod->name()).value_or(-1);
       std::string_view label = pod->label("controller-revision-hash");
       ++all, good += ready(*pod), of_current += label == current, updated += label == update;
       here += range.holds(number), beyond += !range.holds(number);
       beyond_and_unready += !range.holds(number) && !ready(*pod);
       well += range.holds(number) && active(*pod) && ready(*pod);
-      due &= number < range.first + partition(set) || of_template(world, set, *pod);
+      due &= number < range.first + partition(set) || of_template(cluster_state, set, *pod);
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
         std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
         bool mounted = mounts(*pod, wanted);
         fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still
                             // over it
-        if (mounted && range.holds(number) && number <= waited_for && !world.find(kPersistentVolumeClaim, {set.ns(), wanted}))
-          return world.violated(name + "claim " + wanted + " is missing");
+        if (mounted && range.holds(number) && number <= waited_for && !cluster_state.find(kPersistentVolumeClaim, {set.ns(), wanted}))
+          return cluster_state.violated(name + "claim " + wanted + " is missing");
       }
     }
     struct Count {
@@ -228,24 +228,24 @@ class StatefulSetsRule : public Rule {
                                Count{"observedGeneration", get_int(set.json(), "metadata.generation")}}) {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
       if (told != count.value)
-        return world.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
+        return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
                               std::to_string(count.value));
     }
     hindered |= fixed;
-    ObjectPtr revision = world.find(kControllerRevision, {set.ns(), std::string(update)});
-    if (!revision) return world.violated(name + "updateRevision " + std::string(update) + " does not exist");
-    if (complete && current != update) return world.violated(name + "is updated, and says " + std::string(current));
+    ObjectPtr revision = cluster_state.find(kControllerRevision, {set.ns(), std::string(update)});
+    if (!revision) return cluster_state.violated(name + "updateRevision " + std::string(update) + " does not exist");
+    if (complete && current != update) return cluster_state.violated(name + "is updated, and says " + std::string(current));
     bool all_well = well == range.end - range.first;
     if (here < range.end - range.first && !hindered && !(ordered(set) && well < here))
-      return world.violated(name + std::to_string(here) + " pods are there");
+      return cluster_state.violated(name + std::to_string(here) + " pods are there");
     // In order, one beyond that is not available is waited for, unless it is the first such: of two, below and above the range,
     // none goes, and nothing is rolled out.
     bool stuck = ordered(set) && beyond > 0 && beyond_and_unready > 1;
     if (beyond > 0 && (all_well || !ordered(set)) && !hindered && !stuck)
-      return world.violated(name + std::to_string(beyond) + " pods are too many");
-    if (all_well && rolls(set) && !due && !fixed && !stuck) return world.violated(name + "a pod is of an old template");
-    if (int64_t kept = revisions_kept(world, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
-      world.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
+      return cluster_state.violated(name + std::to_string(beyond) + " pods are too many");
+    if (all_well && rolls(set) && !due && !fixed && !stuck) return cluster_state.violated(name + "a pod is of an old template");
+    if (int64_t kept = revisions_kept(cluster_state, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
+      cluster_state.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }
 
   Removals removals_;

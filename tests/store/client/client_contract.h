@@ -3,7 +3,7 @@
 //
 //   INSTANTIATE_TEST_SUITE_P(Fake, ClientContract, testing::Values(ClientMaker{"fake", make_fake}));
 //
-// An implementation is given with a world of its own in which the namespace "default" exists, and nothing else is assumed
+// An implementation is given with a server of its own in which the namespace "default" exists, and nothing else is assumed
 // of its contents. Everything here waits for events, never for time.
 #pragma once
 
@@ -19,9 +19,9 @@
 
 namespace coracle {
 
-class ClientWorld {
+class ClientFixture {
  public:
-  virtual ~ClientWorld() = default;
+  virtual ~ClientFixture() = default;
   virtual Client& client() = 0;
   // Makes watches from the current revision impossible to resume. False: cannot be done here.
   virtual bool forget_past() { return false; }
@@ -29,17 +29,17 @@ class ClientWorld {
 
 struct ClientMaker {
   std::string name;
-  std::function<std::unique_ptr<ClientWorld>()> make;
+  std::function<std::unique_ptr<ClientFixture>()> make;
 };
 inline void PrintTo(const ClientMaker& maker, std::ostream* out) { *out << maker.name; }
 
 class ClientContract : public testing::TestWithParam<ClientMaker> {
  protected:
   void SetUp() override {
-    world_ = GetParam().make();
-    if (!world_) GTEST_SKIP() << GetParam().name << " cannot be made here";
+    fixture_ = GetParam().make();
+    if (!fixture_) GTEST_SKIP() << GetParam().name << " cannot be made here";
   }
-  Client& client() { return world_->client(); }
+  Client& client() { return fixture_->client(); }
 
   static json::value config(const std::string& name, const std::string& value = "1", const std::string& labels = "{}",
                             const std::string& ns = "default") {
@@ -67,7 +67,7 @@ class ClientContract : public testing::TestWithParam<ClientMaker> {
   }
   static WatchOptions scoped(std::string labels = "contract=yes") { return {"default", std::move(labels), "", 0}; }
 
-  std::unique_ptr<ClientWorld> world_;
+  std::unique_ptr<ClientFixture> fixture_;
 };
 
 TEST_P(ClientContract, creates_and_gets) {
@@ -356,7 +356,7 @@ TEST_P(ClientContract, a_destroyed_watch_is_silent) {
 TEST_P(ClientContract, a_watch_from_a_forgotten_revision_is_gone) {
   ObjectPtr a = create("a", "1", R"({"contract":"yes"})");
   create("b");
-  if (!world_->forget_past()) GTEST_SKIP() << "this client's past cannot be dropped on demand";
+  if (!fixture_->forget_past()) GTEST_SKIP() << "this client's past cannot be dropped on demand";
   RecordingSink sink;
   WatchOptions options = scoped();
   options.after = a->revision();

@@ -7,7 +7,7 @@
 namespace coracle {
 namespace {
 
-class FakeWorld : public ClientWorld {
+class FakeClientFixture : public ClientFixture {
  public:
   Client& client() override { return client_; }
   bool forget_past() override { return client_.forget_past(), true; }
@@ -17,9 +17,9 @@ class FakeWorld : public ClientWorld {
 };
 
 INSTANTIATE_TEST_SUITE_P(Fake, ClientContract,
-                         testing::Values(ClientMaker{"fake", [] { return std::make_unique<FakeWorld>(); }}));
+                         testing::Values(ClientMaker{"fake", [] { return std::make_unique<FakeClientFixture>(); }}));
 
-class RemoteWorld : public ClientWorld {
+class RemoteClientFixture : public ClientFixture {
  public:
   Client& client() override { return *remote_; }
   bool forget_past() override { return server_.objects().forget_past(), true; }
@@ -30,7 +30,7 @@ class RemoteWorld : public ClientWorld {
 };
 
 INSTANTIATE_TEST_SUITE_P(Remote, ClientContract,
-                         testing::Values(ClientMaker{"remote", [] { return std::make_unique<RemoteWorld>(); }}));
+                         testing::Values(ClientMaker{"remote", [] { return std::make_unique<RemoteClientFixture>(); }}));
 
 }  // namespace
 }  // namespace coracle

@@ -10,7 +10,7 @@
 #include "runtime/sys/file.h"
 #include "store/object/status.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/world.h"
+#include "tests/daemon/api/server_fixture.h"
 
 namespace coracle::api {
 namespace {
@@ -68,12 +68,12 @@ class ProxyTarget : public testing::Test {
       status(kPod, {"default", name}, R"({"podIP":")" + address + R"(","podIPs":[{"ip":")" + address + R"("}]})");
   }
   void create(const Kind& kind, const std::string& text, const std::string& ns = "default") {
-    auto made = world.registry->create(kind, {kind.namespaced ? ns : "", ""}, MUST(parse_json(text)), {});
+    auto made = fixture.registry->create(kind, {kind.namespaced ? ns : "", ""}, MUST(parse_json(text)), {});
     EXPECT_TRUE(made) << made.error().text();
   }
   void status(const Kind& kind, const Key& key, const std::string& text) {
     json::value patch = json::object{{"status", MUST(parse_json(text))}};
-    auto done = world.registry->patch(kind, key, "status", PatchType::merge, patch, false, {});
+    auto done = fixture.registry->patch(kind, key, "status", PatchType::merge, patch, false, {});
     EXPECT_TRUE(done) << done.error().text();
   }
   void slice(const std::string& name, const std::string& service, const std::string& ports, const std::string& endpoints,
@@ -88,12 +88,12 @@ class ProxyTarget : public testing::Test {
   }
   // "http 10.1.0.7:8080 (10.1.0.7:8080)", or "503 why".
   std::string found(const Kind& kind, const std::string& id) {
-    auto target = find_target(*world.registry, kind, kind.namespaced ? "default" : "", id);
+    auto target = find_target(*fixture.registry, kind, kind.namespaced ? "default" : "", id);
     if (!target) return std::to_string(http_status(target.error())) + " " + target.error().text();
     return std::string(target->secure ? "https " : "http ") + target->to.text() + " (" + target->host + ")";
   }
 
-  World world;
+  ServerFixture fixture;
 };
 
 TEST_F(ProxyTarget, a_pod_is_reached_at_its_address_and_its_first_port) {
@@ -120,7 +120,7 @@ TEST_F(ProxyTarget, a_status_that_names_the_machine_leads_nowhere) {
   for (const char* address : {"127.0.0.1", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1"}) {
     json::value patch =
         json::object{{"status", json::object{{"podIP", address}, {"podIPs", json::array{json::object{{"ip", address}}}}}}};
-    if (!world.registry->patch(kPod, {"default", "p"}, "status", PatchType::merge, patch, false, {}))
+    if (!fixture.registry->patch(kPod, {"default", "p"}, "status", PatchType::merge, patch, false, {}))
       continue;  // refused before it stands there
     EXPECT_EQ(found(kPod, "p"), "400 address not allowed") << address;
   }
@@ -197,8 +197,8 @@ TEST_F(ProxyTarget, a_node_is_reached_at_its_address) {
 class ProxyServe : public ProxyTarget {
  protected:
   std::string message(const RawAnswer& answer) { return std::string(get_string(answer.json(), "message")); }
-  KeyPair identity = world.server->admin();
-  RawClient client{world.port(), &identity};
+  KeyPair identity = fixture.server->admin();
+  RawClient client{fixture.port(), &identity};
 };
 
 TEST_F(ProxyServe, says_what_is_missing_as_a_status) {
@@ -234,7 +234,7 @@ TEST_F(ProxyServe, is_open_to_those_who_may_by_the_method) {
   create(kClusterRoleBinding,
          R"({"metadata":{"name":"reader"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"reader"},
                                   "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"someone"}]})");
-  RawClient someone(world.port());
+  RawClient someone(fixture.port());
   const std::string pods = "/api/v1/namespaces/default/pods/", token = "Authorization: Bearer t0ken\r\n";
   EXPECT_EQ(someone.get(pods + "p:80/proxy", token).status, 301);
   RawAnswer other = someone.get(pods + "p/proxy", token);
@@ -281,10 +281,10 @@ class SystemLogs : public ProxyServe {
     write("../secret", "root's");
     std::filesystem::create_symlink(root() + "/pods/a b/0.log", root() + "/pods/inside");  // as /var/log/containers has them
     std::filesystem::create_symlink("../secret", root() + "/outside");
-    std::filesystem::create_symlink(world.directory, root() + "/up");
+    std::filesystem::create_symlink(fixture.directory, root() + "/up");
     EXPECT_EQ(::mkfifo((root() + "/fifo").c_str(), 0600), 0);
   }
-  std::string root() const { return world.directory + "/log"; }
+  std::string root() const { return fixture.directory + "/log"; }
   void write(const std::string& name, std::string_view text) {
     std::filesystem::create_directories((root() + "/" + name).substr(0, (root() + "/" + name).rfind('/')));
     MUST(sys::replace_file(root() + "/" + name, text, 0600, sys::Durability::volatile_));

@@ -6,7 +6,7 @@
 #include "daemon/access/default_roles.h"
 #include "daemon/access/write_guard.h"
 #include "runtime/base/text.h"
-#include "tests/daemon/registry/world.h"
+#include "tests/daemon/registry/registry_fixture.h"
 
 namespace coracle::access {
 
@@ -16,13 +16,13 @@ inline User user(std::string name, std::vector<std::string> groups = {"system:au
 inline const User kAdmin = user("kubernetes-admin", {"system:masters", "system:authenticated"});
 inline const User kJane = user("jane");
 
-class World : public registry::World {
+class AuthFixture : public registry::RegistryFixture {
  public:
-  World() : authorizer(registry()), guard(authorizer) {
+  AuthFixture() : authorizer(registry()), guard(authorizer) {
     MUST(ensure_default_roles(registry()));
     registry().set_guard(&guard);
   }
-  ~World() { registry().set_guard(nullptr); }
+  ~AuthFixture() { registry().set_guard(nullptr); }
 
   bool may(const User& who, std::string verb, std::string resource, std::string ns = "default", std::string name = "",
            std::string group = "", std::string sub = "") {

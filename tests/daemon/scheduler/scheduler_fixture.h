@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world for scheduling tests: a cluster, what a Lister knows, and the default profile, without clients or threads.
+// A fixture of scheduling tests: a cluster, what a Lister finds, and the default profile, without clients or threads.
 #pragma once
 
 #include <map>
@@ -42,14 +42,14 @@ struct TestLister : Lister {
   ObjectPtr controller(const Kind& kind, const Key& key) const override { return get(kind, key); }
 };
 
-struct World {
+struct SchedulerFixture {
   Cluster cluster;
   TestLister lister;
   Configuration configuration = default_configuration();
   Nominations nominations;
   size_t start = 0;
 
-  explicit World(const std::string& yaml = "") {
+  explicit SchedulerFixture(const std::string& yaml = "") {
     if (!yaml.empty())
       configuration =
           MUST(read_configuration("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + yaml));

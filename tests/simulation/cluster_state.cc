@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// See world.h.
-#include "tests/simulation/world.h"
+// See cluster_state.h.
+#include "tests/simulation/cluster_state.h"
 
 #include <algorithm>
 #include <cstdlib>
 
 namespace coracle::simulation {
 
-World::World(Cluster& cluster, const Clock& clock) : clock(clock), cluster_(cluster) { look_anew(); }
+ClusterState::ClusterState(Cluster& cluster, const Clock& clock) : clock(clock), cluster_(cluster) { look_anew(); }
 
-void World::look_anew() {
+void ClusterState::look_anew() {
   tables_.clear();
   for (const RestingPtr& object : cluster_.engine().snapshot().objects) {
     ObjectPtr awake = object->awake();
@@ -18,7 +18,7 @@ void World::look_anew() {
   for (const auto& rule : rules_) rule->after_power_loss(*this);
 }
 
-void World::hear(Actor actor, const Change& change) {
+void ClusterState::hear(Actor actor, const Change& change) {
   Story& story = tables_[{change.kind->group, change.kind->resource}][change.any().key()];
   if (change.before) {
     bool asked = change.after &&
@@ -31,23 +31,23 @@ void World::hear(Actor actor, const Change& change) {
   for (const auto& rule : rules_) rule->after(*this, actor, change);
 }
 
-void World::check_at_rest() {
+void ClusterState::check_at_rest() {
   for (const auto& rule : rules_) rule->at_rest(*this);
 }
 
-const World::Table* World::table(const Kind& kind) const {
+const ClusterState::Table* ClusterState::table(const Kind& kind) const {
   auto found = tables_.find({kind.group, kind.resource});
   return found == tables_.end() ? nullptr : &found->second;
 }
 
-ObjectPtr World::find(const Kind& kind, const Key& key) const {
+ObjectPtr ClusterState::find(const Kind& kind, const Key& key) const {
   const Table* all = table(kind);
   if (!all) return nullptr;
   auto found = all->find(key);
   return found == all->end() ? nullptr : found->second.now;
 }
 
-std::vector<ObjectPtr> World::all(const Kind& kind, std::string_view ns) const {
+std::vector<ObjectPtr> ClusterState::all(const Kind& kind, std::string_view ns) const {
   std::vector<ObjectPtr> out;
   if (const Table* all = table(kind))
     for (const auto& [key, story] : *all)
@@ -55,7 +55,7 @@ std::vector<ObjectPtr> World::all(const Kind& kind, std::string_view ns) const {
   return out;
 }
 
-std::vector<ObjectPtr> World::everything() const {
+std::vector<ObjectPtr> ClusterState::everything() const {
   std::vector<ObjectPtr> out;
   for (const auto& [name, all] : tables_)
     for (const auto& [key, story] : all)
@@ -63,7 +63,7 @@ std::vector<ObjectPtr> World::everything() const {
   return out;
 }
 
-std::vector<ObjectPtr> World::controlled(const Kind& kind, const Object& owner) const {
+std::vector<ObjectPtr> ClusterState::controlled(const Kind& kind, const Object& owner) const {
   std::vector<ObjectPtr> out = all(kind, owner.ns());
   std::erase_if(out, [&](const ObjectPtr& object) {
     auto controller = object->controller();
@@ -72,17 +72,17 @@ std::vector<ObjectPtr> World::controlled(const Kind& kind, const Object& owner) 
   return out;
 }
 
-std::vector<ObjectPtr> World::believable(const Kind& kind, const Key& key) const { return versions(kind, key, false); }
-std::vector<ObjectPtr> World::believable_owner(const Kind& kind, const Object& owned) const {
+std::vector<ObjectPtr> ClusterState::believable(const Kind& kind, const Key& key) const { return versions(kind, key, false); }
+std::vector<ObjectPtr> ClusterState::believable_owner(const Kind& kind, const Object& owned) const {
   auto owner = owned.controller();
   if (!owner || owner->kind != kind.kind) return {};
   std::vector<ObjectPtr> all = believable(kind, {owned.ns(), owner->name});
   std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner->uid; });
   return all;
 }
-std::vector<ObjectPtr> World::believable_to_writer(const Kind& kind, const Key& key) const { return versions(kind, key, true); }
+std::vector<ObjectPtr> ClusterState::believable_to_writer(const Kind& kind, const Key& key) const { return versions(kind, key, true); }
 
-std::vector<ObjectPtr> World::versions(const Kind& kind, const Key& key, bool to_writer) const {
+std::vector<ObjectPtr> ClusterState::versions(const Kind& kind, const Key& key, bool to_writer) const {
   const Table* all = table(kind);
   if (!all) return {};
   auto found = all->find(key);
@@ -97,7 +97,7 @@ std::vector<ObjectPtr> World::versions(const Kind& kind, const Key& key, bool to
   return out;
 }
 
-std::vector<ObjectPtr> World::believable_in(const Kind& kind, std::string_view ns) const {
+std::vector<ObjectPtr> ClusterState::believable_in(const Kind& kind, std::string_view ns) const {
   std::vector<ObjectPtr> out;
   if (const Table* all = table(kind))
     for (const auto& [key, story] : *all) {
@@ -107,16 +107,16 @@ std::vector<ObjectPtr> World::believable_in(const Kind& kind, std::string_view n
   return out;
 }
 
-std::vector<ObjectPtr> World::certain(const Kind& kind, const Key& key) const {
+std::vector<ObjectPtr> ClusterState::certain(const Kind& kind, const Key& key) const {
   std::vector<ObjectPtr> all = believable(kind, key);
   ObjectPtr now = find(kind, key);
   bool here = now && all.back()->uid() == now->uid() && (!daemon_ || all.back()->revision() <= daemon_->known(kind));
   return here ? all : std::vector<ObjectPtr>();
 }
 
-std::vector<ObjectPtr> World::pod_metrics() const { return MUST(cluster_.client().list(kPodMetrics, {})).items; }
+std::vector<ObjectPtr> ClusterState::pod_metrics() const { return MUST(cluster_.client().list(kPodMetrics, {})).items; }
 
-void World::violated(const std::string& rule) const { violations_.push_back(rule); }
+void ClusterState::violated(const std::string& rule) const { violations_.push_back(rule); }
 
 bool finished(const Object& pod) {
   std::string_view phase = get_string(pod.json(), "status.phase");

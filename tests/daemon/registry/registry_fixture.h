@@ -17,9 +17,9 @@
 
 namespace coracle::registry {
 
-class World {
+class RegistryFixture {
  public:
-  explicit World(Ranges ranges = {}, size_t objects_bytes_max = 0) : ranges(ranges) {
+  explicit RegistryFixture(Ranges ranges = {}, size_t objects_bytes_max = 0) : ranges(ranges) {
     char path[] = "/tmp/coracle-registry-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
@@ -31,7 +31,7 @@ class World {
     MUST(bootstrap(*registry_, ranges, {"192.0.2.1", 6443}));
     make(kServiceAccount, R"({"metadata":{"name":"default","namespace":"default"}})");
   }
-  ~World() {
+  ~RegistryFixture() {
     registry_.reset();
     engine.reset();
     std::filesystem::remove_all(directory);

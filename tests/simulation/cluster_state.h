@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// World: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it; and
+// ClusterState: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it; and
 // the rules that hold over it. A rule is asked after every single change (safety), and when all has come to rest (convergence).
 #pragma once
 
@@ -16,19 +16,19 @@
 
 namespace coracle::simulation {
 
-class World;
+class ClusterState;
 
 class Rule {
  public:
   virtual ~Rule() = default;
-  virtual void after(const World&, Actor, const Change&) {}
-  virtual void after_power_loss(const World&) {}  // what was written softly may be forgotten
-  virtual void at_rest(const World&) {}
+  virtual void after(const ClusterState&, Actor, const Change&) {}
+  virtual void after_power_loss(const ClusterState&) {}  // what was written softly may be forgotten
+  virtual void at_rest(const ClusterState&) {}
 };
 
-class World {
+class ClusterState {
  public:
-  World(Cluster& cluster, const Clock& clock);
+  ClusterState(Cluster& cluster, const Clock& clock);
   void add(std::unique_ptr<Rule> rule) { rules_.push_back(std::move(rule)); }
   void set_daemon(const UnreliableClient* daemon) { daemon_ = daemon, daemons_ += daemon != nullptr; }
   void look_anew();                              // after the cluster has lost power

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small world for the network's live tests: a "machine" (a fresh network namespace that the test thread lives in), pods,
+// The fixture of the network's live tests: a "machine" (a fresh network namespace that the test thread lives in), pods,
 // and an outside behind an uplink. Traffic stays between namespaces made here.
 //   outside 192.0.2.2 ──uplink── 192.0.2.1 machine ── pods
 #pragma once
@@ -137,7 +137,7 @@ class HeardEvents : public EventSink {
   Guarded<std::vector<std::string>> said_;
 };
 
-class World : public ::testing::Test {
+class NetworkFixture : public ::testing::Test {
  protected:
   struct Pod {
     std::string id, address;

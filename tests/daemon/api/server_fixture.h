@@ -158,9 +158,9 @@ inline bool comes_true(const std::function<bool()>& condition) {
   return true;
 }
 
-class World {
+class ServerFixture {
  public:
-  explicit World(FrontLimits limits = {}) {
+  explicit ServerFixture(FrontLimits limits = {}) {
     char path[] = "/tmp/coracle-api-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;
@@ -182,7 +182,7 @@ class World {
     server = std::make_unique<Server>(config, *registry, streams, images, volumes);
     MUST(server->start());
   }
-  ~World() {
+  ~ServerFixture() {
     server.reset();
     registry.reset();
     engine.reset();
