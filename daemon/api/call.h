@@ -34,7 +34,7 @@ struct HandlerContext {  // dependencies of the handlers
   const access::Authorizer* authorizer = nullptr;
   const std::string* ca = nullptr;
   backup::Keeper* keeper = nullptr;  // maintenance of the store's file; null: none
-  std::function<Front::Counts()> counts;
+  std::function<HttpServer::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
   fairness::Fairness& fairness;
   RequestMetrics metrics = {};

@@ -88,7 +88,7 @@ void serve_version(Call& call) {
 
 void serve_metrics(Call& call) {
   HandlerContext& context = call.context;
-  Front::Counts counts = context.counts();
+  HttpServer::Counts counts = context.counts();
   std::string text;
   auto one = [&](std::string_view name, std::string_view type, double value) {
     write_type(text, name, type);

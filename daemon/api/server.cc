@@ -112,10 +112,10 @@ struct Server::State {
               &authorizer,
               nullptr,
               nullptr,
-              [this] { return front.counts(); },
+              [this] { return http_server.counts(); },
               [this] { return bound; },
               fairness},
-        front(
+        http_server(
             tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
             [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
 
@@ -134,7 +134,7 @@ struct Server::State {
   std::optional<access::Authenticator> authenticator;
   std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
-  Front front;
+  HttpServer http_server;
   struct News {  // events for the keeper thread
     bool any = false, clock_set = false;
   };
@@ -221,7 +221,7 @@ bool Server::State::take_seat(Call& call, const access::Attributes& attributes) 
   bool watches = attributes.verb == "watch";
   if (call.exchange.is_long && !watches) return true;
   call.flow = fairness.classify(call.user, attributes);
-  bool full = watches && !call.flow->exempt && front.counts().watches > config.limits.watches - kWatchesKept;
+  bool full = watches && !call.flow->exempt && http_server.counts().watches > config.limits.watches - kWatchesKept;
   auto seat = full ? too_many_watches() : fairness.enter(*call.flow, seats_wanted(call, attributes));
   if (seat) return call.exchange.hold(std::make_shared<fairness::Fairness::Seat>(*std::move(seat))), true;
   const ErrorDetails* details = seat.error().details();
@@ -321,7 +321,7 @@ Result<void> Server::start() {
   auto wake_keeper = [state = state_.get()] { state->stir(false); };
   TRY(state_->flow_objects.follow(wake_keeper).wrap("follow the flow schemas"));
   state_->flow_objects.tend();
-  state_->bound = TRY(state_->front.start(state_->config.listen));
+  state_->bound = TRY(state_->http_server.start(state_->config.listen));
   TRY(state_->tell_administrator(admin()));
   state_->keeper = start_thread("keeper", [state = state_.get()](std::stop_token stop) { state->keep(stop); });
   return {};
@@ -330,7 +330,7 @@ Result<void> Server::start() {
 void Server::stop() {
   state_->keeper.request_stop();
   if (state_->keeper.joinable()) state_->keeper.join();
-  state_->front.stop();
+  state_->http_server.stop();
   state_->flow_objects.unfollow();
 }
 
@@ -346,6 +346,6 @@ access::Authority Server::authority() const {
 }
 const access::Authorizer& Server::authorizer() const { return state_->authorizer; }
 const access::Tokens& Server::tokens() const { return *state_->tokens; }
-Front::Counts Server::counts() const { return state_->front.counts(); }
+HttpServer::Counts Server::counts() const { return state_->http_server.counts(); }
 
 }  // namespace coracle::api

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: the Kubernetes API over HTTPS. It contains only HTTP; the registry stores objects and the node runs pods.
-//   connection (front) ▸ authentication (user) ▸ route (route, catalog) ▸ authorization ▸ verb (resources, watch, …) ▸ response
-// It owns the certificates (certificates.h): it creates them on the first start and renews them while it runs. Threads: "doorman"
-// (one), the worker pool (front.h), and "keeper" (one, runs once an hour for the certificates).
+//   connection (http_server) ▸ authentication (user) ▸ route (route, catalog) ▸ authorization ▸ verb (resources, watch, …) ▸ response
+// It owns the certificates (certificates.h): it creates them on the first start and renews them while it runs. Threads: "acceptor"
+// (one), the worker pool (http_server.h), and "keeper" (one, runs once an hour for the certificates).
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 #include "daemon/access/certificate_request.h"
 #include "daemon/access/write_guard.h"
 #include "daemon/api/certificates.h"
-#include "daemon/api/front.h"
+#include "daemon/api/http_server.h"
 #include "daemon/backup/keeper.h"
 #include "daemon/fairness/body_places.h"
 #include "daemon/fairness/fairness.h"
@@ -43,7 +43,7 @@ struct Config {
   access::AuditSettings audit;           // without paths: no audit
   access::TokenSettings tokens;          // an empty issuer is derived from cluster_domain
   std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
-  FrontLimits limits;
+  HttpServerLimits limits;
   fairness::FairnessLimits fairness;
   std::function<void(std::string&)> metrics;  // appends further metrics as text
   std::function<void()> when_asked;           // called for each request, concurrently by many threads; must be fast
@@ -75,7 +75,7 @@ class Server {
   access::Authority authority() const;        // signs certificate signing requests
   const access::Authorizer& authorizer() const;
   const access::Tokens& tokens() const;
-  Front::Counts counts() const;
+  HttpServer::Counts counts() const;
 
  private:
   struct State;

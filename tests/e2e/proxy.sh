@@ -138,7 +138,7 @@ k apply -f - >/dev/null <<'Y'
   roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: default, namespace: default}]}
 Y
 secretless=$(in_ns curl -s --cacert "$T/ca.crt" -H "Authorization: Bearer $token" "$api$pod/cgi-bin/headers")
-expect_match "a token opens the door" '^HTTP_HOST=127\.0\.0\.1:6443$' echo "$secretless"
+expect_match "a token is accepted" '^HTTP_HOST=127\.0\.0\.1:6443$' echo "$secretless"
 expect "… and stays there" 0 grep -c -i -e authorization -e "$token" <(echo "$secretless")
 expect "links of a page lead through the proxy" "<a href=\"$pod/rewriteme\">test</a>" admin "$api$pod/"
 expect "without the slash there is a redirection" "301 $pod/?x=1" admin -o /dev/null -w '%{http_code} %header{location}' "$api$pod?x=1"

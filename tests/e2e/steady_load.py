@@ -32,9 +32,9 @@ def run():
         time.sleep(0.002)
 
 
-crew = [threading.Thread(target=run) for _ in range(threads)]
-[one.start() for one in crew]
-[one.join() for one in crew]
+workers = [threading.Thread(target=run) for _ in range(threads)]
+[one.start() for one in workers]
+[one.join() for one in workers]
 for line in failed[:20]:
     print("failed:", line)
 print("by:", " ".join(f"{who}={count}" for who, count in sorted(answered.items())))

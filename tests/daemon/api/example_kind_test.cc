@@ -26,7 +26,7 @@ TEST(ExampleKind, is_served_like_any_other) {
   RawClient client(fixture.port(), &admin);
   const std::string boats = "/apis/boats.example.com/v1/namespaces/default/boats";
 
-  RawAnswer made = client.ask("POST", boats, R"({"metadata":{"name":"rosa"},"spec":{"colour":"white","crew":["ann"]}})");
+  RawAnswer made = client.ask("POST", boats, R"({"metadata":{"name":"rosa"},"spec":{"colour":"white","people":["ann"]}})");
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(get_int(made.json(), "spec.seats"), 1) << "the text's default";
   EXPECT_EQ(client.get(boats + "/rosa").body, made.body);
@@ -46,9 +46,9 @@ TEST(ExampleKind, is_served_like_any_other) {
   EXPECT_EQ(unknown.status, 400) << unknown.body;
 
   RawAnswer applied =
-      client.ask("PATCH", boats + "/rosa?fieldManager=me", "apiVersion: boats.example.com/v1\nkind: Boat\nspec: {crew: [bob]}\n",
+      client.ask("PATCH", boats + "/rosa?fieldManager=me", "apiVersion: boats.example.com/v1\nkind: Boat\nspec: {people: [bob]}\n",
                  "Content-Type: application/apply-patch+yaml\r\n");
-  EXPECT_EQ(to_text(*find(applied.json(), "spec.crew")), R"(["ann","bob"])") << "a set: two writers, both stay";
+  EXPECT_EQ(to_text(*find(applied.json(), "spec.people")), R"(["ann","bob"])") << "a set: two writers, both stay";
 }
 
 TEST(ExampleKind, is_found_and_explained) {

@@ -160,7 +160,7 @@ inline bool comes_true(const std::function<bool()>& condition) {
 
 class ServerFixture {
  public:
-  explicit ServerFixture(FrontLimits limits = {}) {
+  explicit ServerFixture(HttpServerLimits limits = {}) {
     char path[] = "/tmp/coracle-api-XXXXXX";
     directory = ::mkdtemp(path);
     engine::Options options;

@@ -13,7 +13,7 @@ namespace {
 class SlowBodies : public testing::Test {
  protected:
   static constexpr const char* kToken = "Authorization: Bearer t0ken\r\n";
-  void start(FrontLimits limits = {}) {
+  void start(HttpServerLimits limits = {}) {
     fixture = std::make_unique<ServerFixture>(limits);
     admin = fixture->server->admin();
     client = std::make_unique<RawClient>(fixture->port(), &admin);
@@ -75,7 +75,7 @@ TEST_F(SlowBodies, of_one_user_leave_room_for_all_others) {
 }
 
 TEST_F(SlowBodies, of_one_user_are_a_share_of_all) {
-  FrontLimits limits;
+  HttpServerLimits limits;
   limits.bodies = 8;
   start(limits);
   std::vector<std::unique_ptr<RawClient>> slow;
@@ -97,7 +97,7 @@ TEST_F(SlowBodies, of_one_user_are_a_share_of_all) {
 }
 
 TEST_F(SlowBodies, that_crawl_are_ended_with_408) {
-  FrontLimits limits;
+  HttpServerLimits limits;
   limits.body_grace = std::chrono::milliseconds(50);
   start(limits);
   RawAnswer ended = begin_body(kToken)->receive();

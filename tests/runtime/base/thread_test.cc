@@ -19,9 +19,9 @@ std::string own_name() {
 TEST(Thread, has_its_name) {
   const std::string before = own_name();
   std::string seen, longest;
-  start_thread("crew", [&] { seen = own_name(); }).join();
+  start_thread("http-worker", [&] { seen = own_name(); }).join();
   start_thread("fifteen-letters", [&] { longest = own_name(); }).join();
-  EXPECT_EQ(seen, "crew");
+  EXPECT_EQ(seen, "http-worker");
   EXPECT_EQ(longest, "fifteen-letters");
   EXPECT_EQ(own_name(), before);
 }

@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <sys/resource.h>
 
-#include "daemon/api/front.h"
+#include "daemon/api/http_server.h"
 #include "daemon/api/recode.h"
 #include "runtime/base/guarded.h"
 #include "store/object/status.h"
@@ -38,13 +38,13 @@ void refuse(Exchange& exchange, const Error& why) {
   exchange.answer.body = why.text();
 }
 
-// A front whose requests "/p/…" all go to one place.
+// An HTTP server whose requests "/p/…" all go to one place.
 class Proxy {
  public:
   explicit Proxy(uint16_t to, bool secure = false) : target_{{"127.0.0.1", to}, secure, "127.0.0.1:" + std::to_string(to)} {
-    front_ = std::make_unique<Front>(
+    http_server_ = std::make_unique<HttpServer>(
         serving(), [this](Exchange& exchange) { handle(exchange); }, [](const Head&) { return true; }, refuse);
-    port_ = MUST(front_->start({{"127.0.0.1", 0}})).front().port;
+    port_ = MUST(http_server_->start({{"127.0.0.1", 0}})).front().port;
   }
   uint16_t port() const { return port_; }
   // What became of the last exchange: "", or why it failed.
@@ -53,7 +53,7 @@ class Proxy {
         {}, std::chrono::steady_clock::now() + std::chrono::seconds(10), [](const auto& e) { return e.has_value(); },
         [](const auto& e) { return e.value_or("it has not ended"); });
   }
-  Front& front() { return *front_; }
+  HttpServer& front() { return *http_server_; }
 
  private:
   void handle(Exchange& exchange) {
@@ -67,7 +67,7 @@ class Proxy {
   Target target_;
   uint16_t port_ = 0;
   Guarded<std::optional<std::string>> ended_;
-  std::unique_ptr<Front> front_;  // the last: its handlers use what stands above
+  std::unique_ptr<HttpServer> http_server_;  // the last: its handlers use what stands above
 };
 
 // What a backend says to whoever asks next. Its thread reads it while the test goes on.
@@ -438,7 +438,7 @@ TEST(Relay, closing_the_server_ends_what_waits) {
 }
 
 TEST(Relay, tls_is_spoken_with_whoever_answers) {
-  Front secure(
+  HttpServer secure(
       serving(),
       [](Exchange& exchange) {
         auto body = exchange.read_body(64 << 20);

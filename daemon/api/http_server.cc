@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See front.h: the acceptor and the worker pool.
-#include "daemon/api/front.h"
+// See http_server.h: the acceptor and the worker pool.
+#include "daemon/api/http_server.h"
 
 #include <csignal>
 #include <deque>
@@ -17,11 +17,11 @@
 namespace coracle::api {
 namespace {
 
-constexpr std::chrono::seconds kCrewIdle{20};  // an idle thread ends after that
+constexpr std::chrono::seconds kWorkerIdle{20};  // an idle thread ends after that
 constexpr std::chrono::milliseconds kLinger{20};
 // How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
-constexpr std::chrono::milliseconds kDoorShut{200};  // pause of accepting when the process is out of descriptors
+constexpr std::chrono::milliseconds kAcceptPause{200};  // pause of accepting when the process is out of descriptors
 constexpr uint64_t kBellToken = 0;
 constexpr size_t kBlankBytesMax = 4;  // empty lines before a request. Source: Go net/http
 // The size of usual heads, and how many longer ones may be in use at a time.
@@ -85,28 +85,28 @@ struct Book {                                 // state shared by the acceptor an
 
 }  // namespace
 
-struct Front::State {
-  State(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)
+struct HttpServer::State {
+  State(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, HttpServerLimits limits)
       : tls(tls), handler(std::move(handler)), is_long(std::move(is_long)), refuse(std::move(refuse)), limits(limits) {}
 
   TlsSettings& tls;
   Handler handler;
   IsLong is_long;
   Refuse refuse;
-  FrontLimits limits;
+  HttpServerLimits limits;
   std::vector<Fd> listeners;
   sys::ReadySet ready;
   sys::Bell bell;
   Guarded<Book> book;
-  std::optional<SteadyTime> door_opens;  // used by the acceptor only
-  std::jthread doorman;
+  std::optional<SteadyTime> accept_again;  // used by the acceptor only
+  std::jthread acceptor;
 
   // ---- acceptor ----
-  void keep_door(std::stop_token stop);
-  void let_in(const Fd& listener);
+  void accept_connections(std::stop_token stop);
+  void accept(const Fd& listener);
   bool make_room();
-  void shut_door(const Error& why);
-  void open_door();
+  void pause_accepting(const Error& why);
+  void resume_accepting();
   void stirred(uint64_t token);
   std::stop_token notice_peer(Connection& connection);
   sys::Timeout close_the_overdue();
@@ -142,14 +142,14 @@ struct Front::State {
   void call(Exchange& exchange, const Handler& with) const;
 };
 
-void Front::State::keep_door(std::stop_token stop) {
+void HttpServer::State::accept_connections(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    open_door();
+    resume_accepting();
     for (uint64_t token : ready.wait(close_the_overdue())) {
       if (token == kBellToken) {
         bell.clear();
       } else if (token <= listeners.size()) {
-        let_in(listeners[token - 1]);
+        accept(listeners[token - 1]);
       } else {
         stirred(token);
       }
@@ -158,7 +158,7 @@ void Front::State::keep_door(std::stop_token stop) {
 }
 
 // An idle connection is readable; or the peer of a connection in use has sent something or disconnected.
-void Front::State::stirred(uint64_t token) {
+void HttpServer::State::stirred(uint64_t token) {
   std::stop_source notice(std::nostopstate);
   auto readable = book.with([&](Book& b) -> ConnectionPtr {
     if (auto noticing = b.noticing.extract(token)) notice = std::move(noticing.mapped());
@@ -172,7 +172,7 @@ void Front::State::stirred(uint64_t token) {
 }
 
 // Discards input after a final response, without a thread and at little cost.
-void Front::State::throw_away(ConnectionPtr connection) {
+void HttpServer::State::throw_away(ConnectionPtr connection) {
   auto count = sys::discard(connection->tls.socket(), std::min(connection->lingers, kDiscardPiece));
   bool nothing_yet = !count && count.error().code() == Code::unavailable;
   size_t taken = count ? *count : 0;
@@ -182,7 +182,7 @@ void Front::State::throw_away(ConnectionPtr connection) {
   rest(std::move(connection));
 }
 
-std::stop_token Front::State::notice_peer(Connection& connection) {
+std::stop_token HttpServer::State::notice_peer(Connection& connection) {
   std::stop_source source;
   bool stopping = book.with([&](Book& b) {
     b.noticing.insert_or_assign(connection.token, source);
@@ -197,23 +197,23 @@ std::stop_token Front::State::notice_peer(Connection& connection) {
 }
 
 // Pauses accepting when descriptors or memory are exhausted: an immediate retry would only spin.
-void Front::State::shut_door(const Error& why) {
+void HttpServer::State::pause_accepting(const Error& why) {
   log_warning("api", "no new connections for a moment", {{"why", why.text()}});
   for (const Fd& listener : listeners) ready.remove(listener.get());
-  door_opens = std::chrono::steady_clock::now() + kDoorShut;
+  accept_again = std::chrono::steady_clock::now() + kAcceptPause;
 }
 
-void Front::State::open_door() {
-  if (!door_opens || std::chrono::steady_clock::now() < *door_opens) return;
-  door_opens.reset();
+void HttpServer::State::resume_accepting() {
+  if (!accept_again || std::chrono::steady_clock::now() < *accept_again) return;
+  accept_again.reset();
   for (size_t i = 0; i < listeners.size(); i++) (void)ready.add(listeners[i].get(), i + 1);  // it was registered before
 }
 
-void Front::State::let_in(const Fd& listener) {
+void HttpServer::State::accept(const Fd& listener) {
   for (;;) {
     auto socket = sys::accept_tcp(listener);
     if (!socket) {
-      if (socket.error().code() != Code::unavailable) shut_door(socket.error());
+      if (socket.error().code() != Code::unavailable) pause_accepting(socket.error());
       return;
     }
     auto connection = std::make_shared<Connection>(*std::move(socket), tls.current());
@@ -230,7 +230,7 @@ void Front::State::let_in(const Fd& listener) {
 // Closes a connection for a new one. Otherwise a client that opens connections and sends nothing could block all others, even
 // without credentials. First come connections without a completed handshake and those with a final response, then the one that
 // has been idle for longest.
-bool Front::State::make_room() {
+bool HttpServer::State::make_room() {
   auto worst = book.with([](Book& b) -> ConnectionPtr {
     auto wanted = [](const Connection& x) { return x.greeted && x.lingers == 0; };
     auto worse = [&](const Connection& x, const Connection& y) {
@@ -245,11 +245,11 @@ bool Front::State::make_room() {
 }
 
 // Closes connections that were idle too long. Returns how long the acceptor may sleep.
-sys::Timeout Front::State::close_the_overdue() {
+sys::Timeout HttpServer::State::close_the_overdue() {
   auto now = std::chrono::steady_clock::now();
   std::vector<ConnectionPtr> overdue;
   auto soonest = book.with([&](Book& b) {
-    auto at = door_opens.value_or(SteadyTime::max());
+    auto at = accept_again.value_or(SteadyTime::max());
     for (auto it = b.resting.begin(); it != b.resting.end();) {
       if (it->second->rests_until <= now) {
         overdue.push_back(it->second);
@@ -266,7 +266,7 @@ sys::Timeout Front::State::close_the_overdue() {
   return std::chrono::ceil<std::chrono::milliseconds>(soonest - now);
 }
 
-void Front::State::rest(ConnectionPtr connection) {
+void HttpServer::State::rest(ConnectionPtr connection) {
   int fd = connection->tls.socket().get();
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
@@ -283,28 +283,28 @@ void Front::State::rest(ConnectionPtr connection) {
   if (first_due) bell.ring();  // the acceptor may be sleeping without a timeout
 }
 
-void Front::State::hand_over(ConnectionPtr connection) {
+void HttpServer::State::hand_over(ConnectionPtr connection) {
   bool hire = book.with([&](Book& b) {
     b.waiting.push_back(std::move(connection));
     bool enough =
-        b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kCrewSpare + b.bodies;
+        b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kWorkersSpare + b.bodies;
     if (!enough) b.threads++;
     return !enough;
   });
   book.notify();
   if (!hire) return;
   try {
-    start_thread("crew", [this] { work(); }).detach();  // counted in `threads`, which stop() waits for
+    start_thread("http-worker", [this] { work(); }).detach();  // counted in `threads`, which stop() waits for
   } catch (const std::system_error& why) {              // no more threads are possible: a running one will serve it
     log_warning("api", "no thread for a request", {{"why", why.what()}});
     book.with([](Book& b) { b.threads--; });
   }
 }
 
-ConnectionPtr Front::State::next() {
+ConnectionPtr HttpServer::State::next() {
   book.with([](Book& b) { b.idle_threads++; });
   return book.wait_until(
-      std::stop_token(), std::chrono::steady_clock::now() + kCrewIdle,
+      std::stop_token(), std::chrono::steady_clock::now() + kWorkerIdle,
       [](const Book& b) { return b.stopping || !b.waiting.empty(); },
       [this](Book& b) -> ConnectionPtr {
         b.idle_threads--;
@@ -320,7 +320,7 @@ ConnectionPtr Front::State::next() {
       });
 }
 
-void Front::State::work() {
+void HttpServer::State::work() {
   while (auto connection = next()) {
     attend(connection);
     bool stopping = book.with([&](Book& b) { return b.stopping; });
@@ -337,7 +337,7 @@ void Front::State::work() {
 }
 
 // Serves what has arrived. The connection is broken afterwards if it cannot be used again.
-void Front::State::attend(const ConnectionPtr& connection) {
+void HttpServer::State::attend(const ConnectionPtr& connection) {
   if (!connection->greeted) {
     auto patience = std::min(connection->rests_until, std::chrono::steady_clock::now() + kPatience);
     auto greeted = connection->tls.handshake(patience);
@@ -357,7 +357,7 @@ void Front::State::attend(const ConnectionPtr& connection) {
 }
 
 // Waits a moment: so a busy client's next request is served without passing through the acceptor.
-bool Front::State::more_to_serve(TlsConnection& tls) {
+bool HttpServer::State::more_to_serve(TlsConnection& tls) {
   if (tls.has_buffered_input()) return true;
   bool busy = book.with([](const Book& b) { return !b.waiting.empty() || b.stopping; });
   auto woken = sys::wait_ready(tls.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
@@ -366,17 +366,17 @@ bool Front::State::more_to_serve(TlsConnection& tls) {
   return tls.has_buffered_input();
 }
 
-bool Front::State::take_long_head(Connection& connection) {
+bool HttpServer::State::take_long_head(Connection& connection) {
   if (connection.long_head) return true;
   return connection.long_head = book.with([](Book& b) { return b.long_heads < kLongHeadsMax && b.long_heads++ >= 0; });
 }
 
-void Front::State::drop_long_head(Connection& connection) {
+void HttpServer::State::drop_long_head(Connection& connection) {
   if (std::exchange(connection.long_head, false)) book.with([](Book& b) { b.long_heads--; });
 }
 
 // Errors: timeout if the head is incomplete and may be continued; too_large, too_many_requests, unavailable.
-Result<std::string> Front::State::read_head(Connection& connection) {
+Result<std::string> HttpServer::State::read_head(Connection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
   if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
@@ -399,17 +399,17 @@ Result<std::string> Front::State::read_head(Connection& connection) {
   }
 }
 
-bool Front::State::take(Slot slot) {
+bool HttpServer::State::take(Slot slot) {
   int most = slot == Slot::request ? limits.requests : slot == Slot::watch ? limits.watches : limits.bodies;
   return book.with([&](Book& b) { return count_of(b, slot) < most && ++count_of(b, slot) > 0; });
 }
 
-void Front::State::leave(Slot& slot) {
+void HttpServer::State::leave(Slot& slot) {
   Slot held = std::exchange(slot, Slot::none);
   if (held != Slot::none) book.with([&](Book& b) { count_of(b, held)--; });
 }
 
-Front::State::Served Front::State::serve_one(Connection& connection) {
+HttpServer::State::Served HttpServer::State::serve_one(Connection& connection) {
   auto bytes = read_head(connection);
   if (!bytes) {
     if (bytes.error().code() == Code::timeout) return Served::later;
@@ -431,7 +431,7 @@ Front::State::Served Front::State::serve_one(Connection& connection) {
   return process(connection, *head, handler, slot);
 }
 
-Front::State::Served Front::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
+HttpServer::State::Served HttpServer::State::refuse_one(Connection& connection, const Head& head, const Error& why) {
   bool unread = head.method.empty();  // its content and length are unknown
   Head as = head;
   if (unread) as.method = "GET", as.keep_alive = false;
@@ -445,7 +445,7 @@ Front::State::Served Front::State::refuse_one(Connection& connection, const Head
   return unread && served == Served::never && !connection.tls.broken() ? linger(connection) : served;
 }
 
-void Front::State::call(Exchange& exchange, const Handler& with) const {
+void HttpServer::State::call(Exchange& exchange, const Handler& with) const {
   try {
     with(exchange);
   } catch (const std::exception& why) {  // out of memory, or a bug: only this request fails
@@ -456,7 +456,7 @@ void Front::State::call(Exchange& exchange, const Handler& with) const {
 }
 
 // While a request waits for its body, it counts as a waiting request and frees its slot for others.
-BodyWait Front::State::wait_for_body(Slot& slot) {
+BodyWait HttpServer::State::wait_for_body(Slot& slot) {
   auto begin = [this, &slot]() -> Result<void> {
     if (!take(Slot::body)) return busy();
     leave(slot);
@@ -473,7 +473,7 @@ BodyWait Front::State::wait_for_body(Slot& slot) {
 }
 
 // A response that the client reads slowly: the request counts as a waiting request too.
-bool Front::State::wait_for_reader(Exchange& exchange, Slot& slot) {
+bool HttpServer::State::wait_for_reader(Exchange& exchange, Slot& slot) {
   if (!take(Slot::body)) return false;
   leave(slot);
   slot = Slot::body;
@@ -483,7 +483,7 @@ bool Front::State::wait_for_reader(Exchange& exchange, Slot& slot) {
 
 // Discards the unread part of the body. Returns true if the next request may follow. For an authenticated user it waits some
 // time, in a slot of waiting requests.
-bool Front::State::clear_body(Exchange& exchange, BodyReader& body, Slot& slot) {
+bool HttpServer::State::clear_body(Exchange& exchange, BodyReader& body, Slot& slot) {
   if (exchange.hangs_up) return false;
   if (body.drain(kDrainBytesMax, std::chrono::milliseconds(0))) return true;
   if (!exchange.known || exchange.taken() || !take(Slot::body)) return false;
@@ -493,7 +493,7 @@ bool Front::State::clear_body(Exchange& exchange, BodyReader& body, Slot& slot) 
   return body.drain(kDrainBytesMax, kDrainTime);
 }
 
-Front::State::Served Front::State::linger(Connection& connection) const {
+HttpServer::State::Served HttpServer::State::linger(Connection& connection) const {
   connection.tls.finish();
   connection.lingers = kLingerBytesMax;
   connection.rests_until = std::chrono::steady_clock::now() + kLingerTime;
@@ -501,7 +501,7 @@ Front::State::Served Front::State::linger(Connection& connection) const {
 }
 
 // The body of a long request is a stream: it is passed on without decompression.
-Front::State::Served Front::State::process(Connection& connection, const Head& head, const Handler& with, Slot& slot) {
+HttpServer::State::Served HttpServer::State::process(Connection& connection, const Head& head, const Handler& with, Slot& slot) {
   TlsConnection& tls = connection.tls;
   bool streams = slot == Slot::watch;
   std::optional<BodyPace> pace;
@@ -526,12 +526,12 @@ Front::State::Served Front::State::process(Connection& connection, const Head& h
   return exchange.taken() || body.complete() ? Served::never : linger(connection);
 }
 
-Front::Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits)
+HttpServer::HttpServer(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, HttpServerLimits limits)
     : state_(std::make_unique<State>(tls, std::move(handler), std::move(is_long), std::move(refuse), limits)) {}
 
-Front::~Front() { stop(); }
+HttpServer::~HttpServer() { stop(); }
 
-Result<std::vector<sys::Endpoint>> Front::start(const std::vector<sys::Endpoint>& listen_on) {
+Result<std::vector<sys::Endpoint>> HttpServer::start(const std::vector<sys::Endpoint>& listen_on) {
   (void)std::signal(SIGPIPE, SIG_IGN);  // so that a write to a closed connection returns an error
   std::vector<sys::Endpoint> bound;
   TRY(state_->ready.add(state_->bell.fd(), kBellToken));
@@ -542,14 +542,14 @@ Result<std::vector<sys::Endpoint>> Front::start(const std::vector<sys::Endpoint>
     state_->listeners.push_back(*std::move(listener));
     TRY(state_->ready.add(state_->listeners.back().get(), state_->listeners.size()));
   }
-  state_->doorman = start_thread("doorman", [state = state_.get()](std::stop_token stop) { state->keep_door(stop); });
+  state_->acceptor = start_thread("acceptor", [state = state_.get()](std::stop_token stop) { state->accept_connections(stop); });
   return bound;
 }
 
-void Front::stop() {
-  state_->doorman.request_stop();
+void HttpServer::stop() {
+  state_->acceptor.request_stop();
   state_->bell.ring();
-  if (state_->doorman.joinable()) state_->doorman.join();
+  if (state_->acceptor.joinable()) state_->acceptor.join();
   state_->listeners.clear();
   std::map<uint64_t, std::stop_source> noticing;
   auto open = state_->book.with([&](Book& b) {
@@ -568,12 +568,12 @@ void Front::stop() {
       std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});
 }
 
-Front::Counts Front::counts() const {
+HttpServer::Counts HttpServer::counts() const {
   return state_->book.with([](const Book& b) {
     return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.bodies, b.threads, b.long_heads};
   });
 }
-bool Front::stopping() const {
+bool HttpServer::stopping() const {
   return state_->book.with([](const Book& b) { return b.stopping; });
 }
 

@@ -26,9 +26,9 @@ constexpr int kRequestsMax = 192;      // concurrent short requests, including q
 constexpr int kWatchesMax = 512;       // concurrent watches, log follows, execs
 constexpr int kBodiesMax = 160;        // short requests that wait for their clients to send the body or to read the response
 constexpr int kConnectionsMax = 1024;  // open connections, including idle ones
-constexpr int kCrewSpare = 8;          // extra threads that can still answer 429
+constexpr int kWorkersSpare = 8;          // extra threads that can still answer 429
 
-struct FrontLimits {  // tests use small values
+struct HttpServerLimits {  // tests use small values
   int requests = kRequestsMax, watches = kWatchesMax, connections = kConnectionsMax, bodies = kBodiesMax;
   std::chrono::milliseconds handshake{10'000};  // from accept to the end of the handshake
   std::chrono::milliseconds head{10'000};       // from the first byte to the empty line
@@ -37,7 +37,7 @@ struct FrontLimits {  // tests use small values
   std::chrono::milliseconds rest{300'000};      // idle time between two requests
 };
 
-class Front {
+class HttpServer {
  public:
   using Handler = std::function<void(Exchange&)>;
   // Whether a request occupies its thread for long (a watch or a stream). Such requests have their own limit.
@@ -45,8 +45,8 @@ class Front {
   // Fills in the response to a rejected request.
   using Refuse = std::function<void(Exchange&, const Error&)>;
 
-  Front(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, FrontLimits limits = {});
-  ~Front();
+  HttpServer(TlsSettings& tls, Handler handler, IsLong is_long, Refuse refuse, HttpServerLimits limits = {});
+  ~HttpServer();
 
   // Starts listening on numeric addresses; port 0 picks a free one. Returns the bound endpoints in order. Errors: as
   // sys::listen_tcp; then nothing listens.

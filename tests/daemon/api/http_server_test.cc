@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front against clients that misbehave: each trap of the HTTP library, each limit, each way to leave.
-#include "daemon/api/front.h"
+// The HTTP server against clients that misbehave: each trap of the HTTP library, each limit, each way to leave.
+#include "daemon/api/http_server.h"
 
 #include <gtest/gtest.h>
 
@@ -16,23 +16,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class FrontTest : public testing::Test {
+class HttpServerTest : public testing::Test {
  protected:
-  void start(FrontLimits limits = {}) {
+  void start(HttpServerLimits limits = {}) {
     KeyPair ca = MUST(make_ca("test"));
     CertificateRequest request;
     request.common_name = "localhost", request.dns_names = {"localhost"}, request.server = true;
     request.not_after = system_clock().now() + std::chrono::hours(1);
     KeyPair serving = MUST(issue(ca, request));
     MUST(tls.set(serving.certificate, serving.key, ca.certificate));
-    front = std::make_unique<Front>(
+    http_server = std::make_unique<HttpServer>(
         tls, [this](Exchange& exchange) { handle(exchange); }, [](const Head& head) { return head.path.starts_with("/long"); },
         [](Exchange& exchange, const Error& why) {
           exchange.answer.status = why.code() == Code::too_many_requests ? 429 : why.code() == Code::too_large ? 413 : 400;
           exchange.answer.body = why.text();
         },
         limits);
-    port = MUST(front->start({{"127.0.0.1", 0}})).front().port;
+    port = MUST(http_server->start({{"127.0.0.1", 0}})).front().port;
   }
   void handle(Exchange& exchange) {
     if (exchange.head.path == "/long") return watch(exchange);
@@ -71,9 +71,9 @@ class FrontTest : public testing::Test {
   // So many connections rest, at last: an answer comes a moment before its connection goes back to rest.
   bool rest(int count) {
     auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (front->counts().resting != count && std::chrono::steady_clock::now() < patience)
+    while (http_server->counts().resting != count && std::chrono::steady_clock::now() < patience)
       std::this_thread::sleep_for(milliseconds(1));
-    return front->counts().resting == count;
+    return http_server->counts().resting == count;
   }
   template <typename P>
   bool eventually(Guarded<int>& what, P holds) {
@@ -81,13 +81,13 @@ class FrontTest : public testing::Test {
   }
   // So many requests wait for their bodies, at last.
   // A thread of its own counts, before or after the client hears of it.
-  bool await(int Front::Counts::*what, int count) {
+  bool await(int HttpServer::Counts::*what, int count) {
     auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (front->counts().*what != count && std::chrono::steady_clock::now() < patience)
+    while (http_server->counts().*what != count && std::chrono::steady_clock::now() < patience)
       std::this_thread::sleep_for(milliseconds(1));
-    return front->counts().*what == count;
+    return http_server->counts().*what == count;
   }
-  bool await_bodies(int count) { return await(&Front::Counts::bodies, count); }
+  bool await_bodies(int count) { return await(&HttpServer::Counts::bodies, count); }
   void release() {
     released.with([](bool& r) { r = true; });
     released.notify();
@@ -98,10 +98,10 @@ class FrontTest : public testing::Test {
   uint16_t port = 0;
   Guarded<int> watching{0}, held{0};
   Guarded<bool> released{false};
-  std::unique_ptr<Front> front;  // the last: its handlers use what stands above
+  std::unique_ptr<HttpServer> http_server;  // the last: its handlers use what stands above
 };
 
-TEST_F(FrontTest, answers_many_requests_on_one_connection) {
+TEST_F(HttpServerTest, answers_many_requests_on_one_connection) {
   start();
   RawClient client(port);
   for (int i = 0; i < 20; i++) {
@@ -109,10 +109,10 @@ TEST_F(FrontTest, answers_many_requests_on_one_connection) {
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "POST /x body");
   }
-  EXPECT_EQ(front->counts().connections, 1);
+  EXPECT_EQ(http_server->counts().connections, 1);
 }
 
-TEST_F(FrontTest, answers_requests_sent_at_once_in_their_order) {
+TEST_F(HttpServerTest, answers_requests_sent_at_once_in_their_order) {
   start();
   RawClient client(port);
   client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -120,7 +120,7 @@ TEST_F(FrontTest, answers_requests_sent_at_once_in_their_order) {
   EXPECT_EQ(client.receive().body, "GET /b ");
 }
 
-TEST_F(FrontTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
+TEST_F(HttpServerTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
   start();
   RawClient client(port);
   client.send("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
@@ -133,7 +133,7 @@ TEST_F(FrontTest, reads_chunks_and_gzip_and_a_post_without_length_at_once) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(3)) << "cpp-httplib alone waits for five";
 }
 
-TEST_F(FrontTest, reads_away_a_body_that_nobody_wants) {
+TEST_F(HttpServerTest, reads_away_a_body_that_nobody_wants) {
   start();
   RawClient client(port);
   for (std::string method : {"GET", "DELETE", "OPTIONS"}) {
@@ -146,7 +146,7 @@ TEST_F(FrontTest, reads_away_a_body_that_nobody_wants) {
   EXPECT_EQ(client.receive().body, "GET /x abc");
 }
 
-TEST_F(FrontTest, does_not_take_the_body_of_a_watch_for_its_end) {
+TEST_F(HttpServerTest, does_not_take_the_body_of_a_watch_for_its_end) {
   start();
   RawClient client(port);
   client.send("GET /long HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
@@ -157,7 +157,7 @@ TEST_F(FrontTest, does_not_take_the_body_of_a_watch_for_its_end) {
   EXPECT_TRUE(eventually(watching, [](int count) { return count == 0; }));
 }
 
-TEST_F(FrontTest, one_failed_request_is_no_other_ones) {
+TEST_F(HttpServerTest, one_failed_request_is_no_other_ones) {
   start();
   RawClient client(port);
   for (const char* method : {"GET", "POST"}) {
@@ -166,7 +166,7 @@ TEST_F(FrontTest, one_failed_request_is_no_other_ones) {
   }
 }
 
-TEST_F(FrontTest, frames_an_answer_without_a_body_as_such) {
+TEST_F(HttpServerTest, frames_an_answer_without_a_body_as_such) {
   start();
   RawClient client(port);
   client.send("GET /empty HTTP/1.1\r\nHost: x\r\n\r\nHEAD /x HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -178,7 +178,7 @@ TEST_F(FrontTest, frames_an_answer_without_a_body_as_such) {
   EXPECT_EQ(client.get("/x").body, "GET /x ") << "nothing is left of what came before";
 }
 
-TEST_F(FrontTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
+TEST_F(HttpServerTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
   start();
   std::string ranges = "bytes=0-1";
   for (int i = 0; i < 1900; i++) ranges += ",0-1";
@@ -192,7 +192,7 @@ TEST_F(FrontTest, does_not_let_a_hostile_range_or_boundary_overflow_a_stack) {
   }
 }
 
-TEST_F(FrontTest, refuses_malformed_heads_and_hangs_up) {
+TEST_F(HttpServerTest, refuses_malformed_heads_and_hangs_up) {
   start();
   for (const char* head : {"GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
                            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
@@ -206,7 +206,7 @@ TEST_F(FrontTest, refuses_malformed_heads_and_hangs_up) {
   EXPECT_EQ(client.receive().status, 413);
 }
 
-TEST_F(FrontTest, refuses_what_does_not_speak_tls) {
+TEST_F(HttpServerTest, refuses_what_does_not_speak_tls) {
   start();
   BIO* plain = BIO_new_connect(("127.0.0.1:" + std::to_string(port)).c_str());
   ASSERT_EQ(BIO_do_connect(plain), 1);
@@ -218,7 +218,7 @@ TEST_F(FrontTest, refuses_what_does_not_speak_tls) {
   EXPECT_EQ(RawClient(port).get("/x").status, 200);
 }
 
-TEST_F(FrontTest, caps_bodies_and_goes_on) {
+TEST_F(HttpServerTest, caps_bodies_and_goes_on) {
   start();
   RawClient client(port);
   EXPECT_EQ(client.ask("POST", "/small", "0123456789").status, 200);
@@ -229,7 +229,7 @@ TEST_F(FrontTest, caps_bodies_and_goes_on) {
   EXPECT_EQ(other.ask("POST", "/x", "y").body, "POST /x y") << "a small body that nobody read is drained";
 }
 
-TEST_F(FrontTest, shows_the_head_of_an_endless_answer_at_once_though_gzip_was_asked_for) {
+TEST_F(HttpServerTest, shows_the_head_of_an_endless_answer_at_once_though_gzip_was_asked_for) {
   start();
   RawClient client(port);
   client.send("GET /long HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip, deflate, br\r\n\r\n");
@@ -239,7 +239,7 @@ TEST_F(FrontTest, shows_the_head_of_an_endless_answer_at_once_though_gzip_was_as
   EXPECT_EQ(client.receive_chunk(), "begun");
 }
 
-TEST_F(FrontTest, notices_a_client_that_leaves_a_watch) {
+TEST_F(HttpServerTest, notices_a_client_that_leaves_a_watch) {
   start();
   {
     RawClient client(port);
@@ -249,8 +249,8 @@ TEST_F(FrontTest, notices_a_client_that_leaves_a_watch) {
   EXPECT_TRUE(eventually(watching, [](int count) { return count == 0; }));
 }
 
-TEST_F(FrontTest, holds_no_thread_for_a_resting_connection) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, holds_no_thread_for_a_resting_connection) {
+  HttpServerLimits limits;
   limits.requests = 2, limits.watches = 1;
   start(limits);
   std::vector<std::unique_ptr<RawClient>> clients;
@@ -258,13 +258,13 @@ TEST_F(FrontTest, holds_no_thread_for_a_resting_connection) {
     clients.push_back(std::make_unique<RawClient>(port));
     ASSERT_EQ(clients.back()->get("/x").status, 200) << i;
   }
-  EXPECT_EQ(front->counts().connections, 40);
-  EXPECT_LE(front->counts().threads, 2 + 1 + kCrewSpare);
+  EXPECT_EQ(http_server->counts().connections, 40);
+  EXPECT_LE(http_server->counts().threads, 2 + 1 + kWorkersSpare);
   for (auto& client : clients) EXPECT_EQ(client->get("/x").status, 200);
 }
 
-TEST_F(FrontTest, says_429_beyond_its_limits_and_recovers) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, says_429_beyond_its_limits_and_recovers) {
+  HttpServerLimits limits;
   limits.requests = 2, limits.watches = 1;
   start(limits);
   RawClient first(port), second(port), third(port), watcher(port), another(port);
@@ -281,8 +281,8 @@ TEST_F(FrontTest, says_429_beyond_its_limits_and_recovers) {
   EXPECT_EQ(third.get("/x").status, 200);
 }
 
-TEST_F(FrontTest, turns_clients_away_at_the_door_beyond_its_connections) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, closes_clients_beyond_its_connections) {
+  HttpServerLimits limits;
   limits.connections = 2;
   start(limits);
   RawClient first(port), second(port);
@@ -294,8 +294,8 @@ TEST_F(FrontTest, turns_clients_away_at_the_door_beyond_its_connections) {
   EXPECT_EQ(first.receive().status, 200);
 }
 
-TEST_F(FrontTest, who_has_rested_longest_makes_room_for_a_newcomer) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, who_has_rested_longest_makes_room_for_a_newcomer) {
+  HttpServerLimits limits;
   limits.connections = 3;
   start(limits);
   RawClient busy(port), longest(port), shorter(port);
@@ -314,8 +314,8 @@ TEST_F(FrontTest, who_has_rested_longest_makes_room_for_a_newcomer) {
   EXPECT_EQ(busy.receive().status, 200);
 }
 
-TEST_F(FrontTest, a_flood_of_silent_strangers_drives_out_nobody_else) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, a_flood_of_silent_strangers_drives_out_nobody_else) {
+  HttpServerLimits limits;
   limits.connections = 4;
   start(limits);
   RawClient known(port);
@@ -333,8 +333,8 @@ TEST_F(FrontTest, a_flood_of_silent_strangers_drives_out_nobody_else) {
   for (BIO* each : silent) BIO_free_all(each);
 }
 
-TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, gives_up_on_those_who_send_slowly_or_nothing) {
+  HttpServerLimits limits;
   limits.handshake = limits.head = limits.body = limits.rest = milliseconds(1000);
   start(limits);
   RawClient slow_head(port), slow_body(port), resting(port);
@@ -352,8 +352,8 @@ TEST_F(FrontTest, gives_up_on_those_who_send_slowly_or_nothing) {
   BIO_free_all(silent);
 }
 
-TEST_F(FrontTest, holds_no_thread_for_those_who_send_slowly) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, holds_no_thread_for_those_who_send_slowly) {
+  HttpServerLimits limits;
   limits.requests = 1, limits.watches = 1;
   start(limits);
   std::vector<std::unique_ptr<RawClient>> slow;
@@ -362,7 +362,7 @@ TEST_F(FrontTest, holds_no_thread_for_those_who_send_slowly) {
     slow.back()->send("GET /slow HTTP/1.1\r\nHost: ");
   }
   EXPECT_EQ(RawClient(port).get("/x").status, 200);
-  EXPECT_LE(front->counts().threads, 1 + 1 + kCrewSpare);
+  EXPECT_LE(http_server->counts().threads, 1 + 1 + kWorkersSpare);
   for (auto& client : slow) client->send("x\r\n\r\n");
   int served = 0;
   for (auto& client : slow) {
@@ -373,7 +373,7 @@ TEST_F(FrontTest, holds_no_thread_for_those_who_send_slowly) {
   EXPECT_GT(served, 0);
 }
 
-TEST_F(FrontTest, does_not_wait_long_for_a_body_that_nobody_wants) {
+TEST_F(HttpServerTest, does_not_wait_long_for_a_body_that_nobody_wants) {
   start();
   RawClient client(port);
   auto before = std::chrono::steady_clock::now();
@@ -383,8 +383,8 @@ TEST_F(FrontTest, does_not_wait_long_for_a_body_that_nobody_wants) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
 }
 
-TEST_F(FrontTest, slow_bodies_take_no_place_of_others) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, slow_bodies_take_no_place_of_others) {
+  HttpServerLimits limits;
   limits.requests = 2, limits.bodies = 4;
   start(limits);
   std::vector<std::unique_ptr<RawClient>> slow;
@@ -393,7 +393,7 @@ TEST_F(FrontTest, slow_bodies_take_no_place_of_others) {
     slow.back()->send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc");
     ASSERT_TRUE(await_bodies(i + 1));
   }
-  EXPECT_TRUE(await(&Front::Counts::requests, 0));
+  EXPECT_TRUE(await(&HttpServer::Counts::requests, 0));
   RawClient other(port), one_more(port);
   EXPECT_EQ(other.ask("POST", "/x", "whole").body, "POST /x whole");
   one_more.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc");
@@ -407,8 +407,8 @@ TEST_F(FrontTest, slow_bodies_take_no_place_of_others) {
   EXPECT_TRUE(await_bodies(0));
 }
 
-TEST_F(FrontTest, answers_that_are_not_read_take_no_place_of_others) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, answers_that_are_not_read_take_no_place_of_others) {
+  HttpServerLimits limits;
   limits.requests = 1, limits.bodies = 2;
   start(limits);
   RawClient slow(port), slower(port), one_more(port), other(port);
@@ -426,8 +426,8 @@ TEST_F(FrontTest, answers_that_are_not_read_take_no_place_of_others) {
   EXPECT_TRUE(await_bodies(0));
 }
 
-TEST_F(FrontTest, ends_a_body_that_crawls_and_lets_one_that_has_hurried_pause) {
-  FrontLimits limits;
+TEST_F(HttpServerTest, ends_a_body_that_crawls_and_lets_one_that_has_hurried_pause) {
+  HttpServerLimits limits;
   limits.body_grace = milliseconds(100);
   start(limits);
   RawClient crawls(port), pauses(port), chunks(port);
@@ -446,7 +446,7 @@ TEST_F(FrontTest, ends_a_body_that_crawls_and_lets_one_that_has_hurried_pause) {
   EXPECT_EQ(pauses.receive().body, "POST /x " + most + "y");
 }
 
-TEST_F(FrontTest, who_is_answered_early_gets_to_read_it) {
+TEST_F(HttpServerTest, who_is_answered_early_gets_to_read_it) {
   start();
   for (std::string path : {"/small", "/ignore"}) {
     RawClient client(port);
@@ -463,7 +463,7 @@ TEST_F(FrontTest, who_is_answered_early_gets_to_read_it) {
   EXPECT_EQ(unread.receive().status, 400);
 }
 
-TEST_F(FrontTest, who_goes_on_sending_for_ever_is_cut_off) {
+TEST_F(HttpServerTest, who_goes_on_sending_for_ever_is_cut_off) {
   start();
   RawClient client(port);
   client.send("POST /ignore HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n");
@@ -474,7 +474,7 @@ TEST_F(FrontTest, who_goes_on_sending_for_ever_is_cut_off) {
   EXPECT_EQ(RawClient(port).get("/x").status, 200);
 }
 
-TEST_F(FrontTest, speaks_http_1_0) {
+TEST_F(HttpServerTest, speaks_http_1_0) {
   start();
   RawClient client(port);
   for (int i = 0; i < 2; i++) {
@@ -497,7 +497,7 @@ TEST_F(FrontTest, speaks_http_1_0) {
   EXPECT_EQ(stream.receive_exactly(5), "begun");
 }
 
-TEST_F(FrontTest, says_that_it_closes_when_it_was_asked_to) {
+TEST_F(HttpServerTest, says_that_it_closes_when_it_was_asked_to) {
   start();
   RawClient client(port), stream(port);
   EXPECT_EQ(client.get("/x", "Connection: x, close\r\n").header("Connection"), "close");
@@ -506,7 +506,7 @@ TEST_F(FrontTest, says_that_it_closes_when_it_was_asked_to) {
   EXPECT_EQ(stream.receive_head().header("Connection"), "close");
 }
 
-TEST_F(FrontTest, tells_to_go_on_only_who_is_read) {
+TEST_F(HttpServerTest, tells_to_go_on_only_who_is_read) {
   start();
   RawClient refused(port), read(port), chunks(port);
   const std::string expects = " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
@@ -526,7 +526,7 @@ TEST_F(FrontTest, tells_to_go_on_only_who_is_read) {
   EXPECT_EQ(chunks.receive().body, "POST /x abc");
 }
 
-TEST_F(FrontTest, takes_a_few_empty_lines_before_a_request) {
+TEST_F(HttpServerTest, takes_a_few_empty_lines_before_a_request) {
   start();
   RawClient client(port), too_many(port);
   client.send("\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -538,7 +538,7 @@ TEST_F(FrontTest, takes_a_few_empty_lines_before_a_request) {
   EXPECT_EQ(too_many.receive().status, 400);
 }
 
-TEST_F(FrontTest, passes_over_chunk_extensions_and_trailers) {
+TEST_F(HttpServerTest, passes_over_chunk_extensions_and_trailers) {
   start();
   RawClient client(port);
   const std::string post = "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -558,14 +558,14 @@ TEST_F(FrontTest, passes_over_chunk_extensions_and_trailers) {
   EXPECT_EQ(endless.receive().body, "POST /x the request body is malformed: chunked encoding");
 }
 
-TEST_F(FrontTest, long_heads_are_few_at_a_time) {
+TEST_F(HttpServerTest, long_heads_are_few_at_a_time) {
   start();
   std::string half = "GET /x HTTP/1.1\r\nHost: x\r\nA: " + std::string(100'000, 'a');
   std::vector<std::unique_ptr<RawClient>> long_ones;
   for (int i = 0; i < 16; i++) {
     long_ones.push_back(std::make_unique<RawClient>(port));
     long_ones.back()->send(half);
-    ASSERT_TRUE(await(&Front::Counts::long_heads, i + 1));
+    ASSERT_TRUE(await(&HttpServer::Counts::long_heads, i + 1));
   }
   RawClient one_more(port), usual(port);
   one_more.send(half);
@@ -576,21 +576,21 @@ TEST_F(FrontTest, long_heads_are_few_at_a_time) {
     EXPECT_EQ(client->receive().status, 200);
   }
   EXPECT_EQ(usual.get("/x", "A: " + std::string(900'000, 'a') + "\r\n").status, 200);
-  EXPECT_TRUE(await(&Front::Counts::long_heads, 0));
+  EXPECT_TRUE(await(&HttpServer::Counts::long_heads, 0));
 }
 
-TEST_F(FrontTest, stops_with_everything_still_open) {
+TEST_F(HttpServerTest, stops_with_everything_still_open) {
   start();
   RawClient resting(port), watcher(port);
   EXPECT_EQ(resting.get("/x").status, 200);
   watcher.send("GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(eventually(watching, [](int count) { return count == 1; }));
-  front->stop();
+  http_server->stop();
   EXPECT_TRUE(resting.at_end());
-  EXPECT_EQ(front->counts().threads, 0);
+  EXPECT_EQ(http_server->counts().threads, 0);
 }
 
-TEST_F(FrontTest, serves_new_certificates_without_a_restart) {
+TEST_F(HttpServerTest, serves_new_certificates_without_a_restart) {
   start();
   RawClient before(port);
   KeyPair ca = MUST(make_ca("new"));
