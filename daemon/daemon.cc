@@ -220,9 +220,9 @@ Result<void> Daemon::construct_parts() {
     std::string text = TRY(sys::read_file(config_.scheduler_config_file).wrap("schedulerConfigFile"));
     scheduler_configuration_ = TRY(scheduler::read_configuration(text).wrap(config_.scheduler_config_file));
   }
-  keeper_ = std::make_unique<backup::Keeper>(
-      backup::KeeperConfig{config_.state_dir, CORACLE_VERSION, identity_.node_name, catalogs_}, *engine_);
-  keeper_->on_restored([this] { sys::signal_eventfd(restored_); });
+  maintenance_ = std::make_unique<backup::StoreMaintenance>(
+      backup::StoreMaintenanceConfig{config_.state_dir, CORACLE_VERSION, identity_.node_name, catalogs_}, *engine_);
+  maintenance_->on_restored([this] { sys::signal_eventfd(restored_); });
   registry_ = std::make_unique<registry::Registry>(*engine_, catalogs_, ranges_of(config_));
   std::string app_armor = sys::read_file("/sys/module/apparmor/parameters/enabled").value_or("");
   registry_->set_admission(
@@ -278,7 +278,7 @@ Result<void> Daemon::construct_parts() {
   };
   if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(access::read_static_tokens(config_.token_auth_file));
   server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_, *agent_);
-  server_->set_keeper(*keeper_);
+  server_->set_maintenance(*maintenance_);
   return {};
 }
 

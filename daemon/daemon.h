@@ -17,7 +17,7 @@
 #include <string>
 
 #include "daemon/api/server.h"
-#include "daemon/backup/keeper.h"
+#include "daemon/backup/store_maintenance.h"
 #include "daemon/config.h"
 #include "daemon/controller/manager.h"
 #include "daemon/event/recorder.h"
@@ -105,7 +105,7 @@ class Daemon {
   mutable std::atomic<bool> listening_ = false;  // the next request writes to stirred_
   const schema::CatalogSource catalogs_;         // outlives all users of kinds
   std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<backup::Keeper> keeper_;
+  std::unique_ptr<backup::StoreMaintenance> maintenance_;
   std::unique_ptr<registry::Registry> registry_;
   std::unique_ptr<registry::LocalClient> client_;
   std::unique_ptr<EventWriter> events_;

@@ -97,7 +97,7 @@ class Resting {
   void woken() {
     if (!look_at_) look_at_ = system_clock().steady() + Lull::kLookPause;
   }
-  void tend() {
+  void look() {
     if (!look_at_ && lull_.is_overdue(daemon_.work_done())) woken();  // work without requests: restarting pods, jobs
     if (!has_come(look_at_)) return;
     Lull::Verdict verdict = lull_.look(daemon_.work_done());
@@ -157,7 +157,7 @@ Result<Why> wait_for_end(const Fd& signals, const Daemon& daemon, bool follow_ad
       }
     }
     if (on[4].revents) resting.woken();
-    resting.tend();
+    resting.look();
     if (watched) {
       daemon.answer();
       sd_notify(0, "WATCHDOG=1");

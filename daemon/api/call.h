@@ -16,7 +16,7 @@
 #include "daemon/api/route.h"
 #include "daemon/api/server.h"
 #include "daemon/api/user.h"
-#include "daemon/backup/keeper.h"
+#include "daemon/backup/store_maintenance.h"
 #include "daemon/fairness/fairness.h"
 #include "store/schema/catalog.h"
 #include "store/schema/table.h"
@@ -33,7 +33,7 @@ struct HandlerContext {  // dependencies of the handlers
   access::Tokens* tokens = nullptr;
   const access::Authorizer* authorizer = nullptr;
   const std::string* ca = nullptr;
-  backup::Keeper* keeper = nullptr;  // maintenance of the store's file; null: none
+  backup::StoreMaintenance* maintenance = nullptr;  // maintenance of the store's file; null: none
   std::function<HttpServer::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
   fairness::Fairness& fairness;

@@ -135,7 +135,7 @@ struct Server::State {
   std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
   HttpServer http_server;
-  struct News {  // events for the keeper thread
+  struct News {  // events for the maintenance thread
     bool any = false, clock_set = false;
   };
   Guarded<News> news;
@@ -143,7 +143,7 @@ struct Server::State {
     news.with([&](News& now) { now.any = true, now.clock_set |= clock_set; });
     news.notify();
   }
-  std::jthread keeper;
+  std::jthread maintenance;
 
   Result<void> prepare();
   void authorize(Call& call, access::AuditRecord* record, const access::Attributes& asked);
@@ -151,7 +151,7 @@ struct Server::State {
   void answer(Call& call);
   bool take_seat(Call& call, const access::Attributes& attributes);
   BodyWait wait_for_body(Call& call, int seats);
-  void keep(std::stop_token stop);
+  void maintain(std::stop_token stop);
   Result<void> renew();
   Result<void> tell_administrator(const KeyPair& admin) const;
 };
@@ -287,17 +287,17 @@ Result<void> Server::State::renew() {
   return {};
 }
 
-void Server::State::keep(std::stop_token stop) {
+void Server::State::maintain(std::stop_token stop) {
   SteadyTime next = std::chrono::steady_clock::now() + kCertificateCheck;
   while (!stop.stop_requested()) {
     News told = news.wait_until(
         stop, next, [](const News& now) { return now.any; }, [](News& now) { return std::exchange(now, {}); });
     if (stop.stop_requested()) return;
-    flow_objects.tend();
+    flow_objects.reconcile();
     if (!told.clock_set && std::chrono::steady_clock::now() < next) continue;
     next = std::chrono::steady_clock::now() + kCertificateCheck;
     if (auto renewed = renew(); !renewed) log_error("api", "renew certificates: " + renewed.error().text());
-    if (context.keeper) context.keeper->tend();
+    if (context.maintenance) context.maintenance->maintain();
   }
 }
 
@@ -313,23 +313,23 @@ Server::~Server() {
 
 void Server::clock_was_set() { state_->stir(true); }
 
-void Server::set_keeper(backup::Keeper& keeper) { state_->context.keeper = &keeper; }
+void Server::set_maintenance(backup::StoreMaintenance& maintenance) { state_->context.maintenance = &maintenance; }
 
 Result<void> Server::start() {
   state_->auditor = TRY(Auditor::open(state_->config.audit));
   TRY(state_->prepare().wrap("prepare certificates"));
-  auto wake_keeper = [state = state_.get()] { state->stir(false); };
-  TRY(state_->flow_objects.follow(wake_keeper).wrap("follow the flow schemas"));
-  state_->flow_objects.tend();
+  auto wake_maintenance = [state = state_.get()] { state->stir(false); };
+  TRY(state_->flow_objects.follow(wake_maintenance).wrap("follow the flow schemas"));
+  state_->flow_objects.reconcile();
   state_->bound = TRY(state_->http_server.start(state_->config.listen));
   TRY(state_->tell_administrator(admin()));
-  state_->keeper = start_thread("keeper", [state = state_.get()](std::stop_token stop) { state->keep(stop); });
+  state_->maintenance = start_thread("maintenance", [state = state_.get()](std::stop_token stop) { state->maintain(stop); });
   return {};
 }
 
 void Server::stop() {
-  state_->keeper.request_stop();
-  if (state_->keeper.joinable()) state_->keeper.join();
+  state_->maintenance.request_stop();
+  if (state_->maintenance.joinable()) state_->maintenance.join();
   state_->http_server.stop();
   state_->flow_objects.unfollow();
 }

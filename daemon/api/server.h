@@ -2,7 +2,7 @@
 // Server: the Kubernetes API over HTTPS. It contains only HTTP; the registry stores objects and the node runs pods.
 //   connection (http_server) ▸ authentication (user) ▸ route (route, catalog) ▸ authorization ▸ verb (resources, watch, …) ▸ response
 // It owns the certificates (certificates.h): it creates them on the first start and renews them while it runs. Threads: "acceptor"
-// (one), the worker pool (http_server.h), and "keeper" (one, runs once an hour for the certificates).
+// (one), the worker pool (http_server.h), and "maintenance" (one, runs once an hour for the certificates).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 #include "daemon/access/write_guard.h"
 #include "daemon/api/certificates.h"
 #include "daemon/api/http_server.h"
-#include "daemon/backup/keeper.h"
+#include "daemon/backup/store_maintenance.h"
 #include "daemon/fairness/body_places.h"
 #include "daemon/fairness/fairness.h"
 #include "daemon/registry/registry.h"
@@ -59,7 +59,7 @@ class Server {
   ~Server();
   // Sets the store's maintenance: it serves /coracle/v1/store and runs once an hour. It must outlive the server. Call before
   // start().
-  void set_keeper(backup::Keeper& keeper);
+  void set_maintenance(backup::StoreMaintenance& maintenance);
 
   // Renews at once the certificates that have expired by the new time. Does not block.
   void clock_was_set();

@@ -77,7 +77,7 @@ Result<void> FlowObjects::follow(std::function<void()> changed) {
 
 void FlowObjects::unfollow() { subscriptions_.clear(); }
 
-void FlowObjects::tend() {
+void FlowObjects::reconcile() {
   if (!changed_.exchange(false)) return;
   if (auto there = registry::ensure_flow_control(registry_); !there)
     log_warning("fairness", "flow schemas and priority levels cannot be put right: " + there.error().text());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlowObjects: passes the stored FlowSchemas and PriorityLevelConfigurations to Fairness, and maintains these objects.
-//   store ── change ──▶ `changed` ▸ tend: restore mandatory objects ▸ set_rules ▸ condition Dangling of each schema
+//   store ── change ──▶ `changed` ▸ reconcile: restore mandatory objects ▸ set_rules ▸ condition Dangling of each schema
 // Mandatory objects are in force even while they are missing. Source: Kubernetes "API Priority and Fairness"; apiserver
 // util/flowcontrol (apf_controller), registry/flowcontrol/rest.
 #pragma once
@@ -23,14 +23,14 @@ class FlowObjects {
   // Both must outlive it.
   FlowObjects(registry::Registry& registry, Fairness& controller) : registry_(registry), controller_(controller) {}
 
-  // Starts watching the objects. `changed` is called on the store's thread when tend() must be called; it must not block. Errors:
+  // Starts watching the objects. `changed` is called on the store's thread when reconcile() must be called; it must not block. Errors:
   // the store's.
   Result<void> follow(std::function<void()> changed);
   void unfollow();
 
   // Processes the changes since the last call: sets the rules and updates the objects; does nothing if there are none. Writes to
   // the store. Errors are logged, and the next change retries.
-  void tend();
+  void reconcile();
 
  private:
   void judge_schemas(const FlowRules& rules);

@@ -108,7 +108,7 @@ class Planner {
       return false;
     }
     if (container.running) {
-      tend(container);
+      check_running(container);
       return false;
     }
     if (container.exit_code == 0) return true;
@@ -133,7 +133,7 @@ class Planner {
 
   void keep_running(const ContainerFacts& container) {
     if (in_sandbox(container) && container.running) {
-      tend(container);
+      check_running(container);
     } else if (!container.ever_ran || should_restart(container)) {
       start(container);
     }
@@ -149,7 +149,7 @@ class Planner {
   }
 
   // A running container: terminates it if it is unhealthy, and continues a termination.
-  void tend(const ContainerFacts& container) {
+  void check_running(const ContainerFacts& container) {
     if (container.stopping) return go_on_stopping(container);
     const std::string name = "Container " + container.name;
     switch (container.ailment) {

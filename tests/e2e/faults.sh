@@ -10,7 +10,7 @@ note_log() { log_from=$(stat -c %s "$T/coracled.log" 2>/dev/null || echo 0); }
 node_address() { c get node edge -o 'jsonpath={.status.addresses[0].address}'; }
 has_node_address() { [ "$(node_address)" = "$1" ]; }
 node_is_ready() { c get node edge -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' | grep -qx True; }
-restarts_and_start() { c get pod keeper -o 'jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].state.running.startedAt}'; }
+restarts_and_start() { c get pod steady -o 'jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].state.running.startedAt}'; }
 in_phase() { [ "$(c get pod "$1" -o 'jsonpath={.status.phase}')" = "$2" ]; }
 once() {  # once ARGUMENTS...: the daemon in the foreground; it must end by itself
   timeout 20 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" "$@"
@@ -32,8 +32,8 @@ ip -n "$ns" addr del 10.55.0.2/24 dev eth0
 start_daemon
 make_busybox >"$T/pack.log" 2>&1 || { echo "Bail out! image pack:"; cat "$T/pack.log"; exit 1; }
 expect "without a network the node is where its pods find it" 10.244.0.1 node_address
-c run keeper --image=localhost/busybox:latest --command -- sleep 100000 >/dev/null
-check "… and runs pods" until_true 10 in_phase keeper Running
+c run steady --image=localhost/busybox:latest --command -- sleep 100000 >/dev/null
+check "… and runs pods" until_true 10 in_phase steady Running
 may_set_the_clock() { sed -n 's/^Cap\(Eff\|Prm\):\s*/0x/p' "/proc/$1/status" | while read -r set; do echo -n "$((set >> 25 & 1)) "; done; }
 expect "the daemon does without rights that its pods may ask for" "1 0 " may_set_the_clock "$daemon_pid"
 c apply -f - >/dev/null <<Y
@@ -55,7 +55,7 @@ check "another address takes its place" until_true 20 has_node_address 10.55.0.7
 sed -i 's#https://10.55.0.2:#https://10.55.0.7:#' "$T/outside.kubeconfig"
 check "… and is served too" until_true 10 from_outside
 expect "the Service kubernetes leads to it" 10.55.0.7 c get endpoints kubernetes -o 'jsonpath={.subsets[0].addresses[0].ip}'
-reaches_api() { c exec keeper -- sh -c 'nc -w 2 "$KUBERNETES_SERVICE_HOST" 443 </dev/null'; }
+reaches_api() { c exec steady -- sh -c 'nc -w 2 "$KUBERNETES_SERVICE_HOST" 443 </dev/null'; }
 check "pods reach the API by its Service" until_true 10 reaches_api
 ip -n "$ns" link set eth0 down
 sleep 3  # longer than it waits for addresses to settle
@@ -79,7 +79,7 @@ expect_fail "a configuration that is not there is named" "nowhere.yaml.*No such 
 
 # ---- who holds on ----
 
-k logs -f keeper >/dev/null 2>&1 & k get pods -w >/dev/null 2>&1 & k exec keeper -- sleep 90000 >/dev/null 2>&1 &
+k logs -f steady >/dev/null 2>&1 & k get pods -w >/dev/null 2>&1 & k exec steady -- sleep 90000 >/dev/null 2>&1 &
 sleep 1  # they are served by then
 kill -TERM "$daemon_pid"
 check "followers of a silent log, a watch and an exec do not hold up a stop" until_true 8 eval '! kill -0 "$daemon_pid"'

@@ -34,7 +34,7 @@ class FlowObjectsTest : public testing::Test {
       stirred.with([](int& times) { times++; });
       stirred.notify();
     }));
-    objects->tend();
+    objects->reconcile();
   }
   void TearDown() override {
     objects->unfollow();
@@ -52,7 +52,7 @@ class FlowObjectsTest : public testing::Test {
     what();
     auto told = [&](int times) { return times > before; };
     ASSERT_TRUE(stirred.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), told, told));
-    objects->tend();
+    objects->reconcile();
   }
   json::value condition(const std::string& name) {
     ObjectPtr schema = MUST(registry->get(schemas, {"", name}));

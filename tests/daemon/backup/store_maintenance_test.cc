@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backup and restore as the daemon does them, without HTTP: what comes back, what is refused, a restore that is cut off at
 // every step, and when the store is looked after.
-#include "daemon/backup/keeper.h"
+#include "daemon/backup/store_maintenance.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ std::string text_of(const std::string& path) {
 class Machine {  // a state directory and what a daemon does with it, as far as its store goes
  public:
   explicit Machine(const std::string& key) {
-    char path[] = "/tmp/coracle-keeper-XXXXXX";
+    char path[] = "/tmp/coracle-maintenance-XXXXXX";
     state_dir = ::mkdtemp(path);
     put_file(state_dir + "/pki/ca.key", key);
     put_file(state_dir + "/pki/ca.crt", "certificate of " + key);
@@ -48,9 +48,9 @@ class Machine {  // a state directory and what a daemon does with it, as far as 
     engine::Options options;
     options.find_kind = find_built_in();
     engine = MUST(engine::Engine::open(state_dir + "/state.db", options));
-    keeper = std::make_unique<Keeper>(KeeperConfig{state_dir, "1.0", "edge", built_in_catalogs()}, *engine, clock);
+    maintenance = std::make_unique<StoreMaintenance>(StoreMaintenanceConfig{state_dir, "1.0", "edge", built_in_catalogs()}, *engine, clock);
   }
-  void stop() { keeper.reset(), engine.reset(); }
+  void stop() { maintenance.reset(), engine.reset(); }
   void restart() { stop(), start(); }
 
   Result<ObjectPtr> try_put(const std::string& name, const std::string& value) {
@@ -66,14 +66,14 @@ class Machine {  // a state directory and what a daemon does with it, as far as 
     return found ? std::string(get_string((*found)->json(), "data.value")) : "absent";
   }
   std::string save(bool keys = true) {
-    Fd copy = MUST(keeper->backup(keys));
+    Fd copy = MUST(maintenance->backup(keys));
     std::string out;
     char piece[4096];
     for (ssize_t got; (got = ::read(copy.get(), piece, sizeof piece)) > 0;) out.append(piece, size_t(got));
     return out;
   }
   Result<json::value> bring(const std::string& bytes, bool keys = true) {
-    return keeper->restore(
+    return maintenance->restore(
         [&](const auto& take) -> Result<void> {
           for (size_t at = 0; at < bytes.size(); at += 1000) take(std::string_view(bytes).substr(at, 1000));
           return {};
@@ -90,10 +90,10 @@ class Machine {  // a state directory and what a daemon does with it, as far as 
   std::string state_dir;
   FakeClock clock;
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<Keeper> keeper;
+  std::unique_ptr<StoreMaintenance> maintenance;
 };
 
-TEST(Keeper, brings_back_what_was_there_and_keeps_what_is) {
+TEST(StoreMaintenance, brings_back_what_was_there_and_keeps_what_is) {
   Machine machine("k1");
   machine.put("a", "then"), machine.put("gone", "1");
   std::string saved = machine.save();
@@ -119,7 +119,7 @@ TEST(Keeper, brings_back_what_was_there_and_keeps_what_is) {
   EXPECT_EQ(text_of(kept + "/pki/ca.key"), "k1");
 }
 
-TEST(Keeper, keys_come_along_unless_they_are_not_wanted) {
+TEST(StoreMaintenance, keys_come_along_unless_they_are_not_wanted) {
   Machine first("k1"), second("k2"), third("k3");
   first.put("a", "1");
   MUST(second.bring(first.save()));
@@ -139,7 +139,7 @@ TEST(Keeper, keys_come_along_unless_they_are_not_wanted) {
   EXPECT_EQ(third.value("a"), "1");
 }
 
-TEST(Keeper, refuses_without_a_trace) {
+TEST(StoreMaintenance, refuses_without_a_trace) {
   Machine machine("k1");
   for (int i = 0; i < 30; i++) machine.put("a" + std::to_string(i), std::string(400, 'x'));
   std::string saved = machine.save();
@@ -159,13 +159,13 @@ TEST(Keeper, refuses_without_a_trace) {
     EXPECT_EQ(machine.left_over(), std::vector<std::string>());
     EXPECT_TRUE(machine.try_put("a0", row.says)) << "nothing is sealed";
   }
-  auto cut = machine.keeper->restore(
+  auto cut = machine.maintenance->restore(
       [](const auto& take) -> Result<void> { return take("SQLite"), Error(Code::unavailable, "the client is gone"); }, true);
   EXPECT_EQ(cut.error().text(), "receive the backup: the client is gone");
   EXPECT_EQ(machine.left_over(), std::vector<std::string>());
 }
 
-TEST(Keeper, refuses_objects_that_cannot_be_read) {
+TEST(StoreMaintenance, refuses_objects_that_cannot_be_read) {
   Machine machine("k1");
   json::value body = {{"apiVersion", "v1"},
                       {"kind", "ConfigMap"},
@@ -178,7 +178,7 @@ TEST(Keeper, refuses_objects_that_cannot_be_read) {
       << refused.error().text();
 }
 
-TEST(Keeper, a_power_cut_leaves_the_old_store_or_the_new_one) {
+TEST(StoreMaintenance, a_power_cut_leaves_the_old_store_or_the_new_one) {
   // A restore stands complete; the power goes after each rename in turn, and the next start has to finish.
   for (int done = 0; done <= 5; done++) {
     Machine machine("k1");
@@ -209,7 +209,7 @@ TEST(Keeper, a_power_cut_leaves_the_old_store_or_the_new_one) {
   }
 }
 
-TEST(Keeper, an_unfinished_restore_is_forgotten_at_the_next_start) {
+TEST(StoreMaintenance, an_unfinished_restore_is_forgotten_at_the_next_start) {
   Machine machine("k1");
   machine.put("a", "now");
   machine.stop();
@@ -222,7 +222,7 @@ TEST(Keeper, an_unfinished_restore_is_forgotten_at_the_next_start) {
   EXPECT_EQ(machine.left_over(), std::vector<std::string>());
 }
 
-TEST(Keeper, two_restores_at_the_same_time_of_day_keep_both_old_stores) {
+TEST(StoreMaintenance, two_restores_at_the_same_time_of_day_keep_both_old_stores) {
   Machine machine("k1");
   machine.put("a", "1");
   std::string saved = machine.save();
@@ -233,28 +233,28 @@ TEST(Keeper, two_restores_at_the_same_time_of_day_keep_both_old_stores) {
   EXPECT_EQ(machine.left_over().size(), 2u);
 }
 
-TEST(Keeper, looks_after_the_file_when_nothing_is_written) {
+TEST(StoreMaintenance, looks_after_the_file_when_nothing_is_written) {
   Machine machine("k1");
   for (int i = 0; i < 500; i++) machine.put("a" + std::to_string(i), std::string(4000, 'x'));
   for (int i = 0; i < 490; i++)
     ASSERT_TRUE(
         machine.engine->remove(kConfigMap, {"default", "a" + std::to_string(i)}, std::nullopt, engine::Durability::durable));
-  machine.keeper->tend();
-  EXPECT_FALSE(find(MUST(machine.keeper->state()), "check")) << "it was written to a moment ago";
+  machine.maintenance->maintain();
+  EXPECT_FALSE(find(MUST(machine.maintenance->state()), "check")) << "it was written to a moment ago";
   machine.clock.advance(std::chrono::hours(24 * 365 * 40));  // beyond the last write, which a real clock timed
-  EXPECT_GT(get_int(MUST(machine.keeper->state()), "unusedBytes"), 1 << 20);
-  machine.keeper->tend();
-  json::value state = MUST(machine.keeper->state());
+  EXPECT_GT(get_int(MUST(machine.maintenance->state()), "unusedBytes"), 1 << 20);
+  machine.maintenance->maintain();
+  json::value state = MUST(machine.maintenance->state());
   EXPECT_EQ(get_array(state, "check.findings").size(), 0u);
   EXPECT_NE(get_string(state, "check.time"), "");
   EXPECT_EQ(get_int(state, "unusedBytes"), 0);
   std::string first(get_string(state, "check.time"));
   machine.clock.advance(std::chrono::hours(1));
-  machine.keeper->tend();
-  EXPECT_EQ(get_string(MUST(machine.keeper->state()), "check.time"), first) << "once a day";
+  machine.maintenance->maintain();
+  EXPECT_EQ(get_string(MUST(machine.maintenance->state()), "check.time"), first) << "once a day";
   machine.clock.advance(std::chrono::hours(24));
-  machine.keeper->tend();
-  EXPECT_NE(get_string(MUST(machine.keeper->state()), "check.time"), first);
+  machine.maintenance->maintain();
+  EXPECT_NE(get_string(MUST(machine.maintenance->state()), "check.time"), first);
 }
 
 }  // namespace

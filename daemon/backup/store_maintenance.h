@@ -25,19 +25,19 @@
 
 namespace coracle::backup {
 
-struct KeeperConfig {
+struct StoreMaintenanceConfig {
   std::string state_dir;  // holds state.db and pki/
   std::string version;    // of Coracle
   std::string node;
-  const schema::CatalogSource& catalogs;  // must outlive the keeper
+  const schema::CatalogSource& catalogs;  // must outlive this
 };
 
 // Passes the bytes of an upload to `take` in pieces until it returns false or the upload ends.
 using Source = std::function<Result<void>(const std::function<bool(std::string_view)>& take)>;
 
-class Keeper {
+class StoreMaintenance {
  public:
-  Keeper(KeeperConfig config, engine::Engine& engine, const Clock& clock = system_clock());
+  StoreMaintenance(StoreMaintenanceConfig config, engine::Engine& engine, const Clock& clock = system_clock());
   // Sets the function that restarts the daemon in process when a restored store is ready. It is called on a request's thread and
   // must return at once.
   void on_restored(std::function<void()> start_anew) { start_anew_ = std::move(start_anew); }
@@ -57,7 +57,7 @@ class Keeper {
   json::value check();  // checks now. Returns `check` of state(); findings are logged too
   Result<void> compact();
   // Call once an hour. Checks and compacts the store if that is due and nothing is being written.
-  void tend();
+  void maintain();
 
  private:
   struct Checked {
@@ -68,7 +68,7 @@ class Keeper {
   Result<json::value> adopt_upload(const std::string& upload, bool keys);
   bool quiet() const;
 
-  const KeeperConfig config_;
+  const StoreMaintenanceConfig config_;
   engine::Engine& engine_;
   const Clock& clock_;
   std::function<void()> start_anew_;

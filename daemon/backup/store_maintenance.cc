@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See keeper.h.
-#include "daemon/backup/keeper.h"
+// See store_maintenance.h.
+#include "daemon/backup/store_maintenance.h"
 
 #include <sys/stat.h>
 
@@ -102,12 +102,12 @@ json::value checked_json(WallTime at, const std::vector<std::string>& findings) 
 
 }  // namespace
 
-Keeper::Keeper(KeeperConfig config, engine::Engine& engine, const Clock& clock)
+StoreMaintenance::StoreMaintenance(StoreMaintenanceConfig config, engine::Engine& engine, const Clock& clock)
     : config_(std::move(config)), engine_(engine), clock_(clock), started_(clock.steady()) {}
 
 // ---- backup ----
 
-Result<Fd> Keeper::backup(bool keys) {
+Result<Fd> StoreMaintenance::backup(bool keys) {
   engine::Copy copy;
   if (keys) copy.files = TRY(read_keys(config_.state_dir + "/pki"));
   engine::Snapshot snapshot = engine_.snapshot();
@@ -125,7 +125,7 @@ Result<Fd> Keeper::backup(bool keys) {
 
 // ---- restore ----
 
-Result<json::value> Keeper::restore(const Source& source, bool keys) {
+Result<json::value> StoreMaintenance::restore(const Source& source, bool keys) {
   bool alone = restoring_.with([](bool& busy) { return !std::exchange(busy, true); });
   if (!alone) return Error(Code::conflict, "another restore is under way");
   std::string directory = restore_dir(config_.state_dir);
@@ -142,7 +142,7 @@ Result<json::value> Keeper::restore(const Source& source, bool keys) {
   return restored;
 }
 
-Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
+Result<json::value> StoreMaintenance::adopt_upload(const std::string& upload, bool keys) {
   std::string directory = restore_dir(config_.state_dir);
   engine::Copy copy =
       TRY(engine::read_copy(upload, std::bind_front(&schema::CatalogSource::stored_kind, &config_.catalogs)).wrap("the backup"));
@@ -170,7 +170,7 @@ Result<json::value> Keeper::adopt_upload(const std::string& upload, bool keys) {
                       {"warnings", std::move(told)}};
 }
 
-void Keeper::start_anew() const {
+void StoreMaintenance::start_anew() const {
   if (start_anew_) start_anew_();
 }
 
@@ -205,7 +205,7 @@ Result<void> adopt(const std::string& state_dir) {
 
 // ---- maintenance ----
 
-Result<json::value> Keeper::state() {
+Result<json::value> StoreMaintenance::state() {
   engine::FileSize size = TRY(engine_.file_size());
   engine::Usage usage = engine_.usage();
   json::object out{
@@ -217,7 +217,7 @@ Result<json::value> Keeper::state() {
   return json::value(std::move(out));
 }
 
-json::value Keeper::check() {
+json::value StoreMaintenance::check() {
   std::vector<std::string> findings = engine_.check();
   for (size_t i = 0; i < findings.size() && i < kFindingsLogged; i++)
     log_error("store",
@@ -230,14 +230,14 @@ json::value Keeper::check() {
   return told;
 }
 
-Result<void> Keeper::compact() {
+Result<void> StoreMaintenance::compact() {
   compacted_.with([&](auto& compacted) { compacted = clock_.steady(); });
   return engine_.compact_file();
 }
 
-bool Keeper::quiet() const { return clock_.steady() - engine_.last_written() >= kQuiet; }
+bool StoreMaintenance::quiet() const { return clock_.steady() - engine_.last_written() >= kQuiet; }
 
-void Keeper::tend() {
+void StoreMaintenance::maintain() {
   SteadyTime now = clock_.steady();
   auto last = checked_.with([](const auto& checked) { return checked ? std::optional(checked->when) : std::nullopt; });
   SteadyTime since = last.value_or(started_);
