@@ -189,14 +189,14 @@ bool tell(const WatchRequest& request, const engine::Event& event, Stream& strea
   return !seen || !seen->object || stream.send(*seen);
 }
 
-// What a StandIn leaves for its sleeping thread.
+// What a Delegate leaves for its sleeping thread.
 struct LeftBehind {
   bool unflushed = false;              // buffered data in the connection must be flushed
   std::optional<engine::Event> large;  // too large for the connection's buffer: the thread writes it while the client reads
 };
 
 // Writes events without waking the watch's thread: for watches of plain stored texts whose client keeps up.
-std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
+std::optional<engine::Delegate> make_delegate(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
                                              LeftBehind& left) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
   TlsConnection& connection = call.exchange.connection;
@@ -210,7 +210,7 @@ std::optional<engine::StandIn> make_stand_in(Call& call, const WatchRequest& req
     left.unflushed |= !written;
     return written;
   };
-  return engine::StandIn{
+  return engine::Delegate{
       [write, &request, &stream, &frames, &connection, &left](const engine::Event& event) {
         bool large = event.object && event.object->text().size() > kLargeBytes;
         if (large) return left.large = event, false;
@@ -224,11 +224,11 @@ void follow(Call& call, const WatchRequest& request, engine::Watcher& watcher, S
   auto next_bookmark = std::chrono::steady_clock::now() + kBookmarkEvery;
   LeftBehind left;
   bool begun = false;  // the initial state was sent
-  auto stand_in = make_stand_in(call, request, stream, frames, left);
+  auto delegate = make_delegate(call, request, stream, frames, left);
   for (;;) {
     auto until = request.bookmarks ? std::min(next_bookmark, request.deadline) : request.deadline;
     bool sleeps = begun && !left.unflushed;
-    auto event = watcher.take(stirred, sleeps ? until : SteadyTime(), sleeps && stand_in ? &*stand_in : nullptr);
+    auto event = watcher.take(stirred, sleeps ? until : SteadyTime(), sleeps && delegate ? &*delegate : nullptr);
     if (auto large = std::exchange(left.large, std::nullopt)) {  // before the events after it
       if (!tell(request, *large, stream)) return;
       left.unflushed = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LocalClient: the Client of components in this process. It uses the same write pipeline as HTTP requests, without text,
-// authentication (it acts as the internal user) or a thread per watch (the engine's hub calls the sinks).
+// authentication (it acts as the internal user) or a thread per watch (the engine's broadcaster calls the sinks).
 #pragma once
 
 #include "daemon/registry/registry.h"

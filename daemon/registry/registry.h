@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registry: the only way to write objects. Every create, update, patch and deletion of every kind, over HTTP or from components
 // of the daemon, uses the same pipeline; rules of one kind are in a Strategy (strategy.h).
-//   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ hub ─▶ watches
+//   body ─▶ decode ▸ default ▸ admit ▸ validate ▸ commit ─▶ engine ─▶ broadcaster ─▶ watches
 // Admission (daemon/admission) is called twice: before validation, when it may change the object, and after it. Reads use the
 // engine; the registry only adds selectors. Thread-safe; writes may block on the disk. Source: Kubernetes API concepts; apiserver
 // registry/generic.

@@ -23,7 +23,7 @@
 #include "runtime/base/thread.h"
 #include "store/engine/continue_token.h"
 #include "store/engine/disk.h"
-#include "store/engine/hub.h"
+#include "store/engine/broadcaster.h"
 #include "store/engine/memory.h"
 #include "store/engine/plan.h"
 #include "store/object/status.h"
@@ -42,12 +42,12 @@ constexpr Revision kReservedAhead = 1 << 20;
 constexpr Revision kUnmarkedMin = Revision(1) << 24, kUnmarkedMax = Revision(1) << 36;
 
 // One thread waits once for another. Not std::atomic's wait, which spins before it sleeps: the leader needs the processor.
-class Nod {
+class CommitWaiter {
  public:
-  Nod() { ::sem_init(&given_, 0, 0); }
-  ~Nod() { ::sem_destroy(&given_); }
-  Nod(const Nod&) = delete;
-  Nod& operator=(const Nod&) = delete;
+  CommitWaiter() { ::sem_init(&given_, 0, 0); }
+  ~CommitWaiter() { ::sem_destroy(&given_); }
+  CommitWaiter(const CommitWaiter&) = delete;
+  CommitWaiter& operator=(const CommitWaiter&) = delete;
   void wait() {
     while (::sem_wait(&given_) != 0) {
     }  // interrupted by a signal
@@ -64,7 +64,7 @@ struct Ticket {  // a queued writer
   bool flush = false;
   std::function<void()> turn;  // instead of writes: work that needs the leader's state
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
-  Nod served;  // after it is given, the ticket may be destroyed
+  CommitWaiter served;  // after it is given, the ticket may be destroyed
 };
 
 struct Line {
@@ -186,7 +186,7 @@ struct Engine::State {
   }
 
   Result<Listing> read(const Kind& kind, const ListOptions& options) const;
-  Result<std::vector<ObjectPtr>> stand_in_line(Ticket& ticket);
+  Result<std::vector<ObjectPtr>> wait_in_queue(Ticket& ticket);
   void lead(const std::vector<Ticket*>& all);
   Result<void> lead_together(const std::vector<Ticket*>& led);
   Result<void> write_down(const Plan& plan);
@@ -207,7 +207,7 @@ struct Engine::State {
   std::unique_ptr<Disk> disk;
   StoredKinds kinds;
   Guarded<Memory> memory;
-  Hub hub{options.watch_bytes_max};
+  Broadcaster broadcaster{options.watch_bytes_max};
   Guarded<Line> line;
 
   // Owned by the leader, and passed on with leadership.
@@ -258,7 +258,7 @@ Engine::~Engine() {
   auto flushed = flush();
   if (flushed) flushed = state_->disk->mark_clean(state_->last);
   if (!flushed) log_warning("store", "the last soft writes are lost", {{"why", flushed.error().text()}});
-  state_->hub.stop(Error(Code::unavailable, "the store is closing"));
+  state_->broadcaster.stop(Error(Code::unavailable, "the store is closing"));
 }
 
 Result<void> Engine::State::load() {
@@ -384,13 +384,13 @@ Result<std::vector<ObjectPtr>> Engine::write_all(std::vector<Write> writes, Dura
     Prepared prepared = TRY(Prepared::make(std::move(write)));
     ticket.writes.push_back(std::move(prepared));
   }
-  return state_->stand_in_line(ticket);
+  return state_->wait_in_queue(ticket);
 }
 
 Result<void> Engine::flush() {
   Ticket ticket;
   ticket.flush = true;
-  TRY(state_->stand_in_line(ticket));
+  TRY(state_->wait_in_queue(ticket));
   return {};
 }
 
@@ -399,7 +399,7 @@ Result<void> Engine::flush() {
 void Engine::in_turn(std::function<void()> what) {
   Ticket ticket;
   ticket.turn = std::move(what);
-  (void)state_->stand_in_line(ticket);  // a turn has no error of its own
+  (void)state_->wait_in_queue(ticket);  // a turn has no error of its own
 }
 
 Snapshot Engine::snapshot() const {
@@ -466,7 +466,7 @@ std::chrono::steady_clock::time_point Engine::last_written() const {
   return Steady::time_point(Steady::duration(state_->written_at.load()));
 }
 
-Result<std::vector<ObjectPtr>> Engine::State::stand_in_line(Ticket& ticket) {
+Result<std::vector<ObjectPtr>> Engine::State::wait_in_queue(Ticket& ticket) {
   std::vector<Ticket*> led = line.with([&](Line& line) {
     line.waiting.push_back(&ticket);
     return std::exchange(line.led, true) ? std::vector<Ticket*>() : line.take();
@@ -617,7 +617,7 @@ void Engine::State::publish(const std::vector<Change>& changes) {
   });
   memory.notify();
   for (const Change& change : changes) events.push_back(change.event);
-  hub.publish(events);
+  broadcaster.publish(events);
 }
 
 // The "store-flush" thread: sleeps without a deadline while nothing is pending.
@@ -631,7 +631,7 @@ void Engine::State::keep_flushing(std::stop_token stop) {
     if (!now || stop.stop_requested()) continue;
     Ticket ticket;
     ticket.flush = true;
-    auto flushed = stand_in_line(ticket);
+    auto flushed = wait_in_queue(ticket);
     if (flushed) continue;
     log_warning("store", "soft writes cannot reach the disk; will try again", {{"why", flushed.error().text()}});
     flush_due.with([&](auto& current) { current = Steady::now() + options.soft_delay; });
@@ -663,19 +663,19 @@ Result<Engine::State::Start> Engine::State::start_of_watch(const Kind& kind, con
 }
 
 Result<std::unique_ptr<Watcher>> Engine::watch(const Kind& kind, const std::string& ns, Revision after) {
-  auto inbox = state_->hub.join(kind, ns, state_->options.watch_queue_max);
+  auto inbox = state_->broadcaster.join(kind, ns, state_->options.watch_queue_max);
   auto start = state_->start_of_watch(kind, ns, after);
-  if (start) return state_->hub.begin_watcher(std::move(inbox), std::move(start->events), start->upto);
-  state_->hub.leave(inbox);
+  if (start) return state_->broadcaster.begin_watcher(std::move(inbox), std::move(start->events), start->upto);
+  state_->broadcaster.leave(inbox);
   return start.take_error();
 }
 
 Result<std::unique_ptr<Subscription>> Engine::subscribe(const Kind& kind, const std::string& ns, Revision after,
                                                         Callbacks callbacks) {
-  auto inbox = state_->hub.join(kind, ns, state_->options.watch_queue_max);
+  auto inbox = state_->broadcaster.join(kind, ns, state_->options.watch_queue_max);
   auto start = state_->start_of_watch(kind, ns, after);
-  if (start) return state_->hub.begin_subscription(std::move(inbox), std::move(start->events), start->upto, std::move(callbacks));
-  state_->hub.leave(inbox);
+  if (start) return state_->broadcaster.begin_subscription(std::move(inbox), std::move(start->events), start->upto, std::move(callbacks));
+  state_->broadcaster.leave(inbox);
   return start.take_error();
 }
 

@@ -3,7 +3,7 @@
 // contain.
 //
 //   write ──▶ queue ──▶ leader: check revisions ▸ stamp ▸ one SQLite transaction ▸ publish ──▶ memory ──▶ get, list
-//              (commits for all waiting writers)                                    └──▶ window ──▶ hub ──▶ watchers
+//              (commits for all waiting writers)                                    └──▶ window ──▶ broadcaster ──▶ watchers
 //
 // Memory has every object as an immutable snapshot, so reads never wait for the disk. At any moment, the disk has the complete
 // state of some revision. A write is:
@@ -21,7 +21,7 @@
 // A full or read-only disk only affects writes that must be on it: durable writes fail with unavailable, and all others continue
 // in memory. The first durable write that succeeds writes them too. An engine can also be opened on such a disk.
 //
-// Thread-safe throughout. Threads: "store-hub" delivers to subscriptions. "store-watchers" runs the stand-ins of watchers whose
+// Thread-safe throughout. Threads: "broadcaster" delivers to subscriptions. "store-watchers" runs the delegates of watchers whose
 // owners sleep. "store-leader" leads while writers are queued (a single writer leads itself). "store-flush" writes soft changes
 // to the disk. The last two sleep while there is no work. A controller removes expired objects (events), with soft removals.
 #pragma once
@@ -121,9 +121,9 @@ struct FileSize {
 };
 
 // Receives events in place of a watcher's owner that sleeps in take(), so that one change need not wake hundreds of threads.
-// Called on a single thread of the hub for all watchers: it must not block. Returning false wakes the owner, which receives the
+// Called on a single thread of the broadcaster for all watchers: it must not block. Returning false wakes the owner, which receives the
 // following events.
-struct StandIn {
+struct Delegate {
   std::function<bool(const Event&)> event;
   std::function<bool()> rest;  // called after the last event for now
 };
@@ -132,12 +132,12 @@ struct StandIn {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Blocks until an event arrives, the watch ends, `deadline` passes, a stop is requested, or `stand_in` returns false.
-  // `stand_in` receives the events while this call sleeps, and none after it has returned. Nothing: no event; everything up to
+  // Blocks until an event arrives, the watch ends, `deadline` passes, a stop is requested, or `delegate` returns false.
+  // `delegate` receives the events while this call sleeps, and none after it has returned. Nothing: no event; everything up to
   // progress() was delivered. Errors: gone (too slow, or the engine has dropped the events: list again), unavailable (the engine
   // stops). After an error nothing follows.
   virtual Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
-                                            const StandIn* stand_in = nullptr) = 0;
+                                            const Delegate* delegate = nullptr) = 0;
   // Valid after take() has returned nothing: all events up to this revision were delivered. For bookmarks.
   virtual Revision progress() const = 0;
 };
@@ -145,7 +145,7 @@ class Watcher {
 // the watch has ended, and the index must be rebuilt.
 bool drain(Watcher& watcher, const std::function<void(const Object& object, bool is_gone)>& put);
 
-// A watch whose callbacks run on the engine's hub thread: they must return quickly and must not call the engine. The destructor
+// A watch whose callbacks run on the engine's broadcaster thread: they must return quickly and must not call the engine. The destructor
 // ends the watch; no callback runs after it (except the current one, if it is called inside a callback).
 class Subscription {
  public:

@@ -183,8 +183,8 @@ TEST_F(WatchTest, a_stop_wakes_a_watcher) {
   EXPECT_FALSE(MUST(watcher->take(stop.get_token(), soon())));
 }
 
-// Owner and stand-in take turns as it comes; together they have every event once, in order, and are never at it at once.
-TEST_F(WatchTest, a_stand_in_takes_what_comes_while_the_owner_sleeps) {
+// Owner and delegate take turns as it comes; together they have every event once, in order, and are never at it at once.
+TEST_F(WatchTest, a_delegate_takes_what_comes_while_the_owner_sleeps) {
   constexpr int kChanges = 1500;
   options_.watch_queue_max = kChanges;
   reopen();
@@ -192,7 +192,7 @@ TEST_F(WatchTest, a_stand_in_takes_what_comes_while_the_owner_sleeps) {
   std::vector<Revision> taken;  // unguarded: the watcher keeps the two apart
   std::atomic<int> stood_in = 0;
   std::atomic<bool> owner_is_up = true;
-  StandIn stand_in{[&](const Event& event) {
+  Delegate delegate{[&](const Event& event) {
                      EXPECT_FALSE(owner_is_up);
                      taken.push_back(event.revision);
                      return ++stood_in % 7 != 0;
@@ -207,7 +207,7 @@ TEST_F(WatchTest, a_stand_in_takes_what_comes_while_the_owner_sleeps) {
   while (taken.size() < size_t(kChanges)) {
     owner_is_up = false;
     auto event =
-        MUST(watcher->take({}, now() + std::chrono::milliseconds(200), &stand_in));  // no longer when a stand-in took the last
+        MUST(watcher->take({}, now() + std::chrono::milliseconds(200), &delegate));  // no longer when a delegate took the last
     owner_is_up = true;
     if (event) taken.push_back(event->revision);
   }
@@ -219,13 +219,13 @@ TEST_F(WatchTest, a_stand_in_takes_what_comes_while_the_owner_sleeps) {
   EXPECT_EQ(watcher->progress(), engine().revision());
 }
 
-TEST_F(WatchTest, an_owner_with_a_stand_in_wakes_for_a_stop_and_for_the_end) {
+TEST_F(WatchTest, an_owner_with_a_delegate_wakes_for_a_stop_and_for_the_end) {
   options_.watch_queue_max = 5;
   reopen();
   auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
   Guarded<int> begun(0);
   Guarded<bool> may_go_on(false);
-  StandIn slow{[&](const Event&) {
+  Delegate slow{[&](const Event&) {
                  begun.with([](int& count) { count++; });
                  begun.notify();
                  return may_go_on.wait(
@@ -424,13 +424,13 @@ TEST_F(ListTest, refuses_bad_tokens_and_future_revisions) {
 }
 
 // Whoever wants the owner back gets nothing more before he has come: what he keeps for him would be passed by.
-TEST_F(WatchTest, a_stand_in_who_calls_the_owner_is_not_asked_again) {
+TEST_F(WatchTest, a_delegate_who_calls_the_owner_is_not_asked_again) {
   put("a", "0");
   for (int round = 0; round < 100; round++) {
     auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
     std::atomic<int> asked = 0, asked_in_vain = 0;
     std::atomic<bool> asleep = true;
-    StandIn calls{[&](const Event&) {
+    Delegate calls{[&](const Event&) {
                     asked_in_vain += asked++ > 0;
                     return false;
                   },

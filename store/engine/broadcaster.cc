@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hub. See hub.h.
-#include "store/engine/hub.h"
+// Broadcaster. See broadcaster.h.
+#include "store/engine/broadcaster.h"
 
 #include <algorithm>
 
@@ -88,34 +88,34 @@ Inbox::Tell Inbox::push(Told told, SupersededPtr superseded, size_t awake_bytes)
       contents.end = Error(Code::gone, "the watch is too slow: more than " + std::to_string(most) + " events behind");
     }
     if (!contents.begun) return Tell::nobody;
-    if (!contents.stand_in || contents.end) return Tell::owner;
+    if (!contents.delegate || contents.end) return Tell::owner;
     if (contents.called) return Tell::nobody;  // the owner is waking up and takes the rest
-    return std::exchange(contents.queued, true) ? Tell::nobody : Tell::stand_in;
+    return std::exchange(contents.queued, true) ? Tell::nobody : Tell::delegate;
   });
   if (tell == Tell::owner) contents_.notify();
   return tell;
 }
 
-void Inbox::stand_in() {
+void Inbox::delegate() {
   bool all_well = true, awaited = false;
-  const StandIn* stand_in = nullptr;
+  const Delegate* delegate = nullptr;
   auto next = [&](Contents& contents) -> std::optional<Told> {
-    if (!all_well || !contents.stand_in || contents.events.empty()) return std::nullopt;
-    stand_in = contents.stand_in;
-    contents.standing_in = true;
-    contents.stood_in_upto = contents.events.front().revision();
+    if (!all_well || !contents.delegate || contents.events.empty()) return std::nullopt;
+    delegate = contents.delegate;
+    contents.delegating = true;
+    contents.delegated_upto = contents.events.front().revision();
     return take_first(contents);
   };
   auto leave = [&](Contents& contents) {  // unless more events have arrived
-    if (all_well && contents.stand_in && !contents.events.empty()) return false;
-    contents.called = contents.stand_in && !all_well;
-    contents.queued = contents.standing_in = false;
-    awaited = contents.called || !contents.stand_in;  // the owner may already be waiting for this
+    if (all_well && contents.delegate && !contents.events.empty()) return false;
+    contents.called = contents.delegate && !all_well;
+    contents.queued = contents.delegating = false;
+    awaited = contents.called || !contents.delegate;  // the owner may already be waiting for this
     return true;
   };
   do {
-    while (auto told = contents_.with(next)) all_well = stand_in->event(awake(*std::move(told)));
-    if (stand_in) all_well = stand_in->rest() && all_well;
+    while (auto told = contents_.with(next)) all_well = delegate->event(awake(*std::move(told)));
+    if (delegate) all_well = delegate->rest() && all_well;
   } while (!contents_.with(leave));
   if (awaited) contents_.notify();
 }
@@ -157,27 +157,27 @@ std::optional<Result<Event>> Inbox::take() {
 }
 
 std::optional<Result<Event>> Inbox::wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
-                                         const StandIn* stand_in) {
+                                         const Delegate* delegate) {
   auto ready = [](const Contents& contents) { return contents.ready(); };
   auto take = [this](Contents& contents) { return take_next(contents); };
-  if (!stand_in) return awake(contents_.wait_until(std::move(stop), deadline, ready, take));
+  if (!delegate) return awake(contents_.wait_until(std::move(stop), deadline, ready, take));
   contents_.with([&](Contents& contents) {
-    if (contents.begun && contents.events.empty()) contents.stand_in = stand_in;
+    if (contents.begun && contents.events.empty()) contents.delegate = delegate;
   });
   contents_.wait_until(std::move(stop), deadline, ready, [](Contents& contents) {
-    contents.stand_in = nullptr;
+    contents.delegate = nullptr;
     contents.called = false;
   });
   return awake(contents_.wait(
-      {}, [](const Contents& contents) { return !contents.standing_in; }, take));
+      {}, [](const Contents& contents) { return !contents.delegating; }, take));
 }
 
-Revision Inbox::stood_in_upto() const {
-  return contents_.with([](const Contents& contents) { return contents.stood_in_upto; });
+Revision Inbox::delegated_upto() const {
+  return contents_.with([](const Contents& contents) { return contents.delegated_upto; });
 }
 
-// State that outlives the hub: watches may be destroyed after it.
-struct Hub::Shared {
+// State that outlives the broadcaster: watches may be destroyed after it.
+struct Broadcaster::Shared {
   explicit Shared(size_t superseded_bytes_max) : superseded_bytes_max(superseded_bytes_max) {}
 
   using Inboxes = std::vector<std::shared_ptr<Inbox>>;
@@ -197,9 +197,9 @@ struct Hub::Shared {
   Guarded<std::shared_ptr<const Inboxes>> inboxes{
       std::make_shared<const Inboxes>()};  // copied on change, so that publish() needs no lock
   Guarded<Work> work;
-  Guarded<Inboxes> asleep;  // inboxes whose stand-ins have events
+  Guarded<Inboxes> asleep;  // inboxes whose delegates have events
   std::atomic<Revision> published = 0;
-  std::atomic<std::thread::id> hub_thread;
+  std::atomic<std::thread::id> delivery_thread;
 
   void remove(const std::shared_ptr<Inbox>& inbox) {
     inbox->close();
@@ -221,7 +221,7 @@ struct Hub::Shared {
       inbox->overflow(Error(Code::gone, "the watch is too slow: " + std::to_string(bytes) + " bytes of old objects wait for it"));
     }
   }
-  // Queues a subscription with new events for the hub thread.
+  // Queues a subscription with new events for the broadcaster thread.
   void wake(const Inbox* inbox) {
     bool queued = work.with([&](Work& work) {
       auto push = std::ranges::find(work.pushes, inbox, [](const auto& each) { return each->inbox.get(); });
@@ -232,22 +232,22 @@ struct Hub::Shared {
     if (queued) work.notify();
   }
   void deliver(std::stop_token stop);
-  void stand_in(std::stop_token stop);
+  void delegate(std::stop_token stop);
 };
 
-// The thread of the stand-ins: delivers the queued events of sleeping owners.
-void Hub::Shared::stand_in(std::stop_token stop) {
+// The thread of the delegates: delivers the queued events of sleeping owners.
+void Broadcaster::Shared::delegate(std::stop_token stop) {
   for (;;) {
     Inboxes all = asleep.wait(
         stop, [](const Inboxes& asleep) { return !asleep.empty(); }, [](Inboxes& asleep) { return std::exchange(asleep, {}); });
     if (all.empty()) return;
-    for (const auto& inbox : all) inbox->stand_in();
+    for (const auto& inbox : all) inbox->delegate();
   }
 }
 
-// The hub thread: takes one subscription with events, delivers all of them, and continues with the next.
-void Hub::Shared::deliver(std::stop_token stop) {
-  hub_thread = std::this_thread::get_id();
+// The broadcaster thread: takes one subscription with events, delivers all of them, and continues with the next.
+void Broadcaster::Shared::deliver(std::stop_token stop) {
+  delivery_thread = std::this_thread::get_id();
   for (;;) {
     std::shared_ptr<Push> push;
     bool finished = work.wait(
@@ -274,16 +274,16 @@ void Hub::Shared::deliver(std::stop_token stop) {
   }
 }
 
-class HubWatcher : public Watcher {
+class BroadcastWatcher : public Watcher {
  public:
-  HubWatcher(std::shared_ptr<Hub::Shared> shared, std::shared_ptr<Inbox> inbox, Revision upto)
+  BroadcastWatcher(std::shared_ptr<Broadcaster::Shared> shared, std::shared_ptr<Inbox> inbox, Revision upto)
       : shared_(std::move(shared)), inbox_(std::move(inbox)), progress_(upto) {}
-  ~HubWatcher() override { shared_->remove(inbox_); }
+  ~BroadcastWatcher() override { shared_->remove(inbox_); }
 
   Result<std::optional<Event>> take(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
-                                    const StandIn* stand_in) override {
-    auto taken = inbox_->wait(std::move(stop), deadline, stand_in);
-    if (stand_in) progress_ = std::max(progress_, inbox_->stood_in_upto());
+                                    const Delegate* delegate) override {
+    auto taken = inbox_->wait(std::move(stop), deadline, delegate);
+    if (delegate) progress_ = std::max(progress_, inbox_->delegated_upto());
     if (!taken) {  // read `published` first: events up to it are queued or not ours
       Revision published = shared_->published;
       taken = inbox_->take();
@@ -299,19 +299,19 @@ class HubWatcher : public Watcher {
   Revision progress() const override { return progress_; }
 
  private:
-  std::shared_ptr<Hub::Shared> shared_;
+  std::shared_ptr<Broadcaster::Shared> shared_;
   std::shared_ptr<Inbox> inbox_;
   Revision progress_;
 };
 
-class HubSubscription : public Subscription {
+class BroadcastSubscription : public Subscription {
  public:
-  HubSubscription(std::shared_ptr<Hub::Shared> shared, std::shared_ptr<Hub::Shared::Push> push)
+  BroadcastSubscription(std::shared_ptr<Broadcaster::Shared> shared, std::shared_ptr<Broadcaster::Shared::Push> push)
       : shared_(std::move(shared)), push_(std::move(push)) {}
-  ~HubSubscription() override {
+  ~BroadcastSubscription() override {
     shared_->remove(push_->inbox);
-    bool inside = std::this_thread::get_id() == shared_->hub_thread.load();
-    auto leave = [this](Hub::Shared::Work& work) {
+    bool inside = std::this_thread::get_id() == shared_->delivery_thread.load();
+    auto leave = [this](Broadcaster::Shared::Work& work) {
       push_->closed = true;
       std::erase(work.pushes, push_);
       std::erase(work.ready, push_);
@@ -319,22 +319,22 @@ class HubSubscription : public Subscription {
     shared_->work.with(leave);
     if (!inside)
       shared_->work.wait(
-          {}, [this](const Hub::Shared::Work&) { return !push_->delivering; }, [](auto&) {});
+          {}, [this](const Broadcaster::Shared::Work&) { return !push_->delivering; }, [](auto&) {});
   }
 
  private:
-  std::shared_ptr<Hub::Shared> shared_;
-  std::shared_ptr<Hub::Shared::Push> push_;
+  std::shared_ptr<Broadcaster::Shared> shared_;
+  std::shared_ptr<Broadcaster::Shared::Push> push_;
 };
 
-Hub::Hub(size_t superseded_bytes_max)
+Broadcaster::Broadcaster(size_t superseded_bytes_max)
     : shared_(std::make_shared<Shared>(superseded_bytes_max)),
-      deliverer_(start_thread("store-hub", [shared = shared_](std::stop_token stop) { shared->deliver(stop); })),
-      stand_ins_(start_thread("store-watchers", [shared = shared_](std::stop_token stop) { shared->stand_in(stop); })) {}
+      deliverer_(start_thread("broadcaster", [shared = shared_](std::stop_token stop) { shared->deliver(stop); })),
+      delegates_(start_thread("store-watchers", [shared = shared_](std::stop_token stop) { shared->delegate(stop); })) {}
 
-Hub::~Hub() { stop(Error(Code::unavailable, "the store is closing")); }
+Broadcaster::~Broadcaster() { stop(Error(Code::unavailable, "the store is closing")); }
 
-std::shared_ptr<Inbox> Hub::join(const Kind& kind, const std::string& ns, size_t behind_max) {
+std::shared_ptr<Inbox> Broadcaster::join(const Kind& kind, const std::string& ns, size_t behind_max) {
   auto inbox = std::make_shared<Inbox>(kind, ns, behind_max);
   shared_->inboxes.with([&](std::shared_ptr<const Shared::Inboxes>& current) {
     auto next = std::make_shared<Shared::Inboxes>(*current);
@@ -344,14 +344,14 @@ std::shared_ptr<Inbox> Hub::join(const Kind& kind, const std::string& ns, size_t
   return inbox;
 }
 
-void Hub::leave(const std::shared_ptr<Inbox>& inbox) { shared_->remove(inbox); }
+void Broadcaster::leave(const std::shared_ptr<Inbox>& inbox) { shared_->remove(inbox); }
 
-std::unique_ptr<Watcher> Hub::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto) {
+std::unique_ptr<Watcher> Broadcaster::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto) {
   inbox->begin(std::move(events), upto);
-  return std::make_unique<HubWatcher>(shared_, std::move(inbox), upto);
+  return std::make_unique<BroadcastWatcher>(shared_, std::move(inbox), upto);
 }
 
-std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events,
+std::unique_ptr<Subscription> Broadcaster::begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events,
                                                       Revision upto, Callbacks callbacks) {
   auto push = std::make_shared<Shared::Push>();
   push->inbox = inbox;
@@ -359,10 +359,10 @@ std::unique_ptr<Subscription> Hub::begin_subscription(std::shared_ptr<Inbox> inb
   push->callbacks = std::move(callbacks);
   shared_->work.with([&](Shared::Work& work) { work.pushes.push_back(push); });
   if (inbox->begin(std::move(events), upto)) shared_->wake(inbox.get());
-  return std::make_unique<HubSubscription>(shared_, std::move(push));
+  return std::make_unique<BroadcastSubscription>(shared_, std::move(push));
 }
 
-void Hub::publish(const std::vector<Event>& events) {
+void Broadcaster::publish(const std::vector<Event>& events) {
   if (events.empty()) return;
   auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
   Shared::Inboxes asleep;
@@ -379,7 +379,7 @@ void Hub::publish(const std::vector<Event>& events) {
       Inbox::Tell tell = inbox->push(rests ? Told(at_rest(event)) : Told(event), inbox->subscribed ? nullptr : superseded[i],
                                      rests ? 0 : text_bytes);
       owner |= tell == Inbox::Tell::owner;
-      if (tell == Inbox::Tell::stand_in) asleep.push_back(inbox);
+      if (tell == Inbox::Tell::delegate) asleep.push_back(inbox);
     }
     if (owner && inbox->subscribed) shared_->wake(inbox.get());
   }
@@ -392,15 +392,15 @@ void Hub::publish(const std::vector<Event>& events) {
   shared_->published = events.back().revision;
 }
 
-void Hub::stop(const Error& why) {
+void Broadcaster::stop(const Error& why) {
   auto inboxes = shared_->inboxes.with([](const auto& current) { return current; });
   for (const auto& inbox : *inboxes)
     if (inbox->end(why) && inbox->subscribed) shared_->wake(inbox.get());
   shared_->work.with([](Shared::Work& work) { work.stopped = true; });
   shared_->work.notify();
   if (deliverer_.joinable()) deliverer_.join();
-  stand_ins_.request_stop();
-  if (stand_ins_.joinable()) stand_ins_.join();
+  delegates_.request_stop();
+  if (delegates_.joinable()) delegates_.join();
 }
 
 }  // namespace coracle::engine

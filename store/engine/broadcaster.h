@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hub: delivers each published event to every watch of that kind and namespace, in order, and never waits for a watch.
+// Broadcaster: delivers each published event to every watch of that kind and namespace, in order, and never waits for a watch.
 //
 //   publish(events) ─▶ inbox (bounded) ─▶ Watcher::take, on the thread that owns the watch
-//                      inbox (bounded) ─▶ "store-watchers" thread ─▶ the stand-in of a sleeping owner
-//                      inbox (bounded) ─▶ "store-hub" thread ─▶ callbacks
+//                      inbox (bounded) ─▶ "store-watchers" thread ─▶ the delegate of a sleeping owner
+//                      inbox (bounded) ─▶ "broadcaster" thread ─▶ callbacks
 // A watch that is too far behind is ended with gone: it can miss the latest events, but never one in the middle. The limit is a
 // number of events. Also, if all inboxes together keep too much superseded text alive, the inbox that keeps most is ended.
 //
@@ -47,25 +47,25 @@ class Inbox {
  public:
   Inbox(const Kind& kind, std::string ns, size_t behind_max) : kind_(kind), ns_(std::move(ns)), behind_max_(behind_max) {}
 
-  // For the hub. Who must be notified of the new event; the owner has already been.
-  enum class Tell { nobody, owner, stand_in };
+  // For the broadcaster. Who must be notified of the new event; the owner has already been.
+  enum class Tell { nobody, owner, delegate };
   bool concerns(const Event& event) const;
   Tell push(Told told, SupersededPtr superseded, size_t awake_bytes);  // for an event that concerns it
   size_t awake_bytes() const { return awake_bytes_; }                  // size of the queued events that are not at rest
   size_t superseded_bytes() const;                                     // that it keeps alive, alone or with others
   // Ends it and drops its queued events.
   void overflow(Error why);
-  std::atomic<bool> subscribed = false;  // the hub thread empties it; set before begin()
+  std::atomic<bool> subscribed = false;  // the broadcaster thread empties it; set before begin()
   bool begin(std::vector<RestingEvent> events, Revision upto);
   bool end(Error why);
   void close();     // the owner has left: later events are dropped
-  void stand_in();  // passes queued events to the owner's stand-in, if it still sleeps
+  void delegate();  // passes queued events to the owner's delegate, if it still sleeps
 
   // For the reader. Nothing: no event is queued. An error is the end and is returned once.
   std::optional<Result<Event>> take();
   std::optional<Result<Event>> wait(std::stop_token stop, std::chrono::steady_clock::time_point deadline,
-                                    const StandIn* stand_in);
-  Revision stood_in_upto() const;  // the last event that a stand-in has received
+                                    const Delegate* delegate);
+  Revision delegated_upto() const;  // the last event that a delegate has received
 
  private:
   struct Waiting {
@@ -83,12 +83,12 @@ class Inbox {
     Revision upto = 0;  // the revision of the initial events: later events up to it are dropped
     size_t behind_max = 0;
     std::optional<Error> end;           // not yet returned
-    const StandIn* stand_in = nullptr;  // set while the owner sleeps: receives its events
-    bool queued = false;                // the stand-in is queued for its thread
-    bool standing_in = false;           // the stand-in is running
-    bool called = false;                // the stand-in has returned false: the owner must wake up
-    Revision stood_in_upto = 0;
-    bool ready() const { return begun && ((!events.empty() && !stand_in) || end || called); }
+    const Delegate* delegate = nullptr;  // set while the owner sleeps: receives its events
+    bool queued = false;                // the delegate is queued for its thread
+    bool delegating = false;           // the delegate is running
+    bool called = false;                // the delegate has returned false: the owner must wake up
+    Revision delegated_upto = 0;
+    bool ready() const { return begun && ((!events.empty() && !delegate) || end || called); }
   };
   const Kind& kind_;
   const std::string ns_;
@@ -102,10 +102,10 @@ class Inbox {
   Guarded<Contents> contents_;
 };
 
-class Hub {
+class Broadcaster {
  public:
-  explicit Hub(size_t superseded_bytes_max);
-  ~Hub();  // stops delivering
+  explicit Broadcaster(size_t superseded_bytes_max);
+  ~Broadcaster();  // stops delivering
 
   std::shared_ptr<Inbox> join(const Kind& kind, const std::string& ns, size_t behind_max);
   std::unique_ptr<Watcher> begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto);
@@ -117,11 +117,11 @@ class Hub {
   void stop(const Error& why);                     // ends every watch; returns after the callbacks have run
 
  private:
-  friend class HubWatcher;
-  friend class HubSubscription;
+  friend class BroadcastWatcher;
+  friend class BroadcastSubscription;
   struct Shared;
   std::shared_ptr<Shared> shared_;
-  std::jthread deliverer_, stand_ins_;
+  std::jthread deliverer_, delegates_;
 };
 
 }  // namespace coracle::engine
