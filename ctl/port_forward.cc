@@ -119,7 +119,7 @@ class Forwarder {
     one.thread = start_thread("forward", [this, &one, port = listener.port, fd = std::make_shared<Fd>(*std::move(local))] {
       forward(port, std::move(*fd));
       one.over = true;
-      changed_.ring();
+      changed_.signal();
     });
   }
 
@@ -134,7 +134,7 @@ class Forwarder {
 
   Session& session_;
   const ForwardTarget target_;
-  sys::Bell changed_;
+  sys::Wakeup changed_;
   std::atomic<bool> lost_ = false;
   std::list<Running> running_;
 };

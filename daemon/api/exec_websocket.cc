@@ -34,11 +34,11 @@ class ExecChannels : public ExecOutput {
 // The input for the process, and an eventfd that is signalled when some of it was taken.
 struct Stdin {
   ByteQueue bytes;
-  sys::Bell taken;
+  sys::Wakeup taken;
 
   std::optional<std::string> read() {
     std::string some = bytes.take();
-    taken.ring();
+    taken.signal();
     if (some.empty() && bytes.cut_off()) return std::nullopt;
     return some;
   }

@@ -27,7 +27,7 @@ Forward::Forward(PodStreams& streams, Key pod, std::string pod_uid, uint16_t por
 
 Forward::~Forward() {
   stop_.request_stop();
-  wake_.ring();
+  wake_.signal();
   ends_.stop_reading();
 }
 

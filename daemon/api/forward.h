@@ -55,7 +55,7 @@ class Forward {
   const uint16_t port_;
   ForwardEnds ends_;
   std::stop_source stop_;
-  sys::Bell wake_;
+  sys::Wakeup wake_;
   Guarded<Progress> progress_;
   std::atomic<bool> over_ = false;
   std::jthread thread_;

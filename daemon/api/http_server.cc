@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kLinger{20};
 // How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
 constexpr std::chrono::milliseconds kPatience{50};
 constexpr std::chrono::milliseconds kAcceptPause{200};  // pause of accepting when the process is out of descriptors
-constexpr uint64_t kBellToken = 0;
+constexpr uint64_t kWakeupToken = 0;
 constexpr size_t kBlankBytesMax = 4;  // empty lines before a request. Source: Go net/http
 // The size of usual heads, and how many longer ones may be in use at a time.
 constexpr size_t kUsualHeadBytes = 64 << 10;
@@ -96,7 +96,7 @@ struct HttpServer::State {
   HttpServerLimits limits;
   std::vector<Fd> listeners;
   sys::ReadySet ready;
-  sys::Bell bell;
+  sys::Wakeup wakeup;
   Guarded<Book> book;
   std::optional<SteadyTime> accept_again;  // used by the acceptor only
   std::jthread acceptor;
@@ -146,8 +146,8 @@ void HttpServer::State::accept_connections(std::stop_token stop) {
   while (!stop.stop_requested()) {
     resume_accepting();
     for (uint64_t token : ready.wait(close_the_overdue())) {
-      if (token == kBellToken) {
-        bell.clear();
+      if (token == kWakeupToken) {
+        wakeup.clear();
       } else if (token <= listeners.size()) {
         accept(listeners[token - 1]);
       } else {
@@ -280,7 +280,7 @@ void HttpServer::State::rest(ConnectionPtr connection) {
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
   if (!armed) book.with([&](Book& b) { b.resting.erase(token); });
-  if (first_due) bell.ring();  // the acceptor may be sleeping without a timeout
+  if (first_due) wakeup.signal();  // the acceptor may be sleeping without a timeout
 }
 
 void HttpServer::State::hand_over(ConnectionPtr connection) {
@@ -534,7 +534,7 @@ HttpServer::~HttpServer() { stop(); }
 Result<std::vector<sys::Endpoint>> HttpServer::start(const std::vector<sys::Endpoint>& listen_on) {
   (void)std::signal(SIGPIPE, SIG_IGN);  // so that a write to a closed connection returns an error
   std::vector<sys::Endpoint> bound;
-  TRY(state_->ready.add(state_->bell.fd(), kBellToken));
+  TRY(state_->ready.add(state_->wakeup.fd(), kWakeupToken));
   for (const auto& endpoint : listen_on) {
     auto listener = sys::listen_tcp(endpoint.address, endpoint.port);
     if (!listener) return state_->listeners.clear(), listener.take_error();
@@ -548,7 +548,7 @@ Result<std::vector<sys::Endpoint>> HttpServer::start(const std::vector<sys::Endp
 
 void HttpServer::stop() {
   state_->acceptor.request_stop();
-  state_->bell.ring();
+  state_->wakeup.signal();
   if (state_->acceptor.joinable()) state_->acceptor.join();
   state_->listeners.clear();
   std::map<uint64_t, std::stop_source> noticing;

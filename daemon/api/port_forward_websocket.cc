@@ -63,12 +63,12 @@ class ForwardChannels {
     ForwardEnds ends;
     ends.read = [this, index] {
       std::string bytes = input(index).take();
-      taken_.ring();
+      taken_.signal();
       return bytes;
     };
     ends.stop_reading = [this, index] {
       input(index).abandon();
-      taken_.ring();
+      taken_.signal();
     };
     ends.write = [this, index](std::string_view bytes) { return write(data_channel(index), bytes); };
     ends.finish = [this, index] {
@@ -105,7 +105,7 @@ class ForwardChannels {
   TlsConnection& connection_;
   WebSocket& socket_;
   const ChannelProtocol protocol_;
-  sys::Bell taken_;
+  sys::Wakeup taken_;
   std::deque<ByteQueue> inputs_;
   Guarded<size_t> open_{size_t(0)};  // number of open connections
   std::deque<Forward> running_;

@@ -81,7 +81,7 @@ void SpdySession::reset(uint32_t stream, spdy::ResetStatus status) {
 void SpdySession::taken(size_t count) {
   if (count == 0) return;
   waiting_ -= count;
-  room_.ring();
+  room_.signal();
 }
 
 // Removes a stream that both sides have ended.

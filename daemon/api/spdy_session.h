@@ -110,7 +110,7 @@ class SpdySession {
   Guarded<Book> book_;
   SpdyStreamPtr last_filled_;        // used by run() only: the stream that received data last
   std::atomic<size_t> waiting_ = 0;  // queued bytes in all streams
-  sys::Bell room_;
+  sys::Wakeup room_;
   size_t received_ = 0;  // used by run() only: bytes since the last window update
 };
 

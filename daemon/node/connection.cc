@@ -59,13 +59,13 @@ Result<Connection> Connection::dial(const std::string& host, uint16_t port, cons
 }
 
 Result<void> Connection::wait(short events) {
-  Fd bell = TRY(sys::make_eventfd());
-  std::stop_callback ring(patience_.stop, [&] {
+  Fd wakeup = TRY(sys::make_eventfd());
+  std::stop_callback on_stop(patience_.stop, [&] {
     const uint64_t one = 1;
-    (void)!::write(bell.get(), &one, sizeof one);  // cannot block: it is written only once
+    (void)!::write(wakeup.get(), &one, sizeof one);  // cannot block: it is written only once
   });
   auto left = std::chrono::ceil<std::chrono::milliseconds>(patience_.deadline - std::chrono::steady_clock::now());
-  pollfd fds[] = {{socket_.get(), events, 0}, {bell.get(), POLLIN, 0}};
+  pollfd fds[] = {{socket_.get(), events, 0}, {wakeup.get(), POLLIN, 0}};
   int ready = ::poll(fds, 2, int(std::max<int64_t>(left.count(), 0)));
   if (fds[1].revents) return Error(Code::cancelled, "cancelled");
   if (ready == 0) return Error(Code::timeout, "timed out");

@@ -39,10 +39,10 @@ Error refused(int err) {  // "connection refused", the text that Kubernetes' cli
 
 // Waits until the socket has connected or failed.
 Result<void> finish_connect(const Fd& socket, const Patience& patience) {
-  sys::Bell bell;
-  std::stop_callback ring(patience.stop, [&] { bell.ring(); });
+  sys::Wakeup wakeup;
+  std::stop_callback on_stop(patience.stop, [&] { wakeup.signal(); });
   auto left = std::chrono::ceil<std::chrono::milliseconds>(patience.deadline - std::chrono::steady_clock::now());
-  sys::Waited woken = sys::wait_ready(socket.get(), false, true, bell.fd(), std::max(left, std::chrono::milliseconds(0)));
+  sys::Waited woken = sys::wait_ready(socket.get(), false, true, wakeup.fd(), std::max(left, std::chrono::milliseconds(0)));
   if (patience.stop.stop_requested()) return Error(Code::cancelled, "connect: cancelled");
   if (!woken.first.writable) return Error(Code::timeout, "connect: nobody answers");
   auto done = sys::connected(socket);

@@ -218,14 +218,14 @@ bool wait_gone(int socket, int second) {
   return fds[0].revents != 0;
 }
 
-Bell::Bell() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Wakeup::Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-void Bell::ring() const {
+void Wakeup::signal() const {
   uint64_t one = 1;
   (void)!::write(fd_.get(), &one, sizeof one);  // a full counter is readable too
 }
 
-void Bell::clear() const {
+void Wakeup::clear() const {
   uint64_t count;
   (void)!::read(fd_.get(), &count, sizeof count);  // nothing to read if it was not signalled
 }

@@ -70,11 +70,11 @@ Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeou
 // look at pending input.
 bool wait_gone(int socket, int second);
 
-class Bell {  // Wakes a thread that waits on fd(), from any thread; stays readable until cleared.
+class Wakeup {  // Wakes a thread that waits on fd(), from any thread; stays readable until cleared.
  public:
-  Bell();
+  Wakeup();
   int fd() const { return fd_.get(); }
-  void ring() const;
+  void signal() const;
   void clear() const;
 
  private:

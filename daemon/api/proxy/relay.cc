@@ -35,10 +35,10 @@ Coding coding_of(const AnswerHead& head, bool& known) {
 class RelayClient : public GivesUp {
  public:
   explicit RelayClient(TlsConnection& connection) : connection_(connection) {}
-  int fd() const override { return reads_body_ ? bell_.fd() : deaf_ ? -1 : connection_.socket().get(); }
+  int fd() const override { return reads_body_ ? wakeup_.fd() : deaf_ ? -1 : connection_.socket().get(); }
   bool stirred() override {
     if (reads_body_) {
-      bell_.clear();
+      wakeup_.clear();
       reads_body_ = false;
       return false;  // an error of the body shows in the target's response
     }
@@ -47,11 +47,11 @@ class RelayClient : public GivesUp {
     return false;
   }
   void begin_body() { reads_body_ = true; }
-  void end_body() const { bell_.ring(); }
+  void end_body() const { wakeup_.signal(); }
 
  private:
   TlsConnection& connection_;
-  sys::Bell bell_;
+  sys::Wakeup wakeup_;
   bool reads_body_ = false, deaf_ = false;
 };
 

@@ -84,7 +84,7 @@ class PodServer {
     thread_ = std::jthread([this, serve](std::stop_token stop) {
       std::vector<std::jthread> serving;
       while (!stop.stop_requested()) {
-        (void)sys::wait_ready(listener_.get(), true, false, bell_.fd(), std::nullopt);
+        (void)sys::wait_ready(listener_.get(), true, false, wakeup_.fd(), std::nullopt);
         Fd socket(::accept(listener_.get(), nullptr, nullptr));
         if (socket) serving.emplace_back([serve, fd = std::make_shared<Fd>(std::move(socket))] { serve(std::move(*fd)); });
       }
@@ -92,14 +92,14 @@ class PodServer {
   }
   ~PodServer() {
     thread_.request_stop();
-    bell_.ring();
+    wakeup_.signal();
   }
   uint16_t port() const { return sys::local_endpoint(listener_).port; }
   std::string text() const { return std::to_string(port()); }
 
  private:
   Fd listener_;
-  sys::Bell bell_;
+  sys::Wakeup wakeup_;
   std::jthread thread_;
 };
 

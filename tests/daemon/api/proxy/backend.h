@@ -86,9 +86,9 @@ class Backend {
   // The script runs for one connection after the other.
   explicit Backend(Script script) : listener_(MUST(sys::listen_tcp("127.0.0.1", 0))), script_(std::move(script)) {
     thread_ = std::jthread([this](std::stop_token stop) {
-      std::stop_callback ring(stop, [this] { bell_.ring(); });
+      std::stop_callback on_stop(stop, [this] { wakeup_.signal(); });
       while (!stop.stop_requested()) {
-        (void)sys::wait_ready(listener_.get(), true, false, bell_.fd(), std::nullopt);
+        (void)sys::wait_ready(listener_.get(), true, false, wakeup_.fd(), std::nullopt);
         auto socket = sys::accept_tcp(listener_);
         if (!socket) continue;
         Peer peer(*std::move(socket));
@@ -100,7 +100,7 @@ class Backend {
 
  private:
   Fd listener_;
-  sys::Bell bell_;
+  sys::Wakeup wakeup_;
   Script script_;
   std::jthread thread_;  // the last: it uses the others
 };
