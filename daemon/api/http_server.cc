@@ -66,12 +66,12 @@ struct Connection {
   std::optional<SteadyTime> head_until;  // the deadline of a head that has begun
   bool in_set = false;                   // registered in the ReadySet
   size_t blank_bytes = 0;                // empty lines before the request
-  bool long_head = false;                // counted in Book::long_heads
+  bool long_head = false;                // counted in Shared::long_heads
   size_t lingers = 0;                    // after a final response: how many more input bytes are discarded
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-struct Book {                                 // state shared by the acceptor and the workers
+struct Shared {                                 // state shared by the acceptor and the workers
   std::map<uint64_t, ConnectionPtr> resting;  // registered in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
   std::deque<ConnectionPtr> waiting;              // readable, without a thread yet
@@ -97,7 +97,7 @@ struct HttpServer::State {
   std::vector<Fd> listeners;
   sys::ReadySet ready;
   sys::Wakeup wakeup;
-  Guarded<Book> book;
+  Guarded<Shared> shared;
   std::optional<SteadyTime> accept_again;  // used by the acceptor only
   std::jthread acceptor;
 
@@ -129,7 +129,7 @@ struct HttpServer::State {
   Served refuse_one(Connection& connection, const Head& head, const Error& why);
   // The limit that a request counts against.
   enum class Slot { none, request, watch, body };
-  int& count_of(Book& b, Slot slot) const {
+  int& count_of(Shared& b, Slot slot) const {
     return slot == Slot::request ? b.requests : slot == Slot::watch ? b.watches : b.bodies;
   }
   bool take(Slot slot);
@@ -160,7 +160,7 @@ void HttpServer::State::accept_connections(std::stop_token stop) {
 // An idle connection is readable; or the peer of a connection in use has sent something or disconnected.
 void HttpServer::State::stirred(uint64_t token) {
   std::stop_source notice(std::nostopstate);
-  auto readable = book.with([&](Book& b) -> ConnectionPtr {
+  auto readable = shared.with([&](Shared& b) -> ConnectionPtr {
     if (auto noticing = b.noticing.extract(token)) notice = std::move(noticing.mapped());
     auto found = b.resting.extract(token);
     return found ? found.mapped() : nullptr;
@@ -184,7 +184,7 @@ void HttpServer::State::throw_away(ConnectionPtr connection) {
 
 std::stop_token HttpServer::State::notice_peer(Connection& connection) {
   std::stop_source source;
-  bool stopping = book.with([&](Book& b) {
+  bool stopping = shared.with([&](Shared& b) {
     b.noticing.insert_or_assign(connection.token, source);
     return b.stopping;
   });
@@ -217,7 +217,7 @@ void HttpServer::State::accept(const Fd& listener) {
       return;
     }
     auto connection = std::make_shared<Connection>(*std::move(socket), tls.current());
-    bool full = book.with([&](Book& b) {
+    bool full = shared.with([&](Shared& b) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
     });
@@ -231,7 +231,7 @@ void HttpServer::State::accept(const Fd& listener) {
 // without credentials. First come connections without a completed handshake and those with a final response, then the one that
 // has been idle for longest.
 bool HttpServer::State::make_room() {
-  auto worst = book.with([](Book& b) -> ConnectionPtr {
+  auto worst = shared.with([](Shared& b) -> ConnectionPtr {
     auto wanted = [](const Connection& x) { return x.greeted && x.lingers == 0; };
     auto worse = [&](const Connection& x, const Connection& y) {
       return wanted(x) != wanted(y) ? !wanted(x) : x.rests_since < y.rests_since;
@@ -248,7 +248,7 @@ bool HttpServer::State::make_room() {
 sys::Timeout HttpServer::State::close_the_overdue() {
   auto now = std::chrono::steady_clock::now();
   std::vector<ConnectionPtr> overdue;
-  auto soonest = book.with([&](Book& b) {
+  auto soonest = shared.with([&](Shared& b) {
     auto at = accept_again.value_or(SteadyTime::max());
     for (auto it = b.resting.begin(); it != b.resting.end();) {
       if (it->second->rests_until <= now) {
@@ -271,7 +271,7 @@ void HttpServer::State::rest(ConnectionPtr connection) {
   uint64_t token = connection->token;
   bool known = std::exchange(connection->in_set, true);
   connection->rests_since = std::chrono::steady_clock::now();
-  bool first_due = book.with([&](Book& b) {
+  bool first_due = shared.with([&](Shared& b) {
     b.serving.erase(token);
     if (b.stopping) return false;
     bool earlier = b.resting.empty();
@@ -279,38 +279,38 @@ void HttpServer::State::rest(ConnectionPtr connection) {
     return earlier;
   });
   auto armed = known ? ready.arm_again(fd, token) : ready.add_once(fd, token);
-  if (!armed) book.with([&](Book& b) { b.resting.erase(token); });
+  if (!armed) shared.with([&](Shared& b) { b.resting.erase(token); });
   if (first_due) wakeup.signal();  // the acceptor may be sleeping without a timeout
 }
 
 void HttpServer::State::hand_over(ConnectionPtr connection) {
-  bool hire = book.with([&](Book& b) {
+  bool hire = shared.with([&](Shared& b) {
     b.waiting.push_back(std::move(connection));
     bool enough =
         b.idle_threads >= int(b.waiting.size()) || b.threads >= limits.requests + limits.watches + kWorkersSpare + b.bodies;
     if (!enough) b.threads++;
     return !enough;
   });
-  book.notify();
+  shared.notify();
   if (!hire) return;
   try {
     start_thread("http-worker", [this] { work(); }).detach();  // counted in `threads`, which stop() waits for
   } catch (const std::system_error& why) {              // no more threads are possible: a running one will serve it
     log_warning("api", "no thread for a request", {{"why", why.what()}});
-    book.with([](Book& b) { b.threads--; });
+    shared.with([](Shared& b) { b.threads--; });
   }
 }
 
 ConnectionPtr HttpServer::State::next() {
-  book.with([](Book& b) { b.idle_threads++; });
-  return book.wait_until(
+  shared.with([](Shared& b) { b.idle_threads++; });
+  return shared.wait_until(
       std::stop_token(), std::chrono::steady_clock::now() + kWorkerIdle,
-      [](const Book& b) { return b.stopping || !b.waiting.empty(); },
-      [this](Book& b) -> ConnectionPtr {
+      [](const Shared& b) { return b.stopping || !b.waiting.empty(); },
+      [this](Shared& b) -> ConnectionPtr {
         b.idle_threads--;
         if (b.waiting.empty() || b.stopping) {
           b.threads--;
-          book.notify();  // with the lock held: after its release, stop() may return and destroy this object
+          shared.notify();  // with the lock held: after its release, stop() may return and destroy this object
           return nullptr;
         }
         auto connection = std::move(b.waiting.front());
@@ -323,12 +323,12 @@ ConnectionPtr HttpServer::State::next() {
 void HttpServer::State::work() {
   while (auto connection = next()) {
     attend(connection);
-    bool stopping = book.with([&](Book& b) { return b.stopping; });
+    bool stopping = shared.with([&](Shared& b) { return b.stopping; });
     bool done = connection->tls.broken() || stopping;
     if (done) {
       connection->tls.close();
       drop_long_head(*connection);
-      book.with([&](Book& b) { b.serving.erase(connection->token); });
+      shared.with([&](Shared& b) { b.serving.erase(connection->token); });
     } else {
       connection->tls.release_buffers();
       rest(std::move(connection));
@@ -359,7 +359,7 @@ void HttpServer::State::attend(const ConnectionPtr& connection) {
 // Waits a moment: so a busy client's next request is served without passing through the acceptor.
 bool HttpServer::State::more_to_serve(TlsConnection& tls) {
   if (tls.has_buffered_input()) return true;
-  bool busy = book.with([](const Book& b) { return !b.waiting.empty() || b.stopping; });
+  bool busy = shared.with([](const Shared& b) { return !b.waiting.empty() || b.stopping; });
   auto woken = sys::wait_ready(tls.socket().get(), true, false, -1, busy ? std::chrono::milliseconds(0) : kLinger);
   if (!woken.first.readable) return false;
   if (tls.peer_gone()) tls.close();
@@ -368,11 +368,11 @@ bool HttpServer::State::more_to_serve(TlsConnection& tls) {
 
 bool HttpServer::State::take_long_head(Connection& connection) {
   if (connection.long_head) return true;
-  return connection.long_head = book.with([](Book& b) { return b.long_heads < kLongHeadsMax && b.long_heads++ >= 0; });
+  return connection.long_head = shared.with([](Shared& b) { return b.long_heads < kLongHeadsMax && b.long_heads++ >= 0; });
 }
 
 void HttpServer::State::drop_long_head(Connection& connection) {
-  if (std::exchange(connection.long_head, false)) book.with([](Book& b) { b.long_heads--; });
+  if (std::exchange(connection.long_head, false)) shared.with([](Shared& b) { b.long_heads--; });
 }
 
 // Errors: timeout if the head is incomplete and may be continued; too_large, too_many_requests, unavailable.
@@ -401,12 +401,12 @@ Result<std::string> HttpServer::State::read_head(Connection& connection) {
 
 bool HttpServer::State::take(Slot slot) {
   int most = slot == Slot::request ? limits.requests : slot == Slot::watch ? limits.watches : limits.bodies;
-  return book.with([&](Book& b) { return count_of(b, slot) < most && ++count_of(b, slot) > 0; });
+  return shared.with([&](Shared& b) { return count_of(b, slot) < most && ++count_of(b, slot) > 0; });
 }
 
 void HttpServer::State::leave(Slot& slot) {
   Slot held = std::exchange(slot, Slot::none);
-  if (held != Slot::none) book.with([&](Book& b) { count_of(b, held)--; });
+  if (held != Slot::none) shared.with([&](Shared& b) { count_of(b, held)--; });
 }
 
 HttpServer::State::Served HttpServer::State::serve_one(Connection& connection) {
@@ -466,7 +466,7 @@ BodyWait HttpServer::State::wait_for_body(Slot& slot) {
   auto end = [this, &slot]() -> Result<void> {  // it gets a slot back, even above the limit
     leave(slot);
     slot = Slot::request;
-    book.with([](Book& b) { b.requests++; });
+    shared.with([](Shared& b) { b.requests++; });
     return {};
   };
   return {begin, end};
@@ -513,7 +513,7 @@ HttpServer::State::Served HttpServer::State::process(Connection& connection, con
   auto wait_for_it = [&] { return wait_for_reader(exchange, slot); };
   if (!streams) tls.set_before_wait([&wait_for_it] { return wait_for_it(); });
   call(exchange, with);
-  book.with([&](Book& b) { b.noticing.erase(connection.token); });
+  shared.with([&](Shared& b) { b.noticing.erase(connection.token); });
   bool stays = head.keep_alive && (!exchange.taken() || exchange.reusable) && clear_body(exchange, body, slot);
   if (!exchange.taken()) stays = write_answer(tls, head, exchange.answer, stays) && stays;
   // Before the end of the response is sent, because the client may send its next request at once.
@@ -552,7 +552,7 @@ void HttpServer::stop() {
   if (state_->acceptor.joinable()) state_->acceptor.join();
   state_->listeners.clear();
   std::map<uint64_t, std::stop_source> noticing;
-  auto open = state_->book.with([&](Book& b) {
+  auto open = state_->shared.with([&](Shared& b) {
     b.stopping = true;
     noticing = std::move(b.noticing);
     auto all = std::move(b.resting);
@@ -563,18 +563,18 @@ void HttpServer::stop() {
   });
   for (auto& [token, source] : noticing) source.request_stop();
   for (auto& [token, connection] : open) sys::shut_down(connection->tls.socket());  // wakes reads, writes and watches
-  state_->book.notify();
-  state_->book.wait(
-      std::stop_token(), [](const Book& b) { return b.threads == 0; }, [](Book&) {});
+  state_->shared.notify();
+  state_->shared.wait(
+      std::stop_token(), [](const Shared& b) { return b.threads == 0; }, [](Shared&) {});
 }
 
 HttpServer::Counts HttpServer::counts() const {
-  return state_->book.with([](const Book& b) {
+  return state_->shared.with([](const Shared& b) {
     return Counts{b.connections(), int(b.resting.size()), b.requests, b.watches, b.bodies, b.threads, b.long_heads};
   });
 }
 bool HttpServer::stopping() const {
-  return state_->book.with([](const Book& b) { return b.stopping; });
+  return state_->shared.with([](const Shared& b) { return b.stopping; });
 }
 
 }  // namespace coracle::api

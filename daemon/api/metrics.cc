@@ -94,38 +94,38 @@ void write_histogram(std::string& text, std::string_view name, std::string_view 
 void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::duration<double> took) {
   std::string key = text_of(labels);
   auto bucket = size_t(std::lower_bound(std::begin(kBounds), std::end(kBounds), took.count()) - std::begin(kBounds));
-  book_.with([&](Book& book) {
-    if (book.codes.size() >= kSeriesMax && !book.codes.contains(key)) key = text_of_others(), code = code / 100 * 100;
-    book.codes[key][code]++;
-    if (book.times.size() >= kHistogramsMax && !book.times.contains(key)) key = text_of_others();
-    Histogram& histogram = book.times[key];
+  shared_.with([&](Shared& shared) {
+    if (shared.codes.size() >= kSeriesMax && !shared.codes.contains(key)) key = text_of_others(), code = code / 100 * 100;
+    shared.codes[key][code]++;
+    if (shared.times.size() >= kHistogramsMax && !shared.times.contains(key)) key = text_of_others();
+    Histogram& histogram = shared.times[key];
     histogram.buckets[bucket]++;
     histogram.seconds += took.count();
   });
 }
 
 void RequestMetrics::begin_long(const RequestLabels& labels) {
-  book_.with([&](Book& book) { book.long_running[text_of(labels)]++; });
+  shared_.with([&](Shared& shared) { shared.long_running[text_of(labels)]++; });
 }
 
 void RequestMetrics::end_long(const RequestLabels& labels) {
-  book_.with([&](Book& book) {
-    auto found = book.long_running.find(text_of(labels));
-    if (found != book.long_running.end() && --found->second <= 0) book.long_running.erase(found);
+  shared_.with([&](Shared& shared) {
+    auto found = shared.long_running.find(text_of(labels));
+    if (found != shared.long_running.end() && --found->second <= 0) shared.long_running.erase(found);
   });
 }
 
 void RequestMetrics::write(std::string& text) const {
-  Book book = book_.with([](const Book& now) { return now; });
+  Shared shared = shared_.with([](const Shared& now) { return now; });
   write_type(text, "apiserver_request_total", "counter");
-  for (const auto& [labels, codes] : book.codes)
+  for (const auto& [labels, codes] : shared.codes)
     for (const auto& [code, times] : codes)
       write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
   write_type(text, "apiserver_request_duration_seconds", "histogram");
-  for (const auto& [labels, histogram] : book.times)
+  for (const auto& [labels, histogram] : shared.times)
     write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, histogram.buckets, histogram.seconds);
   write_type(text, "apiserver_longrunning_requests", "gauge");
-  for (const auto& [labels, running] : book.long_running)
+  for (const auto& [labels, running] : shared.long_running)
     write_metric(text, "apiserver_longrunning_requests", labels, double(running));
 }
 

@@ -39,12 +39,12 @@ class RequestMetrics {
     std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last one is above all bounds
     double seconds = 0;
   };
-  struct Book {
+  struct Shared {
     std::map<std::string, std::map<int, uint64_t>> codes;  // by labels
     std::map<std::string, Histogram> times;                // by labels
     std::map<std::string, int64_t> long_running;
   };
-  Guarded<Book> book_;
+  Guarded<Shared> shared_;
 };
 
 // One sample. `labels` is `a="b",c="d"`, or empty.

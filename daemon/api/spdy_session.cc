@@ -34,22 +34,22 @@ void SpdyStream::reset(spdy::ResetStatus status) {
 // ---- used by SpdyStream ----
 
 size_t SpdySession::claim(uint32_t stream, size_t wanted) {
-  auto open = [&](const Book& book) {
-    auto found = book.streams.find(stream);
-    return !book.gone && found != book.streams.end() && !found->second.output_ended ? &found->second : nullptr;
+  auto open = [&](const Shared& shared) {
+    auto found = shared.streams.find(stream);
+    return !shared.gone && found != shared.streams.end() && !found->second.output_ended ? &found->second : nullptr;
   };
-  return book_.wait(
+  return shared_.wait(
       {},
-      [&](const Book& book) {
-        const Entry* entry = open(book);
-        return !entry || !book.keeps_windows || (entry->window > 0 && book.window > 0);
+      [&](const Shared& shared) {
+        const Entry* entry = open(shared);
+        return !entry || !shared.keeps_windows || (entry->window > 0 && shared.window > 0);
       },
-      [&](Book& book) -> size_t {
-        if (!open(book)) return 0;
-        Entry& entry = book.streams.at(stream);
+      [&](Shared& shared) -> size_t {
+        if (!open(shared)) return 0;
+        Entry& entry = shared.streams.at(stream);
         size_t count = wanted;
-        if (book.keeps_windows) count = std::min({count, size_t(entry.window), size_t(book.window)});
-        entry.window -= int64_t(count), book.window -= int64_t(count);
+        if (shared.keeps_windows) count = std::min({count, size_t(entry.window), size_t(shared.window)});
+        entry.window -= int64_t(count), shared.window -= int64_t(count);
         return count;
       });
 }
@@ -64,17 +64,17 @@ bool SpdySession::send(uint32_t stream, std::string_view bytes) {
 }
 
 void SpdySession::finish(uint32_t stream) {
-  bool says = book_.with([&](Book& book) {
-    auto found = book.streams.find(stream);
-    return !book.gone && found != book.streams.end() && !std::exchange(found->second.output_ended, true);
+  bool says = shared_.with([&](Shared& shared) {
+    auto found = shared.streams.find(stream);
+    return !shared.gone && found != shared.streams.end() && !std::exchange(found->second.output_ended, true);
   });
   if (says) (void)link_.write(spdy::FrameEncoder::data(stream, {}, true));  // a client that is gone needs no frame
   forget(stream);
 }
 
 void SpdySession::reset(uint32_t stream, spdy::ResetStatus status) {
-  bool says = book_.with([&](Book& book) { return !book.gone && book.streams.erase(stream) > 0; });
-  book_.notify();
+  bool says = shared_.with([&](Shared& shared) { return !shared.gone && shared.streams.erase(stream) > 0; });
+  shared_.notify();
   if (says) (void)link_.write(spdy::FrameEncoder::rst_stream(stream, status));  // as above
 }
 
@@ -86,9 +86,9 @@ void SpdySession::taken(size_t count) {
 
 // Removes a stream that both sides have ended.
 void SpdySession::forget(uint32_t stream) {
-  book_.with([&](Book& book) {
-    auto found = book.streams.find(stream);
-    if (found != book.streams.end() && found->second.input_ended && found->second.output_ended) book.streams.erase(found);
+  shared_.with([&](Shared& shared) {
+    auto found = shared.streams.find(stream);
+    if (found != shared.streams.end() && found->second.input_ended && found->second.output_ended) shared.streams.erase(found);
   });
 }
 
@@ -114,9 +114,9 @@ Result<void> SpdySession::run() {
 }
 
 void SpdySession::go_away(spdy::GoAwayStatus status) {
-  auto last = book_.with([](Book& book) -> std::optional<uint32_t> {
-    if (book.gone || std::exchange(book.going_away, true)) return std::nullopt;
-    return book.last_stream;
+  auto last = shared_.with([](Shared& shared) -> std::optional<uint32_t> {
+    if (shared.gone || std::exchange(shared.going_away, true)) return std::nullopt;
+    return shared.last_stream;
   });
   if (!last) return;
   (void)link_.write(spdy::FrameEncoder::go_away(*last, status));  // ignored if the client is gone
@@ -125,12 +125,12 @@ void SpdySession::go_away(spdy::GoAwayStatus status) {
 
 void SpdySession::leave() {
   std::map<uint32_t, Entry> streams;
-  book_.with([&](Book& book) {
-    book.gone = true;
-    streams = std::move(book.streams);
-    book.streams.clear();
+  shared_.with([&](Shared& shared) {
+    shared.gone = true;
+    streams = std::move(shared.streams);
+    shared.streams.clear();
   });
-  book_.notify();
+  shared_.notify();
   for (auto& [id, entry] : streams)
     if (!entry.input_ended) entry.stream->stop_reading();
   sys::shut_down(link_.socket());  // wakes blocked writers
@@ -165,11 +165,11 @@ Result<void> SpdySession::handle(spdy::Frame& frame) {
   } else if (auto* ping = std::get_if<spdy::Ping>(&frame)) {
     if (ping->id % 2 == 1) (void)link_.write(spdy::FrameEncoder::ping(ping->id));  // a lost connection is noticed by reading
   } else if (auto* reset = std::get_if<spdy::RstStream>(&frame)) {
-    auto stream = book_.with([&](Book& book) {
-      auto entry = book.streams.extract(reset->stream);
+    auto stream = shared_.with([&](Shared& shared) {
+      auto entry = shared.streams.extract(reset->stream);
       return entry ? entry.mapped().stream : nullptr;
     });
-    book_.notify();
+    shared_.notify();
     if (stream) stream->stop_reading();
   } else if (std::holds_alternative<spdy::SynReply>(frame)) {
     return spdy_protocol_error("a reply to no stream of ours");
@@ -181,11 +181,11 @@ Result<void> SpdySession::open(spdy::SynStream& frame) {
   auto stream = std::make_shared<SpdyStream>(*this, frame.stream, std::move(frame.headers));
   enum class Judged { fits, odd, refused };
   bool wanted = handler_.admit(*stream);
-  Judged judged = book_.with([&](Book& book) {
-    if (frame.stream % 2 == 0 || frame.stream <= book.last_stream) return Judged::odd;
-    book.last_stream = frame.stream;
-    if (!wanted || book.going_away || book.streams.size() >= kStreamsMax) return Judged::refused;
-    book.streams.emplace(frame.stream, Entry{stream, book.initial_window, frame.fin, frame.unidirectional});
+  Judged judged = shared_.with([&](Shared& shared) {
+    if (frame.stream % 2 == 0 || frame.stream <= shared.last_stream) return Judged::odd;
+    shared.last_stream = frame.stream;
+    if (!wanted || shared.going_away || shared.streams.size() >= kStreamsMax) return Judged::refused;
+    shared.streams.emplace(frame.stream, Entry{stream, shared.initial_window, frame.fin, frame.unidirectional});
     return Judged::fits;
   });
   if (judged == Judged::odd) return spdy_protocol_error("a stream's number that is not the next");
@@ -209,9 +209,9 @@ Result<void> SpdySession::deliver(spdy::Data& frame) {
   auto acknowledged = [&](size_t& received) {
     return (received += frame.bytes.size()) >= kAcknowledgeFrom ? std::exchange(received, 0) : 0;
   };
-  Found found = book_.with([&](Book& book) {
-    auto entry = book.streams.find(frame.stream);
-    if (entry == book.streams.end()) return Found{nullptr, false, frame.stream <= book.last_stream, 0};
+  Found found = shared_.with([&](Shared& shared) {
+    auto entry = shared.streams.find(frame.stream);
+    if (entry == shared.streams.end()) return Found{nullptr, false, frame.stream <= shared.last_stream, 0};
     return Found{entry->second.stream, entry->second.input_ended, true, acknowledged(entry->second.received)};
   });
   if (!found.known) return spdy_protocol_error("data of a stream that was not opened");
@@ -229,9 +229,9 @@ Result<void> SpdySession::deliver(spdy::Data& frame) {
 }
 
 void SpdySession::end_input(uint32_t id) {
-  auto stream = book_.with([&](Book& book) -> SpdyStreamPtr {
-    auto found = book.streams.find(id);
-    if (found == book.streams.end()) return nullptr;
+  auto stream = shared_.with([&](Shared& shared) -> SpdyStreamPtr {
+    auto found = shared.streams.find(id);
+    if (found == shared.streams.end()) return nullptr;
     found->second.input_ended = true;
     return found->second.stream;
   });
@@ -244,26 +244,26 @@ Result<void> SpdySession::change_windows(const spdy::Settings& frame) {
   for (const auto& [id, value] : frame.values) {
     if (id != spdy::kInitialWindowSize) continue;
     if (value > spdy::kWindowMax) return spdy_protocol_error("a window that is too large");
-    book_.with([&, value = int64_t(value)](Book& book) {
-      book.keeps_windows = true;
-      for (auto& [number, entry] : book.streams) entry.window += value - book.initial_window;
-      book.initial_window = value;
+    shared_.with([&, value = int64_t(value)](Shared& shared) {
+      shared.keeps_windows = true;
+      for (auto& [number, entry] : shared.streams) entry.window += value - shared.initial_window;
+      shared.initial_window = value;
     });
-    book_.notify();
+    shared_.notify();
   }
   return {};
 }
 
 Result<void> SpdySession::widen(const spdy::WindowUpdate& frame) {
-  bool fits = book_.with([&](Book& book) {
-    book.keeps_windows = true;
-    auto found = book.streams.find(frame.stream);
-    if (frame.stream != 0 && found == book.streams.end()) return true;  // it has ended
-    int64_t& window = frame.stream == 0 ? book.window : found->second.window;
+  bool fits = shared_.with([&](Shared& shared) {
+    shared.keeps_windows = true;
+    auto found = shared.streams.find(frame.stream);
+    if (frame.stream != 0 && found == shared.streams.end()) return true;  // it has ended
+    int64_t& window = frame.stream == 0 ? shared.window : found->second.window;
     window += frame.bytes;
     return window <= spdy::kWindowMax;
   });
-  book_.notify();
+  shared_.notify();
   if (!fits) return spdy_protocol_error("a window that is too large");
   return {};
 }

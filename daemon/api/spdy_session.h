@@ -76,7 +76,7 @@ class SpdySession {
     size_t received = 0;  // bytes since the last window update
     bool input_ended = false, output_ended = false;
   };
-  struct Book {
+  struct Shared {
     std::map<uint32_t, Entry> streams;
     uint32_t last_stream = 0;
     int64_t window = spdy::kWindowInitial, initial_window = spdy::kWindowInitial;
@@ -107,7 +107,7 @@ class SpdySession {
   SpdyHandler handler_;
   spdy::FrameDecoder decoder_;
   spdy::FrameEncoder encoder_;  // used by run() only
-  Guarded<Book> book_;
+  Guarded<Shared> shared_;
   SpdyStreamPtr last_filled_;        // used by run() only: the stream that received data last
   std::atomic<size_t> waiting_ = 0;  // queued bytes in all streams
   sys::Wakeup room_;

@@ -14,14 +14,14 @@ BodyPlaces::Place::~Place() {
 }
 
 Result<BodyPlaces::Place> BodyPlaces::take(const std::string& user, uint64_t bytes) {
-  bool admitted = book_.with([&](Book& book) {
-    auto found = book.users.find(user);
-    Share held = found == book.users.end() ? Share() : found->second;
-    bool fits = held.places < limits_.places - book.all.places && book.all.bytes + held.bytes + bytes <= limits_.bytes;
+  bool admitted = shared_.with([&](Shared& shared) {
+    auto found = shared.users.find(user);
+    Share held = found == shared.users.end() ? Share() : found->second;
+    bool fits = held.places < limits_.places - shared.all.places && shared.all.bytes + held.bytes + bytes <= limits_.bytes;
     if (!fits) return false;
-    Share& share = book.users[user];
+    Share& share = shared.users[user];
     share.places++, share.bytes += bytes;
-    book.all.places++, book.all.bytes += bytes;
+    shared.all.places++, shared.all.bytes += bytes;
     return true;
   });
   if (admitted) return Place(*this, user, bytes);
@@ -32,16 +32,16 @@ Result<BodyPlaces::Place> BodyPlaces::take(const std::string& user, uint64_t byt
 }
 
 void BodyPlaces::leave(const Place& place) {
-  book_.with([&](Book& book) {
-    auto share = book.users.find(place.user_);
-    book.all.places--, book.all.bytes -= place.bytes_;
+  shared_.with([&](Shared& shared) {
+    auto share = shared.users.find(place.user_);
+    shared.all.places--, shared.all.bytes -= place.bytes_;
     share->second.bytes -= place.bytes_;
-    if (--share->second.places == 0) book.users.erase(share);
+    if (--share->second.places == 0) shared.users.erase(share);
   });
 }
 
 int BodyPlaces::taken() const {
-  return book_.with([](const Book& book) { return book.all.places; });
+  return shared_.with([](const Shared& shared) { return shared.all.places; });
 }
 
 }  // namespace coracle::fairness

@@ -46,14 +46,14 @@ class BodyPlaces {
     int places = 0;
     uint64_t bytes = 0;
   };
-  struct Book {
+  struct Shared {
     Share all;
     std::map<std::string, Share> users;  // users who hold places
   };
   void leave(const Place& place);
 
   const BodyLimits limits_;
-  Guarded<Book> book_;
+  Guarded<Shared> shared_;
 };
 
 }  // namespace coracle::fairness

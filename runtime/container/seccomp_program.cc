@@ -52,9 +52,9 @@ bool repeats_argument(const Conditions& conditions) {
 }
 
 // The rules by system call. A rule for all arguments of a call excludes others.
-class RuleBook {
+class RuleSet {
  public:
-  explicit RuleBook(uint32_t otherwise) : otherwise_(otherwise) {}
+  explicit RuleSet(uint32_t otherwise) : otherwise_(otherwise) {}
 
   // `where`: the rule's path, for errors.
   Result<void> add(const oci::SeccompRule& rule, const std::string& where) {
@@ -153,7 +153,7 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
   oci::SeccompProfile profile = TRY(oci::parse_seccomp(given));
   const uint32_t otherwise = action_of(profile.otherwise);
   SeccompTable table(architectures_of(profile), otherwise, is_permissive(profile.otherwise));
-  RuleBook rules(otherwise);
+  RuleSet rules(otherwise);
   // Calls of capabilities come first: of two rules for a whole call, the first wins.
   for (const auto& [name, calls] : profile.by_capability) {
     auto bit = oci::capability_number(name);
