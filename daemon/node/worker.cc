@@ -33,7 +33,7 @@ Result<std::string> request_token(Client& client, const json::value& pod, std::s
   if (!audience.empty()) spec["audiences"] = json::array{json::value(audience)};
   json::object request{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", std::move(spec)}};
   Key key{std::string(get_string(pod, "metadata.namespace")), account};
-  json::value answer = TRY(client.act(kServiceAccount, key, "token", request));
+  json::value answer = TRY(client.create_subresource(kServiceAccount, key, "token", request));
   std::string token(get_string(answer, "status.token"));
   if (token.empty()) return Error(Code::internal, "the API gave no token");
   return token;

@@ -63,8 +63,8 @@ Result<void> LocalClient::remove(const Kind& kind, const Key& key, const DeleteO
   return {};
 }
 
-Result<json::value> LocalClient::act(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
-  return registry_.act(kind, key, subresource, body, internal_writer());
+Result<json::value> LocalClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
+  return registry_.create_subresource(kind, key, subresource, body, internal_writer());
 }
 
 Result<std::unique_ptr<Watch>> LocalClient::watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) {

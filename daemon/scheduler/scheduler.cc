@@ -403,7 +403,7 @@ struct Scheduler::State {
 
   void bind(const Framework& framework, const Object& pod, const PodInfo& info, const std::string& node) {
     auto announce = [&] { recorder(pod).normal(pod, "Scheduled", "Successfully assigned " + info.key.text() + " to " + node); };
-    auto bound = client.act(kPod, info.key, "binding", framework.binding(info, node));
+    auto bound = client.create_subresource(kPod, info.key, "binding", framework.binding(info, node));
     if (bound) return announce();
     Code code = bound.error().code();
     bool may_be_bound = code == Code::conflict;  // by an earlier attempt

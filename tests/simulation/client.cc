@@ -162,12 +162,12 @@ Result<void> UnreliableClient::remove(const Kind& kind, const Key& key, const De
   return result;
 }
 
-Result<json::value> UnreliableClient::act(const Kind& kind, const Key& key, std::string_view subresource,
+Result<json::value> UnreliableClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
                                           const json::value& body) {
   ObjectPtr done;
-  auto describe = [&] { return "act " + resource(kind, subresource) + " " + key.text() + " " + to_text(body); };
+  auto describe = [&] { return "create_subresource " + resource(kind, subresource) + " " + key.text() + " " + to_text(body); };
   auto carry_out = [&]() -> Result<json::value> {
-    json::value answer = TRY(told_.act(kind, key, subresource, body));
+    json::value answer = TRY(told_.create_subresource(kind, key, subresource, body));
     if (auto now = told_.get(kind, key)) done = *now;
     return answer;
   };

@@ -304,7 +304,7 @@ void User::evict() {
 void User::evict(const Object& pod) {
   json::value body = {
       {"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod.name()}, {"namespace", pod.ns()}}}};
-  say("evicts", kPod, pod.key(), client_.act(kPod, pod.key(), "eviction", body).ok());
+  say("evicts", kPod, pod.key(), client_.create_subresource(kPod, pod.key(), "eviction", body).ok());
 }
 
 // As `kubectl drain` does.

@@ -28,7 +28,7 @@ TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
   EXPECT_NE(told.find("cpu, memory limit for init container first"), told.npos) << told;
   EXPECT_EQ(get_string(pod->json(), "status.qosClass"), "Burstable") << "the class follows from what was given";
   EXPECT_EQ(get_array(container, "resizePolicy").size(), 2u) << "and so do defaults";
-  EXPECT_TRUE(fixture.registry().act(kPod, pod->key(), "binding",
+  EXPECT_TRUE(fixture.registry().create_subresource(kPod, pod->key(), "binding",
                                    json::object{{"target", json::object{{"kind", "Node"}, {"name", "n"}}}}, {}));
 }
 

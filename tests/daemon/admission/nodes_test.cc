@@ -65,7 +65,7 @@ TEST_F(NodeRestrictionTest, writes_and_removes_what_runs_on_it) {
   EXPECT_EQ(fixture.registry().remove(kPod, {"default", "theirs"}, {}, writer).error().text(),
             "pods \"theirs\" is forbidden: node \"me\" can only delete pods with spec.nodeName set to itself");
   EXPECT_TRUE(fixture.registry().remove(kPod, {"default", "mine"}, {}, writer));
-  EXPECT_EQ(fixture.registry().act(kPod, {"default", "theirs"}, "eviction", json::object(), writer).error().text(),
+  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "theirs"}, "eviction", json::object(), writer).error().text(),
             "pods \"theirs\" is forbidden: node me can only evict pods with spec.nodeName set to itself");
 }
 
@@ -106,12 +106,12 @@ TEST_F(NodeRestrictionTest, holds_its_own_lease_and_its_pods_tokens) {
     json::value body = json::object{
         {"spec", json::object{{"boundObjectRef",
                                json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod}, {"uid", there->uid()}}}}}};
-    return fixture.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
+    return fixture.registry().create_subresource(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
   };
   EXPECT_EQ(token("theirs"),
             "serviceaccounts \"default\" is forbidden: node requested token bound to a pod scheduled on a different node");
   EXPECT_EQ(token("mine"), "no token can be issued: there is no signing key") << "admission lets it pass";
-  EXPECT_EQ(fixture.registry().act(kServiceAccount, {"default", "default"}, "token", json::object(), writer).error().text(),
+  EXPECT_EQ(fixture.registry().create_subresource(kServiceAccount, {"default", "default"}, "token", json::object(), writer).error().text(),
             "serviceaccounts \"default\" is forbidden: node requested token not bound to a pod");
 }
 
@@ -135,7 +135,7 @@ TEST_F(NodeRestrictionTest, gets_tokens_for_those_whom_its_pods_talk_to) {
         {"spec", json::object{{"audiences", std::move(audiences)},
                               {"boundObjectRef",
                                json::object{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", "vault"}, {"uid", pod->uid()}}}}}};
-    return fixture.registry().act(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
+    return fixture.registry().create_subresource(kServiceAccount, {"default", "default"}, "token", body, writer).error().text();
   };
   constexpr const char* kPasses = "no token can be issued: there is no signing key";
   EXPECT_EQ(token({}), kPasses) << "the API's own, which its service account's volume projects";

@@ -73,7 +73,7 @@ struct Bench : testing::Test {
       }
       if (!choose(*pod) || pod_ready(view::Pod(*pod)) || pod_finished(view::Pod(*pod))) continue;
       if (view::Pod(*pod).spec().node_name().empty())
-        MUST(client.act(kPod, pod->key(), "binding", {{"target", {{"name", "pi"}}}}));
+        MUST(client.create_subresource(kPod, pod->key(), "binding", {{"target", {{"name", "pi"}}}}));
       std::string ip = "10.42.0." + std::to_string(++last_ip);
       client.set_status(kPod, pod->key(),
                         R"({"phase":"Running","podIP":")" + ip + R"(","podIPs":[{"ip":")" + ip +

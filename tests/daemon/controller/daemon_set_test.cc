@@ -286,7 +286,7 @@ struct DaemonSetTest : Bench {
       const json::value* terms =
           find(pod->json(), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
       std::string node(get_array(get_array(terms->get_array().at(0), "matchFields").at(0), "values").at(0).get_string());
-      MUST(client.act(kPod, pod->key(), "binding", {{"target", {{"name", node}}}}));
+      MUST(client.create_subresource(kPod, pod->key(), "binding", {{"target", {{"name", node}}}}));
     }
     play_kubelet();
   }

@@ -80,7 +80,7 @@ struct JobFixture {
     return nullptr;
   }
   void run(const Object& pod) {
-    if (view::Pod(pod).spec().node_name().empty()) MUST(client.act(kPod, pod.key(), "binding", {{"target", {{"name", "pi"}}}}));
+    if (view::Pod(pod).spec().node_name().empty()) MUST(client.create_subresource(kPod, pod.key(), "binding", {{"target", {{"name", "pi"}}}}));
     client.set_status(kPod, pod.key(), R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})");
   }
   void end(const Object& pod, int code) {

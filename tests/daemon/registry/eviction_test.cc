@@ -29,7 +29,7 @@ class EvictionTest : public testing::Test {
                              engine::Durability::durable));
   }
   Result<json::value> evict(const std::string& name, const std::string& options = "{}", const Writer& writer = {}) {
-    return fixture.registry().act(kPod, {"default", name}, "eviction",
+    return fixture.registry().create_subresource(kPod, {"default", name}, "eviction",
                                 RegistryFixture::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"),
                                 writer);
   }

@@ -400,13 +400,13 @@ TEST_F(RegistryTest, classes_pods_by_what_they_ask_for) {
 TEST_F(RegistryTest, binds_a_pod_once) {
   fixture.make(kPod, pod("p"));
   json::value binding = RegistryFixture::parse(R"({"target":{"kind":"Node","name":"n"}})");
-  EXPECT_TRUE(fixture.registry().act(kPod, {"default", "p"}, "binding", binding, {}));
+  EXPECT_TRUE(fixture.registry().create_subresource(kPod, {"default", "p"}, "binding", binding, {}));
   ObjectPtr bound = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_EQ(get_string(bound->json(), "spec.nodeName"), "n");
   EXPECT_EQ(get_string(get_array(bound->json(), "status.conditions")[0], "type"), "PodScheduled");
-  EXPECT_EQ(fixture.registry().act(kPod, {"default", "p"}, "binding", binding, {}).error().code(), Code::conflict);
-  EXPECT_EQ(fixture.registry().act(kPod, {"default", "p"}, "binding", RegistryFixture::parse("{}"), {}).error().code(), Code::invalid);
-  EXPECT_EQ(fixture.registry().act(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
+  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "p"}, "binding", binding, {}).error().code(), Code::conflict);
+  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "p"}, "binding", RegistryFixture::parse("{}"), {}).error().code(), Code::invalid);
+  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
 }
 
 TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
@@ -434,21 +434,21 @@ TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
            Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"resourceVersion":"0"}}})", Code::conflict},
            Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"uid":""}}})", Code::conflict},
        }) {
-    auto answer = fixture.registry().act(row.kind, {"default", row.key}, row.subresource, RegistryFixture::parse(row.body), strict);
+    auto answer = fixture.registry().create_subresource(row.kind, {"default", row.key}, row.subresource, RegistryFixture::parse(row.body), strict);
     ASSERT_FALSE(answer) << row.subresource << row.body;
     EXPECT_EQ(answer.error().code(), row.want) << row.subresource << row.body << answer.error().text();
   }
   ObjectPtr still = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_FALSE(still->deleting());
   EXPECT_EQ(get_string(still->json(), "spec.nodeName"), "");
-  EXPECT_TRUE(fixture.registry().act(kPod, {"default", "p"}, "eviction",
+  EXPECT_TRUE(fixture.registry().create_subresource(kPod, {"default", "p"}, "eviction",
                                    RegistryFixture::parse(R"({"apiVersion":"policy/v1beta1","kind":"Eviction"})"), strict))
       << "as older clients send it";
 }
 
 TEST_F(RegistryTest, evicts_gracefully) {
   fixture.make(kPod, pod("p", R"(,"nodeName":"n")"));
-  EXPECT_TRUE(fixture.registry().act(kPod, {"default", "p"}, "eviction", RegistryFixture::parse(R"({"metadata":{"name":"p"}})"), {}));
+  EXPECT_TRUE(fixture.registry().create_subresource(kPod, {"default", "p"}, "eviction", RegistryFixture::parse(R"({"metadata":{"name":"p"}})"), {}));
   ObjectPtr leaving = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_TRUE(leaving->deleting());
   EXPECT_EQ(get_int(leaving->json(), "metadata.deletionGracePeriodSeconds"), 30);
@@ -698,7 +698,7 @@ TEST(Registry, knows_nothing_of_a_kind_that_is_not_served) {
   EXPECT_EQ(registry.update(kBoat, key, {}, body, {}).error().code(), Code::not_found);
   EXPECT_EQ(registry.patch(kBoat, key, {}, PatchType::merge, body, false, {}).error().code(), Code::not_found);
   EXPECT_EQ(registry.remove(kBoat, key, {}, {}).error().code(), Code::not_found);
-  EXPECT_EQ(registry.act(kBoat, key, "eviction", body, {}).error().code(), Code::not_found);
+  EXPECT_EQ(registry.create_subresource(kBoat, key, "eviction", body, {}).error().code(), Code::not_found);
   EXPECT_EQ(fixture.client().read(kBoat, key, "scale", {}).error().text(), "the server could not find the requested resource");
 }
 

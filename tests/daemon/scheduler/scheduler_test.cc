@@ -194,7 +194,7 @@ TEST_F(SchedulerTest, two_pods_are_not_given_the_same_room) {
 TEST_F(SchedulerTest, a_failed_binding_gives_the_room_back_and_is_tried_again) {
   put_node("2");
   start();
-  client.fail(1, Error(Code::unavailable, "disk is full"), "act pods/binding");
+  client.fail(1, Error(Code::unavailable, "disk is full"), "create_subresource pods/binding");
   put_pod("a", "2");
   EXPECT_EQ(node_of("a"), "");
   EXPECT_NE(events.take().find("FailedScheduling: binding rejected: disk is full"), std::string::npos);
@@ -207,7 +207,7 @@ TEST_F(SchedulerTest, room_is_kept_for_a_pod_of_which_nobody_knows_whether_it_wa
   put_node("2");
   start();
   for (Code code : {Code::timeout, Code::internal, Code::unavailable}) {
-    client.fail(1, Error(code, "the answer was lost"), "act pods/binding");
+    client.fail(1, Error(code, "the answer was lost"), "create_subresource pods/binding");
     client.fail(1, Error(code, "the answer was lost"), "get pods");
     put_pod("a", "2");
     put_pod("b", "2");
@@ -224,7 +224,7 @@ TEST_F(SchedulerTest, kept_room_is_given_back_when_the_pod_is_refused_goes_elsew
   put_node("2");
   start();
   auto put_both = [&] {
-    client.fail(1, Error(Code::timeout, "the answer was lost"), "act pods/binding");
+    client.fail(1, Error(Code::timeout, "the answer was lost"), "create_subresource pods/binding");
     client.fail(1, Error(Code::timeout, "the answer was lost"), "get pods");
     put_pod("a", "2");
     put_pod("b", "2");
@@ -235,7 +235,7 @@ TEST_F(SchedulerTest, kept_room_is_given_back_when_the_pod_is_refused_goes_elsew
     settle();
   };
   put_both();
-  client.fail(1, Error(Code::forbidden, "no"), "act pods/binding");
+  client.fail(1, Error(Code::forbidden, "no"), "create_subresource pods/binding");
   clock.advance(1s);
   settle();
   EXPECT_EQ(node_of("b"), "pi");
@@ -307,7 +307,7 @@ TEST_F(PreemptingTest, victims_are_told_and_the_room_is_kept) {
 TEST_F(PreemptingTest, a_pod_that_may_be_bound_is_waited_for) {
   put_node("2");
   start();
-  client.fail(1, Error(Code::timeout, "the answer was lost"), "act pods/binding");
+  client.fail(1, Error(Code::timeout, "the answer was lost"), "create_subresource pods/binding");
   client.fail(1, Error(Code::timeout, "the answer was lost"), "get pods");
   put_ranked("low", "2", 1);
   put_ranked("high", "2", 10);

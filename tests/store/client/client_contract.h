@@ -258,10 +258,10 @@ TEST_P(ClientContract, binds_and_deletes_pods_gracefully) {
   (void)MUST(client().create(kPod, pod("p")));
   json::value binding = *parse_json(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p","namespace":"default"},
                                         "target":{"apiVersion":"v1","kind":"Node","name":"here"}})");
-  ASSERT_TRUE(client().act(kPod, key("p"), "binding", binding));
+  ASSERT_TRUE(client().create_subresource(kPod, key("p"), "binding", binding));
   ObjectPtr bound = MUST(client().get(kPod, key("p")));
   EXPECT_EQ(get_string(bound->json(), "spec.nodeName"), "here");
-  EXPECT_EQ(client().act(kPod, key("p"), "binding", binding).error().code(), Code::conflict);
+  EXPECT_EQ(client().create_subresource(kPod, key("p"), "binding", binding).error().code(), Code::conflict);
 
   ASSERT_TRUE(client().remove(kPod, key("p"), {7, {}, {}, ""}));
   ObjectPtr dying = MUST(client().get(kPod, key("p")));

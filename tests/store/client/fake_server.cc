@@ -135,7 +135,7 @@ void FakeServer::State::handle(const httplib::Request& request, httplib::Respons
     return answer(response,
                   objects.patch(*target.kind, target.key, patch_type(request.get_header_value("Content-Type")), body, options));
   if (target.subresource.empty()) return answer(response, objects.create(*target.kind, body));
-  auto done = objects.act(*target.kind, target.key, target.subresource, body);
+  auto done = objects.create_subresource(*target.kind, target.key, target.subresource, body);
   if (!done) return answer(response, done.error());
   response.set_content(to_text(*done), "application/json");
 }
