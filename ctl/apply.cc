@@ -224,7 +224,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
   bool whole = flags.output == "yaml" || flags.output == "json";
   std::vector<std::pair<const schema::KindInfo*, json::value>> wholes;
-  for (auto& document : documents) {  // what fails is told at the end, and the others still get their turn
+  for (auto& document : documents) {  // what fails is told at the end, and the others are processed all the same
     auto ns = settle_namespace(*session, document);
     if (!ns) {
       failures.push_back(ns.take_error());

@@ -57,7 +57,7 @@ Result<int> post_made(Commands& commands, const CreateFlags& flags, json::value 
 
 namespace {
 
-// Does `act` to each object of the files; what fails is told at the end, and the others still get their turn.
+// Does `act` to each object of the files; what fails is told at the end, and the others are processed all the same.
 Result<int> each_document(Commands& commands, const CreateFlags& flags, const std::string& verb,
                           const std::function<Result<void>(Session&, Document&)>& act) {
   Session* session = TRY(commands.session());

@@ -35,7 +35,7 @@ Result<void> collect(Session& session, const DeleteFlags& flags, const schema::K
   return {};
 }
 
-// What is to go. Files, documents and kinds that cannot be read are told in `failures`, the others still get their turn.
+// What is to go. Files, documents and kinds that cannot be read are told in `failures`, the others are processed all the same.
 Result<std::vector<Doomed>> doomed_of(Session& session, const DeleteFlags& flags, std::vector<Error>& failures) {
   std::vector<Doomed> doomed;
   if (!flags.files.files.empty()) {

@@ -54,7 +54,7 @@ Result<void> Chain::validate(const Request& request) const {
   return {};
 }
 
-std::unique_lock<std::mutex> Chain::turn(const Request& request) const {
+std::unique_lock<std::mutex> Chain::lock_for(const Request& request) const {
   bool may_use_more = request.operation == Operation::create || request.kind == kService ||
                       request.kind == kPersistentVolumeClaim || (request.kind == kPod && request.subresource == "resize");
   bool counts = may_use_more && request.operation != Operation::remove && quota::counted(request.info) &&

@@ -23,7 +23,7 @@ class Chain {
   Result<void> validate(const Request& request) const;
   // Lock from before validate() until the commit, if a quota counts the write: so that two concurrent creates cannot use the same
   // quota.
-  std::unique_lock<std::mutex> turn(const Request& request) const;
+  std::unique_lock<std::mutex> lock_for(const Request& request) const;
   std::vector<std::string_view> names() const;  // of the plugins, in order
 
  private:

@@ -67,11 +67,11 @@ class JobController : public Controller {
         if (has_finalizer(*pod, kJobTracking)) name_pod(*pod);
       return Outcome{};
     }
-    return turn(*job);
+    return sync(*job);
   }
 
  private:
-  Result<Outcome> turn(const Object& job) {
+  Result<Outcome> sync(const Object& job) {
     json::value selector = label_selector_of(job);
     std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, job, &selector, false, {}, kJobTracking));
     JobFacts facts = look_at_job(job, pods, still_active(job, pods), still_held(job, pods));

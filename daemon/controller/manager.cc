@@ -97,7 +97,7 @@ void Manager::clock_was_set() {
   queue_->add_all_delayed();
 }
 
-bool Manager::turn() {
+bool Manager::run_once() {
   auto lease = queue_->try_take();
   if (!lease) return false;
   work_once(*queue_, lease->key(), "controller", [this](const Key& key) { return reconcile(key); });

@@ -31,7 +31,7 @@ class Manager {
   void clock_was_set();
 
   // For tests, instead of start(): processes the keys that are due, on the caller's thread. False if there were none.
-  bool turn();
+  bool run_once();
 
   // The queue, for metrics of each controller's keys. May outlive the manager.
   std::shared_ptr<const WorkQueue> queue() const { return queue_; }

@@ -171,8 +171,8 @@ class NodeLifecycle : public Controller {
 
   // The time until the NoExecute taint may be added, if the eviction rate requires a wait.
   Result<std::optional<std::chrono::nanoseconds>> taint(const Object& node) {
-    std::optional<std::chrono::nanoseconds> turn = turn_of(node);
-    bool may_empty = turn && turn->count() <= 0;
+    std::optional<std::chrono::nanoseconds> until_taint = until_taint_of(node);
+    bool may_empty = until_taint && until_taint->count() <= 0;
     json::array taints = wanted_taints(node, may_empty, clock_.now());
     if (taints != get_array(node.json(), "spec.taints")) {
       bool empties = is_down(node) && may_empty && wanted_taints(node, false, clock_.now()) != taints;
@@ -181,13 +181,13 @@ class NodeLifecycle : public Controller {
       if (!done) return done.take_error().wrap("taint node");
       if (empties) emptied_.with([&](auto& emptied) { emptied[zone_of(node)] = clock_.steady(); });
     }
-    bool waits = is_down(node) && !may_empty && turn &&
+    bool waits = is_down(node) && !may_empty && until_taint &&
                  wanted_taints(node, true, clock_.now()) != wanted_taints(node, false, clock_.now());
-    return waits ? turn : std::nullopt;
+    return waits ? until_taint : std::nullopt;
   }
 
   // The time until another node of its zone may be evicted; nullopt: none, in the zone's present state.
-  std::optional<std::chrono::nanoseconds> turn_of(const Object& node) {
+  std::optional<std::chrono::nanoseconds> until_taint_of(const Object& node) {
     std::string zone = zone_of(node);
     ZoneCount count;
     for (const ObjectPtr& other : nodes_.list())

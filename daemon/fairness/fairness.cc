@@ -28,7 +28,7 @@ struct Fairness::Level {
 struct Fairness::Waiter : Request {
   std::shared_ptr<Level> level;
   FlowCount* flow = nullptr;  // of the level
-  std::condition_variable turn;
+  std::condition_variable may_run;
 };
 
 namespace {
@@ -130,7 +130,7 @@ void Fairness::adjust_when_due(SteadyTime now) {
 
 // Requires the lock.
 void Fairness::seat_those_who_wait(Level& level, SteadyTime now) {
-  for (Request* request : level.queues.dispatch(now)) static_cast<Waiter*>(request)->turn.notify_one();
+  for (Request* request : level.queues.dispatch(now)) static_cast<Waiter*>(request)->may_run.notify_one();
 }
 
 // Requires the lock.
@@ -173,7 +173,7 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
     of_flow++, waiting_++, flow.waiting++, flow.waiting_seats += seats;
     SteadyTime until = began + limits_.patience;
     while (!waiter->running && clock_.steady() < until) {
-      waiter->turn.wait_for(lock, std::min<std::chrono::nanoseconds>(until - clock_.steady(), kAdjustmentPeriod));
+      waiter->may_run.wait_for(lock, std::min<std::chrono::nanoseconds>(until - clock_.steady(), kAdjustmentPeriod));
       adjust_when_due(clock_.steady());
     }
     waiting_--, flow.waiting--, flow.waiting_seats -= seats;

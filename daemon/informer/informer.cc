@@ -193,7 +193,7 @@ struct Informer::State : WatchSink {
     }
   }
 
-  bool turn() {
+  bool run_once() {
     bool down = connection.with([](Connection& c) {
       c.reconnecting = false;
       return std::exchange(c.down, false);
@@ -226,7 +226,7 @@ void Informer::stop() {
   state_->watch.reset();
 }
 
-bool Informer::turn() { return state_->turn(); }
+bool Informer::run_once() { return state_->run_once(); }
 
 void Informer::on_change(Handler handler) { state_->handlers.push_back(std::move(handler)); }
 

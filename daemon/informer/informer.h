@@ -14,7 +14,7 @@
 
 namespace coracle {
 
-// How an ended watch is opened again: by the informer's thread, or by a call of turn().
+// How an ended watch is opened again: by the informer's thread, or by a call of run_once().
 enum class Reopening { by_thread, by_hand };
 
 class Informer {
@@ -44,7 +44,7 @@ class Informer {
   bool synced() const;
 
   // For tests, by hand: tries once to open an ended watch, on the caller's thread. False if none has ended.
-  bool turn();
+  bool run_once();
 
   // Reads: thread-safe; they block briefly at most.
   ObjectPtr get(const Key& key) const;                          // null if absent

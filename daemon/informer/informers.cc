@@ -27,9 +27,9 @@ void Informers::stop() {
   for (auto& [kind, informer] : all_) informer->stop();
 }
 
-bool Informers::turn() {
+bool Informers::run_once() {
   bool opened = false;
-  for (auto& [kind, informer] : all_) opened |= informer->turn();
+  for (auto& [kind, informer] : all_) opened |= informer->run_once();
   return opened;
 }
 

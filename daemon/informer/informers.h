@@ -25,7 +25,7 @@ class Informers {
   bool wait_synced(std::stop_token stop) const;  // all of them; false if stopped
   bool synced() const;
   // For tests, by hand: tries to open ended watches. False if none has ended.
-  bool turn();
+  bool run_once();
 
  private:
   struct ByName {

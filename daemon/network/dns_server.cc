@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kUpstreamTimeout{2000};                      // per resolver; then the next one is queried
 constexpr milliseconds kConnectionIdle{10000};                      // an idle TCP connection is closed
 constexpr milliseconds kResolvConfInterval{1000};                   // minimum interval between checks of the file
-constexpr int kDatagramsPerTurn = 64;                               // limit per pass, so that other sockets are served too
+constexpr int kDatagramsPerPass = 64;                               // limit per pass, so that other sockets are served too
 constexpr size_t kLengthBytes = 2;                                  // prefix of each message over TCP
 constexpr size_t kOutputMax = 4 * (kDnsMessageMax + kLengthBytes);  // queued for a slow TCP client
 
@@ -206,7 +206,7 @@ void DnsServer::State::run(std::stop_token stop) {
 // ---- clients ----
 
 void DnsServer::State::serve_udp() {
-  for (int turn = 0; turn < kDatagramsPerTurn; ++turn) {
+  for (int pass = 0; pass < kDatagramsPerPass; ++pass) {
     Result<sys::Datagram> got = sys::receive_datagram(udp, buffer);
     if (!got) return;
     if (got->size <= buffer.size()) handle({buffer.data(), got->size}, {got->from, 0});

@@ -7,7 +7,7 @@
 namespace coracle::node {
 
 std::map<std::string, Sample> Meter::measure(const std::vector<Gauge>& gauges) {
-  std::lock_guard lock(turn_);
+  std::lock_guard lock(measuring_);
   forget_old();
   std::map<std::string, Sample> out;
   std::vector<const Gauge*> cold;

@@ -62,7 +62,7 @@ class Meter {
 
   const Clock& clock_;
   const std::function<void(std::chrono::nanoseconds)> pause_;
-  std::mutex turn_;  // held during a measurement
+  std::mutex measuring_;  // held during a measurement
   std::map<std::string, Look> looks_;
 };
 

@@ -22,10 +22,10 @@ class Pace {
   // Keeps in `all` only the items that are due, and marks them as under way. Forgets items that are not in `all`.
   template <typename T>
   void keep_due(std::map<Id, T>& all, SteadyTime now) {
-    turns_.with([&](auto& turns) {
-      std::erase_if(turns, [&](const auto& entry) { return !all.contains(entry.first) && !entry.second.is_under_way; });
+    rounds_.with([&](auto& rounds) {
+      std::erase_if(rounds, [&](const auto& entry) { return !all.contains(entry.first) && !entry.second.is_under_way; });
       std::erase_if(all, [&](const auto& entry) {
-        Turn& its = turns[entry.first];
+        Round& its = rounds[entry.first];
         if (its.is_under_way || now < its.due) return true;
         its.is_under_way = true;
         return false;
@@ -36,15 +36,15 @@ class Pace {
   void note_end(const Id& id, SteadyTime began, SteadyTime ended, std::chrono::nanoseconds period) {
     const auto half_a_look = std::chrono::nanoseconds(kStorageLook) / 2;  // the checks are not exactly periodic
     const auto rest = std::max<std::chrono::nanoseconds>(period - half_a_look, kStoragePace * (ended - began));
-    turns_.with([&](auto& turns) { turns[id] = {false, ended + rest}; });
+    rounds_.with([&](auto& rounds) { rounds[id] = {false, ended + rest}; });
   }
 
  private:
-  struct Turn {
+  struct Round {
     bool is_under_way = false;
     SteadyTime due{};
   };
-  Guarded<std::map<Id, Turn>> turns_;
+  Guarded<std::map<Id, Round>> rounds_;
 };
 
 }  // namespace coracle::node

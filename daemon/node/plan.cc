@@ -173,13 +173,13 @@ class Planner {
   }
 
   // `turn`: its termination may begin.
-  void go_on_stopping(const ContainerFacts& container, bool turn = true) {
+  void go_on_stopping(const ContainerFacts& container, bool may_end = true) {
     const Stopping& stopping = *container.stopping;
     if (stopping.killed) return;  // now it only has to exit
     bool over = facts_.now >= stopping.deadline;
     if (!stopping.terminated) {
       if (stopping.hook_running && !over) return wake_at(stopping.deadline);
-      if (!turn) return wake_at(*plan_.end_deadline);
+      if (!may_end) return wake_at(*plan_.end_deadline);
       return step(StepKind::terminate, container.name, {}, left_until(stopping.deadline));
     }
     if (over) return step(StepKind::kill, container.name);
@@ -220,7 +220,7 @@ class Planner {
   }
 
   // Returns whether it still runs. `turn`: the containers that it serves have ended.
-  bool end(const ContainerFacts& container, bool turn) {
+  bool end(const ContainerFacts& container, bool may_end) {
     if (!container.running) return false;
     if (!container.stopping && facts_.drain_until && facts_.now < *facts_.drain_until) {
       wake_at(*facts_.drain_until);
@@ -228,10 +228,10 @@ class Planner {
     }
     if (!plan_.end_deadline) plan_.end_deadline = facts_.now + bounded_seconds(facts_.grace_seconds);
     const bool whole = !facts_.end_deadline || facts_.grace_seconds == 0;
-    turn = turn || facts_.grace_seconds == 0 || facts_.now >= *plan_.end_deadline;
+    may_end = may_end || facts_.grace_seconds == 0 || facts_.now >= *plan_.end_deadline;
     if (container.stopping) {
-      go_on_stopping(container, turn);
-    } else if (turn || has_hook(container)) {
+      go_on_stopping(container, may_end);
+    } else if (may_end || has_hook(container)) {
       stop(container, "Stopping container " + container.name, whole ? facts_.grace_seconds : left_until(*plan_.end_deadline));
     } else {
       wake_at(*plan_.end_deadline);

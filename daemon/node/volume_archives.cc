@@ -23,20 +23,20 @@ std::string shown(const Key& claim) { return "persistentvolumeclaim " + quoted(c
 }  // namespace
 
 // Marks a claim as busy while it exists.
-class VolumeArchives::Turn {
+class VolumeArchives::ClaimLock {
  public:
-  static Result<std::unique_ptr<Turn>> take(VolumeArchives& archives, const Key& claim, bool keeps_out) {
+  static Result<std::unique_ptr<ClaimLock>> take(VolumeArchives& archives, const Key& claim, bool keeps_out) {
     bool is_mine = archives.busy_.with([&](auto& busy) { return busy.emplace(claim, keeps_out).second; });
     if (!is_mine) return Error(Code::conflict, shown(claim) + " is being exported or imported already");
-    return std::unique_ptr<Turn>(new Turn(archives, claim));
+    return std::unique_ptr<ClaimLock>(new ClaimLock(archives, claim));
   }
-  ~Turn() {
+  ~ClaimLock() {
     archives_.busy_.with([&](auto& busy) { busy.erase(claim_); });
     archives_.seams_.look_again(claim_);
   }
 
  private:
-  Turn(VolumeArchives& archives, const Key& claim) : archives_(archives), claim_(claim) {}
+  ClaimLock(VolumeArchives& archives, const Key& claim) : archives_(archives), claim_(claim) {}
   VolumeArchives& archives_;
   const Key claim_;
 };
@@ -76,7 +76,7 @@ Result<void> VolumeArchives::check_unused(const Key& claim) const {
 }
 
 Result<void> VolumeArchives::write(const Key& claim, bool while_in_use, const Fd& archive, std::stop_token stop) {
-  auto turn = TRY(Turn::take(*this, claim, !while_in_use));
+  auto claim_lock = TRY(ClaimLock::take(*this, claim, !while_in_use));
   if (!while_in_use) TRY(check_unused(claim));
   Bound found = TRY(bound(claim));
   Fd directory = TRY(sys::open(found.place, O_RDONLY | O_DIRECTORY));
@@ -86,7 +86,7 @@ Result<void> VolumeArchives::write(const Key& claim, bool while_in_use, const Fd
 
 Result<runtime::TreeCount> VolumeArchives::copy(const Key& claim, const Fd& to, const runtime::TreeProgress& progress,
                                                 std::stop_token stop) {
-  auto turn = TRY(Turn::take(*this, claim, true));
+  auto claim_lock = TRY(ClaimLock::take(*this, claim, true));
   TRY(check_unused(claim));
   Bound found = TRY(bound(claim));
   Fd directory = TRY(sys::open(found.place, O_RDONLY | O_DIRECTORY));
@@ -109,7 +109,7 @@ Result<void> VolumeArchives::provision(const Key& key, std::stop_token stop) {
 }
 
 Result<runtime::TreeCount> VolumeArchives::read(const Key& claim, bool replace, const Fd& archive, std::stop_token stop) {
-  auto turn = TRY(Turn::take(*this, claim, true));
+  auto claim_lock = TRY(ClaimLock::take(*this, claim, true));
   TRY(check_unused(claim));
   TRY(provision(claim, stop));
   Bound found = TRY(bound(claim));

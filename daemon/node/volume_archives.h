@@ -57,7 +57,7 @@ class VolumeArchives {
     ObjectPtr claim, volume;
     std::string place;  // its directory
   };
-  class Turn;
+  class ClaimLock;
   Result<Bound> bound(const Key& claim) const;
   Result<void> provision(const Key& claim, std::stop_token stop);
   Result<void> check_unused(const Key& claim) const;

@@ -386,7 +386,7 @@ Result<json::value> Registry::scale(const Kind& kind, const Key& key) const {
 
 // ---- create ----
 
-std::unique_lock<std::mutex> Registry::turn_of(const Strategy& strategy) {
+std::unique_lock<std::mutex> Registry::exclusive_lock_of(const Strategy& strategy) {
   return strategy.one_at_a_time ? std::unique_lock(allocation_) : std::unique_lock<std::mutex>();
 }
 
@@ -414,7 +414,7 @@ Result<Written> Registry::create(const Kind& kind, const Key& place, json::value
   TRY(settle_place(info.kind, body, place));
   bool generated = get_string(body, "metadata.name").empty() && !get_string(body, "metadata.generateName").empty();
   json::value decoded = TRY(decode_body(info, std::move(body), writer));
-  auto turn = turn_of(strategy_of(info.stored().kind));
+  auto exclusive = exclusive_lock_of(strategy_of(info.stored().kind));
   bool once = !generated && engine_.count(kResourceQuota) == 0;  // there is no reason for a retry
   if (once) return create_once(info, place, std::move(decoded), writer);
   Warnings warnings(writer);
@@ -458,7 +458,7 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   TRY(check(info, object, schema::validate_create(info, object)));
   std::vector<engine::Write> charges;
   request.charges = &charges;
-  auto counting = admission_.turn(request);
+  auto counting = admission_.lock_for(request);
   TRY(admission_.validate(request));
 
   Key key{place.ns, std::string(get_string(object, "metadata.name"))};
@@ -632,7 +632,7 @@ Result<json::value> Registry::keep_split(const Target& target, json::value body,
 }
 
 Result<Written> Registry::modify(const Target& target, const Change& change, bool retry, const Writer& writer) {
-  auto turn = turn_of(target.strategy);
+  auto exclusive = exclusive_lock_of(target.strategy);
   Warnings warnings(writer);
   for (int attempt = 1;; attempt++) {
     warnings.begin_again();
@@ -683,7 +683,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   TRY(check(target.info, object, schema::validate_update(target.info, object, old.json(), looked_at)));
   std::vector<engine::Write> charges;
   request.charges = &charges;
-  auto counting = admits ? admission_.turn(request) : std::unique_lock<std::mutex>();
+  auto counting = admits ? admission_.lock_for(request) : std::unique_lock<std::mutex>();
   if (admits) TRY(admission_.validate(request));
   schema::keep_times_of_unchanged(old.json(), object);
 

@@ -141,7 +141,7 @@ class Registry {
   // Sets the DisruptionTarget condition on the pod and deletes it. Errors: as remove.
   Result<void> target_and_remove(const Key& key, DeleteOptions options, const Writer& writer);
   Result<json::value> issue_token(const Key& key, json::value body, const Writer& writer);
-  std::unique_lock<std::mutex> turn_of(const Strategy& strategy);
+  std::unique_lock<std::mutex> exclusive_lock_of(const Strategy& strategy);
   const Measure* measure_of(const Kind& kind) const;
   Result<engine::ListPage> measured(const Measure& measure, const engine::ListOptions& options) const;
   Result<engine::ListOptions> list_options(const schema::KindPtr& kind, const ListRequest& request) const;

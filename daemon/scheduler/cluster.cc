@@ -164,10 +164,10 @@ const std::vector<const NodeInfo*>& Cluster::nodes() {
     if (node && node->node) zones[zone_of(*node)].push_back(node.get());
   for (auto& [zone, nodes] : zones) std::ranges::sort(nodes, {}, &NodeInfo::name);
   order_.clear();
-  for (size_t turn = 0, before = SIZE_MAX; before != order_.size(); turn++) {
+  for (size_t round = 0, before = SIZE_MAX; before != order_.size(); round++) {
     before = order_.size();
     for (const auto& [zone, nodes] : zones)
-      if (turn < nodes.size()) order_.push_back(nodes[turn]);
+      if (round < nodes.size()) order_.push_back(nodes[round]);
   }
   ordered_ = true;
   return order_;

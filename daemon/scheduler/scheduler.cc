@@ -298,7 +298,7 @@ struct Scheduler::State {
   void run(std::stop_token stop) {
     if (!informers.wait_synced(stop)) return;
     while (!stop.stop_requested()) {
-      if (turn()) continue;
+      if (run_once()) continue;
       auto due = board.with([](Board& b) { return b.next_due(); });
       auto ready = [&](const Board& b) { return b.has_work() || (b.next_due() && b.next_due() != due); };
       auto nothing = [](Board&) {};
@@ -307,7 +307,7 @@ struct Scheduler::State {
     }
   }
 
-  bool turn() {
+  bool run_once() {
     if (finish_binding()) return true;
     auto popped = board.with([&](Board& b) { return b.queue.pop(clock.steady()); });
     if (!popped) return false;
@@ -541,6 +541,6 @@ void Scheduler::start() {
 
 json::value Scheduler::explain(const Object& pod) const { return state_->explain(pod); }
 
-bool Scheduler::turn() { return state_->turn(); }
+bool Scheduler::run_once() { return state_->run_once(); }
 
 }  // namespace coracle::scheduler

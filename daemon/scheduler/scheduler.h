@@ -35,7 +35,7 @@ class Scheduler {
   json::value explain(const Object& pod) const;
 
   // For tests, instead of start(): schedules one pod on the caller's thread. False if none is due.
-  bool turn();
+  bool run_once();
 
  private:
   struct State;

@@ -473,7 +473,7 @@ Result<std::vector<runtime::Image>> DirStore::run(Job job, const Fd* archive,
 Result<runtime::Image> DirStore::pull(std::string_view text, const std::vector<runtime::Credentials>& credentials,
                                       const std::function<void(const runtime::PullProgress&)>& progress, std::stop_token stop) {
   Reference reference = TRY(parse_reference(text));
-  Scope turn = TRY(claims_.take("registry " + reference.registry, stop));
+  Scope claimed = TRY(claims_.take("registry " + reference.registry, stop));
   Job job;
   job.name = text;
   job.credentials = credentials;

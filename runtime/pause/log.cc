@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kHeadMax = 64;
 constexpr int kPartsMax = 192;
-constexpr int kReadsPerTurn = 8;            // then other descriptors are handled
+constexpr int kReadsPerPass = 8;            // then other descriptors are handled
 constexpr size_t kDrainBytesMax = 2 << 20;  // two full pipes of the maximum unprivileged size
 constexpr size_t kAttachedReadMax = 4096;   // PIPE_BUF: a writable pipe accepts that much at once
 
@@ -273,7 +273,7 @@ int open_log(Slot& slot, int directory) {
 
 void read_stream(int index, int which) {
   if (pod.slots[index].status == Status::free) return;
-  for (int i = 0; i < kReadsPerTurn; ++i)
+  for (int i = 0; i < kReadsPerPass; ++i)
     if (read_once(index, which) == 0) return;
 }
 

@@ -62,7 +62,7 @@ struct Ticket {  // a queued writer
   std::vector<Prepared> writes;
   Durability durability = Durability::durable;
   bool flush = false;
-  std::function<void()> turn;  // instead of writes: work that needs the leader's state
+  std::function<void()> task;  // instead of writes: work that needs the leader's state
   std::optional<Result<std::vector<ObjectPtr>>> outcome;
   CommitWaiter served;  // after it is given, the ticket may be destroyed
 };
@@ -398,7 +398,7 @@ Result<void> Engine::flush() {
 
 void Engine::in_turn(std::function<void()> what) {
   Ticket ticket;
-  ticket.turn = std::move(what);
+  ticket.task = std::move(what);
   (void)state_->wait_in_queue(ticket);  // a turn has no error of its own
 }
 
@@ -505,7 +505,7 @@ void Engine::State::keep_leading(std::stop_token stop) {
 void Engine::State::lead(const std::vector<Ticket*>& all) {
   std::vector<Ticket*> led;
   for (Ticket* ticket : all) {
-    if (ticket->turn) ticket->turn(), ticket->outcome = std::vector<ObjectPtr>();
+    if (ticket->task) ticket->task(), ticket->outcome = std::vector<ObjectPtr>();
     else if (sealed && !ticket->flush) ticket->outcome = *sealed;
     else led.push_back(ticket);
   }

@@ -483,8 +483,8 @@ int token(const char* kubeconfig, const char* token, const std::string& daemon, 
     Samples rate, cost;  // answers a second; microseconds of the daemon for one
   } ways[] = {{"certificate", by_certificate, {}, {}}, {"token", by_token, {}, {}}};
   for (int round = -1; round < rounds; ++round)  // the first warms both up
-    for (int turn = 0; turn < 2; ++turn) {
-      Way& way = ways[(round + 2 + turn) % 2];  // who is first changes
+    for (int pass = 0; pass < 2; ++pass) {
+      Way& way = ways[(round + 2 + pass) % 2];  // who is first changes
       double cpu = cpu_seconds(daemon);
       std::chrono::milliseconds span(round < 0 ? 500 : 1000 * seconds);
       double rate = need(answers_per_second(way.access, "/api/v1/namespaces/default/pods/gated-0", kConnections, span), "GET");

@@ -184,8 +184,8 @@ int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   std::vector<Times> times(runtimes.size());
   for (int i = -kWarmUp; i < rounds; ++i)
     for (size_t each = 0; each < runtimes.size(); ++each) {
-      size_t turn = (each + size_t(i + kWarmUp)) % runtimes.size();  // nobody always comes after the same one
-      bench.round(runtimes[turn], i < 0 ? nullptr : &times[turn]);
+      size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();  // nobody always comes after the same one
+      bench.round(runtimes[pass], i < 0 ? nullptr : &times[pass]);
     }
   std::vector<std::string> ids;
   std::vector<pid_t> pids;
@@ -197,9 +197,9 @@ int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   }
   for (int i = -kWarmUp; i < rounds; ++i)
     for (size_t each = 0; each < runtimes.size(); ++each) {
-      size_t turn = (each + size_t(i + kWarmUp)) % runtimes.size();
-      double took = run(runtimes[turn], {"exec", ids[turn], "/stamp", "0"}, bench.log());
-      if (i >= 0) times[turn].exec.push_back(took);
+      size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();
+      double took = run(runtimes[pass], {"exec", ids[pass], "/stamp", "0"}, bench.log());
+      if (i >= 0) times[pass].exec.push_back(took);
     }
   for (size_t each = 0; each < runtimes.size(); ++each) {
     run(runtimes[each], {"kill", ids[each], "KILL"}, bench.log());

@@ -145,9 +145,9 @@ c delete pod variables --wait=false >/dev/null
 
 echo "# a way that changes while it is followed"
 # Directories, links and nothing in turn. What was a directory lives on for a while under another name.
-swap="cd /data; mkdir were; touch begins; i=0; turns=0; end=\$((\$(date +%s) + 600)); while [ ! -e stop ] && [ \$(date +%s) -lt \$end ]; do
+swap="cd /data; mkdir were; touch begins; i=0; passes=0; end=\$((\$(date +%s) + 600)); while [ ! -e stop ] && [ \$(date +%s) -lt \$end ]; do
     for to in $outside $up$outside /proc/1/root$outside were/..; do i=\$(((i + 1) % 100)); rm -rf were/\$i; mv door were/\$i; ln -s \$to door; ls -d door door door; rm -f door;
-      mkdir -p door/inner; echo mine >door/inner/marker; turns=\$((turns + 1)); done >/dev/null 2>&1; done; echo \$turns >turns; touch ended; sleep 1000"
+      mkdir -p door/inner; echo mine >door/inner/marker; passes=\$((passes + 1)); done >/dev/null 2>&1; done; echo \$passes >passes; touch ended; sleep 1000"
 claim swapped
 pod swapper "$(container c "$swap" "$in_data")" "$(of_claim swapped)"
 check "a pod exchanges a directory with links" until_true 20 phase_is pod swapper Running
@@ -174,8 +174,8 @@ done
 check "it did so to the end" test ! -e "$swapped/ended"
 touch "$swapped/stop"
 until_true 10 test -e "$swapped/ended"
-echo "# $started of $((rounds * each)) containers found a directory, $refused times there was none; it was a link $(cat "$swapped/turns") times"
-check "often" test "$(cat "$swapped/turns")" -gt $((rounds * each))
+echo "# $started of $((rounds * each)) containers found a directory, $refused times there was none; it was a link $(cat "$swapped/passes") times"
+check "often" test "$(cat "$swapped/passes")" -gt $((rounds * each))
 expect "containers whose part of the volume lies behind it see the volume or nothing" "" echo "$seen"
 untouched "and nothing is made outside"
 

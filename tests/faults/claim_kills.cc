@@ -110,7 +110,7 @@ class Life {
         client_.create(kConfigMap, {{"metadata", {{"name", kScript.name}, {"namespace", kScript.ns}}}, {"data", {{"at", "0"}}}}),
         "script");
     start();
-    for (int idle = 0; idle < 200; idle = turn() ? 0 : idle + 1) ::usleep(1000);
+    for (int idle = 0; idle < 200; idle = run_once() ? 0 : idle + 1) ::usleep(1000);
     informers_.stop();
   }
 
@@ -143,10 +143,10 @@ class Life {
     if (!informers_.wait_synced({})) wrong("the caches are not level");
   }
 
-  // ---- who turns ----
+  // ---- who runs ----
 
-  bool turn() {
-    bool did = manager_.turn();
+  bool run_once() {
+    bool did = manager_.run_once();
     did |= turn_provisioner();
     did |= turn_pods();
     if (!background_.empty()) {
@@ -155,7 +155,7 @@ class Life {
       task({});
       did = true;
     }
-    return did || scheduler_.turn();
+    return did || scheduler_.run_once();
   }
 
   bool turn_provisioner() {
@@ -194,7 +194,7 @@ class Life {
   void come_to(const std::string& name, const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (!done()) {
-      if (turn()) continue;
+      if (run_once()) continue;
       if (std::chrono::steady_clock::now() > end) wrong("it does not come to an end: " + name + "; " + state());
       ::usleep(200);
     }

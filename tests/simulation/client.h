@@ -4,7 +4,7 @@
 // watch nothing is reordered, between watches everything is.
 //   reconcile ──call──▶ [dies? refused?] ─▶ cluster ─▶ [dies? answer lost?] ──▶ reconcile
 //   cluster.tell() ─▶ each watch's queue ──deliver()──▶ informer
-// A daemon that has died goes on to the end of its turn, but nothing that it does from there on reaches anybody.
+// A daemon that has died goes on to the end of its pass, but nothing that it does from there on reaches anybody.
 #pragma once
 
 #include <deque>
@@ -55,7 +55,7 @@ class UnreliableClient : public Client {
   bool deliver_all();
   void drop_watch();  // one of them ends; what it has not told yet is lost
   void drop_all();
-  // Everything of this kind up to that revision is in the daemon's cache; in a turn, was so when the turn began.
+  // Everything of this kind up to that revision is in the daemon's cache; in a pass, was so when the pass began.
   Revision known(const Kind& kind) const;
   void begin_turn();
   void end_turn() { in_turn_ = false; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See scenario.h. One thread: every step is one of the parts getting on by one, which one is the dice's choice.
-//   storm:  watches deliver · controllers turn · scheduler turns · nodes look at pods · the user acts · time passes · watches
+//   storm:  watches deliver · controllers run once · scheduler runs once · nodes look at pods · the user acts · time passes · watches
 //   break calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and nothing
 //   may move
 #include "tests/simulation/scenario.h"
@@ -23,7 +23,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr int64_t kNodesMax = 5;
-constexpr int kTurnsMax = 20'000;      // of a calm: beyond that it never comes to rest
+constexpr int kPassesMax = 20'000;      // of a calm: beyond that it never comes to rest
 constexpr seconds kRest{15 * 60};      // so long nothing may be written; deadlines of controllers are shorter
 constexpr seconds kLateMost{20};       // no watch is later; who waits for its own writes gives up at 30
 constexpr seconds kCalmMax{4 * 3600};  // back-off and deadlines come to an end within it
@@ -95,13 +95,13 @@ struct Daemon {
                                        .clock = clock});
   }
   bool turn_manager() {
-    return turn([this] { return manager.turn(); });
+    return run_once([this] { return manager.run_once(); });
   }
   bool turn_scheduler() {
-    return turn([this] { return scheduler.turn(); });
+    return run_once([this] { return scheduler.run_once(); });
   }
   bool turn_provisioners(const Nodes& nodes) {
-    return turn([&] {
+    return run_once([&] {
       start_provisioners(nodes);
       auto lease = volume_queue.try_take();
       if (!lease) return false;
@@ -126,8 +126,8 @@ struct Daemon {
       for (const ObjectPtr& volume : informers.of(kPersistentVolume).list()) each.provisioner->on_volume({nullptr, volume});
     }
   }
-  template <typename Turn>
-  bool turn(const Turn& take) {
+  template <typename Pass>
+  bool run_once(const Pass& take) {
     if (!informers.synced()) return false;  // nobody begins before
     client.begin_turn();
     bool did = take();
@@ -300,7 +300,7 @@ class Scenario {
         if (!daemon_->client.dead()) daemon_->turn_provisioners(nodes_);
         break;
       case 6:
-        daemon_->informers.turn();
+        daemon_->informers.run_once();
         while (!daemon_->client.dead() && daemon_->turn_scheduler() && dice_.chance(0.8)) {
         }
         break;
@@ -327,7 +327,7 @@ class Scenario {
     nodes_.beat();
     if (clock_.steady() - level_ < kLateMost) return;
     level_ = clock_.steady();
-    while (!daemon_->client.dead() && (daemon_->informers.turn() || daemon_->client.deliver())) {
+    while (!daemon_->client.dead() && (daemon_->informers.run_once() || daemon_->client.deliver())) {
     }
   }
 
@@ -383,9 +383,9 @@ class Scenario {
 
   // Until nobody has anything to do now.
   bool come_to_a_stop() {
-    for (int turns = 0; turns < kTurnsMax; ++turns) {
+    for (int passes = 0; passes < kPassesMax; ++passes) {
       if (!well()) return false;
-      bool busy = daemon_->informers.turn();
+      bool busy = daemon_->informers.run_once();
       busy |= daemon_->client.deliver_all();
       busy |= daemon_->turn_manager();
       busy |= daemon_->turn_provisioners(nodes_);

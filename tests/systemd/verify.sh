@@ -47,7 +47,7 @@ FAKE
 chmod +x "$T/bin/sysctl"
 printf '# a comment = 1\na.flag = 1\nb.count=8192\nc.same = 5\nd.absent = 1\n  read.only =  2 \ne.other = 7\n' >"$T/50-test.conf"
 now() { (cd "$T/sysctl" && grep . -- * | tr '\n' ' '); }
-turn() { PATH="$T/bin:$PATH" SETTINGS="$T/sysctl" "$source/systemd/sysctls" "$1" "$T/50-test.conf" "$T/record"; }
+run_once() { PATH="$T/bin:$PATH" SETTINGS="$T/sysctl" "$source/systemd/sysctls" "$1" "$T/50-test.conf" "$T/record"; }
 is() { local name=$1 want=$2 got=$3; if [ "$got" = "$want" ]; then ok "$name"; else not_ok "$name"; echo "  | wanted: $want"; echo "  | got:    $got"; fi; }
 for setting in a.flag=0 b.count=128 c.same=5 read.only=1 e.other=6; do echo "${setting#*=}" >"$T/sysctl/${setting%%=*}"; done
 before=$(now)

@@ -52,9 +52,9 @@ struct Bench : testing::Test {
   }
   // Until nobody has anything to do at this time.
   void settle() {
-    for (int turns = 0; turns < 5000; ++turns) {
+    for (int passes = 0; passes < 5000; ++passes) {
       client.settle();
-      if (!manager.turn()) return;
+      if (!manager.run_once()) return;
     }
     FAIL() << "the controllers do not come to rest";
   }

@@ -43,16 +43,16 @@ struct CronJobFixture {
     MUST(informers->start());
     client.settle();
   }
-  bool turn() {
+  bool run_once() {
     auto lease = queue->try_take();
     if (!lease) return false;
     work_once(*queue, lease->key(), "test", [this](const Key& key) { return controller->reconcile(key); });
     return true;
   }
   void settle() {
-    for (int turns = 0; turns < 5000; ++turns) {
+    for (int passes = 0; passes < 5000; ++passes) {
       client.settle();
-      if (!turn()) return;
+      if (!run_once()) return;
     }
     FAIL() << "the controller does not come to rest";
   }
@@ -340,9 +340,9 @@ void play_cron_job(CronJobFixture& fixture, const std::function<void()>& each) {
   for (int second = 0; second < 425; ++second) {
     each();
     fixture.clock.advance(seconds(1));
-    for (int turns = 0; turns < 100; ++turns) {
+    for (int passes = 0; passes < 100; ++passes) {
       fixture.client.settle();
-      if (!fixture.turn()) break;
+      if (!fixture.run_once()) break;
       each();
     }
   }

@@ -501,7 +501,7 @@ TEST_F(DaemonSetTest, any_single_failing_call_heals) {
     client.fail(nth, Error(Code::unavailable, "disk is full"));
     client.put(kDaemonSet, daemon_set_text(kOne));
     for (int second = 0; second < 5; ++second) {
-      for (client.settle(); manager.turn(); client.settle()) {
+      for (client.settle(); manager.run_once(); client.settle()) {
       }
       clock.advance(std::chrono::seconds(1));
     }

@@ -153,7 +153,7 @@ TEST_F(DeploymentTest, a_set_that_somebody_made_larger_does_not_grow_when_there_
       MUST(parse_json(R"({"spec":{"replicas":2},"metadata":{"annotations":{"deployment.kubernetes.io/desired-replicas":"1",
                       "deployment.kubernetes.io/max-replicas":"1"}}})"))));
   client.settle();
-  while (manager.turn()) EXPECT_LE(size_of("v1") + size_of("v2"), 4);
+  while (manager.run_once()) EXPECT_LE(size_of("v1") + size_of("v2"), 4);
   finish();
   EXPECT_EQ(size_of("v2"), 2);
 }

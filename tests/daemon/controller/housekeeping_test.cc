@@ -98,7 +98,7 @@ TEST_F(HousekeepingTest, a_namespace_that_was_made_anew_keeps_what_is_in_it) {
   client.lose_event();
   put(kNamespace, "", "team", "", R"(,"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"})");
   put(kPod, "team", "web"), put(kSecret, "team", "key");
-  while (manager.turn()) {
+  while (manager.run_once()) {
   }
   EXPECT_FALSE(released("team"));
   EXPECT_FALSE(client.find(kPod, {"team", "web"})->deleting());

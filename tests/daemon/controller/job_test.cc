@@ -33,9 +33,9 @@ struct JobFixture {
     client.settle();
   }
   void settle() {
-    for (int turns = 0; turns < 5000; ++turns) {
+    for (int passes = 0; passes < 5000; ++passes) {
       client.settle();
-      if (!manager->turn()) return;
+      if (!manager->run_once()) return;
     }
     FAIL() << "the controllers do not come to rest";
   }
@@ -571,13 +571,13 @@ constexpr Play kPlays[] = {
      R"("completions":3,"parallelism":3,"completionMode":"Indexed","backoffLimit":2147483647,"backoffLimitPerIndex":3)", 2},
 };
 
-// Ends pods one after the other until the job has ended; `each` is called before every turn of the controllers.
+// Ends pods one after the other until the job has ended; `each` is called before every pass of the controllers.
 void play_job(JobFixture& fixture, const Play& play, const std::function<void()>& each) {
   for (int round = 0; round < 200 && !(fixture.job() && job_finished(*fixture.job())); ++round) {
-    for (int turns = 0; turns < 200; ++turns) {
+    for (int passes = 0; passes < 200; ++passes) {
       each();
       fixture.client.settle();
-      if (!fixture.manager->turn()) break;
+      if (!fixture.manager->run_once()) break;
     }
     std::vector<ObjectPtr> active = fixture.active();
     if (!active.empty()) fixture.end(*active.front(), fixture.made_failed < play.fails ? 1 : 0);
@@ -619,9 +619,9 @@ TEST(JobFaults, any_single_failing_call_heals_and_every_pod_is_counted_once) {
   }
 }
 
-// The daemon is killed before its nth call: nothing of that turn happens any more, and another begins with what is there.
+// The daemon is killed before its nth call: nothing of that pass happens any more, and another begins with what is there.
 TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
-  constexpr size_t kDead = 60;  // calls of a turn that is no more
+  constexpr size_t kDead = 60;  // calls of a pass that is no more
   for (const Play& one : kPlays) {
     size_t calls = calls_of(one);
     for (size_t nth = 1; nth <= calls; ++nth) {
@@ -638,7 +638,7 @@ TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
       fixture.client.put(kJob, R"({"metadata":{"name":"x","namespace":"default"},"spec":{"managedBy":"x/y"}})");
       fixture.put_job(one.spec);
       play_job(fixture, one, watch_over);
-      EXPECT_TRUE(dead || nth + 5 > calls) << one.name << " " << nth;  // the last turn may be the last
+      EXPECT_TRUE(dead || nth + 5 > calls) << one.name << " " << nth;  // the last pass may be the last
       check_counts(fixture, std::string(one.name) + ", killed at call " + std::to_string(nth));
       if (testing::Test::HasFailure()) return;
     }
@@ -651,11 +651,11 @@ TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
       JobFixture fixture;
       fixture.put_job(one.spec);
       fixture.client.lose_event(nth);
-      int turns = 0;
+      int passes = 0;
       play_job(fixture, one, [&] {
         ASSERT_LE(fixture.count("succeeded"), fixture.made_succeeded) << one.name << " " << nth;
         ASSERT_LE(fixture.count("failed"), fixture.made_failed) << one.name << " " << nth;
-        if (++turns % 60 == 0) fixture.boot();  // the caches come level again
+        if (++passes % 60 == 0) fixture.boot();  // the caches come level again
       });
       // An index whose pod was not seen may have got another one; it succeeds once all the same.
       bool indexed = std::string_view(one.spec).find("Indexed") != std::string_view::npos;

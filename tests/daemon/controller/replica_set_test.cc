@@ -219,7 +219,7 @@ TEST_F(ReplicaSetTest, any_single_failing_call_heals) {
     client.put(kReplicaSet, R"({"metadata":{"name":"web","namespace":"default","uid":"u"},"spec":{"replicas":3,
       "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{}}}})");
     for (int second = 0; second < 5; ++second) {
-      for (client.settle(); manager.turn(); client.settle()) {
+      for (client.settle(); manager.run_once(); client.settle()) {
       }
       clock.advance(std::chrono::seconds(1));
     }

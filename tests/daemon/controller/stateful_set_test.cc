@@ -612,7 +612,7 @@ TEST_F(StatefulSetTest, any_single_failing_call_heals) {
     client.fail(nth, Error(Code::unavailable, "disk is full"));
     client.put(kStatefulSet, stateful_set_text(3, kAtOnce + std::string(kClaimed)));
     for (int second = 0; second < 5; ++second) {
-      for (client.settle(); manager.turn(); client.settle()) {
+      for (client.settle(); manager.run_once(); client.settle()) {
       }
       clock.advance(std::chrono::seconds(1));
     }

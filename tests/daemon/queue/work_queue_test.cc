@@ -109,23 +109,23 @@ TEST(WorkQueue, a_failing_reconcile_comes_again_and_a_successful_one_when_it_ask
     if (++calls == 1) return Error(Code::conflict, "somebody was faster");
     return Outcome{calls == 2 ? std::optional<std::chrono::nanoseconds>(5s) : std::nullopt};
   };
-  auto turn = [&] {
+  auto run_once = [&] {
     if (auto lease = queue.try_take()) work_once(queue, lease->key(), "test", reconcile);
   };
   queue.add(a);
-  turn();
+  run_once();
   EXPECT_EQ(calls, 1);
   clock.advance(10ms);
-  turn();
+  run_once();
   EXPECT_EQ(calls, 2);
   clock.advance(4s);
-  turn();
+  run_once();
   EXPECT_EQ(calls, 2);
   clock.advance(1s);
-  turn();
+  run_once();
   EXPECT_EQ(calls, 3);
   clock.advance(1h);
-  turn();
+  run_once();
   EXPECT_EQ(calls, 3);
 }
 

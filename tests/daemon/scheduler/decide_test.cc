@@ -73,7 +73,7 @@ TEST(Cluster, pods_of_a_node_that_is_not_there_count_once_it_is) {
   EXPECT_EQ(fixture.cluster.node_of("uid-defaultp7"), "ghost7");
   EXPECT_EQ(fixture.reason(pod("x", "{}", R"({"app":"web"})")), "");
   EXPECT_EQ(fixture.reason(pod("y", avoids("db"))), "");
-  for (int turns = 0; turns < 2; ++turns) {
+  for (int passes = 0; passes < 2; ++passes) {
     fixture.cluster.put_node(node("ghost7", "{}", R"({"zone":"a"})"));
     EXPECT_EQ(fixture.cluster.node("ghost7")->pods.size(), 1u);
     EXPECT_EQ(fixture.reason(pod("x", "{}", R"({"app":"web"})")), "node(s) didn't satisfy existing pods anti-affinity rules");

@@ -101,7 +101,7 @@ struct SchedulerTest : testing::Test {
     settle();
   }
   void settle() {
-    for (client.settle(); scheduler.turn(); client.settle()) {
+    for (client.settle(); scheduler.run_once(); client.settle()) {
     }
   }
   void put_node(const std::string& cpu, const std::string& spec = "{}") {
@@ -413,7 +413,7 @@ TEST_F(PreemptingTest, a_namesake_of_a_victim_that_went_is_not_told_to_go) {
       kPod,
       R"({"metadata":{"name":"high","namespace":"default"},"spec":{"priority":10,"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})");
   client.settle();
-  ASSERT_TRUE(scheduler.turn());
+  ASSERT_TRUE(scheduler.run_once());
   EXPECT_NE(events.take().find("FailedScheduling"), std::string::npos);
   EXPECT_FALSE(find("db-0")->deleting());
   EXPECT_TRUE(get_array(find("db-0")->json(), "status.conditions").empty()) << to_text(find("db-0")->json());

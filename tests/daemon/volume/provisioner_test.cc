@@ -45,7 +45,7 @@ struct ProvisionerTest : testing::Test {
     fs::remove_all(directory);
   }
   void settle() {
-    for (int turns = 0; turns < 1000; ++turns) {
+    for (int passes = 0; passes < 1000; ++passes) {
       client.settle();
       auto lease = queue.try_take();
       if (!lease) return;

@@ -142,8 +142,8 @@ TEST_F(RemoteUnpackerTest, unpacks_several_layers_at_once) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < kLayerWorkersMax; ++i)
       threads.emplace_back([&, i] {
-        for (int turn = 0; turn < 40; ++turn) {
-          const std::string text = std::string(100'000, char('a' + i)) + std::to_string(turn);
+        for (int pass = 0; pass < 40; ++pass) {
+          const std::string text = std::string(100'000, char('a' + i)) + std::to_string(pass);
           const Descriptor promised = descriptor_for(text);
           TextSource source({text});
           good += unpacker.stage(size_t(i), source, &promised).ok();

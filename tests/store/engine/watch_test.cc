@@ -244,7 +244,7 @@ TEST_F(WatchTest, an_owner_with_a_delegate_wakes_for_a_stop_and_for_the_end) {
   EXPECT_FALSE(MUST(watcher->take(stop.get_token(), soon(), &slow)));
   std::jthread first([&] { put("a", "x", Durability::soft); });
   size_t seen = 0;
-  for (int turn = 0;; turn++) {
+  for (int pass = 0;; pass++) {
     auto event = watcher->take({}, soon(), &slow);
     if (!event) {
       EXPECT_EQ(event.error().code(), Code::gone);
@@ -253,7 +253,7 @@ TEST_F(WatchTest, an_owner_with_a_delegate_wakes_for_a_stop_and_for_the_end) {
     seen += event->has_value();
     if (event->has_value() && begun.with([](int count) { return count; }) == 0) {  // the owner was up already: once more
       first =
-          std::jthread([&, turn] { put("b", "x" + std::to_string(turn), Durability::soft); });  // the same again were no event
+          std::jthread([&, pass] { put("b", "x" + std::to_string(pass), Durability::soft); });  // the same again were no event
       seen = 0;
     }
   }
