@@ -235,7 +235,7 @@ Result<void> Daemon::construct_parts() {
                                         informers_->of(kPod), events_.get()));
   if (identity_.node_address.starts_with("127."))
     identity_.node_address = network_->gateway_address();  // the address for pods, with or without a network
-  gate_ = std::make_unique<order::Gate>(*informers_, [this](const Object& pod) {
+  gate_ = std::make_unique<startup::StartupGate>(*informers_, [this](const Object& pod) {
     return get_string(pod.json(), "spec.nodeName") == identity_.node_name ? agent_->ready(pod.uid()) : quota::is_ready(pod);
   });
   network_->on_rules([this] { agent_->look_at_draining(); });
@@ -253,7 +253,7 @@ Result<void> Daemon::construct_parts() {
   seams.volumes = &informers_->of(kPersistentVolume);
   seams.storage_classes = &informers_->of(kStorageClass);
   seams.is_dropped = sys::is_dropped;
-  seams.held_back = [this](const Object& pod) { return order::waits_for(pod, *gate_); };
+  seams.held_back = [this](const Object& pod) { return startup::waits_for(pod, *gate_); };
   agent_ = std::make_unique<node::Agent>(agent_config(config_, identity_), seams, network_hooks(*network_));
   registry_->set_measure(
       kNodeMetrics, [this](const std::string&, const std::string& name, const auto&) { return agent_->metrics().nodes(name); });

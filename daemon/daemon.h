@@ -24,7 +24,7 @@
 #include "daemon/informer/informers.h"
 #include "daemon/network/network.h"
 #include "daemon/node/agent.h"
-#include "daemon/order/gate.h"
+#include "daemon/startup/startup_gate.h"
 #include "daemon/registry/local.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/scheduler.h"
@@ -112,7 +112,7 @@ class Daemon {
   std::unique_ptr<runtime::Runtime> runtime_;
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<network::Network> network_;
-  std::unique_ptr<order::Gate> gate_;
+  std::unique_ptr<startup::StartupGate> gate_;
   std::unique_ptr<node::Agent> agent_;
   Guarded<std::shared_ptr<const WorkQueue>> controllers_queue_;  // for /metrics, while there are controllers
   std::unique_ptr<api::Server> server_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // StartOrder: converts the annotation coracle.io/after of a pod to a scheduling gate of the same name. Rejects invalid
-// annotations of pods and of pod templates. See daemon/order.
+// annotations of pods and of pod templates. See daemon/startup.
 #include <algorithm>
 
 #include "daemon/admission/plugin.h"
 #include "daemon/admission/pod.h"
-#include "daemon/order/order.h"
+#include "daemon/startup/dependencies.h"
 #include "store/object/object.h"
 #include "store/object/status.h"
 
@@ -15,7 +15,7 @@ namespace {
 // The annotation of the pod or of the pod template; null if absent.
 const json::value* written_in(const schema::KindInfo& info, const json::value& object) {
   const json::value* pod = pod_of(info, object);
-  return pod ? get_object(*pod, "metadata.annotations").if_contains(order::kAfter) : nullptr;
+  return pod ? get_object(*pod, "metadata.annotations").if_contains(startup::kAfter) : nullptr;
 }
 
 class StartOrder : public Plugin {
@@ -27,8 +27,8 @@ class StartOrder : public Plugin {
     if (!get_string(*request.object, "spec.nodeName").empty()) return {};  // it is bound already: the node agent holds it back
     json::array& gates = array_at(*request.object, "spec.schedulingGates");
     bool there = std::any_of(gates.begin(), gates.end(),
-                             [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
-    if (!there) gates.emplace_back(json::object{{"name", order::kAfter}});
+                             [](const json::value& gate) { return get_string(gate, "name") == startup::kAfter; });
+    if (!there) gates.emplace_back(json::object{{"name", startup::kAfter}});
     return {};
   }
 
@@ -38,11 +38,11 @@ class StartOrder : public Plugin {
     if (!written || !written->is_string()) return {};
     const json::value* before = request.old ? written_in(request.info, request.old->json()) : nullptr;
     if (before && *before == *written) return {};
-    auto read = order::parse_after(written->get_string());
+    auto read = startup::parse_after(written->get_string());
     if (read) return {};
     std::string path = request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template) + ".";
     return invalid(request.kind, get_string(*request.object, "metadata.name"),
-                   {invalid_value(path + "metadata.annotations[" + std::string(order::kAfter) + "]", json::serialize(*written),
+                   {invalid_value(path + "metadata.annotations[" + std::string(startup::kAfter) + "]", json::serialize(*written),
                                   read.error().text())});
   }
 };

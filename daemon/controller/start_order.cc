@@ -7,7 +7,7 @@
 
 #include "daemon/controller/common.h"
 #include "daemon/controller/controller.h"
-#include "daemon/order/gate.h"
+#include "daemon/startup/startup_gate.h"
 
 namespace coracle::controller {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 bool is_gated(const Object& pod) {
   const json::array& gates = get_array(pod.json(), "spec.schedulingGates");
   return std::any_of(gates.begin(), gates.end(),
-                     [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+                     [](const json::value& gate) { return get_string(gate, "name") == startup::kAfter; });
 }
 
 class StartOrder : public Controller {
@@ -55,7 +55,7 @@ class StartOrder : public Controller {
   Result<void> open(const Object& pod) {
     json::array gates = get_array(pod.json(), "spec.schedulingGates");
     auto ours = std::find_if(gates.begin(), gates.end(),
-                             [](const json::value& gate) { return get_string(gate, "name") == order::kAfter; });
+                             [](const json::value& gate) { return get_string(gate, "name") == startup::kAfter; });
     gates.erase(ours);
     json::value left = gates.empty() ? json::value() : json::value(std::move(gates));
     json::value patch = {{"metadata", precondition_metadata(pod)}, {"spec", {{"schedulingGates", std::move(left)}}}};
@@ -82,7 +82,7 @@ class StartOrder : public Controller {
   Client& client_;
   const Clock& clock_;
   Informer& pods_;
-  order::Gate gate_;
+  startup::StartupGate gate_;
   EventRecorder recorder_;
 };
 

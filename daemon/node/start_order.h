@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StartOrder: the pods of this node that this daemon has seen ready, and the pods that may not start yet. After a power cut,
-// every status in the API is outdated, so the start-up dependencies (daemon/order) use this state instead. Thread-safe, does not
+// every status in the API is outdated, so the start-up dependencies (daemon/startup) use this state instead. Thread-safe, does not
 // block.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See order.h.
-#include "daemon/order/order.h"
+// See dependencies.h.
+#include "daemon/startup/dependencies.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@
 #include "store/object/share.h"
 #include "store/schema/views.h"
 
-namespace coracle::order {
+namespace coracle::startup {
 namespace {
 
 struct Name {
@@ -314,4 +314,4 @@ std::vector<std::string> missing(const Object& pod, const Lister& lister) { retu
 std::string waits_for(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).waits_for(pod); }
 std::string cycle(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).cycle(pod); }
 
-}  // namespace coracle::order
+}  // namespace coracle::startup

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gate: implements order.h's Lister with informers, and reports changes for which waiting pods must be checked again.
+// Gate: implements dependencies.h's Lister with informers, and reports changes for which waiting pods must be checked again.
 //   informers ── change ──▶ on_change(namespace) ──▶ holders of waiting pods there call missing() again
 #pragma once
 
@@ -10,22 +10,22 @@
 #include <vector>
 
 #include "daemon/informer/informers.h"
-#include "daemon/order/order.h"
+#include "daemon/startup/dependencies.h"
 #include "runtime/base/guarded.h"
 
-namespace coracle::order {
+namespace coracle::startup {
 
-class Gate : public Lister {
+class StartupGate : public Lister {
  public:
   using Ready = std::function<bool(const Object& pod)>;
   // The informers must not have started and must outlive it. `ready` absent: the pod's status is used.
-  explicit Gate(Informers& informers, Ready ready = {});
+  explicit StartupGate(Informers& informers, Ready ready = {});
 
   // Call before the informers start. `changed` is called on their threads and must be fast: something in the namespace has
   // changed.
   void on_change(std::function<void(const std::string& ns)> changed);
 
-  // As order.h's functions, with a cache per namespace that is valid until something changes there. Thread-safe. Must not be used
+  // As dependencies.h's functions, with a cache per namespace that is valid until something changes there. Thread-safe. Must not be used
   // with a `ready` function: its changes do not invalidate the cache.
   std::string waits_for(const Object& pod);
   std::string cycle(const Object& pod);
@@ -54,4 +54,4 @@ class Gate : public Lister {
   Informer& pods_;
 };
 
-}  // namespace coracle::order
+}  // namespace coracle::startup

@@ -5,7 +5,7 @@
 //   admission   parses the annotation, rejects invalid ones, and gives the pod a scheduling gate of the same name
 //   controller  removes the gate when all dependencies are available, and until then reports what is missing
 //   node        holds back pods that were bound before a reboot: no dependency runs yet then
-//   gate.h      (here) implements Lister for both with informers
+//   startup_gate.h      (here) implements Lister for both with informers
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 #include "store/object/kind.h"
 #include "store/object/object_ptr.h"
 
-namespace coracle::order {
+namespace coracle::startup {
 
 inline constexpr std::string_view kAfter = "coracle.io/after";  // the annotation, and the scheduling gate
 constexpr size_t kDependenciesMax = 64;
@@ -74,4 +74,4 @@ std::vector<std::string> missing(const Object& pod, const Lister& lister);
 std::string waits_for(const Object& pod, const Lister& lister);
 std::string cycle(const Object& pod, const Lister& lister);
 
-}  // namespace coracle::order
+}  // namespace coracle::startup

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for whom: the annotation's grammar, what counts as available, and ways that lead back to where they began.
-#include "daemon/order/order.h"
+#include "daemon/startup/dependencies.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "store/object/object.h"
 
-namespace coracle::order {
+namespace coracle::startup {
 namespace {
 
 struct FakeLister : Lister {
@@ -274,4 +274,4 @@ TEST_F(Cycles, through_services_are_not_looked_for_among_very_many_pods) {
 }
 
 }  // namespace
-}  // namespace coracle::order
+}  // namespace coracle::startup
