@@ -17,7 +17,7 @@
 #include "daemon/api/server.h"
 #include "daemon/api/user.h"
 #include "daemon/backup/store_maintenance.h"
-#include "daemon/fairness/fairness.h"
+#include "daemon/flowcontrol/flow_controller.h"
 #include "store/schema/catalog.h"
 #include "store/schema/table.h"
 
@@ -36,7 +36,7 @@ struct HandlerContext {  // dependencies of the handlers
   backup::StoreMaintenance* maintenance = nullptr;  // maintenance of the store's file; null: none
   std::function<HttpServer::Counts()> counts;
   std::function<std::vector<sys::Endpoint>()> bound;
-  fairness::Fairness& fairness;
+  flowcontrol::FlowController& flow_controller;
   RequestMetrics metrics = {};
   std::atomic<int> reading = 0, writing = 0;  // short requests in progress
 };
@@ -49,7 +49,7 @@ struct Call {
   schema::CatalogPtr catalog;              // as of the time of the request
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
-  std::optional<fairness::Classified> flow;  // its flow schema and priority level
+  std::optional<flowcontrol::Classified> flow;  // its flow schema and priority level
   std::string audit_id;                      // the header Audit-ID
   access::AuditRecord* audit = nullptr;      // the audit record; nullptr: not audited
 

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/fairness/seats.h"
+#include "daemon/flowcontrol/seats.h"
 #include "daemon/registry/fields.h"
 #include "runtime/base/text.h"
 
 namespace coracle::api {
 namespace {
 
-using fairness::Fairness;
-using Count = Fairness::Count;
-using FlowCount = Fairness::FlowCount;
+using flowcontrol::FlowController;
+using Count = FlowController::Count;
+using FlowCount = FlowController::FlowCount;
 
 // Whether a list reads the current objects in memory. Continued pages and lists of an earlier revision are collected first.
 bool is_from_memory(const Query& query) {
@@ -57,17 +57,17 @@ int seats_wanted(const Call& call, const access::Attributes& attributes) {
   }
   const schema::KindInfo* info = call.catalog->by_resource(attributes.group, call.route.version, attributes.resource);
   if (!info) return 1;
-  fairness::ListWork work;
+  flowcontrol::ListWork work;
   work.stored = int64_t(call.context.registry.engine().count(info->stored().kind));
   work.limit = parse_number<int64_t>(query.get("limit")).value_or(0);
   work.one_object = !attributes.name.empty() || !registry::name_demanded(std::string(query.get("fieldSelector"))).empty();
   work.from_memory = attributes.verb == "watch" || is_from_memory(query);
   work.selects = !query.get("fieldSelector").empty() || !query.get("labelSelector").empty();
-  return fairness::seats_of_list(work, call.context.fairness.seats_max(*call.flow));
+  return flowcontrol::seats_of_list(work, call.context.flow_controller.seats_max(*call.flow));
 }
 
-void write_flow_metrics(std::string& text, const Fairness& fairness) {
-  std::vector<Count> levels = fairness.counts();
+void write_flow_metrics(std::string& text, const FlowController& flow_controller) {
+  std::vector<Count> levels = flow_controller.counts();
   write_levels(text, levels, "nominal_limit_seats", [](const Count& c) { return double(c.limits.nominal); });
   write_levels(text, levels, "lower_limit_seats", [](const Count& c) { return double(c.limits.lower); });
   write_levels(text, levels, "upper_limit_seats", [](const Count& c) { return double(c.limits.upper); });
@@ -78,7 +78,7 @@ void write_flow_metrics(std::string& text, const Fairness& fairness) {
   write_levels(text, levels, "demand_seats_smoothed", [](const Count& c) { return c.demand_smoothed; });
   write_levels(text, levels, "target_seats", [](const Count& c) { return c.target; });
   write_type(text, "apiserver_flowcontrol_seat_fair_frac", "gauge");
-  write_metric(text, "apiserver_flowcontrol_seat_fair_frac", "", fairness.fair_fraction());
+  write_metric(text, "apiserver_flowcontrol_seat_fair_frac", "", flow_controller.fair_fraction());
   write_flows(text, levels, "current_executing_requests", "gauge", [](const FlowCount& c) { return double(c.executing); });
   write_flows(text, levels, "current_executing_seats", "gauge", [](const FlowCount& c) { return double(c.executing_seats); });
   write_flows(text, levels, "current_inqueue_requests", "gauge", [](const FlowCount& c) { return double(c.waiting); });
@@ -97,7 +97,7 @@ void write_flow_metrics(std::string& text, const Fairness& fairness) {
         bool any = std::any_of(waits->buckets.begin(), waits->buckets.end(), [](uint64_t count) { return count > 0; });
         if (!any) continue;
         std::string labels = "execute=\"" + std::string(execute) + "\"," + flow_labels(level, schema);
-        write_histogram(text, "apiserver_flowcontrol_request_wait_duration_seconds", labels, Fairness::kWaitBounds,
+        write_histogram(text, "apiserver_flowcontrol_request_wait_duration_seconds", labels, FlowController::kWaitBounds,
                         waits->buckets, waits->seconds);
       }
     }

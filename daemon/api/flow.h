@@ -11,6 +11,6 @@ namespace coracle::api {
 int seats_wanted(const Call& call, const access::Attributes& attributes);
 
 // apiserver_flowcontrol_*, by priority level and flow schema.
-void write_flow_metrics(std::string& text, const fairness::Fairness& fairness);
+void write_flow_metrics(std::string& text, const flowcontrol::FlowController& flow_controller);
 
 }  // namespace coracle::api

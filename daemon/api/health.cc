@@ -98,7 +98,7 @@ void serve_metrics(Call& call) {
   write_type(text, "apiserver_current_inflight_requests", "gauge");
   write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"mutating\"", context.writing);
   write_metric(text, "apiserver_current_inflight_requests", "request_kind=\"readOnly\"", context.reading);
-  write_flow_metrics(text, context.fairness);
+  write_flow_metrics(text, context.flow_controller);
   write_type(text, "apiserver_storage_objects", "gauge");
   const schema::CatalogPtr catalog = context.registry.catalogs().now();
   for (const schema::KindInfo& info : catalog->kinds())

@@ -81,7 +81,7 @@ class Exchange {
   // unread body is discarded first, so that it does not count as new input.
   std::stop_token notice_peer();
 
-  // Kept until the response is being sent: seats (daemon/fairness).
+  // Kept until the response is being sent: seats (daemon/flowcontrol).
   void hold(std::shared_ptr<void> held) { held_ = std::move(held); }
   std::shared_ptr<void> take_held() { return std::move(held_); }
 

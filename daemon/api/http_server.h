@@ -22,7 +22,7 @@ namespace coracle::api {
 
 // kube-apiserver's limits are 600 requests (400, and 200 mutating ones) and 1000 requests per HTTP/2 connection, without a limit
 // of connections. The limits here fit 512 MB: each connection has a TLS session, and each running request a thread.
-constexpr int kRequestsMax = 192;      // concurrent short requests, including queued ones (daemon/fairness)
+constexpr int kRequestsMax = 192;      // concurrent short requests, including queued ones (daemon/flowcontrol)
 constexpr int kWatchesMax = 512;       // concurrent watches, log follows, execs
 constexpr int kBodiesMax = 160;        // short requests that wait for their clients to send the body or to read the response
 constexpr int kConnectionsMax = 1024;  // open connections, including idle ones

@@ -12,8 +12,8 @@
 #include "daemon/api/flow.h"
 #include "daemon/api/handlers.h"
 #include "daemon/api/user.h"
-#include "daemon/fairness/body_places.h"
-#include "daemon/fairness/flow_objects.h"
+#include "daemon/flowcontrol/body_places.h"
+#include "daemon/flowcontrol/flow_objects.h"
 #include "daemon/registry/identity.h"
 #include "runtime/base/log.h"
 #include "runtime/base/scope.h"
@@ -89,7 +89,7 @@ RequestLabels labels_of(const Call& call) {
   return labels;
 }
 
-Result<fairness::Fairness::Seat> too_many_watches() { return Error(Code::too_many_requests, "too many watches"); }
+Result<flowcontrol::FlowController::Seat> too_many_watches() { return Error(Code::too_many_requests, "too many watches"); }
 
 }  // namespace
 
@@ -99,9 +99,9 @@ struct Server::State {
         clock(clock),
         authorizer(registry),
         guard(authorizer),
-        fairness(fairness::stored_rules(registry), config.fairness, clock),
-        flow_objects(registry, fairness),
-        bodies(fairness::BodyLimits{.places = config.limits.bodies}),
+        flow_controller(flowcontrol::stored_rules(registry), config.flow_controller, clock),
+        flow_objects(registry, flow_controller),
+        bodies(flowcontrol::BodyLimits{.places = config.limits.bodies}),
         context{registry,
               streams,
               images,
@@ -114,7 +114,7 @@ struct Server::State {
               nullptr,
               [this] { return http_server.counts(); },
               [this] { return bound; },
-              fairness},
+              flow_controller},
         http_server(
             tls, [this](Exchange& exchange) { serve(exchange); }, is_long,
             [](Exchange& exchange, const Error& why) { answer_error(exchange, why); }, config.limits) {}
@@ -123,9 +123,9 @@ struct Server::State {
   const Clock& clock;
   access::Authorizer authorizer;
   access::WriteGuard guard;
-  fairness::Fairness fairness;
-  fairness::FlowObjects flow_objects;
-  fairness::BodyPlaces bodies;
+  flowcontrol::FlowController flow_controller;
+  flowcontrol::FlowObjects flow_objects;
+  flowcontrol::BodyPlaces bodies;
   HandlerContext context;
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
@@ -162,7 +162,7 @@ void Server::State::serve(Exchange& exchange) {
   // Slow readers count against a user's share of waiting requests, as slow bodies do.
   exchange.when_answer_waits = [this, &exchange] {
     auto place = bodies.take(exchange.user, 0);
-    if (place) exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));
+    if (place) exchange.hold(std::make_shared<flowcontrol::BodyPlaces::Place>(*std::move(place)));
     return place.ok();
   };
   if (exchange.head.path == "*") return;  // OPTIONS *: asks only whether a server responds
@@ -220,10 +220,10 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
 bool Server::State::take_seat(Call& call, const access::Attributes& attributes) {
   bool watches = attributes.verb == "watch";
   if (call.exchange.is_long && !watches) return true;
-  call.flow = fairness.classify(call.user, attributes);
+  call.flow = flow_controller.classify(call.user, attributes);
   bool full = watches && !call.flow->exempt && http_server.counts().watches > config.limits.watches - kWatchesKept;
-  auto seat = full ? too_many_watches() : fairness.enter(*call.flow, seats_wanted(call, attributes));
-  if (seat) return call.exchange.hold(std::make_shared<fairness::Fairness::Seat>(*std::move(seat))), true;
+  auto seat = full ? too_many_watches() : flow_controller.enter(*call.flow, seats_wanted(call, attributes));
+  if (seat) return call.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat))), true;
   const ErrorDetails* details = seat.error().details();
   answer_text(call, 429, "Too many requests, please try again later.\n");
   call.answer().headers.emplace_back("Retry-After", std::to_string(details ? details->retry_after_seconds : 1));
@@ -239,14 +239,14 @@ BodyWait Server::State::wait_for_body(Call& call, int seats) {
     auto place =
         bodies.take(call.user.name, size_known ? std::min<uint64_t>(*head.content_length, kBodyBytesMax) : kBodyBytesMax);
     if (!place) return place.take_error();
-    call.exchange.hold(std::make_shared<fairness::BodyPlaces::Place>(*std::move(place)));  // replaces its seats
+    call.exchange.hold(std::make_shared<flowcontrol::BodyPlaces::Place>(*std::move(place)));  // replaces its seats
     return {};
   };
   auto end = [this, &call, seats]() -> Result<void> {
     call.exchange.take_held().reset();
-    auto seat = fairness.enter(*call.flow, seats);
+    auto seat = flow_controller.enter(*call.flow, seats);
     if (!seat) return seat.take_error();
-    call.exchange.hold(std::make_shared<fairness::Fairness::Seat>(*std::move(seat)));
+    call.exchange.hold(std::make_shared<flowcontrol::FlowController::Seat>(*std::move(seat)));
     return {};
   };
   return {begin, end};

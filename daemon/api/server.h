@@ -17,8 +17,8 @@
 #include "daemon/api/certificates.h"
 #include "daemon/api/http_server.h"
 #include "daemon/backup/store_maintenance.h"
-#include "daemon/fairness/body_places.h"
-#include "daemon/fairness/fairness.h"
+#include "daemon/flowcontrol/body_places.h"
+#include "daemon/flowcontrol/flow_controller.h"
 #include "daemon/registry/registry.h"
 #include "daemon/stream/stream.h"
 #include "runtime/base/clock.h"
@@ -44,7 +44,7 @@ struct Config {
   access::TokenSettings tokens;          // an empty issuer is derived from cluster_domain
   std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
   HttpServerLimits limits;
-  fairness::FairnessLimits fairness;
+  flowcontrol::FlowControllerLimits flow_controller;
   std::function<void(std::string&)> metrics;  // appends further metrics as text
   std::function<void()> when_asked;           // called for each request, concurrently by many threads; must be fast
   // Where a pod could be scheduled, and why not elsewhere. Thread-safe. Errors: unavailable while no scheduler runs.

@@ -10,21 +10,21 @@
 namespace coracle::schema {
 namespace {
 
-struct Demand {
+struct QosSummary {
   bool anything = false;   // some container has a request or limit for cpu or memory
   bool guaranteed = true;  // all have limits for both and equal requests
 };
 
 // `container`: a container, or a pod with resources of its own.
-void add_demand(const json::value& container, Demand& demand) {
+void add_to_qos(const json::value& container, QosSummary& qos) {
   for (std::string_view resource : {"cpu", "memory"}) {
     const json::value* request = find_keys(container, {"resources", "requests", resource});
     const json::value* limit = find_keys(container, {"resources", "limits", resource});
     auto asked = request ? Quantity::from_json(*request) : Quantity();
     auto allowed = limit ? Quantity::from_json(*limit) : Quantity();
     bool asks = asked && !asked->is_zero(), limited = allowed && !allowed->is_zero();
-    demand.anything = demand.anything || asks || limited;
-    if (!limited || (request && !(asked && *asked == *allowed))) demand.guaranteed = false;
+    qos.anything = qos.anything || asks || limited;
+    if (!limited || (request && !(asked && *asked == *allowed))) qos.guaranteed = false;
   }
 }
 
@@ -44,15 +44,15 @@ void begin_namespace(json::value& object) {
 }  // namespace
 
 std::string_view qos_class(const json::value& pod) {
-  Demand demand;
+  QosSummary qos;
   bool of_pod = !get_object(pod, "spec.resources.requests").empty() || !get_object(pod, "spec.resources.limits").empty();
-  if (of_pod) add_demand(*find(pod, "spec"), demand);
+  if (of_pod) add_to_qos(*find(pod, "spec"), qos);
   for (std::string_view list : {"spec.initContainers", "spec.containers"}) {
     if (of_pod) break;  // pod-level resources override those of containers
-    for (const json::value& container : get_array(pod, list)) add_demand(container, demand);
+    for (const json::value& container : get_array(pod, list)) add_to_qos(container, qos);
   }
-  if (!demand.anything) return "BestEffort";
-  return demand.guaranteed ? "Guaranteed" : "Burstable";
+  if (!qos.anything) return "BestEffort";
+  return qos.guaranteed ? "Guaranteed" : "Burstable";
 }
 
 void begin_life(const KindInfo& kind, json::value& object) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who falls under which flow schema, by the rules that a server begins with and by others.
-#include "daemon/fairness/rules.h"
+#include "daemon/flowcontrol/rules.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "store/schema/defaults/flow.h"
-#include "tests/daemon/fairness/user.h"
+#include "tests/daemon/flowcontrol/user.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 access::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {},
@@ -143,4 +143,4 @@ TEST(FlowRules, levels_are_read_with_their_defaults) {
 }
 
 }  // namespace
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

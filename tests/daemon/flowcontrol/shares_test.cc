@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares of the server's seats, what demand makes of them, how wide requests are, and when to come back.
-#include "daemon/fairness/shares.h"
+#include "daemon/flowcontrol/shares.h"
 
 #include <gtest/gtest.h>
 
-#include "daemon/fairness/retry_after.h"
-#include "daemon/fairness/seats.h"
+#include "daemon/flowcontrol/retry_after.h"
+#include "daemon/flowcontrol/seats.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 using std::chrono::seconds;
@@ -30,28 +30,28 @@ TEST(Shares, limits_follow_from_shares) {
 
 TEST(Shares, what_is_not_asked_for_is_lent_within_limits) {
   SeatLimits keeps{10, 10, 10}, lends{10, 0, 10}, borrows{10, 10, 14}, borrows_all{10, 10, 40};
-  EXPECT_EQ(allot({{false, keeps, 0, 0}, {false, borrows_all, 30, 30}}).seats, (std::vector<int>{10, 10}))
+  EXPECT_EQ(allocate_seats({{false, keeps, 0, 0}, {false, borrows_all, 30, 30}}).seats, (std::vector<int>{10, 10}))
       << "who lends nothing keeps all";
-  EXPECT_EQ(allot({{false, lends, 0, 0}, {false, borrows_all, 30, 30}}).seats, (std::vector<int>{0, 20}));
-  EXPECT_EQ(allot({{false, lends, 0, 0}, {false, borrows, 30, 30}}).seats[1], 14) << "no more than it may borrow";
-  EXPECT_EQ(allot({{false, lends, 6, 3}, {false, borrows_all, 30, 30}}).seats, (std::vector<int>{6, 14}))
+  EXPECT_EQ(allocate_seats({{false, lends, 0, 0}, {false, borrows_all, 30, 30}}).seats, (std::vector<int>{0, 20}));
+  EXPECT_EQ(allocate_seats({{false, lends, 0, 0}, {false, borrows, 30, 30}}).seats[1], 14) << "no more than it may borrow";
+  EXPECT_EQ(allocate_seats({{false, lends, 6, 3}, {false, borrows_all, 30, 30}}).seats, (std::vector<int>{6, 14}))
       << "what was used lately is not lent";
-  Allotment even = allot({{false, lends, 5, 10}, {false, lends, 5, 10}});
+  SeatAllocation even = allocate_seats({{false, lends, 5, 10}, {false, lends, 5, 10}});
   EXPECT_EQ(even.seats, (std::vector<int>{10, 10}));
   EXPECT_NEAR(even.fair_fraction, 1.0, 1e-6);
 }
 
 TEST(Shares, exempt_levels_take_what_they_use_and_others_share_what_is_left) {
   SeatLimits none{0, 0, 0}, half{10, 5, 30}, small{4, 2, 30};
-  Allotment allotted = allot({{true, none, 3, 3}, {false, half, 10, 10}, {false, small, 4, 4}});
-  EXPECT_EQ(allotted.seats, (std::vector<int>{3, 8, 3})) << "eleven of fourteen are left, of which seven are nobody's to lend";
-  EXPECT_EQ(allot({{true, none, 50, 50}, {false, half, 10, 10}}).seats, (std::vector<int>{50, 5}))
+  SeatAllocation allocated = allocate_seats({{true, none, 3, 3}, {false, half, 10, 10}, {false, small, 4, 4}});
+  EXPECT_EQ(allocated.seats, (std::vector<int>{3, 8, 3})) << "eleven of fourteen are left, of which seven are nobody's to lend";
+  EXPECT_EQ(allocate_seats({{true, none, 50, 50}, {false, half, 10, 10}}).seats, (std::vector<int>{50, 5}))
       << "never below what may not be lent";
 }
 
 TEST(Shares, demand_is_averaged_over_time_and_forgotten_slowly) {
   FakeClock clock;
-  Demand demand(clock.steady());
+  SeatDemand demand(clock.steady());
   demand.set(4, clock.steady());
   clock.advance(seconds(5));
   demand.set(0, clock.steady());
@@ -110,4 +110,4 @@ TEST(RetryAfter, grows_with_refusals_and_shrinks_without) {
 }
 
 }  // namespace
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

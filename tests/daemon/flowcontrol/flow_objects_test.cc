@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored flow schemas and priority levels: what must be there comes back, what is changed counts, what dangles says so.
-#include "daemon/fairness/flow_objects.h"
+#include "daemon/flowcontrol/flow_objects.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "store/schema/catalog.h"
 #include "tests/catalogs.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 class FlowObjectsTest : public testing::Test {
@@ -28,7 +28,7 @@ class FlowObjectsTest : public testing::Test {
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
-    controller = std::make_unique<Fairness>(stored_rules(*registry), FairnessLimits{});
+    controller = std::make_unique<FlowController>(stored_rules(*registry), FlowControllerLimits{});
     objects = std::make_unique<FlowObjects>(*registry, *controller);
     MUST(objects->follow([this] {
       stirred.with([](int& times) { times++; });
@@ -86,7 +86,7 @@ class FlowObjectsTest : public testing::Test {
   std::string directory;
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<registry::Registry> registry;
-  std::unique_ptr<Fairness> controller;
+  std::unique_ptr<FlowController> controller;
   std::unique_ptr<FlowObjects> objects;
   Guarded<int> stirred{0};
 };
@@ -168,9 +168,9 @@ TEST_F(FlowObjectsTest, nothing_is_written_where_all_is_level) {
 TEST_F(FlowObjectsTest, mandatory_ones_count_while_they_are_missing) {
   MUST(registry->remove(schemas, {"", "exempt"}, {}, {}));
   MUST(registry->remove(levels, {"", "exempt"}, {}, {}));
-  Fairness other(stored_rules(*registry), {});
+  FlowController other(stored_rules(*registry), {});
   EXPECT_TRUE(other.classify({"admin", "", {"system:masters"}, {}}, {}).exempt);
 }
 
 }  // namespace
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

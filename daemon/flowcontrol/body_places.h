@@ -13,7 +13,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 struct BodyLimits {
   int places = 160;
@@ -56,4 +56,4 @@ class BodyPlaces {
   Guarded<Shared> shared_;
 };
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -12,11 +12,11 @@
 
 #include "daemon/access/attributes.h"
 #include "daemon/admission/user.h"
-#include "daemon/fairness/queue_set.h"
-#include "daemon/fairness/shares.h"
+#include "daemon/flowcontrol/queue_set.h"
+#include "daemon/flowcontrol/shares.h"
 #include "runtime/base/json.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 struct FlowRules {
   std::vector<json::value> schemas, levels;  // the objects
@@ -79,4 +79,4 @@ struct Classified {
 // result.
 Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const access::Attributes& asked);
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -14,7 +14,7 @@
 
 #include "runtime/base/clock.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 constexpr std::chrono::duration<double> kServiceGuess{0.003};  // estimated duration of a request
 
@@ -94,4 +94,4 @@ class QueueSet {
   int executing_ = 0, waiting_ = 0, seats_in_use_ = 0, seats_waiting_ = 0;
 };
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // See rules.h.
-#include "daemon/fairness/rules.h"
+#include "daemon/flowcontrol/rules.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 constexpr int64_t kPrecedence = 1000, kShares = 30, kQueues = 64, kHandSize = 8, kQueueLength = 50;  // defaults of flowcontrol v1
@@ -140,4 +140,4 @@ Classified classify(const std::vector<SchemaRule>& schemas, const User& user, co
   return {found->name, found->level, found->uid, found->level_uid, found->distinguisher(user, asked), found->exempt};
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

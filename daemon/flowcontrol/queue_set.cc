@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // See queue_set.h.
-#include "daemon/fairness/queue_set.h"
+#include "daemon/flowcontrol/queue_set.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "daemon/fairness/shuffle.h"
+#include "daemon/flowcontrol/shuffle.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 double guessed_work(const Request& request) { return request.seats * kServiceGuess.count(); }
@@ -157,4 +157,4 @@ void QueueSet::give_up(Request& request, SteadyTime now) {
   settle(queue);
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

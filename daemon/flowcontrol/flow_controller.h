@@ -16,23 +16,23 @@
 #include <string>
 #include <vector>
 
-#include "daemon/fairness/retry_after.h"
-#include "daemon/fairness/rules.h"
+#include "daemon/flowcontrol/retry_after.h"
+#include "daemon/flowcontrol/rules.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/result.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
-struct FairnessLimits {
+struct FlowControllerLimits {
   int seats = 64;                              // of the whole server, without exempt requests
   int waiting = 96;                            // waiting requests in total: each one uses a thread
   std::chrono::milliseconds patience{15'000};  // time limit of waiting
 };
 
-class Fairness {
+class FlowController {
  public:
-  Fairness(const FlowRules& rules, FairnessLimits limits, const Clock& clock = system_clock());
-  ~Fairness();
+  FlowController(const FlowRules& rules, FlowControllerLimits limits, const Clock& clock = system_clock());
+  ~FlowController();
 
   // Replaces the rules. Running and waiting requests stay in their level, even if it is deleted. Schemas with a missing level are
   // ignored.
@@ -46,13 +46,13 @@ class Fairness {
   class Seat {  // held while the request runs
    public:
     Seat() = default;
-    Seat(Fairness& controller, std::unique_ptr<Waiter> request);
+    Seat(FlowController& controller, std::unique_ptr<Waiter> request);
     Seat(Seat&& other) noexcept;
     Seat& operator=(Seat&&) = delete;
     ~Seat();
 
    private:
-    Fairness* controller_ = nullptr;
+    FlowController* controller_ = nullptr;
     std::unique_ptr<Waiter> request_;
   };
   // Blocks while earlier requests have priority. `seats`: 1 to kSeatsMax. Errors: too_many_requests, with the seconds for
@@ -87,11 +87,11 @@ class Fairness {
   Level* level_named(const std::string& name);
   void adjust(SteadyTime now);
   void adjust_when_due(SteadyTime now);
-  void seat_those_who_wait(Level& level, SteadyTime now);
-  Error turn_away(Level& level, FlowCount& flow, const char* reason, SteadyTime now);
+  void dispatch_waiting(Level& level, SteadyTime now);
+  Error reject(Level& level, FlowCount& flow, const char* reason, SteadyTime now);
   void leave(Waiter& request);
 
-  const FairnessLimits limits_;
+  const FlowControllerLimits limits_;
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::shared_ptr<const std::vector<SchemaRule>> schemas_;
@@ -101,4 +101,4 @@ class Fairness {
   int waiting_ = 0;
 };
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

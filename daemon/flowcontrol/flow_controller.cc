@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fairness.h.
-#include "daemon/fairness/fairness.h"
+// See flow_controller.h.
+#include "daemon/flowcontrol/flow_controller.h"
 
 #include <algorithm>
 
-#include "daemon/fairness/seats.h"
-#include "daemon/fairness/shuffle.h"
+#include "daemon/flowcontrol/seats.h"
+#include "daemon/flowcontrol/shuffle.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
-struct Fairness::Level {
+struct FlowController::Level {
   Level(LevelRule given, SteadyTime now) : rule(std::move(given)), queues(rule.queues, 0, now), demand(now) {}
 
   LevelRule rule;
   bool gone = false;  // its object was deleted; it is removed when it has no requests
   SeatLimits limits;
   QueueSet queues;
-  Demand demand;
+  SeatDemand demand;
   double target = 0;
   RetryAfter retry_after;
   std::map<std::string, FlowCount> schemas;
@@ -25,7 +25,7 @@ struct Fairness::Level {
   void note_demand(SteadyTime now) { demand.set(queues.seats_in_use() + queues.seats_waiting(), now); }
 };
 
-struct Fairness::Waiter : Request {
+struct FlowController::Waiter : Request {
   std::shared_ptr<Level> level;
   FlowCount* flow = nullptr;  // of the level
   std::condition_variable may_run;
@@ -33,23 +33,23 @@ struct Fairness::Waiter : Request {
 
 namespace {
 
-void note(Fairness::Waits& waits, SteadyTime since, SteadyTime now) {
+void note(FlowController::Waits& waits, SteadyTime since, SteadyTime now) {
   double seconds = std::chrono::duration<double>(now - since).count();
-  auto bound = std::lower_bound(Fairness::kWaitBounds.begin(), Fairness::kWaitBounds.end(), seconds);
-  waits.buckets[size_t(bound - Fairness::kWaitBounds.begin())]++;
+  auto bound = std::lower_bound(FlowController::kWaitBounds.begin(), FlowController::kWaitBounds.end(), seconds);
+  waits.buckets[size_t(bound - FlowController::kWaitBounds.begin())]++;
   waits.seconds += seconds;
 }
 
 }  // namespace
 
-Fairness::Fairness(const FlowRules& rules, FairnessLimits limits, const Clock& clock)
+FlowController::FlowController(const FlowRules& rules, FlowControllerLimits limits, const Clock& clock)
     : limits_(limits), clock_(clock), adjusted_(clock.steady()) {
   set_rules(rules);
 }
 
-Fairness::~Fairness() = default;
+FlowController::~FlowController() = default;
 
-void Fairness::set_rules(const FlowRules& rules) {
+void FlowController::set_rules(const FlowRules& rules) {
   auto schemas = std::make_shared<std::vector<SchemaRule>>();
   for (const json::value& object : rules.schemas) schemas->emplace_back(object);
   std::lock_guard lock(mutex_);
@@ -84,16 +84,16 @@ void Fairness::set_rules(const FlowRules& rules) {
   adjust(now);
 }
 
-Classified Fairness::classify(const User& user, const access::Attributes& attributes) const {
+Classified FlowController::classify(const User& user, const access::Attributes& attributes) const {
   std::shared_ptr<const std::vector<SchemaRule>> schemas;
   {
     std::lock_guard lock(mutex_);
     schemas = schemas_;
   }
-  return fairness::classify(*schemas, user, attributes);
+  return flowcontrol::classify(*schemas, user, attributes);
 }
 
-int Fairness::seats_max(const Classified& who) const {
+int FlowController::seats_max(const Classified& who) const {
   std::lock_guard lock(mutex_);
   for (const auto& level : levels_)
     if (level->rule.name == who.level && level->rule.queues.queues > 0)
@@ -101,40 +101,40 @@ int Fairness::seats_max(const Classified& who) const {
   return 0;
 }
 
-Fairness::Level* Fairness::level_named(const std::string& name) {
+FlowController::Level* FlowController::level_named(const std::string& name) {
   for (const auto& level : levels_)
     if (level->rule.name == name) return level.get();
   return nullptr;
 }
 
 // Requires the lock. Sets new limits according to the recent demand.
-void Fairness::adjust(SteadyTime now) {
+void FlowController::adjust(SteadyTime now) {
   adjusted_ = now;
   std::vector<Claim> claims;
   for (const auto& level : levels_) {
     level->demand.close_period(now);
     claims.push_back({level->rule.shares.exempt, level->limits, level->demand.high_watermark, level->demand.smoothed});
   }
-  Allotment allotted = allot(claims);
-  fair_fraction_ = allotted.fair_fraction;
+  SeatAllocation allocated = allocate_seats(claims);
+  fair_fraction_ = allocated.fair_fraction;
   for (size_t i = 0; i < levels_.size(); i++) {
-    levels_[i]->target = allotted.targets[i];
-    levels_[i]->queues.set_limit(allotted.seats[i], now);
+    levels_[i]->target = allocated.targets[i];
+    levels_[i]->queues.set_limit(allocated.seats[i], now);
   }
-  for (const auto& level : levels_) seat_those_who_wait(*level, now);
+  for (const auto& level : levels_) dispatch_waiting(*level, now);
 }
 
-void Fairness::adjust_when_due(SteadyTime now) {
+void FlowController::adjust_when_due(SteadyTime now) {
   if (now - adjusted_ >= kAdjustmentPeriod) adjust(now);
 }
 
 // Requires the lock.
-void Fairness::seat_those_who_wait(Level& level, SteadyTime now) {
+void FlowController::dispatch_waiting(Level& level, SteadyTime now) {
   for (Request* request : level.queues.dispatch(now)) static_cast<Waiter*>(request)->may_run.notify_one();
 }
 
 // Requires the lock.
-Error Fairness::turn_away(Level& level, FlowCount& flow, const char* reason, SteadyTime now) {
+Error FlowController::reject(Level& level, FlowCount& flow, const char* reason, SteadyTime now) {
   flow.rejected[reason]++;
   level.retry_after.refused(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
   ErrorDetails details;
@@ -142,7 +142,7 @@ Error Fairness::turn_away(Level& level, FlowCount& flow, const char* reason, Ste
   return Error(Code::too_many_requests, "Too many requests, please try again later.").with(std::move(details));
 }
 
-Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
+Result<FlowController::Seat> FlowController::enter(const Classified& who, int seats) {
   auto waiter = std::make_unique<Waiter>();
   waiter->seats = seats;
   uint64_t hash = who.exempt ? 0 : hash_flow(who.schema, who.distinguisher);
@@ -156,9 +156,9 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
   waiter->flow = &flow;
 
   Arrival arrival = level->queues.arrive(*waiter, hash, began);
-  if (arrival == Arrival::no_seats) return turn_away(*level, flow, "concurrency-limit", began);
-  if (arrival == Arrival::queue_full) return turn_away(*level, flow, "queue-full", began);
-  if (arrival == Arrival::waits) seat_those_who_wait(*level, began);
+  if (arrival == Arrival::no_seats) return reject(*level, flow, "concurrency-limit", began);
+  if (arrival == Arrival::queue_full) return reject(*level, flow, "queue-full", began);
+  if (arrival == Arrival::waits) dispatch_waiting(*level, began);
   level->note_demand(began);
   if (!waiter->running) {
     std::string name = who.schema + "/" + who.distinguisher;
@@ -168,7 +168,7 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
       level->queues.give_up(*waiter, began);
       level->note_demand(began);
       if (of_flow == 0) level->waiting_of.erase(name);
-      return turn_away(*level, flow, "queue-full", began);
+      return reject(*level, flow, "queue-full", began);
     }
     of_flow++, waiting_++, flow.waiting++, flow.waiting_seats += seats;
     SteadyTime until = began + limits_.patience;
@@ -183,38 +183,38 @@ Result<Fairness::Seat> Fairness::enter(const Classified& who, int seats) {
   if (!waiter->running) {
     level->queues.give_up(*waiter, now);
     level->note_demand(now);
-    seat_those_who_wait(*level, now);  // it may have blocked narrower requests
+    dispatch_waiting(*level, now);  // it may have blocked narrower requests
     note(flow.refused, began, now);
-    return turn_away(*level, flow, "time-out", now);
+    return reject(*level, flow, "time-out", now);
   }
   note(flow.waited, began, now);
   flow.executing++, flow.executing_seats += seats, flow.dispatched++;
   return Seat(*this, std::move(waiter));
 }
 
-void Fairness::leave(Waiter& request) {
+void FlowController::leave(Waiter& request) {
   std::lock_guard lock(mutex_);
   SteadyTime now = clock_.steady();
   Level& level = *request.level;
   request.flow->executing--, request.flow->executing_seats -= request.seats;
   level.queues.finish(request, now);
-  seat_those_who_wait(level, now);
+  dispatch_waiting(level, now);
   level.note_demand(now);
   adjust_when_due(now);
   if (level.gone && level.queues.idle()) std::erase_if(levels_, [&](const auto& one) { return one.get() == &level; });
 }
 
-Fairness::Seat::Seat(Fairness& controller, std::unique_ptr<Waiter> request) : controller_(&controller), request_(std::move(request)) {}
-Fairness::Seat::Seat(Seat&& other) noexcept = default;
-Fairness::Seat::~Seat() {
+FlowController::Seat::Seat(FlowController& controller, std::unique_ptr<Waiter> request) : controller_(&controller), request_(std::move(request)) {}
+FlowController::Seat::Seat(Seat&& other) noexcept = default;
+FlowController::Seat::~Seat() {
   if (request_) controller_->leave(*request_);
 }
 
-std::vector<Fairness::Count> Fairness::counts() const {
+std::vector<FlowController::Count> FlowController::counts() const {
   std::lock_guard lock(mutex_);
   std::vector<Count> out;
   for (const auto& level : levels_) {
-    const Demand& demand = level->demand;
+    const SeatDemand& demand = level->demand;
     out.push_back({level->rule.name, level->limits, level->queues.limit(), demand.high_watermark, demand.average,
                    demand.deviation, demand.smoothed, level->target, level->schemas, level->queues.executing(),
                    level->queues.waiting()});
@@ -222,9 +222,9 @@ std::vector<Fairness::Count> Fairness::counts() const {
   return out;
 }
 
-double Fairness::fair_fraction() const {
+double FlowController::fair_fraction() const {
   std::lock_guard lock(mutex_);
   return fair_fraction_;
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See retry_after.h.
-#include "daemon/fairness/retry_after.h"
+#include "daemon/flowcontrol/retry_after.h"
 
 #include <algorithm>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 void RetryAfter::refused(int64_t second) {
   if (!history_.empty() && history_.back().when >= second) {
@@ -29,4 +29,4 @@ void RetryAfter::judge(int64_t now) {
   }
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 constexpr int64_t kRetryAfterMax = 32;  // seconds
 
@@ -28,4 +28,4 @@ class RetryAfter {
   int64_t doubled_ = INT64_MIN / 2;  // time of the last doubling
 };
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See shuffle.h.
-#include "daemon/fairness/shuffle.h"
+#include "daemon/flowcontrol/shuffle.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 
 #include "runtime/base/sha256.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 std::vector<int> deal(uint64_t hash, int deck_size, int hand_size) {
   hand_size = std::min(hand_size, deck_size);
@@ -39,4 +39,4 @@ uint64_t hash_flow(std::string_view schema, std::string_view distinguisher) {
   return last.hash;
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // See seats.h.
-#include "daemon/fairness/seats.h"
+#include "daemon/flowcontrol/seats.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 constexpr double kPartOfLevel = 0.15;
@@ -25,4 +25,4 @@ int seats_max_of_level(int nominal_limit, int hand_size) {
   return std::max(1, std::min(part, hand_size > 0 ? nominal_limit / hand_size : part));
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

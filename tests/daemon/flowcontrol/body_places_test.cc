@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of bodies that are waited for: nobody's slow bodies take them from others.
-#include "daemon/fairness/body_places.h"
+#include "daemon/flowcontrol/body_places.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 std::vector<BodyPlaces::Place> as_many_as_can_be(BodyPlaces& places, const std::string& user, uint64_t bytes) {
@@ -54,4 +54,4 @@ TEST(BodyPlaces, come_back_and_say_when_to_ask_again) {
 }
 
 }  // namespace
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 // Returns `hand_size` different numbers below `deck_size`. All sets are equally likely over the values of `hash`. The hand must
 // not be larger than the deck.
@@ -17,4 +17,4 @@ std::vector<int> deal(uint64_t hash, int deck_size, int hand_size);
 // The hash of a flow: of its schema's name and its distinguisher.
 uint64_t hash_flow(std::string_view schema, std::string_view distinguisher);
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

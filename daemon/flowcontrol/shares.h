@@ -10,7 +10,7 @@
 
 #include "runtime/base/clock.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 constexpr std::chrono::seconds kAdjustmentPeriod{10};  // interval of adjusting limits to demand
 constexpr double kDemandSmoothing = 0.977;             // weight of older, higher demand after one period
@@ -28,9 +28,9 @@ struct SeatLimits {
 std::vector<SeatLimits> seat_limits(const std::vector<ShareSettings>& levels, int seats);
 
 // The demand of a level since the last reset: seats in use and waited for, over time.
-class Demand {
+class SeatDemand {
  public:
-  explicit Demand(SteadyTime now) : since_(now), last_(now) {}
+  explicit SeatDemand(SteadyTime now) : since_(now), last_(now) {}
   void set(int seats, SteadyTime now);
   // Computes the figures below from this period and begins a new one.
   void close_period(SteadyTime now);
@@ -52,11 +52,11 @@ struct Claim {
   int high_watermark = 0;
   double smoothed = 0;
 };
-struct Allotment {
+struct SeatAllocation {
   std::vector<int> seats;       // one per claim, in order
   std::vector<double> targets;  // 0 for exempt levels
   double fair_fraction = 0;     // the fraction of its target that a level gets if no limit applies
 };
-Allotment allot(const std::vector<Claim>& claims);
+SeatAllocation allocate_seats(const std::vector<Claim>& claims);
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

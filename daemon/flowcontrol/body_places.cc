@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See body_places.h.
-#include "daemon/fairness/body_places.h"
+#include "daemon/flowcontrol/body_places.h"
 
 #include <utility>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 BodyPlaces::Place::Place(Place&& other) noexcept
     : places_(std::exchange(other.places_, nullptr)), user_(std::move(other.user_)), bytes_(other.bytes_) {}
@@ -44,4 +44,4 @@ int BodyPlaces::taken() const {
   return shared_.with([](const Shared& shared) { return shared.all.places; });
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

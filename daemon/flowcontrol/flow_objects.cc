@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See flow_objects.h.
-#include "daemon/fairness/flow_objects.h"
+#include "daemon/flowcontrol/flow_objects.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "store/object/object.h"
 #include "store/schema/defaults/flow.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 constexpr std::string_view kDangling = "Dangling";
@@ -80,7 +80,7 @@ void FlowObjects::unfollow() { subscriptions_.clear(); }
 void FlowObjects::reconcile() {
   if (!changed_.exchange(false)) return;
   if (auto there = registry::ensure_flow_control(registry_); !there)
-    log_warning("fairness", "flow schemas and priority levels cannot be put right: " + there.error().text());
+    log_warning("flowcontrol", "flow schemas and priority levels cannot be put right: " + there.error().text());
   FlowRules rules = stored_rules(registry_);
   controller_.set_rules(rules);
   judge_schemas(rules);
@@ -96,8 +96,8 @@ void FlowObjects::judge_schemas(const FlowRules& rules) {
     auto written = registry_.update(kFlowSchema, key, "status", *std::move(judged), writer);
     if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found)
       continue;  // changed concurrently: its event triggers another pass
-    log_warning("fairness", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});
+    log_warning("flowcontrol", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});
   }
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

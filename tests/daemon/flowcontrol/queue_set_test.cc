@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queues and seats of one level, under a clock that the tests turn; and how hands are dealt.
-#include "daemon/fairness/queue_set.h"
+#include "daemon/flowcontrol/queue_set.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/fairness/shuffle.h"
+#include "daemon/flowcontrol/shuffle.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 using std::chrono::milliseconds;
@@ -265,4 +265,4 @@ TEST(Shuffle, flows_are_told_apart) {
 }
 
 }  // namespace
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // See shares.h.
-#include "daemon/fairness/shares.h"
+#include "daemon/flowcontrol/shares.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 namespace {
 
 constexpr double kTargetMin = 0.001;
@@ -50,7 +50,7 @@ std::vector<SeatLimits> seat_limits(const std::vector<ShareSettings>& levels, in
   return out;
 }
 
-void Demand::set(int seats, SteadyTime now) {
+void SeatDemand::set(int seats, SteadyTime now) {
   double passed = std::chrono::duration<double>(now - last_).count();
   last_ = now;
   integral_ += seats_ * passed;
@@ -59,7 +59,7 @@ void Demand::set(int seats, SteadyTime now) {
   highest_ = std::max(highest_, seats);
 }
 
-void Demand::close_period(SteadyTime now) {
+void SeatDemand::close_period(SteadyTime now) {
   set(seats_, now);
   high_watermark = highest_;
   double span = std::chrono::duration<double>(now - since_).count();
@@ -76,8 +76,8 @@ void Demand::close_period(SteadyTime now) {
   integral_ = integral_of_squares_ = 0;
 }
 
-Allotment allot(const std::vector<Claim>& claims) {
-  Allotment out;
+SeatAllocation allocate_seats(const std::vector<Claim>& claims) {
+  SeatAllocation out;
   std::vector<Bounds> bounds;
   int all = 0, lowest = 0, asked = 0;
   for (const Claim& claim : claims) all += claim.limits.nominal;
@@ -110,4 +110,4 @@ Allotment allot(const std::vector<Claim>& claims) {
   return out;
 }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

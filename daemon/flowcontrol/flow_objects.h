@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/fairness/fairness.h"
+#include "daemon/flowcontrol/flow_controller.h"
 #include "daemon/registry/registry.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 // The stored rules, and the mandatory ones that are missing.
 FlowRules stored_rules(const registry::Registry& registry);
@@ -21,7 +21,7 @@ FlowRules stored_rules(const registry::Registry& registry);
 class FlowObjects {
  public:
   // Both must outlive it.
-  FlowObjects(registry::Registry& registry, Fairness& controller) : registry_(registry), controller_(controller) {}
+  FlowObjects(registry::Registry& registry, FlowController& controller) : registry_(registry), controller_(controller) {}
 
   // Starts watching the objects. `changed` is called on the store's thread when reconcile() must be called; it must not block. Errors:
   // the store's.
@@ -36,9 +36,9 @@ class FlowObjects {
   void judge_schemas(const FlowRules& rules);
 
   registry::Registry& registry_;
-  Fairness& controller_;
+  FlowController& controller_;
   std::atomic<bool> changed_{true};
   std::vector<std::unique_ptr<engine::Subscription>> subscriptions_;
 };
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -8,8 +8,8 @@
 
 #include "daemon/admission/user.h"
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 inline User user(const std::string& name, std::vector<std::string> groups = {}) { return {name, "", std::move(groups), {}}; }
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace coracle::fairness {
+namespace coracle::flowcontrol {
 
 constexpr int kSeatsMax = 10;  // per request
 constexpr int64_t kObjectsPerSeat = 100;
@@ -23,4 +23,4 @@ int seats_of_list(const ListWork& work, int seats_max);
 // The limit of seats per request in a level with queues, so that the requests of several queues can run at once.
 int seats_max_of_level(int nominal_limit, int hand_size);
 
-}  // namespace coracle::fairness
+}  // namespace coracle::flowcontrol
