@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/access/default_roles.h"
-#include "daemon/access/signer.h"
-#include "daemon/access/static_tokens.h"
+#include "daemon/auth/default_roles.h"
+#include "daemon/auth/signer.h"
+#include "daemon/auth/static_tokens.h"
 #include "daemon/machine.h"
 #include "daemon/nfs.h"
 #include "daemon/node/end_by_marks.h"
@@ -276,7 +276,7 @@ Result<void> Daemon::construct_parts() {
       return scheduler->explain(pod);
     });
   };
-  if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(access::read_static_tokens(config_.token_auth_file));
+  if (!config_.token_auth_file.empty()) api.tokens.static_tokens = TRY(auth::read_static_tokens(config_.token_auth_file));
   server_ = std::make_unique<api::Server>(std::move(api), *registry_, *agent_, *agent_, *agent_);
   server_->set_maintenance(*maintenance_);
   return {};
@@ -285,7 +285,7 @@ Result<void> Daemon::construct_parts() {
 Result<void> Daemon::start(std::stop_token stop) {
   TRY(server_->start());
   TRY(registry::bootstrap(*registry_, ranges_of(config_), {identity_.node_address, port(), config_.storage_classes}));
-  TRY(access::ensure_default_roles(*registry_).wrap("make the default roles"));
+  TRY(auth::ensure_default_roles(*registry_).wrap("make the default roles"));
   if (!ends_) make_deciders();
   network_->publish_dns(*client_);
   network_->start();
@@ -364,10 +364,10 @@ controller::Config Daemon::controller_config() const {
   to.root_ca = server_->ca_certificate();
   to.local_node = identity_.node_name;
   to.node_grace = std::chrono::seconds(config_.node_monitor_grace);
-  to.judge_request = [this](const json::value& request) { return access::approval_of(request, server_->authorizer()); };
+  to.judge_request = [this](const json::value& request) { return auth::approval_of(request, server_->authorizer()); };
   to.sign_request = [this](const json::value& request) -> Result<controller::SignedRequest> {
-    if (!access::is_built_in(get_string(request, "spec.signerName"))) return controller::SignedRequest{};
-    access::Outcome outcome = TRY(access::signed_request(request, server_->authority(), system_clock().now()));
+    if (!auth::is_built_in(get_string(request, "spec.signerName"))) return controller::SignedRequest{};
+    auth::Outcome outcome = TRY(auth::signed_request(request, server_->authority(), system_clock().now()));
     return controller::SignedRequest{std::move(outcome.certificate), std::move(outcome.failure)};
   };
   to.lasting_token = [this](const Object& account, std::string_view secret) {

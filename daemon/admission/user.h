@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User: the requester. Authentication (daemon/access) determines it; the write pipeline, admission and the audit log use it.
+// User: the requester. Authentication (daemon/auth) determines it; the write pipeline, admission and the audit log use it.
 // Source: Kubernetes "Authenticating", user info.
 #pragma once
 

@@ -6,21 +6,21 @@
 
 namespace coracle::api {
 
-Result<std::unique_ptr<Auditor>> Auditor::open(const access::AuditSettings& settings) {
+Result<std::unique_ptr<Auditor>> Auditor::open(const auth::AuditSettings& settings) {
   auto auditor = std::make_unique<Auditor>();
   if (settings.policy_path.empty() || settings.log_path.empty()) return auditor;
   std::string text = TRY(sys::read_file(settings.policy_path).wrap("read the audit policy"));
-  auditor->policy_ = TRY(access::AuditPolicy::parse(text).wrap(settings.policy_path));
-  auditor->log_ = TRY(access::AuditLog::open(settings));
+  auditor->policy_ = TRY(auth::AuditPolicy::parse(text).wrap(settings.policy_path));
+  auditor->log_ = TRY(auth::AuditLog::open(settings));
   return auditor;
 }
 
-void Auditor::write(const access::AuditRecord& record, access::AuditStage stage, WallTime now) const {
-  if (record.decision.wants(stage)) log_->write(to_text(access::audit_event(record, stage, now)));
+void Auditor::write(const auth::AuditRecord& record, auth::AuditStage stage, WallTime now) const {
+  if (record.decision.wants(stage)) log_->write(to_text(auth::audit_event(record, stage, now)));
 }
 
-access::AuditRecord Auditor::record_of(const Call& call, const access::Attributes& asked, WallTime received) const {
-  access::AuditRecord record;
+auth::AuditRecord Auditor::record_of(const Call& call, const auth::Attributes& asked, WallTime received) const {
+  auth::AuditRecord record;
   record.decision = policy_->decide(call.user, asked);
   record.id = call.audit_id;
   const Head& head = call.head();
@@ -33,32 +33,32 @@ access::AuditRecord Auditor::record_of(const Call& call, const access::Attribute
   return record;
 }
 
-void Auditor::refused(Call& call, const access::Attributes& asked, WallTime received) const {
+void Auditor::refused(Call& call, const auth::Attributes& asked, WallTime received) const {
   if (!policy_) return;
-  access::AuditRecord record = record_of(call, asked, received);
+  auth::AuditRecord record = record_of(call, asked, received);
   record.status = call.answer().status;
   record.response =
       json::object{{"kind", "Status"}, {"status", "Failure"}, {"message", "Authentication failed"}, {"reason", "Unauthorized"}};
-  write(record, access::AuditStage::response_started, call.context.clock.now());
+  write(record, auth::AuditStage::response_started, call.context.clock.now());
 }
 
-std::unique_ptr<access::AuditRecord> Auditor::begin(Call& call, const access::Attributes& asked, WallTime received) const {
+std::unique_ptr<auth::AuditRecord> Auditor::begin(Call& call, const auth::Attributes& asked, WallTime received) const {
   if (!policy_) return nullptr;
-  auto record = std::make_unique<access::AuditRecord>(record_of(call, asked, received));
-  if (record->decision.level == access::AuditLevel::none) return nullptr;
-  write(*record, access::AuditStage::request_received, call.context.clock.now());
+  auto record = std::make_unique<auth::AuditRecord>(record_of(call, asked, received));
+  if (record->decision.level == auth::AuditLevel::none) return nullptr;
+  write(*record, auth::AuditStage::request_received, call.context.clock.now());
   call.exchange.when_taken = [this, raw = record.get(), &call] {
     raw->status = call.answer().status;
-    write(*raw, access::AuditStage::response_started, call.context.clock.now());
+    write(*raw, auth::AuditStage::response_started, call.context.clock.now());
   };
   call.audit = record.get();
   return record;
 }
 
-void Auditor::end(const Call& call, const access::AuditRecord& record) const {
-  access::AuditRecord done = record;
+void Auditor::end(const Call& call, const auth::AuditRecord& record) const {
+  auth::AuditRecord done = record;
   done.status = call.exchange.answer.status;
-  write(done, access::AuditStage::response_complete, call.context.clock.now());
+  write(done, auth::AuditStage::response_complete, call.context.clock.now());
 }
 
 }  // namespace coracle::api

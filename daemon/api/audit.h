@@ -14,20 +14,20 @@ class Auditor {
  public:
   // Without paths in the settings there is no audit. Errors: invalid, with file and field of the policy; errors of opening the
   // log file.
-  static Result<std::unique_ptr<Auditor>> open(const access::AuditSettings& settings);
+  static Result<std::unique_ptr<Auditor>> open(const auth::AuditSettings& settings);
 
   // Begins the audit of a request. `user` is the requester before impersonation. Returns nullptr if the policy excludes the
   // request. The record lives as long as the call.
-  std::unique_ptr<access::AuditRecord> begin(Call& call, const access::Attributes& asked, WallTime received) const;
-  void end(const Call& call, const access::AuditRecord& record) const;
+  std::unique_ptr<auth::AuditRecord> begin(Call& call, const auth::Attributes& asked, WallTime received) const;
+  void end(const Call& call, const auth::AuditRecord& record) const;
   // Writes one event, without a user, for a request whose authentication failed.
-  void refused(Call& call, const access::Attributes& asked, WallTime received) const;
+  void refused(Call& call, const auth::Attributes& asked, WallTime received) const;
 
  private:
-  access::AuditRecord record_of(const Call& call, const access::Attributes& asked, WallTime received) const;
-  void write(const access::AuditRecord& record, access::AuditStage stage, WallTime now) const;
-  std::optional<access::AuditPolicy> policy_;
-  std::unique_ptr<access::AuditLog> log_;
+  auth::AuditRecord record_of(const Call& call, const auth::Attributes& asked, WallTime received) const;
+  void write(const auth::AuditRecord& record, auth::AuditStage stage, WallTime now) const;
+  std::optional<auth::AuditPolicy> policy_;
+  std::unique_ptr<auth::AuditLog> log_;
 };
 
 }  // namespace coracle::api

@@ -123,7 +123,7 @@ void add_common_headers(const Call& call, std::vector<Header>& to) {
 void record_response(Call& call) {
   if (!call.audit) return;
   Answer& answer = call.answer();
-  bool wanted = call.audit->decision.level == access::AuditLevel::request_response || answer.status >= 400;
+  bool wanted = call.audit->decision.level == auth::AuditLevel::request_response || answer.status >= 400;
   if (!wanted) return;
   join_pieces(answer);
   bool protobuf = answer.content_type.starts_with("application/vnd.kubernetes.protobuf");

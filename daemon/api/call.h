@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/access/audit_log.h"
+#include "daemon/auth/audit_log.h"
 #include "daemon/api/http.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/negotiate.h"
@@ -30,8 +30,8 @@ struct HandlerContext {  // dependencies of the handlers
   NodeVolumes& volumes;
   const Config& config;
   const Clock& clock;
-  access::Tokens* tokens = nullptr;
-  const access::Authorizer* authorizer = nullptr;
+  auth::Tokens* tokens = nullptr;
+  const auth::Authorizer* authorizer = nullptr;
   const std::string* ca = nullptr;
   backup::StoreMaintenance* maintenance = nullptr;  // maintenance of the store's file; null: none
   std::function<HttpServer::Counts()> counts;
@@ -51,7 +51,7 @@ struct Call {
   std::vector<std::string> warnings;
   std::optional<flowcontrol::Classified> flow;  // its flow schema and priority level
   std::string audit_id;                      // the header Audit-ID
-  access::AuditRecord* audit = nullptr;      // the audit record; nullptr: not audited
+  auth::AuditRecord* audit = nullptr;      // the audit record; nullptr: not audited
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }

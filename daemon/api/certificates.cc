@@ -9,8 +9,8 @@
 #include <ctime>
 #include <memory>
 
-#include "daemon/access/asn1_time.h"
-#include "daemon/access/openssl.h"
+#include "daemon/auth/asn1_time.h"
+#include "daemon/auth/openssl.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
 
@@ -144,7 +144,7 @@ Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request) {
   openssl::PrivateKey issuer_key = openssl::parse_private_key(ca.key);
   if (!issuer || !issuer_key) return openssl::error("read the CA");
   openssl::PrivateKey key = TRY(generate_key());
-  openssl::Certificate certificate = blank(key.get(), access::asn1_time(request.not_after));
+  openssl::Certificate certificate = blank(key.get(), auth::asn1_time(request.not_after));
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   for (const auto& organization : request.organizations) add_name(subject, "O", organization);
   add_name(subject, "CN", request.common_name);

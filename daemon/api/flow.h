@@ -8,7 +8,7 @@
 namespace coracle::api {
 
 // The seats of a classified request: one, or more for lists and watches that read many objects.
-int seats_wanted(const Call& call, const access::Attributes& attributes);
+int seats_wanted(const Call& call, const auth::Attributes& attributes);
 
 // apiserver_flowcontrol_*, by priority level and flow schema.
 void write_flow_metrics(std::string& text, const flowcontrol::FlowController& flow_controller);

@@ -2,8 +2,8 @@
 // Reviews: questions about authentication and authorization, sent as objects that are never stored; and the OpenID documents for
 // verifying service account tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
 // Discovery 1.0.
-#include "daemon/access/string_lists.h"
-#include "daemon/access/user_info.h"
+#include "daemon/auth/string_lists.h"
+#include "daemon/auth/user_info.h"
 #include "daemon/api/handlers.h"
 #include "daemon/api/options.h"
 #include "daemon/registry/metadata.h"
@@ -21,7 +21,7 @@ json::array strings(const std::vector<std::string>& all) {
 }
 
 // Errors: invalid.
-Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec) {
+Result<auth::Attributes> asked_about(const Kind& kind, const json::value& spec) {
   const json::value *resource = find(spec, "resourceAttributes"), *other = find(spec, "nonResourceAttributes");
   bool of_resource = resource && resource->is_object(), of_path = other && other->is_object();
   constexpr std::string_view kExactlyOne = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -30,7 +30,7 @@ Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec
                    {invalid_value("spec.nonResourceAttributes", to_text(*other),
                                   "cannot be specified in combination with resourceAttributes")});
   if (!of_resource && !of_path) return invalid(kind, "", {invalid_value("spec.resourceAttributes", "null", kExactlyOne)});
-  access::Attributes out;
+  auth::Attributes out;
   out.is_resource = of_resource;
   if (of_path) return out.path = get_string(*other, "path"), out.verb = get_string(*other, "verb"), out;
   out.verb = get_string(*resource, "verb"), out.group = get_string(*resource, "group"),
@@ -39,15 +39,15 @@ Result<access::Attributes> asked_about(const Kind& kind, const json::value& spec
   out.name = get_string(*resource, "name");
   out.field_selector = get_string(*resource, "fieldSelector.rawSelector");
   for (const json::value& term : get_array(*resource, "fieldSelector.requirements")) {
-    auto values = access::strings_at(term, "values");
+    auto values = auth::strings_at(term, "values");
     if (get_string(term, "operator") != "In" || values.size() != 1) continue;
     out.field_selector += (out.field_selector.empty() ? "" : ",") + std::string(get_string(term, "key")) + "=" + values[0];
   }
   return out;
 }
 
-json::object access_status(const Call& call, const User& user, const access::Attributes& asked) {
-  access::Decision decision = call.context.authorizer->authorize(user, asked);
+json::object access_status(const Call& call, const User& user, const auth::Attributes& asked) {
+  auth::Decision decision = call.context.authorizer->authorize(user, asked);
   json::object out{{"allowed", decision.allowed}};
   if (!decision.reason.empty()) out["reason"] = decision.reason;
   return out;
@@ -57,16 +57,16 @@ User user_of(const json::value& spec) {
   User user;
   user.name = get_string(spec, "user");
   user.uid = get_string(spec, "uid");
-  user.groups = access::strings_at(spec, "groups");
+  user.groups = auth::strings_at(spec, "groups");
   for (const auto& [key, values] : get_object(spec, "extra"))
-    if (values.is_array()) user.extra[std::string(key)] = access::strings_of(values.get_array());
+    if (values.is_array()) user.extra[std::string(key)] = auth::strings_of(values.get_array());
   return user;
 }
 
 json::object rules_status(const Call& call, const json::value& spec) {
-  access::Authorizer::Held held = call.context.authorizer->rules_for(call.user, std::string(get_string(spec, "namespace")));
+  auth::Authorizer::Held held = call.context.authorizer->rules_for(call.user, std::string(get_string(spec, "namespace")));
   json::array resources, others;
-  for (const access::Rule& rule : held.rules) {
+  for (const auth::Rule& rule : held.rules) {
     if (!rule.resources.empty()) {
       json::object to{
           {"verbs", strings(rule.verbs)}, {"apiGroups", strings(rule.groups)}, {"resources", strings(rule.resources)}};
@@ -85,10 +85,10 @@ json::object rules_status(const Call& call, const json::value& spec) {
 Result<json::object> token_status(const Call& call, const json::value& spec) {
   std::string_view token = get_string(spec, "token");
   if (token.empty()) return bad_request("token is required for TokenReview in authentication");
-  auto verified = call.context.tokens->verify(token, access::strings_at(spec, "audiences"));
+  auto verified = call.context.tokens->verify(token, auth::strings_at(spec, "audiences"));
   if (!verified)
     return json::object{{"user", json::object()}, {"error", "[invalid bearer token, " + verified.error().text() + "]"}};
-  json::object out{{"authenticated", true}, {"user", access::user_info(verified->user)}};
+  json::object out{{"authenticated", true}, {"user", auth::user_info(verified->user)}};
   if (!get_array(spec, "audiences").empty() || !verified->audiences.empty()) out["audiences"] = strings(verified->audiences);
   return out;
 }
@@ -96,12 +96,12 @@ Result<json::object> token_status(const Call& call, const json::value& spec) {
 Result<json::object> status_of(const Call& call, const json::value& spec) {
   std::string_view kind = call.kind().kind;
   if (kind == "TokenReview") return token_status(call, spec);
-  if (kind == "SelfSubjectReview") return json::object{{"userInfo", access::user_info(call.user)}};
+  if (kind == "SelfSubjectReview") return json::object{{"userInfo", auth::user_info(call.user)}};
   if (kind == "SelfSubjectRulesReview") {
     if (get_string(spec, "namespace").empty()) return bad_request("no namespace on request");
     return rules_status(call, spec);
   }
-  access::Attributes asked = TRY(asked_about(call.kind(), spec));
+  auth::Attributes asked = TRY(asked_about(call.kind(), spec));
   if (kind == "SelfSubjectAccessReview") return access_status(call, call.user, asked);
   if (kind == "LocalSubjectAccessReview") {
     if (!asked.is_resource)

@@ -121,8 +121,8 @@ struct Server::State {
 
   Config config;
   const Clock& clock;
-  access::Authorizer authorizer;
-  access::WriteGuard guard;
+  auth::Authorizer authorizer;
+  auth::WriteGuard guard;
   flowcontrol::FlowController flow_controller;
   flowcontrol::FlowObjects flow_objects;
   flowcontrol::BodyPlaces bodies;
@@ -130,8 +130,8 @@ struct Server::State {
   TlsSettings tls;
   Guarded<std::optional<Pki>> pki;
   std::string ca;
-  std::optional<access::Tokens> tokens;
-  std::optional<access::Authenticator> authenticator;
+  std::optional<auth::Tokens> tokens;
+  std::optional<auth::Authenticator> authenticator;
   std::unique_ptr<Auditor> auditor;
   std::vector<sys::Endpoint> bound;
   HttpServer http_server;
@@ -146,10 +146,10 @@ struct Server::State {
   std::jthread maintenance;
 
   Result<void> prepare();
-  void authorize(Call& call, access::AuditRecord* record, const access::Attributes& asked);
+  void authorize(Call& call, auth::AuditRecord* record, const auth::Attributes& asked);
   void serve(Exchange& exchange);
   void answer(Call& call);
-  bool take_seat(Call& call, const access::Attributes& attributes);
+  bool take_seat(Call& call, const auth::Attributes& attributes);
   BodyWait wait_for_body(Call& call, int seats);
   void maintain(std::stop_token stop);
   Result<void> renew();
@@ -183,7 +183,7 @@ void Server::State::answer(Call& call) {
   if (!route) return answer_error(call, route.error());
   call.route = *std::move(route);
   auto user = authenticator->authenticate(credentials_of(call.head(), call.exchange.connection));
-  access::Attributes asked = attributes_of(call.route, call.head());
+  auth::Attributes asked = attributes_of(call.route, call.head());
   WallTime received = clock.now();
   if (!user) {
     answer_error(call, user.error());
@@ -198,15 +198,15 @@ void Server::State::answer(Call& call) {
   call.audit = nullptr, call.exchange.when_taken = nullptr;
 }
 
-void Server::State::authorize(Call& call, access::AuditRecord* record, const access::Attributes& asked) {
-  auto other = access::impersonated(impersonation_of(call.head()), call.user, authorizer);
+void Server::State::authorize(Call& call, auth::AuditRecord* record, const auth::Attributes& asked) {
+  auto other = auth::impersonated(impersonation_of(call.head()), call.user, authorizer);
   if (!other) return answer_error(call, other.error());
   if (*other) call.user = *std::move(*other);
   if (*other && record) record->as = call.user;
   if (!take_seat(call, asked)) return;
-  access::Decision decision = authorizer.authorize(call.user, asked);
+  auth::Decision decision = authorizer.authorize(call.user, asked);
   if (record) record->allowed = decision.allowed, record->reason = decision.reason;
-  if (!decision.allowed) return answer_error(call, access::denial(call.user, asked, decision.reason));
+  if (!decision.allowed) return answer_error(call, auth::denial(call.user, asked, decision.reason));
   if (call.exchange.body_left() && call.flow) call.exchange.when_body_waits(wait_for_body(call, seats_wanted(call, asked)));
   if (!call.exchange.is_long) return dispatch(call);
   RequestLabels labels = labels_of(call);
@@ -217,7 +217,7 @@ void Server::State::authorize(Call& call, access::AuditRecord* record, const acc
 
 // Returns whether the request may continue; otherwise the response has been made. Streams other than watches are not limited
 // here; watches hold their seats until the initial events were sent (watch.cc).
-bool Server::State::take_seat(Call& call, const access::Attributes& attributes) {
+bool Server::State::take_seat(Call& call, const auth::Attributes& attributes) {
   bool watches = attributes.verb == "watch";
   if (call.exchange.is_long && !watches) return true;
   call.flow = flow_controller.classify(call.user, attributes);
@@ -256,7 +256,7 @@ Result<void> Server::State::prepare() {
   Pki made = TRY(Pki::open(config.pki_dir, names_of(config), clock));
   ca = made.ca().certificate;
   TRY(tls.set(made.serving().certificate, made.serving().key, ca));
-  access::TokenSigner signer = TRY(access::TokenSigner::make(made.token_key()));
+  auth::TokenSigner signer = TRY(auth::TokenSigner::make(made.token_key()));
   if (config.tokens.issuer.empty()) config.tokens.issuer = issuer_of(config);
   tokens.emplace(std::move(signer), config.tokens, context.registry);
   authenticator.emplace(*tokens);
@@ -339,13 +339,13 @@ const std::string& Server::ca_certificate() const { return state_->ca; }
 KeyPair Server::admin() const {
   return state_->pki.with([](const auto& p) { return p ? p->admin() : KeyPair{}; });
 }
-access::Authority Server::authority() const {
+auth::Authority Server::authority() const {
   return state_->pki.with([](const auto& p) {
-    return p ? access::Authority{p->ca().certificate, p->ca().key} : access::Authority{};
+    return p ? auth::Authority{p->ca().certificate, p->ca().key} : auth::Authority{};
   });
 }
-const access::Authorizer& Server::authorizer() const { return state_->authorizer; }
-const access::Tokens& Server::tokens() const { return *state_->tokens; }
+const auth::Authorizer& Server::authorizer() const { return state_->authorizer; }
+const auth::Tokens& Server::tokens() const { return *state_->tokens; }
 HttpServer::Counts Server::counts() const { return state_->http_server.counts(); }
 
 }  // namespace coracle::api

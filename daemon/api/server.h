@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/access/audit_log.h"
-#include "daemon/access/authentication.h"
-#include "daemon/access/certificate_request.h"
-#include "daemon/access/write_guard.h"
+#include "daemon/auth/audit_log.h"
+#include "daemon/auth/authentication.h"
+#include "daemon/auth/certificate_request.h"
+#include "daemon/auth/write_guard.h"
 #include "daemon/api/certificates.h"
 #include "daemon/api/http_server.h"
 #include "daemon/backup/store_maintenance.h"
@@ -40,8 +40,8 @@ struct Config {
   std::string cluster_domain = "cluster.local";
   std::string system_logs = "/var/log";  // directory that a node's proxy serves at /logs/
   std::string kubeconfig_path;           // "": none is written
-  access::AuditSettings audit;           // without paths: no audit
-  access::TokenSettings tokens;          // an empty issuer is derived from cluster_domain
+  auth::AuditSettings audit;           // without paths: no audit
+  auth::TokenSettings tokens;          // an empty issuer is derived from cluster_domain
   std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
   HttpServerLimits limits;
   flowcontrol::FlowControllerLimits flow_controller;
@@ -72,9 +72,9 @@ class Server {
   const std::vector<sys::Endpoint>& bound() const;
   const std::string& ca_certificate() const;  // PEM; for kube-root-ca.crt
   KeyPair admin() const;                      // the administrator's certificate and key
-  access::Authority authority() const;        // signs certificate signing requests
-  const access::Authorizer& authorizer() const;
-  const access::Tokens& tokens() const;
+  auth::Authority authority() const;        // signs certificate signing requests
+  const auth::Authorizer& authorizer() const;
+  const auth::Tokens& tokens() const;
   HttpServer::Counts counts() const;
 
  private:

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/access/openssl.h"
+#include "daemon/auth/openssl.h"
 #include "runtime/base/scope.h"
 
 namespace coracle::api {

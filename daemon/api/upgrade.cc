@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "daemon/access/authorizer.h"
+#include "daemon/auth/authorizer.h"
 #include "runtime/base/text.h"
 #include "store/object/status.h"
 
@@ -22,11 +22,11 @@ std::string listed(const std::vector<std::string_view>& words) {
 }  // namespace
 
 Result<void> may_open(Call& call) {
-  access::Attributes asked = attributes_of(call.route, call.head());
+  auth::Attributes asked = attributes_of(call.route, call.head());
   if (asked.verb == "create" || !call.context.authorizer) return {};
   asked.verb = "create";
-  access::Decision decision = call.context.authorizer->authorize(call.user, asked);
-  if (!decision.allowed) return access::denial(call.user, asked, decision.reason);
+  auth::Decision decision = call.context.authorizer->authorize(call.user, asked);
+  if (!decision.allowed) return auth::denial(call.user, asked, decision.reason);
   return {};
 }
 

@@ -35,8 +35,8 @@ std::string websocket_bearer(const Head& head) {
 
 }  // namespace
 
-access::Credentials credentials_of(const Head& head, const TlsConnection& connection) {
-  access::Credentials out;
+auth::Credentials credentials_of(const Head& head, const TlsConnection& connection) {
+  auth::Credentials out;
   out.authorization = head.headers.get("Authorization");
   if (out.authorization.empty()) out.authorization = websocket_bearer(head);
   PeerCertificate certificate = connection.peer_certificate();
@@ -46,9 +46,9 @@ access::Credentials credentials_of(const Head& head, const TlsConnection& connec
   return out;
 }
 
-access::Impersonation impersonation_of(const Head& head) {
+auth::Impersonation impersonation_of(const Head& head) {
   constexpr std::string_view kExtra = "Impersonate-Extra-";
-  access::Impersonation out;
+  auth::Impersonation out;
   for (const auto& [name, value] : head.headers.items()) {
     if (equal_fold(name, "Impersonate-User")) out.user = value;
     else if (equal_fold(name, "Impersonate-Uid")) out.uid = value;
@@ -62,8 +62,8 @@ access::Impersonation impersonation_of(const Head& head) {
   return out;
 }
 
-access::Attributes attributes_of(const Route& route, const Head& head) {
-  access::Attributes out;
+auth::Attributes attributes_of(const Route& route, const Head& head) {
+  auth::Attributes out;
   out.verb = route.verb(head);
   out.is_resource = route.what == Route::What::resource;
   if (!out.is_resource) return out.path = route.path, out;

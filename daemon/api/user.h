@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extracts from a request who sends it, whom it impersonates, and what it does. Authentication and authorization are in
-// daemon/access.
+// daemon/auth.
 //   head, connection ──▶ Credentials ▸ Impersonation ▸ Attributes
 // Source: Kubernetes "Authenticating", "User impersonation", "Authorization Overview"; apiserver endpoints/request.
 #pragma once
 
-#include "daemon/access/attributes.h"
-#include "daemon/access/authentication.h"
+#include "daemon/auth/attributes.h"
+#include "daemon/auth/authentication.h"
 #include "daemon/api/route.h"
 #include "daemon/api/tls.h"
 
 namespace coracle::api {
 
-access::Credentials credentials_of(const Head& head, const TlsConnection& connection);
-access::Impersonation impersonation_of(const Head& head);
-access::Attributes attributes_of(const Route& route, const Head& head);
+auth::Credentials credentials_of(const Head& head, const TlsConnection& connection);
+auth::Impersonation impersonation_of(const Head& head);
+auth::Attributes attributes_of(const Route& route, const Head& head);
 
 }  // namespace coracle::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificate signing requests: approves requests of nodes, signs approved requests of built-in signers, and deletes old
-// requests. The rules of approval and signing are in daemon/access; they are passed in Config.
+// requests. The rules of approval and signing are in daemon/auth; they are passed in Config.
 //   request ──judge──▶ /approval;   approved ──sign──▶ /status;   decided and old ──▶ deleted
 // Source: Kubernetes pkg/controller/certificates: approver, signer, cleaner (times, texts).
 #include <algorithm>

@@ -84,7 +84,7 @@ void FlowController::set_rules(const FlowRules& rules) {
   adjust(now);
 }
 
-Classified FlowController::classify(const User& user, const access::Attributes& attributes) const {
+Classified FlowController::classify(const User& user, const auth::Attributes& attributes) const {
   std::shared_ptr<const std::vector<SchemaRule>> schemas;
   {
     std::lock_guard lock(mutex_);

@@ -37,7 +37,7 @@ class FlowController {
   // Replaces the rules. Running and waiting requests stay in their level, even if it is deleted. Schemas with a missing level are
   // ignored.
   void set_rules(const FlowRules& rules);
-  Classified classify(const User& user, const access::Attributes& attributes) const;
+  Classified classify(const User& user, const auth::Attributes& attributes) const;
   // The limit of seats per request in the level; 0: no limit.
   int seats_max(const Classified& who) const;
 

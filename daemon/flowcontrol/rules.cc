@@ -107,7 +107,7 @@ bool SchemaRule::Subject::is(const User& user) const {
   return false;
 }
 
-bool SchemaRule::Rule::covers(const access::Attributes& asked) const {
+bool SchemaRule::Rule::covers(const auth::Attributes& asked) const {
   if (!asked.is_resource) {
     return std::any_of(paths.begin(), paths.end(),
                        [&](const Paths& one) { return covers_word(one.verbs, asked.verb) && covers_path(one.urls, asked.path); });
@@ -120,18 +120,18 @@ bool SchemaRule::Rule::covers(const access::Attributes& asked) const {
   });
 }
 
-bool SchemaRule::matches(const User& user, const access::Attributes& asked) const {
+bool SchemaRule::matches(const User& user, const auth::Attributes& asked) const {
   return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
     return std::any_of(rule.subjects.begin(), rule.subjects.end(), [&](const Subject& subject) { return subject.is(user); }) &&
            rule.covers(asked);
   });
 }
 
-std::string SchemaRule::distinguisher(const User& user, const access::Attributes& asked) const {
+std::string SchemaRule::distinguisher(const User& user, const auth::Attributes& asked) const {
   return method_ == "ByUser" ? user.name : method_ == "ByNamespace" ? asked.ns : std::string();
 }
 
-Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const access::Attributes& asked) {
+Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const auth::Attributes& asked) {
   auto found =
       std::find_if(schemas.begin(), schemas.end(), [&](const SchemaRule& schema) { return schema.matches(user, asked); });
   if (found == schemas.end())

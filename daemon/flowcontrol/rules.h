@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/access/attributes.h"
+#include "daemon/auth/attributes.h"
 #include "daemon/admission/user.h"
 #include "daemon/flowcontrol/queue_set.h"
 #include "daemon/flowcontrol/shares.h"
@@ -33,8 +33,8 @@ class SchemaRule {
  public:
   explicit SchemaRule(const json::value& object);
 
-  bool matches(const User& user, const access::Attributes& asked) const;
-  std::string distinguisher(const User& user, const access::Attributes& asked) const;
+  bool matches(const User& user, const auth::Attributes& asked) const;
+  std::string distinguisher(const User& user, const auth::Attributes& asked) const;
   // Order of matching: by precedence, then by name.
   bool operator<(const SchemaRule& other) const;
 
@@ -60,7 +60,7 @@ class SchemaRule {
     std::vector<Subject> subjects;
     std::vector<Resources> resources;
     std::vector<Paths> paths;
-    bool covers(const access::Attributes& asked) const;
+    bool covers(const auth::Attributes& asked) const;
   };
 
   int64_t precedence_ = 0;
@@ -77,6 +77,6 @@ struct Classified {
 };
 // By the first matching one of `schemas`, which are sorted. If none matches, by the schema catch-all; without that, an empty
 // result.
-Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const access::Attributes& asked);
+Classified classify(const std::vector<SchemaRule>& schemas, const User& user, const auth::Attributes& asked);
 
 }  // namespace coracle::flowcontrol

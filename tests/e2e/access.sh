@@ -3,7 +3,7 @@
 # Who may what, with kubectl: roles and bindings, impersonation, tokens of accounts, static and bootstrap tokens, a pod's own
 # token, certificates asked for, approved and used, and the audit log. The checks named [sig-auth] do what the line of
 # Kubernetes' conformance tests says that they check.
-# for: daemon/access daemon/api/reviews daemon/controller/certificates daemon/controller/cluster_role_aggregation daemon/controller/token_secrets ctl/certificate store/schema/validate/rbac store/schema/types/rbac
+# for: daemon/auth daemon/api/reviews daemon/controller/certificates daemon/controller/cluster_role_aggregation daemon/controller/token_secrets ctl/certificate store/schema/validate/rbac store/schema/types/rbac
 . "$(dirname "$0")/lib.sh"
 kubectl=${KUBECTL:-$(sh "$here/fetch_kubectl.sh" "$cache/kubectl" 2>/dev/null | awk '{ path = $2 } END { print path }')}
 [ -x "${kubectl:-}" ] || skip_all "kubectl cannot be had"

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "daemon/access/default_roles.h"
+#include "daemon/auth/default_roles.h"
 #include "daemon/api/server.h"
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry/registry.h"
@@ -168,7 +168,7 @@ class ServerFixture {
     engine = MUST(engine::Engine::open(directory + "/store.db", options));
     registry = std::make_unique<registry::Registry>(*engine, built_in_catalogs(), registry::Ranges{});
     MUST(registry::bootstrap(*registry, {}, {"192.0.2.1", 6443}));
-    MUST(access::ensure_default_roles(*registry));
+    MUST(auth::ensure_default_roles(*registry));
     json::value account = MUST(parse_json(R"({"metadata":{"name":"default"}})"));
     MUST(registry->create(kServiceAccount, {"default", ""}, account, {}));
     Config config;

@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 
 #include "runtime/base/text.h"
-#include "tests/daemon/access/certificate_text.h"
+#include "tests/daemon/auth/certificate_text.h"
 #include "tests/daemon/api/raw_client.h"
 #include "tests/daemon/api/server_fixture.h"
 
@@ -43,7 +43,7 @@ TEST_F(SigAuth, Certificates_API_should_support_CSR_API_operations) {
 
   const std::string all = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
   auto body = [&](const std::string& name) {
-    std::string text = access::certificate_request_text(name, "example.com/e2e", "/CN=e2e-example");
+    std::string text = auth::certificate_request_text(name, "example.com/e2e", "/CN=e2e-example");
     return text.insert(1, R"("apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",)")
         .insert(text.find("{\"name\"") + 1, R"("labels":{"special":"x"},)");
   };

@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-access::Attributes pods() {
-  access::Attributes attributes;
+auth::Attributes pods() {
+  auth::Attributes attributes;
   attributes.verb = "get", attributes.resource = "pods", attributes.ns = "default";
   return attributes;
 }

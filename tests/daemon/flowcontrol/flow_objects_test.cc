@@ -61,7 +61,7 @@ class FlowObjectsTest : public testing::Test {
     return nullptr;
   }
   std::string place_of(const std::string& name) {
-    access::Attributes asked;
+    auth::Attributes asked;
     asked.verb = "get", asked.resource = "pods", asked.ns = "default";
     Classified found = controller->classify({name, "", {"system:authenticated"}, {}}, asked);
     return found.schema + "/" + found.level;

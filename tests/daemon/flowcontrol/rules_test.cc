@@ -12,15 +12,15 @@
 namespace coracle::flowcontrol {
 namespace {
 
-access::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {},
+auth::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {},
                       const std::string& ns = "default") {
-  access::Attributes attributes;
+  auth::Attributes attributes;
   attributes.verb = verb, attributes.resource = resource, attributes.group = group, attributes.ns = ns;
   return attributes;
 }
 
-access::Attributes at(const std::string& path) {
-  access::Attributes attributes;
+auth::Attributes at(const std::string& path) {
+  auth::Attributes attributes;
   attributes.verb = "get", attributes.path = path, attributes.is_resource = false;
   return attributes;
 }
@@ -41,7 +41,7 @@ TEST(FlowRules, the_initial_ones_know_who_is_who) {
   std::vector<SchemaRule> schemas = initial();
   struct Row {
     User who;
-    access::Attributes what;
+    auth::Attributes what;
     const char *schema, *level, *distinguisher;
   };
   const std::vector<std::string> accounts = {"system:serviceaccounts", "system:serviceaccounts:x", "system:authenticated"};
@@ -96,10 +96,10 @@ TEST(FlowRules, each_part_of_a_rule_counts) {
   struct Row {
     const char* name;
     User who;
-    access::Attributes what;
+    auth::Attributes what;
     bool want;
   };
-  access::Attributes scale = on("get", "deployments", "apps", "n"), status = scale;
+  auth::Attributes scale = on("get", "deployments", "apps", "n"), status = scale;
   scale.subresource = "scale", status.subresource = "status";
   User jane = user("jane", {});
   for (const Row& row : {

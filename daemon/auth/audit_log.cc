@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// See audit_log.h.
+#include "daemon/auth/audit_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "daemon/auth/user_info.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+
+namespace coracle::auth {
+namespace {
+
+json::object object_ref(const AuditRecord& record) {
+  json::object out;
+  auto put = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) out[name] = value;
+  };
+  put("resource", record.asked.resource), put("namespace", record.asked.ns), put("name", record.asked.name);
+  if (record.request.is_object()) {
+    if (record.asked.name.empty()) put("name", std::string(get_string(record.request, "metadata.name")));
+    put("uid", std::string(get_string(record.request, "metadata.uid")));
+    put("resourceVersion", std::string(get_string(record.request, "metadata.resourceVersion")));
+  }
+  put("apiGroup", record.asked.group), put("apiVersion", record.version), put("subresource", record.asked.subresource);
+  return out;
+}
+
+json::value shown(json::value body, bool omit_managed_fields) {
+  if (!omit_managed_fields || !body.is_object()) return body;
+  auto strip = [](json::value& object) {
+    json::value* metadata = object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
+    if (metadata && metadata->is_object()) metadata->get_object().erase("managedFields");
+  };
+  strip(body);
+  if (json::value* items = body.get_object().if_contains("items"); items && items->is_array())
+    for (json::value& item : items->get_array()) strip(item);
+  return body;
+}
+
+json::object response_status(const AuditRecord& record) {
+  json::object out{{"metadata", json::object()}};
+  bool told = record.response.is_object() && get_string(record.response, "kind") == "Status";
+  if (told)
+    for (std::string_view field : {"status", "message", "reason", "details"})
+      if (const json::value* value = record.response.get_object().if_contains(field)) out[field] = *value;
+  out["code"] = record.status;
+  return out;
+}
+
+}  // namespace
+
+json::object audit_event(const AuditRecord& record, AuditStage stage, WallTime now) {
+  json::object out{{"kind", "Event"},           {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(record.decision.level)},
+                   {"auditID", record.id},      {"stage", text_of(stage)},         {"requestURI", record.uri},
+                   {"verb", record.asked.verb}, {"user", user_info(record.user)}};
+  if (record.as) out["impersonatedUser"] = user_info(*record.as);
+  if (!record.source.empty()) out["sourceIPs"] = json::array{json::string(record.source)};
+  if (!record.agent.empty()) out["userAgent"] = record.agent;
+  if (record.asked.is_resource) out["objectRef"] = object_ref(record);
+  bool answered = stage != AuditStage::request_received;
+  if (answered) out["responseStatus"] = response_status(record);
+  if (record.decision.level >= AuditLevel::request && answered && !record.request.is_null())
+    out["requestObject"] = shown(record.request, record.decision.omit_managed_fields);
+  if (record.decision.level >= AuditLevel::request_response && stage == AuditStage::response_complete &&
+      !record.response.is_null())
+    out["responseObject"] = shown(record.response, record.decision.omit_managed_fields);
+  out["requestReceivedTimestamp"] = format_micro_time(record.received);
+  out["stageTimestamp"] = format_micro_time(now);
+  if (answered && record.status != 401) {
+    json::object annotations{{"authorization.k8s.io/decision", record.allowed ? "allow" : "forbid"},
+                             {"authorization.k8s.io/reason", record.reason}};
+    for (const auto& [key, value] : record.annotations) annotations[key] = value;
+    out["annotations"] = std::move(annotations);
+  }
+  return out;
+}
+
+Result<std::unique_ptr<AuditLog>> AuditLog::open(AuditSettings settings) {
+  std::unique_ptr<AuditLog> log(new AuditLog(std::move(settings)));
+  size_t slash = log->settings_.log_path.rfind('/');
+  if (slash == std::string::npos)
+    return Error(Code::invalid, "the audit log's path must be absolute: " + log->settings_.log_path);
+  log->name_ = log->settings_.log_path.substr(slash + 1);
+  std::string directory = log->settings_.log_path.substr(0, slash + 1);
+  TRY(sys::make_directories(directory, 0700).wrap("open the audit log"));
+  log->dir_ = TRY(sys::open_directory(directory).wrap("open the audit log"));
+  TRY(log->file_.with([&](File& file) { return log->begin(file); }).wrap("open the audit log"));
+  return log;
+}
+
+Result<void> AuditLog::begin(File& file) const {
+  file.fd = TRY(sys::open_at(dir_, name_, O_WRONLY | O_CREAT | O_APPEND, 0600));
+  struct stat facts = TRY(sys::stat(file.fd));
+  file.size = size_t(facts.st_size);
+  return {};
+}
+
+Result<void> AuditLog::turn_over(File& file) const {
+  file.fd = Fd();
+  for (int i = settings_.backups; i > 0; --i) {
+    std::string from = i == 1 ? name_ : name_ + "." + std::to_string(i - 1);
+    auto moved = sys::rename_at(dir_, from, dir_, name_ + "." + std::to_string(i));
+    if (!moved && moved.error().code() != Code::not_found) return moved.take_error();
+  }
+  if (settings_.backups == 0) TRY(sys::unlink_at(dir_, name_));
+  return begin(file);
+}
+
+void AuditLog::write(std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  file_.with([&](File& file) {
+    Result<void> done;
+    if (file.size > 0 && file.size + text.size() > settings_.file_bytes_max) done = turn_over(file);
+    if (done && !file.fd) done = begin(file);
+    if (done) done = sys::write_all(file.fd, text);
+    if (done) file.size += text.size();
+    if (!done && !file.failed) log_error("auth", "the audit log cannot be written: " + done.error().text());
+    file.failed = !done;
+  });
+}
+
+}  // namespace coracle::auth

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The audit policy and its log: what is written down, how much of it, and that the file never outgrows its bound.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/auth/audit_log.h"
+#include "runtime/sys/file.h"
+#include "tests/daemon/auth/attributes.h"
+
+namespace coracle::auth {
+namespace {
+
+const std::string kHead = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
+
+Attributes on(std::string verb, std::string resource, std::string ns = "default", std::string sub = "", std::string name = "",
+              std::string group = "") {
+  return {std::move(verb), std::move(group), std::move(resource), std::move(sub), std::move(ns), std::move(name), "", true, ""};
+}
+
+TEST(AuditPolicy, decides_by_the_first_rule_that_fits) {
+  AuditPolicy policy = MUST(AuditPolicy::parse(kHead + R"(
+omitStages: [RequestReceived]
+rules:
+- level: None
+  users: ["system:kube-proxy"]
+  verbs: ["watch"]
+  resources: [{group: "", resources: ["endpoints", "services"]}]
+- level: None
+  userGroups: ["system:authenticated"]
+  nonResourceURLs: ["/api*", "/version"]
+- level: Request
+  resources: [{group: "", resources: ["configmaps"], resourceNames: ["controller-leader"]}]
+  namespaces: ["kube-system"]
+- level: RequestResponse
+  omitManagedFields: true
+  omitStages: [ResponseStarted]
+  resources: [{group: "", resources: ["pods/log", "*/status", "nodes/*"]}, {group: apps}]
+- level: Metadata
+)"));
+  User jane{"jane", "", {"system:authenticated"}, {}}, proxy{"system:kube-proxy", "", {}, {}};
+  EXPECT_EQ(policy.decide(proxy, on("watch", "services")).level, AuditLevel::none);
+  EXPECT_EQ(policy.decide(proxy, on("list", "services")).level, AuditLevel::metadata);
+  EXPECT_EQ(policy.decide(jane, asks_path("get", "/apis")).level, AuditLevel::none);
+  EXPECT_EQ(policy.decide(proxy, asks_path("get", "/apis")).level, AuditLevel::metadata);
+  EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "kube-system", "", "controller-leader")).level, AuditLevel::request);
+  EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "default", "", "controller-leader")).level, AuditLevel::metadata);
+  EXPECT_EQ(policy.decide(jane, on("get", "configmaps", "kube-system", "", "x")).level, AuditLevel::metadata);
+  for (const auto& asked : {on("get", "pods", "default", "log", "x"), on("update", "services", "default", "status"),
+                            on("get", "nodes", "", "proxy"), on("create", "deployments", "d", "", "", "apps")})
+    EXPECT_EQ(policy.decide(jane, asked).level, AuditLevel::request_response) << asked.resource;
+  EXPECT_EQ(policy.decide(jane, on("get", "pods", "default", "", "x")).level, AuditLevel::metadata);
+  AuditDecision full = policy.decide(jane, on("create", "deployments", "d", "", "", "apps"));
+  EXPECT_FALSE(full.wants(AuditStage::request_received));
+  EXPECT_FALSE(full.wants(AuditStage::response_started));
+  EXPECT_TRUE(full.wants(AuditStage::response_complete));
+  EXPECT_TRUE(full.omit_managed_fields);
+}
+
+TEST(AuditPolicy, says_what_is_wrong_with_it) {
+  for (const auto& [text, where] : {
+           std::pair{std::string("kind: Policy\nrules: [{level: None}]"), "apiVersion"},
+           std::pair{kHead + "rules: []", "rules"},
+           std::pair{kHead + "rules: [{}]", "rules[0].level: Required value"},
+           std::pair{kHead + "rules: [{level: All}]", "rules[0].level: Unsupported value: \"All\""},
+           std::pair{kHead + "rules: [{level: None, verb: [get]}]", "rules[0].verb: unknown field"},
+           std::pair{kHead + "omitStages: [Never]\nrules: [{level: None}]", "omitStages[0]: Invalid value: \"Never\""},
+           std::pair{kHead + "rules: [{level: None, nonResourceURLs: [api]}]", "rules[0].nonResourceURLs[0]"},
+           std::pair{kHead + "rules: [{level: None, nonResourceURLs: ['/a*b']}]", "rules[0].nonResourceURLs[0]"},
+           std::pair{kHead + "rules: [{level: None, nonResourceURLs: [/a], namespaces: [d]}]", "rules[0].nonResourceURLs"},
+           std::pair{kHead + "rules: [{level: None, resources: [{group: apps/v1}]}]", "rules[0].resources[0].group"},
+           std::pair{kHead + "rules: [{level: None, resources: [{resourceNames: [a]}]}]", "rules[0].resources[0].resourceNames"},
+       }) {
+    auto policy = AuditPolicy::parse(text);
+    ASSERT_FALSE(policy) << text;
+    EXPECT_EQ(policy.error().text().find(where), 0u) << policy.error().text();
+  }
+}
+
+TEST(AuditEvent, holds_what_its_level_wants) {
+  AuditRecord record;
+  record.decision = {AuditLevel::request, 0, true};
+  record.id = "id", record.uri = "/api/v1/namespaces/d/pods?x=y", record.source = "192.0.2.7", record.agent = "kubectl";
+  record.user = {"root", "u", {"system:masters"}, {{"scope", {"a"}}}};
+  record.as = User{"jane", "", {"dev"}, {}};
+  record.asked = on("create", "pods", "d"), record.version = "v1";
+  record.received = MUST(parse_time("2026-01-01T00:00:00Z"));
+  record.request = MUST(parse_json(R"({"metadata":{"name":"p","managedFields":[{}]}})"));
+  record.response = MUST(parse_json(R"({"kind":"Status","status":"Failure","reason":"Forbidden","message":"no"})"));
+  record.status = 403, record.allowed = false, record.reason = "";
+  json::value event(audit_event(record, AuditStage::response_complete, record.received + std::chrono::seconds(1)));
+  EXPECT_EQ(
+      to_text(event),
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"id","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods?x=y",)"
+      R"("verb":"create","user":{"username":"root","uid":"u","groups":["system:masters"],"extra":{"scope":["a"]}},"impersonatedUser":{"username":"jane","groups":["dev"]},)"
+      R"("sourceIPs":["192.0.2.7"],"userAgent":"kubectl","objectRef":{"resource":"pods","namespace":"d","name":"p","apiVersion":"v1"},)"
+      R"("responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"Forbidden","code":403},"requestObject":{"metadata":{"name":"p"}},)"
+      R"("requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z",)"
+      R"("annotations":{"authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":""}})");
+  record.decision.level = AuditLevel::metadata;
+  event = audit_event(record, AuditStage::request_received, record.received);
+  EXPECT_EQ(find(event, "requestObject"), nullptr);
+  EXPECT_EQ(find(event, "responseStatus"), nullptr);
+}
+
+TEST(AuditLog, keeps_within_its_bound) {
+  char name[] = "/tmp/coracle-audit-XXXXXX";
+  std::string dir = ::mkdtemp(name), file = dir + "/audit.log";
+  {
+    auto log = MUST(AuditLog::open({"", file, 1000, 2}));
+    for (int i = 0; i < 100; ++i) log->write("line " + std::to_string(1000 + i) + std::string(90, '.'));
+  }
+  uintmax_t total = 0;
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    ++files, total += entry.file_size();
+    EXPECT_LE(entry.file_size(), 1000u);
+  }
+  EXPECT_EQ(files, 3);
+  EXPECT_LE(total, 3000u);
+  EXPECT_NE(MUST(sys::read_file(file)).find("line 1099"), std::string::npos);
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  {
+    auto again = MUST(AuditLog::open({"", file, 1000, 2}));
+    again->write("after a restart");
+  }
+  EXPECT_NE(MUST(sys::read_file(file)).find("after a restart"), std::string::npos);
+  EXPECT_TRUE(AuditLog::open({"", dir + "/new/audit.log", 1000, 2}));
+  EXPECT_FALSE(AuditLog::open({"", file + "/audit.log", 1000, 2})) << "a file is no directory";
+  std::filesystem::remove_all(dir);
+}
+
+}  // namespace
+}  // namespace coracle::auth

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may what: administrators, default roles, roles and bindings as they come and go, and the words of a refusal.
+#include "daemon/auth/authorizer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/daemon/auth/auth_fixture.h"
+
+namespace coracle::auth {
+namespace {
+
+const User kNobody = user("system:anonymous", {"system:unauthenticated"});
+
+TEST(Authorizer, lets_administrators_do_everything) {
+  AuthFixture fixture;
+  EXPECT_TRUE(fixture.may(kAdmin, "delete", "nodes", "", "x"));
+  EXPECT_TRUE(fixture.may_path(kAdmin, "post", "/anything"));
+}
+
+TEST(Authorizer, gives_everybody_the_default_rights_only) {
+  AuthFixture fixture;
+  for (const char* path : {"/livez", "/readyz", "/healthz", "/version"}) {
+    EXPECT_TRUE(fixture.may_path(kNobody, "get", path)) << path;
+    EXPECT_TRUE(fixture.may_path(kJane, "get", path)) << path;
+  }
+  for (const char* path : {"/api", "/apis/apps/v1", "/openapi/v3"}) {
+    EXPECT_FALSE(fixture.may_path(kNobody, "get", path)) << path;
+    EXPECT_TRUE(fixture.may_path(kJane, "get", path)) << path;
+  }
+  EXPECT_FALSE(fixture.may_path(kJane, "get", "/metrics"));
+  EXPECT_TRUE(fixture.may_path(user("prometheus", {"system:monitoring"}), "get", "/metrics"));
+  EXPECT_TRUE(fixture.may(kJane, "create", "selfsubjectaccessreviews", "", "", "authorization.k8s.io"));
+  EXPECT_TRUE(fixture.may(kJane, "create", "selfsubjectreviews", "", "", "authentication.k8s.io"));
+  EXPECT_FALSE(fixture.may(kJane, "create", "subjectaccessreviews", "", "", "authorization.k8s.io"));
+  EXPECT_FALSE(fixture.may(kJane, "list", "pods"));
+  User account = account_user("default", "default", "u");
+  EXPECT_FALSE(fixture.may(account, "list", "pods"));
+  EXPECT_TRUE(fixture.may_path(account, "get", "/openid/v1/jwks"));
+  EXPECT_FALSE(fixture.may_path(kJane, "get", "/openid/v1/jwks"));
+}
+
+TEST(Authorizer, follows_bindings_at_once) {
+  AuthFixture fixture;
+  fixture.make(
+      kRole,
+      R"({"metadata":{"name":"reader","namespace":"default"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
+  EXPECT_FALSE(fixture.may(kJane, "get", "pods"));
+  fixture.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_TRUE(fixture.may(kJane, "get", "pods"));
+  EXPECT_EQ(fixture.decide(kJane, "get", "pods").reason,
+            R"(RBAC: allowed by RoleBinding "b/default" of Role "reader" to User "jane")");
+  EXPECT_FALSE(fixture.may(kJane, "get", "pods", "kube-system"));
+  EXPECT_FALSE(fixture.may(kJane, "get", "pods", ""));
+  EXPECT_FALSE(fixture.may(user("john"), "get", "pods"));
+  MUST(fixture.try_merge(kRole, {"default", "reader"}, R"({"rules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]})"));
+  EXPECT_FALSE(fixture.may(kJane, "get", "pods"));
+  EXPECT_TRUE(fixture.may(kJane, "list", "pods"));
+  MUST(fixture.registry().remove(kRoleBinding, {"default", "b"}, {}, {}));
+  EXPECT_FALSE(fixture.may(kJane, "list", "pods"));
+}
+
+TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_namespace) {
+  AuthFixture fixture;
+  fixture.make(kRoleBinding,
+             R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},
+      "subjects":[{"kind":"Group","name":"dev"},{"kind":"ServiceAccount","name":"robot"},{"kind":"ServiceAccount","name":"other","namespace":"kube-system"}]})");
+  EXPECT_TRUE(fixture.may(user("a", {"dev"}), "list", "pods"));
+  EXPECT_FALSE(fixture.may(user("dev"), "list", "pods")) << "a group is no user";
+  EXPECT_TRUE(fixture.may(account_user("default", "robot", ""), "watch", "services"));
+  EXPECT_FALSE(fixture.may(account_user("kube-system", "robot", ""), "watch", "services"));
+  EXPECT_TRUE(fixture.may(account_user("kube-system", "other", ""), "watch", "services"));
+  EXPECT_FALSE(fixture.may(user("a", {"dev"}), "list", "secrets"));
+  fixture.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"all"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},"subjects":[{"kind":"Group","name":"ops"}]})");
+  EXPECT_TRUE(fixture.may(user("o", {"ops"}), "list", "pods", ""));
+  EXPECT_EQ(fixture.decide(user("o", {"ops"}), "list", "pods", "kube-system").reason,
+            R"(RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "system:aggregate-to-view" to Group "ops")");
+}
+
+TEST(Authorizer, names_the_role_that_is_missing) {
+  AuthFixture fixture;
+  fixture.make(
+      kClusterRoleBinding,
+      R"({"metadata":{"name":"dangling"},"roleRef":{"kind":"ClusterRole","name":"gone"},"subjects":[{"kind":"User","name":"jane"}]})");
+  Attributes asked{"get", "", "pods", "log", "default", "x", "", true, ""};
+  EXPECT_EQ(denial(kJane, asked, fixture.authorizer.authorize(kJane, asked).reason).text(),
+            R"(pods "x" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "default": )"
+            R"(RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found)");
+}
+
+TEST(Authorizer, tells_what_somebody_holds) {
+  AuthFixture fixture;
+  fixture.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:auth-delegator"},"subjects":[{"kind":"User","name":"jane"}]})");
+  auto held = fixture.authorizer.rules_for(kJane, "default");
+  EXPECT_FALSE(held.incomplete);
+  bool reviews = std::any_of(held.rules.begin(), held.rules.end(),
+                             [](const Rule& rule) { return rule.resources == std::vector<std::string>{"tokenreviews"}; });
+  EXPECT_TRUE(reviews);
+  EXPECT_GT(held.rules.size(), fixture.authorizer.rules_for(kJane, "kube-system").rules.size());
+  EXPECT_TRUE(fixture.authorizer.rules_for(user("system:node:n", {"system:nodes"}), "default").incomplete);
+}
+
+TEST(Authorizer, survives_more_changes_than_its_watches_hold) {
+  AuthFixture fixture;
+  EXPECT_FALSE(fixture.may(kJane, "get", "pods"));
+  registry::Writer internal;
+  internal.internal = true;
+  for (int i = 0; i < 1500; ++i)
+    MUST(fixture.registry().create(kRole, {"default", ""},
+                                 AuthFixture::parse(R"({"metadata":{"name":"r)" + std::to_string(i) +
+                                              R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"),
+                                 internal));
+  fixture.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"r1499"},"subjects":[{"kind":"User","name":"jane"}]})");
+  EXPECT_TRUE(fixture.may(kJane, "get", "pods"));
+}
+
+TEST(Authorizer, answers_in_microseconds) {
+  AuthFixture fixture;
+  for (int i = 0; i < 200; ++i) {
+    std::string name = "team" + std::to_string(i);
+    fixture.make(
+        kRoleBinding,
+        R"({"metadata":{"name":")" + name +
+            R"(","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-edit"},"subjects":[{"kind":"Group","name":")" +
+            name + R"("}]})");
+  }
+  User member = user("m", {"team7", "system:authenticated"});
+  constexpr int kRounds = 2000;
+  auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(fixture.may(member, "create", "deployments", "default", "", "apps"));
+  auto each = (std::chrono::steady_clock::now() - begin) / kRounds;
+  EXPECT_LT(each, std::chrono::microseconds(500)) << "with room for a slow, busy machine and a build without optimisation";
+}
+
+TEST(RoleIndex, asks_a_role_once_however_many_bindings_give_it) {
+  AuthFixture fixture;
+  RoleIndex index(fixture.registry().engine());
+  auto bind = [&](const std::string& name, const std::string& role) {
+    fixture.make(kRoleBinding, R"({"metadata":{"namespace":"default","name":")" + name + R"("},"roleRef":{"kind":"Role","name":")" +
+                                 role + R"("},"subjects":[{"kind":"User","name":"jane"},{"kind":"User","name":"jane"}]})");
+  };
+  auto granted = [&] {
+    std::vector<std::string> out;
+    index.visit(user("jane", {}), "default", [&](const Grant& grant) {
+      out.push_back(grant.role.name + " by " + grant.binding + (grant.rules ? "" : ", which is not there"));
+      return true;
+    });
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  fixture.make(kRole, R"({"metadata":{"name":"reader","namespace":"default"}})");
+  for (const char* name : {"c", "a", "b"}) bind(name, "reader");
+  bind("a2", "none");
+  EXPECT_EQ(granted(), (Texts{"none by a2/default, which is not there", "reader by a/default"}));
+  MUST(fixture.registry().remove(kRoleBinding, {"default", "a"}, {}, {}));
+  EXPECT_EQ(granted(), (Texts{"none by a2/default, which is not there", "reader by b/default"}));
+  for (const char* name : {"a2", "b", "c"}) MUST(fixture.registry().remove(kRoleBinding, {"default", name}, {}, {}));
+  EXPECT_EQ(granted(), Texts{});
+}
+
+// The rules of a role may be many: other requests do not wait until they have been looked at.
+TEST(RoleIndex, can_be_asked_while_rules_are_looked_at) {
+  AuthFixture fixture;
+  RoleIndex index(fixture.registry().engine());
+  size_t asked = 0;
+  index.visit(kJane, "default", [&](const Grant& grant) {
+    if (grant.rules && index.rules_of(grant.role, "default")) ++asked;
+    return true;
+  });
+  EXPECT_GT(asked, 0u);
+}
+
+}  // namespace
+}  // namespace coracle::auth
