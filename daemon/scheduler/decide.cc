@@ -30,7 +30,7 @@ struct Refusals {
   std::string summary;
 };
 
-Refusals refusals_of(const Framework& framework, Cycle& cycle, const Nominations& nominations,
+Refusals refusals_of(const Framework& framework, CycleState& cycle, const Nominations& nominations,
                      const Framework::Placement& placement) {
   Refusals out;
   ReasonCount counted;
@@ -91,7 +91,7 @@ Decision decide(const Framework& framework, const PodInfoPtr& pod, Cluster& clus
                 const Nominations& nominations, size_t& start) {
   Decision decision;
   cluster.begin_decision();
-  Cycle cycle(pod, cluster, lister);
+  CycleState cycle(pod, cluster, lister);
   auto placement = framework.place(cycle, nominations, start);
   if (placement.node) {
     decision.node = placement.node->name;
@@ -122,7 +122,7 @@ json::object explain(const Framework& framework, const PodInfoPtr& pod, Cluster&
   std::vector<const NodeInfo*> feasible;
   std::map<std::string, json::object> rows;
   json::array missing, cures;
-  Cycle cycle(pod, cluster, lister);
+  CycleState cycle(pod, cluster, lister);
   Verdict refused = framework.pre_filter(cycle);
   auto note = [&](const std::string& where, const Reasons& reasons) {
     for (const Reason& reason : reasons) {

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kNodesMin = 100;  // as in Kubernetes: at least that many nodes are searched
 constexpr size_t kPercentageMin = 5;
 
-inline Answer ask_filters(const Cycle& cycle, const NodeInfo& node) {  // inline, because it is called for each node and pod
+inline Answer ask_filters(const CycleState& cycle, const NodeInfo& node) {  // inline, because it is called for each node and pod
   for (const Plugin* plugin : cycle.filters) {
     Answer code = plugin->filter(cycle, node, nullptr);
     if (code != Answer::success) return code;
@@ -79,7 +79,7 @@ Verdict Framework::pre_enqueue(const PodInfo& pod) const {
 
 bool Framework::sorts_before(const PodInfo& a, const PodInfo& b) const { return queue_sort_ && queue_sort_->sorts_before(a, b); }
 
-Verdict Framework::pre_filter(Cycle& cycle) const {
+Verdict Framework::pre_filter(CycleState& cycle) const {
   PluginSet skips;
   for (const Plugin* plugin : pre_filters_) {
     bool narrowed = cycle.only.has_value();
@@ -96,9 +96,9 @@ Verdict Framework::pre_filter(Cycle& cycle) const {
   return {};
 }
 
-Answer Framework::filter(const Cycle& cycle, const NodeInfo& node) const { return ask_filters(cycle, node); }
+Answer Framework::filter(const CycleState& cycle, const NodeInfo& node) const { return ask_filters(cycle, node); }
 
-Verdict Framework::why_not(const Cycle& cycle, const NodeInfo& node) const {
+Verdict Framework::why_not(const CycleState& cycle, const NodeInfo& node) const {
   for (const Plugin* plugin : cycle.filters) {
     Verdict verdict{.plugin = plugin};
     verdict.code = plugin->filter(cycle, node, &verdict.reasons);
@@ -120,12 +120,12 @@ std::vector<PodInfoPtr> nominated_before(const PodInfo& pod, const std::string& 
 
 }  // namespace
 
-Verdict Framework::why_not(const Cycle& cycle, const NodeInfo& node, const Nominations& nominations) const {
+Verdict Framework::why_not(const CycleState& cycle, const NodeInfo& node, const Nominations& nominations) const {
   auto others = nominated_before(*cycle.info, node.name, nominations);
   if (!others.empty()) {
     WhatIf what_if(cycle.cluster);
     for (const PodInfoPtr& other : others) what_if.place(other, node.name);
-    Cycle with(cycle.info, cycle.cluster, cycle.lister);
+    CycleState with(cycle.info, cycle.cluster, cycle.lister);
     Verdict verdict = pre_filter(with);
     if (verdict.code == Answer::success) verdict = why_not(with, node);
     if (verdict.code != Answer::success) return verdict;
@@ -133,7 +133,7 @@ Verdict Framework::why_not(const Cycle& cycle, const NodeInfo& node, const Nomin
   return why_not(cycle, node);
 }
 
-bool Framework::fits(const Cycle& cycle, const NodeInfo& node, const Nominations& nominations) const {
+bool Framework::fits(const CycleState& cycle, const NodeInfo& node, const Nominations& nominations) const {
   if (nominations.empty() || !nominations.contains(node.name)) return filter(cycle, node) == Answer::success;
   return why_not(cycle, node, nominations).code == Answer::success;
 }
@@ -145,7 +145,7 @@ size_t Framework::enough(size_t nodes) const {
   return std::max(nodes * percentage / 100, kNodesMin);
 }
 
-Framework::Placement Framework::place(Cycle& cycle, const Nominations& nominations, size_t& start) const {
+Framework::Placement Framework::place(CycleState& cycle, const Nominations& nominations, size_t& start) const {
   Placement placement;
   const auto& nodes = cycle.cluster.nodes();
   Verdict verdict = pre_filter(cycle);
@@ -195,7 +195,7 @@ Framework::Placement Framework::place(Cycle& cycle, const Nominations& nominatio
   return placement;
 }
 
-std::vector<Framework::PluginScore> Framework::score(Cycle& cycle, const std::vector<const NodeInfo*>& nodes) const {
+std::vector<Framework::PluginScore> Framework::score(CycleState& cycle, const std::vector<const NodeInfo*>& nodes) const {
   std::vector<PluginScore> out;
   std::vector<NodeScore> scores;
   for (const NodeInfo* node : nodes) scores.push_back({node, 0});
@@ -212,7 +212,7 @@ std::vector<Framework::PluginScore> Framework::score(Cycle& cycle, const std::ve
   return out;
 }
 
-std::vector<Write> Framework::before_bind(const Cycle& cycle, const NodeInfo& node) const {
+std::vector<Write> Framework::before_bind(const CycleState& cycle, const NodeInfo& node) const {
   std::vector<Write> out;
   for (const Plugin* plugin : before_bind_) std::ranges::move(plugin->before_bind(cycle, node), std::back_inserter(out));
   return out;

@@ -73,8 +73,8 @@ class Plugin;
 class Framework;
 
 // The state of one scheduling cycle.
-struct Cycle {
-  Cycle(PodInfoPtr pod, Cluster& cluster, const Lister& lister)
+struct CycleState {
+  CycleState(PodInfoPtr pod, Cluster& cluster, const Lister& lister)
       : info(std::move(pod)), object(info->object->awake()), pod(*object), cluster(cluster), lister(lister) {}
   struct State {
     virtual ~State() = default;
@@ -139,20 +139,20 @@ class Plugin {
   // Whether `a` is scheduled before `b`.
   virtual bool sorts_before(const PodInfo&, const PodInfo&) const { return false; }
   // Called once per pod, before its nodes. `skip`: filter() is not called.
-  virtual Answer pre_filter(Cycle&, Reasons&) const { return Answer::success; }
+  virtual Answer pre_filter(CycleState&, Reasons&) const { return Answer::success; }
   // `why` may be null: then only the verdict is needed, and fast.
-  virtual Answer filter(const Cycle&, const NodeInfo&, Reasons*) const { return Answer::success; }
+  virtual Answer filter(const CycleState&, const NodeInfo&, Reasons*) const { return Answer::success; }
   // Called for a pod that fits no node, with each node's verdict. Source: Kubernetes "Pod Priority and Preemption".
-  virtual Rescue post_filter(const Framework&, Cycle&, const Nominations&,
+  virtual Rescue post_filter(const Framework&, CycleState&, const Nominations&,
                              const std::vector<std::pair<const NodeInfo*, Answer>>&) const {
     return {};
   }
   // Called once per pod, with the nodes that fit. `skip`: all scores are 0.
-  virtual Answer pre_score(Cycle&, const std::vector<const NodeInfo*>&) const { return Answer::success; }
-  virtual void score(const Cycle&, std::vector<NodeScore>&) const {}  // of all those nodes
-  virtual void normalize(const Cycle&, std::vector<NodeScore>&) const {}
+  virtual Answer pre_score(CycleState&, const std::vector<const NodeInfo*>&) const { return Answer::success; }
+  virtual void score(const CycleState&, std::vector<NodeScore>&) const {}  // of all those nodes
+  virtual void normalize(const CycleState&, std::vector<NodeScore>&) const {}
   // Reserve and PreBind: the writes that are necessary before the pod runs on that node.
-  virtual std::vector<Write> before_bind(const Cycle&, const NodeInfo&) const { return {}; }
+  virtual std::vector<Write> before_bind(const CycleState&, const NodeInfo&) const { return {}; }
   // Bind: the body of the binding.
   virtual json::value binding(const PodInfo&, const std::string&) const { return nullptr; }
   // Whether the event could help a pod that this plugin rejected.
@@ -201,28 +201,28 @@ class Framework {
     PluginSet refused_by;
   };
   // The best node that fits. `start` rotates, so that a large cluster's nodes are considered in turn.
-  Placement place(Cycle& cycle, const Nominations& nominations, size_t& start) const;
+  Placement place(CycleState& cycle, const Nominations& nominations, size_t& start) const;
 
   // ---- parts, for preemption, explain() and tests ----
 
   // Answer::success, or PreFilter's rejection of the pod.
-  Verdict pre_filter(Cycle& cycle) const;
-  Answer filter(const Cycle& cycle, const NodeInfo& node) const;
+  Verdict pre_filter(CycleState& cycle) const;
+  Answer filter(const CycleState& cycle, const NodeInfo& node) const;
   // As filter, with the reasons of the first plugin that rejects, or of all.
-  Verdict why_not(const Cycle& cycle, const NodeInfo& node) const;
+  Verdict why_not(const CycleState& cycle, const NodeInfo& node) const;
   // The same, with and without the pods that are nominated to that node and have at least the same priority.
-  Verdict why_not(const Cycle& cycle, const NodeInfo& node, const Nominations& nominations) const;
-  bool fits(const Cycle& cycle, const NodeInfo& node, const Nominations& nominations) const;
+  Verdict why_not(const CycleState& cycle, const NodeInfo& node, const Nominations& nominations) const;
+  bool fits(const CycleState& cycle, const NodeInfo& node, const Nominations& nominations) const;
 
   struct PluginScore {
     const Plugin* plugin;
     int64_t weight;
     std::vector<int64_t> raw, normalized;  // in the order of the nodes
   };
-  std::vector<PluginScore> score(Cycle& cycle, const std::vector<const NodeInfo*>& nodes) const;
+  std::vector<PluginScore> score(CycleState& cycle, const std::vector<const NodeInfo*>& nodes) const;
   const std::vector<const Plugin*>& filters() const { return filters_; }
   const Plugin* post_filter() const { return post_filter_; }
-  std::vector<Write> before_bind(const Cycle& cycle, const NodeInfo& node) const;
+  std::vector<Write> before_bind(const CycleState& cycle, const NodeInfo& node) const;
   json::value binding(const PodInfo& pod, const std::string& node) const;
   // How many fitting nodes to find before scoring.
   size_t enough(size_t nodes) const;

@@ -64,7 +64,7 @@ class DefaultPreemption : public Plugin {
   std::string_view name() const override { return "DefaultPreemption"; }
   uint32_t points() const override { return post_filter_point; }
 
-  Rescue post_filter(const Framework& framework, Cycle& cycle, const Nominations& nominations,
+  Rescue post_filter(const Framework& framework, CycleState& cycle, const Nominations& nominations,
                      const std::vector<std::pair<const NodeInfo*, Answer>>& verdicts) const override {
     Rescue rescue;
     rescue.message = not_eligible(cycle, verdicts);
@@ -95,7 +95,7 @@ class DefaultPreemption : public Plugin {
   }
 
  private:
-  static std::string not_eligible(const Cycle& cycle, const std::vector<std::pair<const NodeInfo*, Answer>>& verdicts) {
+  static std::string not_eligible(const CycleState& cycle, const std::vector<std::pair<const NodeInfo*, Answer>>& verdicts) {
     if (cycle.pod.spec().preemption_policy() == "Never") return "not eligible due to preemptionPolicy=Never.";
     std::string_view nominated = cycle.pod.status().nominated_node_name();
     for (const auto& [node, code] : verdicts) {
@@ -114,7 +114,7 @@ class DefaultPreemption : public Plugin {
     return false;
   }
 
-  static std::optional<Candidate> try_node(const Framework& framework, const Cycle& cycle, const Nominations& nominations,
+  static std::optional<Candidate> try_node(const Framework& framework, const CycleState& cycle, const Nominations& nominations,
                                            const NodeInfo& node, Budgets& budgets, ReasonCount& reasons) {
     std::vector<PodInfoPtr> lesser;
     for (const PodInfoPtr& other : node.pods)
@@ -126,7 +126,7 @@ class DefaultPreemption : public Plugin {
     WhatIf what_if(cycle.cluster);
     for (const PodInfoPtr& other : lesser) what_if.remove(*other);
     auto verdict = [&] {
-      Cycle again(cycle.info, cycle.cluster, cycle.lister);
+      CycleState again(cycle.info, cycle.cluster, cycle.lister);
       Verdict refused = framework.pre_filter(again);
       return refused.code != Answer::success ? refused : framework.why_not(again, node, nominations);
     };

@@ -10,7 +10,7 @@ class DynamicResources : public Plugin {
  public:
   std::string_view name() const override { return "DynamicResources"; }
   uint32_t points() const override { return pre_filter_point; }
-  Answer pre_filter(Cycle& cycle, Reasons& why) const override {
+  Answer pre_filter(CycleState& cycle, Reasons& why) const override {
     if (get_array(cycle.object->json(), "spec.resourceClaims").empty()) return Answer::skip;
     why.push_back(
         {"cannot allocate all claims: this cluster has no dynamic resource allocation", "", "a pod without resourceClaims"});

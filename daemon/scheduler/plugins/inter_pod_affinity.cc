@@ -40,14 +40,14 @@ struct ByDomain {
   }
 };
 
-struct FilterState : Cycle::State {
+struct FilterState : CycleState::State {
   std::vector<ByDomain> wanted;                               // for the pod's affinity terms
   std::vector<ByDomain> unwanted;                             // for its anti-affinity terms
   std::vector<std::pair<const HeldTerm*, ByDomain>> shunned;  // for anti-affinity terms of existing pods
   bool first_of_its_kind = false;
 };
 
-struct InterPodAffinityScoreState : Cycle::State {
+struct InterPodAffinityScoreState : CycleState::State {
   std::map<std::string, ByDomain> by_key;
 };
 
@@ -57,7 +57,7 @@ class InterPodAffinity : public Plugin {
   std::string_view name() const override { return "InterPodAffinity"; }
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     const PodInfo& pod = *cycle.info;
     Cluster& cluster = cycle.cluster;
     auto state = std::make_unique<FilterState>();
@@ -77,7 +77,7 @@ class InterPodAffinity : public Plugin {
     return Answer::success;
   }
 
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     const auto& state = static_cast<const FilterState&>(*cycle.filter_state[index]);
     const PodInfo& pod = *cycle.info;
     bool labelled = true, met = true;
@@ -113,7 +113,7 @@ class InterPodAffinity : public Plugin {
     return Answer::success;
   }
 
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     const PodInfo& pod = *cycle.info;
     Cluster& cluster = cycle.cluster;
     bool own = !pod.preferred.empty() || !pod.preferred_anti.empty();
@@ -137,7 +137,7 @@ class InterPodAffinity : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const InterPodAffinityScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
       int64_t sum = 0;
@@ -145,7 +145,7 @@ class InterPodAffinity : public Plugin {
       return sum;
     });
   }
-  void normalize(const Cycle&, std::vector<NodeScore>& scores) const override {
+  void normalize(const CycleState&, std::vector<NodeScore>& scores) const override {
     auto [least, most] = std::ranges::minmax_element(scores, {}, &NodeScore::score);
     int64_t low = least->score, span = most->score - low;
     for (NodeScore& one : scores)
@@ -168,7 +168,7 @@ class InterPodAffinity : public Plugin {
   }
 
  private:
-  static void want(Cycle& cycle, FilterState& state) {
+  static void want(CycleState& cycle, FilterState& state) {
     const PodInfo& pod = *cycle.info;
     std::vector<const PodTerm*> terms;
     for (const PodTerm& term : pod.affinity) terms.push_back(&term);

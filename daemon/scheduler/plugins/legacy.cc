@@ -15,10 +15,10 @@ class SelectorSpread : public Plugin {
   std::string_view name() const override { return "SelectorSpread"; }
   uint32_t points() const override { return pre_score_point | score_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     const PodCounter* counter = nullptr;
   };
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     if (!cycle.info->spread.empty()) return Answer::skip;
     auto state = std::make_unique<State>();
     auto selector = default_selector(*cycle.object, cycle.lister);
@@ -29,11 +29,11 @@ class SelectorSpread : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const PodCounter* counter = static_cast<const State&>(*cycle.score_state[index]).counter;
     score_each(scores, [&](const NodeInfo& node) { return counter ? counter->by_slot[node.slot] : 0; });
   }
-  void normalize(const Cycle&, std::vector<NodeScore>& scores) const override {
+  void normalize(const CycleState&, std::vector<NodeScore>& scores) const override {
     constexpr double kZones = 2.0 / 3.0;
     std::map<std::string, int64_t> zones;
     int64_t most = 0, most_of_zone = 0;
@@ -66,7 +66,7 @@ class NodePreferAvoidPods : public Plugin {
   std::string_view name() const override { return "NodePreferAvoidPods"; }
   uint32_t points() const override { return score_point; }
 
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     auto owner = cycle.object->controller();
     bool may_be_named = owner && (owner->kind == "ReplicationController" || owner->kind == "ReplicaSet");
     score_each(scores, [&](const NodeInfo& node) { return may_be_named && avoids(node, *owner) ? 0 : kNodeScoreMax; });

@@ -14,10 +14,10 @@ class NodeName : public Plugin {
  public:
   std::string_view name() const override { return "NodeName"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     return cycle.pod.spec().node_name().empty() ? Answer::skip : Answer::success;
   }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     std::string_view wanted = cycle.pod.spec().node_name();
     if (wanted.empty() || wanted == node.name) return Answer::success;
     if (why) why->push_back({"node(s) didn't match the requested node name", "wants node " + std::string(wanted), ""});
@@ -37,10 +37,10 @@ class NodeUnschedulable : public Plugin {
  public:
   std::string_view name() const override { return "NodeUnschedulable"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     return cycle.cluster.any_unschedulable() ? Answer::success : Answer::skip;
   }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     if (!node.unschedulable || placement::tolerates(cycle.pod, view::Taint(unschedulable_taint()))) return Answer::success;
     if (why) why->push_back({"node(s) were unschedulable", "cordoned", "uncordon node " + node.name});
     return Answer::unresolvable;
@@ -72,8 +72,8 @@ class NodePorts : public Plugin {
  public:
   std::string_view name() const override { return "NodePorts"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
-  Answer pre_filter(Cycle& cycle, Reasons&) const override { return cycle.info->ports.empty() ? Answer::skip : Answer::success; }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override { return cycle.info->ports.empty() ? Answer::skip : Answer::success; }
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     for (const PodInfoPtr& other : node.pods) {
       const HostPort* port = nullptr;
       if (!clash(cycle.info->ports, *other, &port)) continue;
@@ -104,11 +104,11 @@ class ImageLocality : public Plugin {
   std::string_view name() const override { return "ImageLocality"; }
   uint32_t points() const override { return pre_score_point | score_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     std::vector<std::pair<std::string, double>> images;  // name, fraction of the nodes that have it
     int64_t containers = 0;
   };
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     auto state = std::make_unique<State>();
     auto add = [&](const auto& containers) {
       for (view::Container container : containers) {
@@ -124,7 +124,7 @@ class ImageLocality : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const State&>(*cycle.score_state[index]);
     int64_t most = kImagesMaxOfContainer * state.containers;
     score_each(scores, [&](const NodeInfo& node) {

@@ -37,12 +37,12 @@ class NodeAffinity : public Plugin {
   std::string_view name() const override { return "NodeAffinity"; }
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     explicit State(NodeMemo& memo) : memo(memo) {}
     NodeMemo& memo;
   };
 
-  Answer pre_filter(Cycle& cycle, Reasons& why) const override {
+  Answer pre_filter(CycleState& cycle, Reasons& why) const override {
     view::PodSpec spec = cycle.pod.spec();
     view::NodeAffinity affinity = spec.affinity().node_affinity();
     NodeMemo* wishes = node_wishes(cycle);
@@ -64,12 +64,12 @@ class NodeAffinity : public Plugin {
     return Answer::success;
   }
 
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     if (!added_holds(node)) {
       if (why) why->push_back({"node(s) didn't match scheduler-enforced node affinity", "the scheduler's addedAffinity", ""});
       return Answer::unresolvable;
     }
-    const Cycle::State* state = cycle.filter_state[index].get();
+    const CycleState::State* state = cycle.filter_state[index].get();
     if (!state || is_wished(cycle, static_cast<const State*>(state)->memo, node)) return Answer::success;
     if (why)
       why->push_back({"node(s) didn't match Pod's node affinity/selector", figures(cycle.pod, node),
@@ -77,14 +77,14 @@ class NodeAffinity : public Plugin {
     return Answer::unresolvable;
   }
 
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     Terms terms = preferred(cycle.pod.spec().affinity().node_affinity());
     if (terms.empty() && preferred(added()).empty()) return Answer::skip;
     cycle.score_state[index] =
         std::make_unique<State>(cycle.cluster.memo("prefers " + to_text(cycle.pod.spec().affinity().node_affinity().raw())));
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     NodeMemo& memo = static_cast<const State&>(*cycle.score_state[index]).memo;
     score_each(scores, [&](const NodeInfo& node) {
       return preference_for(preferred(added()), node) + memo.ask(node, node.labels_since, [&] {
@@ -92,7 +92,7 @@ class NodeAffinity : public Plugin {
       });
     });
   }
-  void normalize(const Cycle&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, false); }
+  void normalize(const CycleState&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, false); }
 
   bool could_help(const ClusterEvent& event, const PodInfo& info, Cluster&) const override {
     if (!event.is(ClusterEvent::node_added | ClusterEvent::node_labels)) return false;
@@ -125,7 +125,7 @@ class NodeAffinity : public Plugin {
 
 }  // namespace
 
-NodeMemo* node_wishes(const Cycle& cycle) {
+NodeMemo* node_wishes(const CycleState& cycle) {
   view::PodSpec spec = cycle.pod.spec();
   view::NodeAffinity affinity = spec.affinity().node_affinity();
   if (spec.node_selector().empty() && !affinity.has_required_during_scheduling_ignored_during_execution()) return nullptr;
@@ -133,7 +133,7 @@ NodeMemo* node_wishes(const Cycle& cycle) {
                              to_text(affinity.required_during_scheduling_ignored_during_execution().raw()));
 }
 
-bool is_wished(const Cycle& cycle, NodeMemo& wishes, const NodeInfo& node) {
+bool is_wished(const CycleState& cycle, NodeMemo& wishes, const NodeInfo& node) {
   return wishes.ask(node, node.labels_since, [&] { return int64_t(placement::node_wanted(cycle.pod, node.labels, node.name)); });
 }
 

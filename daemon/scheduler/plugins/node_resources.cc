@@ -20,7 +20,7 @@ struct Use {
   int64_t requested = 0, allocatable = 0;  // including the pod; 0 of 0 if it is ignored
 };
 
-struct NodeResourcesScoreState : Cycle::State {
+struct NodeResourcesScoreState : CycleState::State {
   std::vector<Scored> resources;
   NodeMemo* memo = nullptr;  // the score of each node for these requests
 };
@@ -32,7 +32,7 @@ std::string weights_text(const std::vector<ResourceWeight>& resources) {
 }
 
 // `question` identifies the score and its parameters.
-std::unique_ptr<NodeResourcesScoreState> score_state(Cycle& cycle, std::string question,
+std::unique_ptr<NodeResourcesScoreState> score_state(CycleState& cycle, std::string question,
                                                      const std::vector<ResourceWeight>& resources, bool with_defaults) {
   const PodInfo& pod = *cycle.info;
   auto state = std::make_unique<NodeResourcesScoreState>();
@@ -94,7 +94,7 @@ class NodeResourcesFit : public Plugin {
   std::string_view name() const override { return "NodeResourcesFit"; }
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     const Amounts &asked = cycle.info->requests.exact, &all = node.allocatable, &used = node.requested;
     bool room = int64_t(node.pods.size()) < node.pods_max && asked.cpu_milli <= all.cpu_milli - used.cpu_milli &&
                 asked.memory <= all.memory - used.memory && asked.ephemeral <= all.ephemeral - used.ephemeral;
@@ -102,11 +102,11 @@ class NodeResourcesFit : public Plugin {
     return check(asked, all, used, node.pods.size(), node.pods_max, why);
   }
 
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     cycle.score_state[index] = score_state(cycle, question_, args_.resources, true);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const NodeResourcesScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
       return state.memo->ask(node, node.room_since, [&] { return fit(state.resources, node); });
@@ -190,13 +190,13 @@ class BalancedAllocation : public Plugin {
   std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
   uint32_t points() const override { return pre_score_point | score_point; }
 
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     auto state = score_state(cycle, question_, args_.resources, false);
     if (std::ranges::all_of(state->resources, [](const Scored& one) { return one.asked == 0; })) return Answer::skip;
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const NodeResourcesScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
       return state.memo->ask(node, node.room_since, [&] { return balance(state.resources, node); });

@@ -43,8 +43,8 @@ struct VolumeBindingArgs {
 };
 
 // Whether each node matches the pod's nodeSelector and required node affinity. Null if it has neither: then every node matches.
-NodeMemo* node_wishes(const Cycle& cycle);
-bool is_wished(const Cycle& cycle, NodeMemo& wishes, const NodeInfo& node);
+NodeMemo* node_wishes(const CycleState& cycle);
+bool is_wished(const CycleState& cycle, NodeMemo& wishes, const NodeInfo& node);
 bool is_claim_bound(const Key& claim, const Lister& lister);
 
 std::unique_ptr<Plugin> make_scheduling_gates();

@@ -17,7 +17,7 @@ constexpr const char* kHostname = "kubernetes.io/hostname";
 // Which nodes count for a constraint, evaluated at most once per node and kind of constraint.
 class Counted {
  public:
-  Counted(const Cycle& cycle, const std::vector<const SpreadConstraint*>& constraints, bool all_keys)
+  Counted(const CycleState& cycle, const std::vector<const SpreadConstraint*>& constraints, bool all_keys)
       : cycle_(cycle), all_keys_(all_keys) {
     wishes_ = node_wishes(cycle);
     for (const SpreadConstraint* constraint : constraints)
@@ -40,14 +40,14 @@ class Counted {
         return false;
     return true;
   }
-  const Cycle& cycle_;
+  const CycleState& cycle_;
   NodeMemo* wishes_ = nullptr;
   std::vector<const Topology*> topologies_;
   std::vector<bool> tolerated_;
   bool all_keys_;
 };
 
-std::vector<SpreadConstraint> defaults_for(const Cycle& cycle, const json::array& constraints) {
+std::vector<SpreadConstraint> defaults_for(const CycleState& cycle, const json::array& constraints) {
   std::vector<SpreadConstraint> out;
   auto selector = default_selector(*cycle.object, cycle.lister);
   if (!selector) return out;
@@ -62,7 +62,7 @@ std::vector<SpreadConstraint> defaults_for(const Cycle& cycle, const json::array
   return out;
 }
 
-struct State : Cycle::State {
+struct State : CycleState::State {
   std::vector<SpreadConstraint> defaults;            // used if the pod has none of its own
   std::vector<const SpreadConstraint*> constraints;  // of the required or the preferred kind
   std::vector<const Topology*> topologies;
@@ -89,7 +89,7 @@ class PodTopologySpread : public Plugin {
   std::string_view name() const override { return "PodTopologySpread"; }
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     auto state = choose(cycle, true);
     if (state->constraints.empty()) return Answer::skip;
     Counted counted(cycle, state->constraints, true);
@@ -108,7 +108,7 @@ class PodTopologySpread : public Plugin {
     return Answer::success;
   }
 
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     const State& state = static_cast<const State&>(*cycle.filter_state[index]);
     for (size_t i = 0; i < state.constraints.size(); i++) {
       const SpreadConstraint& constraint = *state.constraints[i];
@@ -133,7 +133,7 @@ class PodTopologySpread : public Plugin {
     return Answer::success;
   }
 
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>& nodes) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>& nodes) const override {
     auto state = choose(cycle, false);
     if (state->constraints.empty()) return Answer::skip;
     // Kubernetes' system defaults also apply to nodes without the labels.
@@ -164,7 +164,7 @@ class PodTopologySpread : public Plugin {
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const State& state = static_cast<const State&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) -> int64_t {
       if (state.lacks_a_key(node.slot)) return 0;
@@ -180,7 +180,7 @@ class PodTopologySpread : public Plugin {
       return int64_t(std::round(sum));
     });
   }
-  void normalize(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void normalize(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const State& state = static_cast<const State&>(*cycle.score_state[index]);
     int64_t least = std::numeric_limits<int64_t>::max(), most = 0;
     for (const NodeScore& one : scores) {
@@ -210,7 +210,7 @@ class PodTopologySpread : public Plugin {
   }
 
  private:
-  std::unique_ptr<State> choose(const Cycle& cycle, bool required) const {
+  std::unique_ptr<State> choose(const CycleState& cycle, bool required) const {
     auto state = std::make_unique<State>();
     if (cycle.info->spread.empty() && std::ranges::any_of(args_.constraints, [&](const json::value& one) {
           return (get_string(one, "whenUnsatisfiable") == "DoNotSchedule") == required;
@@ -223,7 +223,7 @@ class PodTopologySpread : public Plugin {
 
   // Counts pods by domain, on the nodes that count.
   template <typename Wanted>
-  static void count(Cycle& cycle, const Counted& counted, State& state, Wanted wanted) {
+  static void count(CycleState& cycle, const Counted& counted, State& state, Wanted wanted) {
     for (size_t i = 0; i < state.constraints.size(); i++) {
       const SpreadConstraint& constraint = *state.constraints[i];
       const Topology& topology = counted.topology(i);

@@ -27,17 +27,17 @@ class TaintToleration : public Plugin {
   std::string_view name() const override { return "TaintToleration"; }
   uint32_t points() const override { return pre_filter_point | filter_point | pre_score_point | score_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     std::vector<int64_t> by_set;  // the pod's result for each set of taints
   };
 
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     if (cycle.cluster.taint_sets() == 1) return Answer::skip;  // no node has taints
     cycle.filter_state[index] =
         each_set(cycle, [&](const json::array& taints) { return untolerated(cycle.pod, taints) != nullptr; });
     return Answer::success;
   }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     if (!node.taints || !static_cast<const State&>(*cycle.filter_state[index]).by_set[node.taints]) return Answer::success;
     if (why) {
       view::Taint taint(*untolerated(cycle.pod, cycle.cluster.taints_of(node.taints)));
@@ -48,16 +48,16 @@ class TaintToleration : public Plugin {
     }
     return Answer::unresolvable;
   }
-  Answer pre_score(Cycle& cycle, const std::vector<const NodeInfo*>&) const override {
+  Answer pre_score(CycleState& cycle, const std::vector<const NodeInfo*>&) const override {
     auto state = each_set(cycle, [&](const json::array& taints) { return count_untolerated_preferences(cycle.pod, taints); });
     cycle.score_state[index] = std::move(state);
     return Answer::success;
   }
-  void score(const Cycle& cycle, std::vector<NodeScore>& scores) const override {
+  void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& by_set = static_cast<const State&>(*cycle.score_state[index]).by_set;
     score_each(scores, [&](const NodeInfo& node) { return by_set[node.taints]; });
   }
-  void normalize(const Cycle&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, true); }
+  void normalize(const CycleState&, std::vector<NodeScore>& scores) const override { normalize_to_max(scores, true); }
 
   bool could_help(const ClusterEvent& event, const PodInfo& info, Cluster& cluster) const override {
     if (!event.is(ClusterEvent::node_added | ClusterEvent::node_taints)) return false;
@@ -67,7 +67,7 @@ class TaintToleration : public Plugin {
 
  private:
   template <typename Ask>
-  static std::unique_ptr<State> each_set(Cycle& cycle, Ask ask) {
+  static std::unique_ptr<State> each_set(CycleState& cycle, Ask ask) {
     auto state = std::make_unique<State>();
     for (uint32_t set = 0; set < cycle.cluster.taint_sets(); set++)
       state->by_set.push_back(int64_t(ask(cycle.cluster.taints_of(set))));

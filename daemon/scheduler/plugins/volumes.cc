@@ -25,10 +25,10 @@ class VolumeRestrictions : public Plugin {
   std::string_view name() const override { return "VolumeRestrictions"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     std::string used_by;  // another pod uses a claim with ReadWriteOncePod
   };
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     const PodInfo& pod = *cycle.info;
     auto state = std::make_unique<State>();
     std::optional<Users> users;
@@ -45,7 +45,7 @@ class VolumeRestrictions : public Plugin {
     cycle.filter_state[index] = std::move(state);
     return Answer::success;
   }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     for (const PodInfoPtr& other : node.pods)
       if (share(*cycle.info, *other)) {
         if (why)
@@ -75,7 +75,7 @@ class VolumeRestrictions : public Plugin {
   }
   // The users of claims in the pod's namespace: for each claim the first other pod.
   using Users = std::unordered_map<std::string_view, const PodInfo*>;
-  static Users users_of_claims(const Cycle& cycle) {
+  static Users users_of_claims(const CycleState& cycle) {
     Users users;
     for (const NodeInfo* node : cycle.cluster.nodes())
       for (const PodInfoPtr& other : node->pods)
@@ -87,7 +87,7 @@ class VolumeRestrictions : public Plugin {
 
 // ---- the volumes of claims ----
 
-ObjectPtr volume_of(const Cycle& cycle, const Object& claim) {
+ObjectPtr volume_of(const CycleState& cycle, const Object& claim) {
   std::string_view name = get_string(claim.json(), "spec.volumeName");
   return name.empty() ? nullptr : cycle.lister.volume(std::string(name));
 }
@@ -97,8 +97,8 @@ class NodeVolumeLimits : public Plugin {
   std::string_view name() const override { return "NodeVolumeLimits"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
 
-  Answer pre_filter(Cycle& cycle, Reasons&) const override { return cycle.info->claims.empty() ? Answer::skip : Answer::success; }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override { return cycle.info->claims.empty() ? Answer::skip : Answer::success; }
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     ObjectPtr csi = cycle.lister.csi_node(node.name);
     if (!csi) return Answer::success;
     std::map<std::string, std::set<std::string>> there, wanted;  // volumes by driver
@@ -126,7 +126,7 @@ class NodeVolumeLimits : public Plugin {
   }
 
  private:
-  static void add(const Cycle& cycle, const PodInfo& pod, std::map<std::string, std::set<std::string>>& volumes) {
+  static void add(const CycleState& cycle, const PodInfo& pod, std::map<std::string, std::set<std::string>>& volumes) {
     for (const std::string& name : pod.claims) {
       ObjectPtr claim = cycle.lister.claim({pod.key.ns, name});
       if (!claim) continue;
@@ -145,10 +145,10 @@ class VolumeZone : public Plugin {
   std::string_view name() const override { return "VolumeZone"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     std::vector<ObjectPtr> volumes;
   };
-  Answer pre_filter(Cycle& cycle, Reasons&) const override {
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
     auto state = std::make_unique<State>();
     for (const std::string& name : cycle.info->claims) {
       ObjectPtr claim = cycle.lister.claim({cycle.info->key.ns, name});
@@ -160,7 +160,7 @@ class VolumeZone : public Plugin {
     cycle.filter_state[index] = std::move(state);
     return Answer::success;
   }
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     if (std::ranges::none_of(kKeys, [&](const char* key) { return node.labels.contains(key); }))
       return Answer::success;  // a cluster without zones
     for (const ObjectPtr& volume : static_cast<const State&>(*cycle.filter_state[index]).volumes)
@@ -213,13 +213,13 @@ class VolumeBinding : public Plugin {
   std::string_view name() const override { return "VolumeBinding"; }
   uint32_t points() const override { return pre_filter_point | filter_point | reserve_point | pre_bind_point; }
 
-  struct State : Cycle::State {
+  struct State : CycleState::State {
     std::vector<ObjectPtr> bound;    // volumes
     std::vector<std::string> lost;   // names of missing volumes
     std::vector<ObjectPtr> waiting;  // claims, smallest request first
   };
 
-  Answer pre_filter(Cycle& cycle, Reasons& why) const override {
+  Answer pre_filter(CycleState& cycle, Reasons& why) const override {
     if (cycle.info->claims.empty()) return Answer::skip;
     auto state = std::make_unique<State>();
     std::string unbound;  // names of claims
@@ -255,7 +255,7 @@ class VolumeBinding : public Plugin {
     return Answer::success;
   }
 
-  Answer filter(const Cycle& cycle, const NodeInfo& node, Reasons* why) const override {
+  Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     const State& state = static_cast<const State&>(*cycle.filter_state[index]);
     auto no = [&](std::string text, std::string figures, std::string cure) {
       if (why) why->push_back({std::move(text), std::move(figures), std::move(cure)});
@@ -273,7 +273,7 @@ class VolumeBinding : public Plugin {
               "an available volume on node " + node.name);
   }
 
-  std::vector<Write> before_bind(const Cycle& cycle, const NodeInfo& node) const override {
+  std::vector<Write> before_bind(const CycleState& cycle, const NodeInfo& node) const override {
     std::vector<Write> writes;
     if (!cycle.filter_state[index]) return writes;
     auto plans = plan(cycle, static_cast<const State&>(*cycle.filter_state[index]), node);
@@ -313,7 +313,7 @@ class VolumeBinding : public Plugin {
     return Answer::unresolvable;
   }
 
-  static std::optional<std::vector<Plan>> plan(const Cycle& cycle, const State& state, const NodeInfo& node) {
+  static std::optional<std::vector<Plan>> plan(const CycleState& cycle, const State& state, const NodeInfo& node) {
     std::vector<Plan> out;
     const std::vector<ObjectPtr> volumes = free_volumes(cycle, state);
     std::set<std::string_view> taken;
@@ -329,7 +329,7 @@ class VolumeBinding : public Plugin {
   }
 
   // The volumes for waiting claims: all volumes are read once, not for each claim.
-  static std::vector<ObjectPtr> free_volumes(const Cycle& cycle, const State& state) {
+  static std::vector<ObjectPtr> free_volumes(const CycleState& cycle, const State& state) {
     std::set<KeyView> waiting;
     for (const ObjectPtr& claim : state.waiting) waiting.insert(claim->key());
     std::vector<ObjectPtr> out;
@@ -348,7 +348,7 @@ class VolumeBinding : public Plugin {
     });
   }
 
-  static bool can_be_made(const Cycle& cycle, const Object& claim, const NodeInfo& node) {
+  static bool can_be_made(const CycleState& cycle, const Object& claim, const NodeInfo& node) {
     ObjectPtr storage = cycle.lister.storage_class(volume::class_of(claim));
     if (!storage) return false;
     std::string_view provisioner = get_string(storage->json(), "provisioner");

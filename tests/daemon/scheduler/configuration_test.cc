@@ -60,7 +60,7 @@ TEST(Configuration, plugins_can_be_taken_out_and_weighted) {
   EXPECT_EQ(nowhere.decide(pod("p", asks("99", "1Gi"))).node, "n1");
 
   auto weight_of = [](const SchedulerFixture& fixture, Cluster& cluster, std::string_view plugin) {
-    Cycle cycle(cluster.read(*pod("p", "{}")), cluster, fixture.lister);
+    CycleState cycle(cluster.read(*pod("p", "{}")), cluster, fixture.lister);
     for (const auto& one : fixture.framework().score(cycle, cluster.nodes()))
       if (one.plugin->name() == plugin) return one.weight;
     return int64_t(-1);

@@ -255,7 +255,7 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
       oracle::Answer want = oracle::consult(from, body);
       SCOPED_TRACE("cluster " + std::to_string(i) + ", pod " + to_text(body));
       fixture.cluster.begin_decision();
-      Cycle cycle(fixture.cluster.read(*pod), fixture.cluster, fixture.lister);
+      CycleState cycle(fixture.cluster.read(*pod), fixture.cluster, fixture.lister);
       Verdict refused = fixture.framework().pre_filter(cycle);
       std::vector<const NodeInfo*> feasible;
       std::set<std::string> names;

@@ -219,7 +219,7 @@ TEST(NodeResources, profiles_with_other_arguments_score_by_their_own) {
   std::vector<int64_t> scores;
   for (const auto& framework : fixture.configuration.profiles) {
     fixture.cluster.begin_decision();
-    Cycle cycle(fixture.cluster.read(*pod("p", asks("1", "1Gi"))), fixture.cluster, fixture.lister);
+    CycleState cycle(fixture.cluster.read(*pod("p", asks("1", "1Gi"))), fixture.cluster, fixture.lister);
     ASSERT_EQ(framework->pre_filter(cycle).code, Answer::success);
     for (const auto& one : framework->score(cycle, fixture.cluster.nodes()))
       if (one.plugin->name() == "NodeResourcesFit") scores.push_back(one.raw[0]);

@@ -63,7 +63,7 @@ struct SchedulerFixture {
   // The reasons of the first plugin that refuses, or of PreFilter; "" when the node fits.
   std::string reason(const ObjectPtr& pod, const std::string& node = "n1") {
     cluster.begin_decision();
-    Cycle cycle(cluster.read(*pod), cluster, lister);
+    CycleState cycle(cluster.read(*pod), cluster, lister);
     Verdict verdict = framework().pre_filter(cycle);
     if (verdict.code == Answer::success) verdict = framework().why_not(cycle, *cluster.node(node));
     std::string out;
@@ -77,7 +77,7 @@ struct SchedulerFixture {
   // What a plugin says of each node, all nodes taken as fitting.
   std::map<std::string, Score> scores(const ObjectPtr& pod, const std::string& plugin) {
     cluster.begin_decision();
-    Cycle cycle(cluster.read(*pod), cluster, lister);
+    CycleState cycle(cluster.read(*pod), cluster, lister);
     (void)framework().pre_filter(cycle);
     const auto nodes = cluster.nodes();
     std::map<std::string, Score> out;
