@@ -15,7 +15,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr const char* kPatience = "2s";  // for the server: a person waits at the prompt
+constexpr const char* kTimeout = "2s";  // for the server: a person waits at the prompt
 constexpr size_t kNamesMax = 500;
 
 Flag known_flag(Command command, const std::string& dashed) {
@@ -354,7 +354,7 @@ void take_given(GlobalFlags& flags, const Line& line) {
   take("server", flags.server);
   take("token", flags.token);
   take("certificate-authority", flags.certificate_authority);
-  flags.request_timeout = kPatience;
+  flags.request_timeout = kTimeout;
 }
 
 // ---- the shells ----

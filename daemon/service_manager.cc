@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kSocket = "unix:path=/run/systemd/private";
 constexpr const char* kManager = "org.freedesktop.systemd1";
-constexpr uint64_t kPatienceMicroseconds = 2'000'000;
+constexpr uint64_t kTimeoutMicroseconds = 2'000'000;
 
 using Bus = std::unique_ptr<sd_bus, decltype([](sd_bus* bus) { sd_bus_flush_close_unref(bus); })>;
 using Message = std::unique_ptr<sd_bus_message, decltype([](sd_bus_message* message) { sd_bus_message_unref(message); })>;
@@ -28,7 +28,7 @@ Bus connect() {
   if (sd_bus_new(&made) < 0) return nullptr;
   Bus bus(made);
   if (sd_bus_set_address(made, kSocket) < 0 || sd_bus_start(made) < 0) return nullptr;
-  sd_bus_set_method_call_timeout(made, kPatienceMicroseconds);
+  sd_bus_set_method_call_timeout(made, kTimeoutMicroseconds);
   return bus;
 }
 

@@ -119,8 +119,8 @@ run_queue() {
 queue_part() {  # queue_part PART
   local each
   case $1 in
-    unit) tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; queue_suite "$build" unit --factor $patience ;;
-    simulation) queue simulation $((300 * patience * patience)) 300 "$build/tests/simulation/simulation" "$scenarios" ;;
+    unit) tests/store/schema/fetch_fixtures.sh "$CORACLE_TEST_CACHE/k8s-api" || true; queue_suite "$build" unit --factor $time_factor ;;
+    simulation) queue simulation $((300 * time_factor * time_factor)) 300 "$build/tests/simulation/simulation" "$scenarios" ;;
     vm) queue vm $((2400 + long * minutes * 60)) 3000 CORACLE_BIN="$build" "$root/tests/vm/run.sh" ;;
     clock) queue clock 5400 90 CORACLE_BIN="$build" "$root/tests/vm/clock.sh" ;;
     board) queue board $((3600 + minutes * 60)) 90 CORACLE_BIN="$build" "$root/tests/vm/board.sh" ;;
@@ -134,7 +134,7 @@ queue_part() {  # queue_part PART
     sanitize)
       build_sanitized asan address,undefined || { not_built asan; return; }
       export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-      queue_suite "$build-asan" unit --prefix asan --factor $((4 * patience))
+      queue_suite "$build-asan" unit --prefix asan --factor $((4 * time_factor))
       queue asan/runtime_live 1200 0 "$build-asan/tests/runtime/container/runtime_live_test"
       # exec ends with the container's process ids for its children: the leak checker's helper would be born there, and not found.
       for each in oci_live oci_fields_live; do
@@ -146,9 +146,9 @@ queue_part() {  # queue_part PART
     tsan)
       build_sanitized tsan thread || { not_built tsan; return; }
       export TSAN_OPTIONS=halt_on_error=1:suppressions=$root/tests/thread_sanitizer.supp
-      queue_suite "$build-tsan" unit --prefix tsan --factor $((6 * patience)) ;;
+      queue_suite "$build-tsan" unit --prefix tsan --factor $((6 * time_factor)) ;;
     soak) export CORACLE_SOAK_SECONDS=${CORACLE_SOAK_SECONDS:-1800}; queue_suite "$build" soak ;;
-    *) queue_suite "$build" "$1" --factor $patience ;;
+    *) queue_suite "$build" "$1" --factor $time_factor ;;
   esac
 }
 
@@ -170,10 +170,10 @@ finish() {
 say "packages"
 systemd/packages.sh build test || { echo "not ok packages: could not be installed"; not_built packages; finish; }
 
-patience=1 scenarios=150
+time_factor=1 scenarios=150
 if [ $long = 1 ]; then  # more tries, more time
   export CORACLE_LONG=1 CORACLE_KILLS=200 CORACLE_CRASH_TRIES=300 CORACLE_POWER_CUTS=1000
-  patience=5 scenarios=10000
+  time_factor=5 scenarios=10000
   if commit=$(git rev-parse HEAD 2>/dev/null) && [ -z "$(git status --porcelain)" ]; then  # what was counted of another tree counts for nothing
     export CORACLE_PROGRESS=$CORACLE_TEST_CACHE/long/$commit
   fi

@@ -148,10 +148,10 @@ Result<void> BodyReader::pass_trailers() {
   return {};
 }
 
-bool BodyReader::drain(size_t bytes_max, std::chrono::milliseconds patience) {
+bool BodyReader::drain(size_t bytes_max, std::chrono::milliseconds timeout) {
   if (complete_ || broken_ || to_invite_) return complete_;  // a client that waits for 100 Continue may never send the body
   begun_ = true;
-  drained_by_ = std::chrono::steady_clock::now() + patience;
+  drained_by_ = std::chrono::steady_clock::now() + timeout;
   size_t drained = 0;
   unpacker_.reset();
   // The result is in complete_.

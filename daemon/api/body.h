@@ -48,7 +48,7 @@ class BodyReader {
   Result<void> read(const Take& take, const std::vector<BodyWait>& waits = {});
   // Reads and discards the rest, at most `bytes_max`, and waits at most `patience` for it. True: the body is complete, and the
   // next request may follow.
-  bool drain(size_t bytes_max, std::chrono::milliseconds patience);
+  bool drain(size_t bytes_max, std::chrono::milliseconds timeout);
 
   bool begun() const { return begun_; }
   bool complete() const { return complete_; }

@@ -13,7 +13,7 @@
 namespace coracle::api {
 
 // How long a peer of an exec or port-forward stream may leave output unread. Source: kubelet's idle time of such streams.
-constexpr std::chrono::hours kStreamPatience{4};
+constexpr std::chrono::hours kStreamTimeout{4};
 
 class ByteLink {
  public:
@@ -27,7 +27,7 @@ class ByteLink {
 
 class PlainLink : public ByteLink {
  public:
-  explicit PlainLink(TlsConnection& connection) : connection_(connection) { connection.set_write_patience(kStreamPatience); }
+  explicit PlainLink(TlsConnection& connection) : connection_(connection) { connection.set_write_timeout(kStreamTimeout); }
   Result<std::string> read() override;
   bool write(std::string_view bytes) override { return connection_.write(bytes) && connection_.flush(); }
   void end() override {}
@@ -40,7 +40,7 @@ class PlainLink : public ByteLink {
 class TunnelLink : public ByteLink {
  public:
   TunnelLink(TlsConnection& connection, WebSocket socket) : connection_(connection), socket_(std::move(socket)) {
-    connection.set_write_patience(kStreamPatience);
+    connection.set_write_timeout(kStreamTimeout);
   }
   Result<std::string> read() override;
   bool write(std::string_view bytes) override { return socket_.send(kBinary, bytes); }

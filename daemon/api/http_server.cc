@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kWorkerIdle{20};  // an idle thread ends after that
 constexpr std::chrono::milliseconds kLinger{20};
 // How long a thread waits for the rest of a handshake or head; after that, the connection waits without a thread.
-constexpr std::chrono::milliseconds kPatience{50};
+constexpr std::chrono::milliseconds kTimeout{50};
 constexpr std::chrono::milliseconds kAcceptPause{200};  // pause of accepting when the process is out of descriptors
 constexpr uint64_t kWakeupToken = 0;
 constexpr size_t kBlankBytesMax = 4;  // empty lines before a request. Source: Go net/http
@@ -339,8 +339,8 @@ void HttpServer::State::work() {
 // Serves what has arrived. The connection is broken afterwards if it cannot be used again.
 void HttpServer::State::attend(const ConnectionPtr& connection) {
   if (!connection->greeted) {
-    auto patience = std::min(connection->rests_until, std::chrono::steady_clock::now() + kPatience);
-    auto greeted = connection->tls.handshake(patience);
+    auto deadline = std::min(connection->rests_until, std::chrono::steady_clock::now() + kTimeout);
+    auto greeted = connection->tls.handshake(deadline);
     if (!greeted && greeted.error().code() == Code::timeout) return;  // continues when more has arrived, until rests_until
     if (!greeted) return connection->tls.close();
     connection->greeted = true;
@@ -380,7 +380,7 @@ Result<std::string> HttpServer::State::read_head(Connection& connection) {
   auto now = std::chrono::steady_clock::now();
   if (!connection.head_until) connection.head_until = now + limits.head;
   if (now >= *connection.head_until) return Error(Code::unavailable, "the head did not come in time");
-  connection.tls.set_read_deadline(std::min(*connection.head_until, now + kPatience));
+  connection.tls.set_read_deadline(std::min(*connection.head_until, now + kTimeout));
   for (;;) {
     size_t bytes_max = connection.long_head ? kHeadBytesMax : kUsualHeadBytes;
     auto head = connection.tls.read_until("\r\n\r\n", bytes_max);

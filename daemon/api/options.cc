@@ -12,7 +12,7 @@ namespace coracle::api {
 namespace {
 
 constexpr size_t kManagerBytesMax = 128;
-constexpr std::chrono::seconds kRevisionPatience{3};  // Source: apiserver cacher blockTimeout
+constexpr std::chrono::seconds kRevisionTimeout{3};  // Source: apiserver cacher blockTimeout
 
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -176,7 +176,7 @@ Cause invalid_revision(std::string_view text) {
 
 Result<void> await_revision(const Call& call, Revision wanted) {
   const engine::Engine& engine = call.context.registry.engine();
-  if (engine.await(wanted, std::chrono::steady_clock::now() + kRevisionPatience)) return {};
+  if (engine.await(wanted, std::chrono::steady_clock::now() + kRevisionTimeout)) return {};
   return engine::revision_too_large(wanted, engine.revision());
 }
 

@@ -39,10 +39,10 @@ StreamPairs::Added StreamPairs::add(uint32_t id, const ForwardStream& stream, St
   return added;
 }
 
-std::vector<StreamPair> StreamPairs::take_overdue(SteadyTime now, std::chrono::milliseconds patience) {
+std::vector<StreamPair> StreamPairs::take_overdue(SteadyTime now, std::chrono::milliseconds timeout) {
   std::vector<StreamPair> overdue;
   std::erase_if(waiting_, [&](const auto& entry) {
-    bool late = now - entry.second.since >= patience;
+    bool late = now - entry.second.since >= timeout;
     if (late) overdue.push_back(entry.second.pair);
     return late;
   });

@@ -42,7 +42,7 @@ class StreamPairs {
   };
   Added add(uint32_t id, const ForwardStream& stream, SteadyTime now);
   // The incomplete pairs that are older than `patience`.
-  std::vector<StreamPair> take_overdue(SteadyTime now, std::chrono::milliseconds patience);
+  std::vector<StreamPair> take_overdue(SteadyTime now, std::chrono::milliseconds timeout);
 
  private:
   struct Waiting {

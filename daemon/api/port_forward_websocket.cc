@@ -114,7 +114,7 @@ class ForwardChannels {
 }  // namespace
 
 void forward_channels(PodStreams& streams, TlsConnection& connection, WebSocket& socket, const ForwardRequest& request) {
-  connection.set_write_patience(kStreamPatience);
+  connection.set_write_timeout(kStreamTimeout);
   ForwardChannels channels(connection, socket);
   channels.begin(streams, request);
   std::jthread goodbye = start_thread("streams", [&](std::stop_token left) { channels.say_goodbye(left); });

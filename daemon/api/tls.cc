@@ -222,8 +222,8 @@ bool TlsConnection::write_through(std::string_view& bytes) {
       if (!before()) return broken_ = true, false;
     }
     auto woken =
-        wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_patience_)
-              : sys::Waited{};
+        wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_timeout_)
+              : sys::WaitResult{};
     if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
   }
   return true;

@@ -71,7 +71,7 @@ class TlsConnection {
   // the connection is not broken(), and a later flush continues. Only while no other thread writes.
   bool without_waiting(const std::function<bool()>& write);
   // For peers that may read slowly because a person views the output. Call before several threads write.
-  void set_write_patience(std::chrono::milliseconds patience) { write_patience_ = patience; }
+  void set_write_timeout(std::chrono::milliseconds timeout) { write_timeout_ = timeout; }
   // `before` is called once, by the next write that must wait for the peer. If it returns false, the write fails and the
   // connection is broken. For one writer.
   void set_before_wait(std::function<bool()> before) { before_wait_ = std::move(before); }
@@ -100,7 +100,7 @@ class TlsConnection {
   std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
   sys::Endpoint peer_, local_;
   Deadline read_deadline_ = Deadline::max();
-  std::chrono::milliseconds write_patience_ = kWriteStall;
+  std::chrono::milliseconds write_timeout_ = kWriteStall;
   std::string in_;
   size_t in_used_ = 0;
   size_t searched_ = 0;     // bytes after in_used_ that read_until has searched

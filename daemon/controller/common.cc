@@ -237,7 +237,7 @@ bool OwnWrites::shown(const Key& key, const Informer& cache) {
     auto found = entries.find(key);
     if (found == entries.end()) return true;
     Entry& entry = found->second;
-    if (clock_.steady() - entry.since > kPatience) entry = {};
+    if (clock_.steady() - entry.since > kTimeout) entry = {};
     if (reached < entry.revision) return false;
     if (entry.removed.empty()) entries.erase(found);
     return true;

@@ -78,7 +78,7 @@ class OwnWrites {
   explicit OwnWrites(const Clock& clock) : clock_(clock) {}
   void wrote(const Key& key, Revision revision);
   void removed(const Key& key, const std::string& uid);
-  // Whether the cache contains the writes for this key. After kPatience the expectations expire, because an event may have been
+  // Whether the cache contains the writes for this key. After kTimeout the expectations expire, because an event may have been
   // lost.
   bool shown(const Key& key, const Informer& cache);
   // The uids of removed objects that the cache still contains. Forgets the others.
@@ -87,7 +87,7 @@ class OwnWrites {
   std::vector<ObjectPtr> without_removed(const Key& key, std::vector<ObjectPtr> cached);
   void forget(const Key& key);
 
-  static constexpr std::chrono::seconds kPatience{30};
+  static constexpr std::chrono::seconds kTimeout{30};
   static constexpr std::chrono::seconds kLookAgain{1};
 
  private:

@@ -171,7 +171,7 @@ Result<FlowController::Seat> FlowController::enter(const Classified& who, int se
       return reject(*level, flow, "queue-full", began);
     }
     of_flow++, waiting_++, flow.waiting++, flow.waiting_seats += seats;
-    SteadyTime until = began + limits_.patience;
+    SteadyTime until = began + limits_.timeout;
     while (!waiter->running && clock_.steady() < until) {
       waiter->may_run.wait_for(lock, std::min<std::chrono::nanoseconds>(until - clock_.steady(), kAdjustmentPeriod));
       adjust_when_due(clock_.steady());

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kMtuDefault = 1500;
 constexpr int kUnplugTries = 3;
-constexpr std::chrono::milliseconds kRunningPatience{2000};
+constexpr std::chrono::milliseconds kRunningTimeout{2000};
 // The only setting of the machine that is changed; the others belong to the daemon's own interfaces and disappear with them.
 constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
 constexpr const char* kForwardingWasOff = "/forwarding-was-off";  // file in run_dir: cleanup disables forwarding
@@ -96,7 +96,7 @@ Result<void> await_running(sys::Netlink& host, const std::string& name) {
   sys::Link link = TRY(host.link(name));
   if (link.running) return {};
   sys::NetlinkMonitor news = TRY(sys::NetlinkMonitor::open());
-  const SteadyTime end = system_clock().steady() + kRunningPatience;
+  const SteadyTime end = system_clock().steady() + kRunningTimeout;
   for (;;) {
     link = TRY(host.link(name));
     auto left = std::chrono::ceil<std::chrono::milliseconds>(end - system_clock().steady());

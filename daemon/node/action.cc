@@ -24,7 +24,7 @@ constexpr size_t kOutputMax = 10 << 10;  // bytes of a command's output or of a 
 constexpr int kRedirectsMax = 10;
 constexpr const char* kUserAgent = "kube-probe/1.36";
 
-Patience patience_for(std::chrono::seconds timeout, const std::stop_token& stop) {
+CallContext context_for(std::chrono::seconds timeout, const std::stop_token& stop) {
   return {std::chrono::steady_clock::now() + timeout, stop};
 }
 
@@ -48,9 +48,9 @@ ActionResult http_probe(const json::value& action, const ActionTarget& target, c
   }
   if (!own_agent) headers.emplace_back("User-Agent", kUserAgent);
   if (!own_accept) headers.emplace_back("Accept", "*/*");
-  const Patience patience = patience_for(timeout, stop);
+  const CallContext context = context_for(timeout, stop);
   for (int redirects = 0; redirects <= kRedirectsMax; ++redirects) {
-    auto reply = http_get(url, headers, lookup, patience);
+    auto reply = http_get(url, headers, lookup, context);
     if (!reply) return {false, "Get \"" + url.text() + "\": " + reply.error().text()};
     const ActionResult odd{true, "Probe terminated redirects, Response body: " + as_utf8(reply->body)};
     if (reply->status < 200 || reply->status >= 400)
@@ -74,7 +74,7 @@ ActionResult tcp_connect(const json::value& action, const ActionTarget& target, 
   if (!port) return {false, "the container has no such port"};
   std::string host(get_string(action, "host"));
   if (host.empty()) host = target.address;
-  auto connection = Connection::open(host, *port, lookup, patience_for(timeout, stop));
+  auto connection = Connection::open(host, *port, lookup, context_for(timeout, stop));
   if (connection) return {true, ""};
   return {false, connection.error().text()};
 }
@@ -82,7 +82,7 @@ ActionResult tcp_connect(const json::value& action, const ActionTarget& target, 
 ActionResult grpc_check(const json::value& action, const ActionTarget& target, const AddressLookup& lookup,
                         std::chrono::seconds timeout, std::stop_token stop) {
   uint16_t port = uint16_t(get_int(action, "port"));
-  auto serving = is_serving(target.address, port, get_string(action, "service"), lookup, patience_for(timeout, stop));
+  auto serving = is_serving(target.address, port, get_string(action, "service"), lookup, context_for(timeout, stop));
   if (!serving) return {false, serving.error().text()};
   return {*serving, *serving ? "" : "service unhealthy (responded with something other than \"SERVING\")"};
 }
@@ -134,8 +134,8 @@ std::optional<uint16_t> port_number(const json::value& port, const json::value* 
 
 ActionResult Actions::run(const json::value& handler, const ActionTarget& target, std::chrono::seconds timeout,
                           std::stop_token stop) const {
-  const AddressLookup lookup = [&](const std::string& host, uint16_t port, const Patience& patience) {
-    return resolver_->find(target.sandbox_id, host, port, patience);
+  const AddressLookup lookup = [&](const std::string& host, uint16_t port, const CallContext& context) {
+    return resolver_->find(target.sandbox_id, host, port, context);
   };
   if (const auto* command = find(handler, "exec")) return exec(*command, target, timeout, stop);
   if (const auto* action = find(handler, "httpGet")) return http_probe(*action, target, lookup, timeout, stop);

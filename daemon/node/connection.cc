@@ -29,17 +29,17 @@ std::string host_and_port(const std::string& host, uint16_t port) {
   return (bare ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-Result<Connection> Connection::open(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience) {
-  auto connection = dial(host, port, lookup, std::move(patience));
+Result<Connection> Connection::open(const std::string& host, uint16_t port, const AddressLookup& lookup, CallContext context) {
+  auto connection = dial(host, port, lookup, std::move(context));
   if (connection || connection.error().code() == Code::cancelled) return connection;
   return std::move(connection).wrap("dial tcp " + host_and_port(host, port));
 }
 
-Result<Connection> Connection::dial(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience) {
-  Addresses addresses = TRY(lookup(host, port, patience));
+Result<Connection> Connection::dial(const std::string& host, uint16_t port, const AddressLookup& lookup, CallContext context) {
+  Addresses addresses = TRY(lookup(host, port, context));
   std::optional<Error> last;
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
-    Connection connection(patience);
+    Connection connection(context);
     connection.socket_ = Fd(::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol));
     if (!connection.socket_) return Error::from_errno("socket");
     if (::connect(connection.socket_.get(), at->ai_addr, at->ai_addrlen) == 0) return connection;
@@ -60,11 +60,11 @@ Result<Connection> Connection::dial(const std::string& host, uint16_t port, cons
 
 Result<void> Connection::wait(short events) {
   Fd wakeup = TRY(sys::make_eventfd());
-  std::stop_callback on_stop(patience_.stop, [&] {
+  std::stop_callback on_stop(context_.stop, [&] {
     const uint64_t one = 1;
     (void)!::write(wakeup.get(), &one, sizeof one);  // cannot block: it is written only once
   });
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(patience_.deadline - std::chrono::steady_clock::now());
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(context_.deadline - std::chrono::steady_clock::now());
   pollfd fds[] = {{socket_.get(), events, 0}, {wakeup.get(), POLLIN, 0}};
   int ready = ::poll(fds, 2, int(std::max<int64_t>(left.count(), 0)));
   if (fds[1].revents) return Error(Code::cancelled, "cancelled");

@@ -20,14 +20,14 @@ struct addrinfo;
 
 namespace coracle::node {
 
-struct Patience {
+struct CallContext {
   std::chrono::steady_clock::time_point deadline;
   std::stop_token stop;
 };
 
 using Addresses = std::shared_ptr<const addrinfo>;  // addresses of one host, the preferred one first
 // See Resolver::find.
-using AddressLookup = std::function<Result<Addresses>(const std::string& host, uint16_t port, const Patience& patience)>;
+using AddressLookup = std::function<Result<Addresses>(const std::string& host, uint16_t port, const CallContext& context)>;
 
 // "10.0.0.1:80", "[::1]:80"
 std::string host_and_port(const std::string& host, uint16_t port);
@@ -36,7 +36,7 @@ class Connection {
  public:
   // `host` is an address or a name. Errors of all functions: timeout, cancelled, unavailable. The errors of open() contain the
   // address, as Go's do: "dial tcp 10.0.0.1:80: connect: connection refused".
-  static Result<Connection> open(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience);
+  static Result<Connection> open(const std::string& host, uint16_t port, const AddressLookup& lookup, CallContext context);
   // Starts TLS. The certificate is not verified: no certificate authority is known for pods.
   Result<void> secure(const std::string& host);
 
@@ -47,12 +47,12 @@ class Connection {
   struct CloseTls {
     void operator()(SSL* tls) const { SSL_free(tls); }
   };
-  explicit Connection(Patience patience) : patience_(std::move(patience)) {}
-  static Result<Connection> dial(const std::string& host, uint16_t port, const AddressLookup& lookup, Patience patience);
+  explicit Connection(CallContext context) : context_(std::move(context)) {}
+  static Result<Connection> dial(const std::string& host, uint16_t port, const AddressLookup& lookup, CallContext context);
   Result<void> wait(short events);
   Result<void> after(int outcome, const char* doing);
 
-  Patience patience_;
+  CallContext context_;
   Fd socket_;
   std::unique_ptr<SSL, CloseTls> tls_;
   std::vector<char> buffer_;

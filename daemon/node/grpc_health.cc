@@ -82,8 +82,8 @@ std::string health_request(const std::string& authority, std::string_view servic
 }
 
 Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const AddressLookup& lookup,
-                        const Patience& patience) {
-  Connection connection = TRY(Connection::open(host, port, lookup, patience));
+                        const CallContext& context) {
+  Connection connection = TRY(Connection::open(host, port, lookup, context));
   std::string authority = host_and_port(host, port), about = "health check of " + authority;
   TRY(connection.write(health_request(authority, service)).wrap(about));
   std::string answer = TRY(read_answer(connection).wrap(about));

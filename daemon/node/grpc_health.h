@@ -15,6 +15,6 @@ std::string health_request(const std::string& authority, std::string_view servic
 // Whether the status of `service` ("": the server) is SERVING. Errors: Connection's; invalid if the reply cannot be parsed;
 // unsupported if the server does not implement the protocol.
 Result<bool> is_serving(const std::string& host, uint16_t port, std::string_view service, const AddressLookup& lookup,
-                        const Patience& patience);
+                        const CallContext& context);
 
 }  // namespace coracle::node

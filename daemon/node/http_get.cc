@@ -180,9 +180,9 @@ std::optional<Url> resolve(const Url& base, std::string_view reference) {
   return url;
 }
 
-Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const AddressLookup& lookup, const Patience& patience) {
+Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const AddressLookup& lookup, const CallContext& context) {
   std::string request = TRY(request_text(url, headers));
-  Connection connection = TRY(Connection::open(url.host, url.port, lookup, patience));
+  Connection connection = TRY(Connection::open(url.host, url.port, lookup, context));
   if (url.tls) TRY(connection.secure(url.host));
   TRY(connection.write(request));
   return read_reply(connection);

@@ -35,6 +35,6 @@ struct HttpReply {
 
 // Errors: timeout, cancelled, unavailable (also if the body is shorter than announced); invalid if the response is not HTTP or a
 // header cannot be sent.
-Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const AddressLookup& lookup, const Patience& patience);
+Result<HttpReply> http_get(const Url& url, const HttpHeaders& headers, const AddressLookup& lookup, const CallContext& context);
 
 }  // namespace coracle::node

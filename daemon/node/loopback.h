@@ -7,8 +7,8 @@
 
 namespace coracle::node {
 
-// Tries 127.0.0.1, then ::1. The returned socket is non-blocking. Blocks until `patience` is over. Errors: unavailable (nothing
+// Tries 127.0.0.1, then ::1. The returned socket is non-blocking. Blocks until `context`'s deadline. Errors: unavailable (nothing
 // listens), timeout, cancelled, and errno's.
-Result<Fd> connect_loopback(const Fd& network_namespace, uint16_t port, const Patience& patience);
+Result<Fd> connect_loopback(const Fd& network_namespace, uint16_t port, const CallContext& context);
 
 }  // namespace coracle::node

@@ -46,12 +46,12 @@ Resolver::Resolver(Ask ask) : shared_(std::make_shared<Shared>()) {
 }
 
 // Null if none was free before the deadline.
-std::shared_ptr<Resolver::Place> Resolver::take_place(const std::string& asker, const Patience& patience) {
+std::shared_ptr<Resolver::Place> Resolver::take_place(const std::string& asker, const CallContext& context) {
   auto has_room = [&](const Lasting& lasting) {
     auto its = lasting.by_asker.find(asker);
     return lasting.all < kLookupsAtOnce && (its == lasting.by_asker.end() || its->second < kLookupsOfOneAtOnce);
   };
-  const bool is_taken = shared_->lasting.wait_until(patience.stop, patience.deadline, has_room, [&](Lasting& lasting) {
+  const bool is_taken = shared_->lasting.wait_until(context.stop, context.deadline, has_room, [&](Lasting& lasting) {
     if (!has_room(lasting)) return false;
     ++lasting.all, ++lasting.by_asker[asker];
     return true;
@@ -59,10 +59,10 @@ std::shared_ptr<Resolver::Place> Resolver::take_place(const std::string& asker, 
   return is_taken ? std::make_shared<Place>(shared_, asker) : nullptr;
 }
 
-Result<Addresses> Resolver::find(const std::string& asker, const std::string& host, uint16_t port, const Patience& patience) {
+Result<Addresses> Resolver::find(const std::string& asker, const std::string& host, uint16_t port, const CallContext& context) {
   if (auto address = get_addresses(host, port, AI_NUMERICHOST)) return address;
   auto asked = std::make_shared<Guarded<std::optional<Result<Addresses>>>>();
-  if (auto place = take_place(asker, patience)) {
+  if (auto place = take_place(asker, context)) {
     const bool begun = start_detached_thread("lookups", [shared = shared_, place = std::move(place), asked, host, port] {
       auto found = shared->ask(host, port);
       asked->with([&](auto& answer) { answer = std::move(found); });
@@ -71,10 +71,10 @@ Result<Addresses> Resolver::find(const std::string& asker, const std::string& ho
     if (!begun) return Error(Code::unavailable, "lookup " + host + ": the machine has no more threads");
   }
   auto answer = asked->wait_until(
-      patience.stop, patience.deadline, [](const auto& answer) { return answer.has_value(); },
+      context.stop, context.deadline, [](const auto& answer) { return answer.has_value(); },
       [](auto& answer) { return std::move(answer); });
   if (answer) return *std::move(answer);
-  if (patience.stop.stop_requested()) return Error(Code::cancelled, "cancelled");
+  if (context.stop.stop_requested()) return Error(Code::cancelled, "cancelled");
   return Error(Code::timeout, "lookup " + host + ": i/o timeout");
 }
 

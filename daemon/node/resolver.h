@@ -23,7 +23,7 @@ class Resolver {
   explicit Resolver(Ask ask = nullptr);
   // Blocks until the deadline at most, and only for a name. At most 8 lookups of one `asker` and 64 in total run at once; further
   // ones wait. Thread-safe. Errors: timeout, cancelled, unavailable.
-  Result<Addresses> find(const std::string& asker, const std::string& host, uint16_t port, const Patience& patience);
+  Result<Addresses> find(const std::string& asker, const std::string& host, uint16_t port, const CallContext& context);
 
  private:
   struct Lasting {  // running lookups
@@ -35,7 +35,7 @@ class Resolver {
     Guarded<Lasting> lasting;
   };
   class Place;
-  std::shared_ptr<Place> take_place(const std::string& asker, const Patience& patience);
+  std::shared_ptr<Place> take_place(const std::string& asker, const CallContext& context);
 
   const std::shared_ptr<Shared> shared_;
 };

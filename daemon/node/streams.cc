@@ -17,7 +17,7 @@ namespace coracle::node {
 namespace {
 
 constexpr const char* kByHand = "by hand";            // source of the credentials of `image pull`
-constexpr std::chrono::seconds kConnectPatience{10};  // for a server with a full accept queue
+constexpr std::chrono::seconds kConnectTimeout{10};  // for a server with a full accept queue
 
 // A running exec: two threads copy its output to the client, and the caller's thread copies the input to it.
 class Session : public ExecSession {
@@ -238,7 +238,7 @@ Result<Fd> Agent::connect(const Key& pod, uint16_t port, std::stop_token stop) {
   if (!sandbox || !sandbox->alive)
     return Error(Code::unavailable, "pod not found (" + coracle::quoted(pod.name + "_" + pod.ns) + "): it does not run");
   Fd network = TRY(seams_.runtime.network_namespace(target.uid));
-  return connect_loopback(network, port, {std::chrono::steady_clock::now() + kConnectPatience, stop});
+  return connect_loopback(network, port, {std::chrono::steady_clock::now() + kConnectTimeout, stop});
 }
 
 // ---- images ----

@@ -28,7 +28,7 @@ constexpr const char* kJobRemoved =
 constexpr char kGreeting[] = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n";
 constexpr size_t kGreetingMax = 1024;  // bytes of the response
 
-sys::Deadline patience() { return std::chrono::steady_clock::now() + kJobPatience; }
+sys::Deadline job_deadline() { return std::chrono::steady_clock::now() + kJobTimeout; }
 
 // ---- requests ----
 
@@ -125,7 +125,7 @@ struct Bus::Connection {
 
   Result<void> greet(const std::string& path) {
     socket = TRY(sys::connect_stream(path));
-    auto deadline = patience();
+    auto deadline = job_deadline();
     TRY(sys::send_all(socket, std::string_view(kGreeting, sizeof kGreeting - 1), deadline));
     // "DATA\r\nOK <id>\r\n"; messages follow.
     while (unread.size() < kGreetingMax) {
@@ -167,7 +167,7 @@ struct Bus::Connection {
 
   // Sends `request` and returns the reply. An error reply becomes an Error with its name and text.
   Result<Message> exchange(Message request) {
-    auto deadline = patience();
+    auto deadline = job_deadline();
     request.serial = ++last_serial;
     TRY(sys::send_all(socket, encode(request), deadline));
     while (true) {
@@ -245,7 +245,7 @@ struct Bus::Connection {
 
   Result<void> wait_for_job(const char* doing, const std::string& unit) {
     const std::string what = std::string("systemd: ") + doing + " " + unit;
-    auto deadline = patience();
+    auto deadline = job_deadline();
     while (!outcomes.contains(job)) {
       Message message = TRY(next(deadline).wrap(what));
       TRY(take_signal(message).wrap(what));

@@ -14,7 +14,7 @@
 
 namespace coracle::cgroup {
 
-constexpr std::chrono::seconds kJobPatience{30};  // the maximum time for systemd to start or stop a unit
+constexpr std::chrono::seconds kJobTimeout{30};  // the maximum time for systemd to start or stop a unit
 
 class Bus {
  public:

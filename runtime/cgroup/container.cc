@@ -316,14 +316,14 @@ Result<void> Container::attach(int pid, const std::string& inside, int init) con
   return bus.attach(record_.unit, inside.empty() ? in_scope : in_scope + "/" + inside, pid);
 }
 
-Result<void> Container::freeze(std::chrono::milliseconds patience) const {
+Result<void> Container::freeze(std::chrono::milliseconds timeout) const {
   TRY(check_exists());
-  return cgroup::freeze(directory_, patience);
+  return cgroup::freeze(directory_, timeout);
 }
 
-Result<void> Container::thaw(std::chrono::milliseconds patience) const {
+Result<void> Container::thaw(std::chrono::milliseconds timeout) const {
   TRY(check_exists());
-  return cgroup::thaw(directory_, patience);
+  return cgroup::thaw(directory_, timeout);
 }
 
 Result<bool> Container::is_frozen() const {
@@ -353,12 +353,12 @@ Result<Watch> Container::watch() const {
 
 // ---- removal ----
 
-Result<void> Container::remove(std::chrono::milliseconds patience) {
+Result<void> Container::remove(std::chrono::milliseconds timeout) {
   bool is_scope = record_.manager == Manager::systemd && !record_.unit.empty();
   // Usually the cgroup is empty and is removed at once. Otherwise wait for the last process: cgroups that a container has created
   // are not removed while it runs.
   bool is_gone = exists() && !is_scope && remove_directory(true);
-  if (exists() && !is_gone) TRY(wait_empty(directory_, patience).wrap("cgroup " + record_.path));
+  if (exists() && !is_gone) TRY(wait_empty(directory_, timeout).wrap("cgroup " + record_.path));
   directory_.reset();
   if (is_scope) {
     Bus bus = TRY(Bus::open(record_.is_user));

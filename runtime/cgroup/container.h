@@ -98,8 +98,8 @@ class Container {
   // Moves a running process to the cgroup of directory_for(); through systemd if the kernel denies the move.
   Result<void> attach(int pid, const std::string& inside, int init) const;
 
-  Result<void> freeze(std::chrono::milliseconds patience) const;
-  Result<void> thaw(std::chrono::milliseconds patience) const;
+  Result<void> freeze(std::chrono::milliseconds timeout) const;
+  Result<void> thaw(std::chrono::milliseconds timeout) const;
   Result<bool> is_frozen() const;
   Result<void> kill() const;  // SIGKILL to all processes in it and its descendants
   Result<std::vector<int>> pids() const;
@@ -108,7 +108,7 @@ class Container {
 
   // Waits until the cgroup is empty, then removes it with its descendants and its scope. It is no error if nothing is there.
   // Errors: timeout.
-  Result<void> remove(std::chrono::milliseconds patience);
+  Result<void> remove(std::chrono::milliseconds timeout);
 
  private:
   Result<void> make_directory(const Caller& caller, const Place& place, const std::vector<Setting>& limits,

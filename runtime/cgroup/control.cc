@@ -28,10 +28,10 @@ std::optional<uint64_t> value_in(std::string_view text, std::string_view key) { 
 
 // Waits until cgroup.events contains the line "key wanted". Errors: timeout, with the text `late`; not_found if the cgroup has
 // been removed.
-Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std::chrono::milliseconds patience,
+Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std::chrono::milliseconds timeout,
                         const char* late) {
   Fd events = TRY(sys::open_at(cgroup, "cgroup.events", O_RDONLY));
-  auto deadline = std::chrono::steady_clock::now() + patience;
+  auto deadline = std::chrono::steady_clock::now() + timeout;
   while (true) {
     std::string text = TRY(sys::read_from_start(events));  // also arms the notification
     if (value_in(text, key) == wanted) return {};
@@ -193,16 +193,16 @@ Result<void> kill(const Fd& cgroup) {
   return killed;
 }
 
-Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds patience) {
+Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds timeout) {
   TRY(sys::write_control(cgroup, "cgroup.freeze", "1"));
-  auto frozen = wait_event(cgroup, "frozen", 1, patience, "processes of the cgroup do not stop");
+  auto frozen = wait_event(cgroup, "frozen", 1, timeout, "processes of the cgroup do not stop");
   if (!frozen) (void)sys::write_control(cgroup, "cgroup.freeze", "0");  // a partly frozen container would hang
   return frozen;
 }
 
-Result<void> thaw(const Fd& cgroup, std::chrono::milliseconds patience) {
+Result<void> thaw(const Fd& cgroup, std::chrono::milliseconds timeout) {
   TRY(sys::write_control(cgroup, "cgroup.freeze", "0"));
-  return wait_event(cgroup, "frozen", 0, patience, "the cgroup stays frozen, by one that it stands in");
+  return wait_event(cgroup, "frozen", 0, timeout, "the cgroup stays frozen, by one that it stands in");
 }
 
 Result<bool> is_frozen(const Fd& cgroup) {
@@ -215,8 +215,8 @@ Result<bool> is_populated(const Fd& cgroup) {
   return value_in(text, "populated") == 1u;
 }
 
-Result<void> wait_empty(const Fd& cgroup, std::chrono::milliseconds patience) {
-  auto waited = wait_event(cgroup, "populated", 0, patience, "processes of the cgroup do not end");
+Result<void> wait_empty(const Fd& cgroup, std::chrono::milliseconds timeout) {
+  auto waited = wait_event(cgroup, "populated", 0, timeout, "processes of the cgroup do not end");
   if (!waited && waited.error().code() == Code::not_found) return {};  // removed meanwhile
   return waited;
 }

@@ -34,12 +34,12 @@ Result<void> put_in(const Fd& cgroup, int pid);
 // SIGKILL to all processes in it and its descendants. It is no error if the cgroup has been removed.
 Result<void> kill(const Fd& cgroup);
 // Block until all processes are frozen, or running again. Errors: timeout; after a timeout of freeze() they are thawed.
-Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds patience);
-Result<void> thaw(const Fd& cgroup, std::chrono::milliseconds patience);
+Result<void> freeze(const Fd& cgroup, std::chrono::milliseconds timeout);
+Result<void> thaw(const Fd& cgroup, std::chrono::milliseconds timeout);
 Result<bool> is_frozen(const Fd& cgroup);     // cgroup.freeze: frozen or freezing
 Result<bool> is_populated(const Fd& cgroup);  // it or a descendant has a process; a zombie does not count
 // Errors: timeout. A removed cgroup counts as empty.
-Result<void> wait_empty(const Fd& cgroup, std::chrono::milliseconds patience);
+Result<void> wait_empty(const Fd& cgroup, std::chrono::milliseconds timeout);
 
 constexpr size_t kPidsMax = 1 << 20;
 // The processes in it and its descendants, ascending. A threaded cgroup is skipped: its processes are listed in its domain.

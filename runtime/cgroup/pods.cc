@@ -126,12 +126,12 @@ Result<Fd> Cgroups::make(const std::string& path, bool has_children) const {
 
 Result<Fd> Cgroups::find(const std::string& path) const { return sys::open_at(root_, path, O_RDONLY | O_DIRECTORY); }
 
-Result<void> Cgroups::remove(const std::string& path, std::chrono::milliseconds patience) const {
+Result<void> Cgroups::remove(const std::string& path, std::chrono::milliseconds timeout) const {
   auto cgroup = find(path);
   if (!cgroup && cgroup.error().code() == Code::not_found) return {};
   if (!cgroup) return cgroup.take_error();
   TRY(kill(*cgroup));
-  TRY(wait_empty(*cgroup, patience).wrap("cgroup " + path));
+  TRY(wait_empty(*cgroup, timeout).wrap("cgroup " + path));
   size_t slash = path.rfind('/');
   if (slash == path.npos) return cgroup::remove(root_, path);
   Fd parent = TRY(find(path.substr(0, slash)));

@@ -46,7 +46,7 @@ class Cgroups {
   Result<Fd> find(const std::string& path) const;  // Errors: not_found
   // Kills all processes in it, waits for their end, and removes it with its descendants. It is no error if nothing is there.
   // Errors: timeout.
-  Result<void> remove(const std::string& path, std::chrono::milliseconds patience) const;
+  Result<void> remove(const std::string& path, std::chrono::milliseconds timeout) const;
 
   // Sets those limits that this machine can enforce. Errors: invalid, with the name of the setting.
   Result<void> apply(const Fd& cgroup, const oci::Resources& resources, bool is_container) const;

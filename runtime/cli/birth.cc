@@ -278,7 +278,7 @@ class Maker {
   void take_back() {
     if (birth_) birth_->end();
     auto removed = cgroup_.exists() ? cgroup_.kill() : Result<void>();
-    if (removed) removed = cgroup_.remove(kKillPatience);
+    if (removed) removed = cgroup_.remove(kKillTimeout);
     if (removed && namespaces_.in_host_tree) removed = sys::detach_below(spec_.root.path);
     if (removed) removed = containers_->remove(options_.id);
     if (!removed) warn("left behind: " + removed.error().text());

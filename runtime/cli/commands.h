@@ -13,7 +13,7 @@
 
 namespace coracle::cli {
 
-constexpr std::chrono::seconds kKillPatience{15};
+constexpr std::chrono::seconds kKillTimeout{15};
 
 // life.cc
 Result<int> start(const Options& options);

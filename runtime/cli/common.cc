@@ -148,13 +148,13 @@ Result<void> destroy(const Containers& containers, Container& container) {
   if (!pidfd && pidfd.error().code() != Code::not_found) return pidfd.take_error();
   if (pidfd) {
     (void)sys::send_signal(*pidfd, SIGKILL);  // it may have ended
-    TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillPatience)));
+    TRY(sys::wait_readable(*pidfd, std::chrono::milliseconds(kKillTimeout)));
     sys::reap(*pidfd);
   }
   auto cgroup = container.find_cgroup();
   if (!cgroup && cgroup.error().code() != Code::not_found) return cgroup.take_error();
   if (cgroup && cgroup->exists()) TRY(cgroup->kill());
-  if (cgroup && (cgroup->exists() || cgroup->has_v1())) TRY(cgroup->remove(kKillPatience));
+  if (cgroup && (cgroup->exists() || cgroup->has_v1())) TRY(cgroup->remove(kKillTimeout));
   if (!container.saved().has_mount_namespace) TRY(sys::detach_below(container.saved().rootfs));
   TRY(containers.remove(container.saved().id));
   run_late_hooks(container.saved().hooks.poststop, "poststop", container.state(Status::stopped));

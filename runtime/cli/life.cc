@@ -19,7 +19,7 @@
 namespace coracle::cli {
 namespace {
 
-constexpr std::chrono::seconds kFreezePatience{10};
+constexpr std::chrono::seconds kFreezeTimeout{10};
 constexpr size_t kResourcesBytesMax = 1 << 20;
 constexpr const char* kUsedSocket = "started.sock";  // deleted with the container's directory
 
@@ -199,7 +199,7 @@ Result<int> pause(const Options& options) {
   Status status = TRY(container.status());
   if (status != Status::running && status != Status::created) return not_in(container, status, "running");
   cgroup::Container cgroup = TRY(container.find_cgroup());
-  TRY(cgroup.freeze(kFreezePatience).wrap("freeze the cgroup"));
+  TRY(cgroup.freeze(kFreezeTimeout).wrap("freeze the cgroup"));
   return 0;
 }
 
@@ -208,7 +208,7 @@ Result<int> resume(const Options& options) {
   Status status = TRY(container.status());
   if (status != Status::paused) return not_in(container, status, "paused");
   cgroup::Container cgroup = TRY(container.find_cgroup());
-  TRY(cgroup.thaw(kFreezePatience).wrap("thaw the cgroup"));
+  TRY(cgroup.thaw(kFreezeTimeout).wrap("thaw the cgroup"));
   return 0;
 }
 

@@ -36,7 +36,7 @@ pause::Request PauseLink::request(pause::Kind kind, const std::string& id) {
 
 Result<Answer> PauseLink::ask(const pause::Request& request, std::span<const int> fds) {
   TRY(sys::send_message(socket_, bytes_of(request), fds).wrap("ask coracle-pause"));
-  bool is_there = TRY(sys::wait_readable(socket_, kPausePatience));
+  bool is_there = TRY(sys::wait_readable(socket_, kPauseTimeout));
   if (!is_there) return Error(Code::timeout, "coracle-pause does not answer");
   Answer out;
   sys::Message message = TRY(sys::receive_message(socket_, std::as_writable_bytes(std::span(&out.reply, 1))));
@@ -52,9 +52,9 @@ Result<void> PauseLink::subscribe() {
   return sys::send_message(socket_, bytes_of(request), {});
 }
 
-Result<std::optional<StateMessage>> PauseLink::next(std::optional<std::chrono::milliseconds> patience) {
-  if (patience) {
-    bool is_there = TRY(sys::wait_readable(socket_, patience));
+Result<std::optional<StateMessage>> PauseLink::next(std::optional<std::chrono::milliseconds> timeout) {
+  if (timeout) {
+    bool is_there = TRY(sys::wait_readable(socket_, timeout));
     if (!is_there) return Error(Code::timeout, "coracle-pause does not tell");
   }
   StateMessage out;

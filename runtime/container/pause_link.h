@@ -15,7 +15,7 @@
 
 namespace coracle::runtime {
 
-constexpr std::chrono::seconds kPausePatience{60};  // a launch may wait for a slow file system
+constexpr std::chrono::seconds kPauseTimeout{60};  // a launch may wait for a slow file system
 
 struct Answer {
   pause::Reply reply{};
@@ -36,7 +36,7 @@ class PauseLink {
   Result<Answer> ask(const pause::Request& request, std::span<const int> fds);
   Result<void> subscribe();
   // The next state of the subscription; nothing if none arrives in time. Errors: unavailable if pause has exited.
-  Result<std::optional<StateMessage>> next(std::optional<std::chrono::milliseconds> patience);
+  Result<std::optional<StateMessage>> next(std::optional<std::chrono::milliseconds> timeout);
   const Fd& fd() const { return socket_; }
   int peer_pid() const { return peer_pid_; }
 

@@ -25,7 +25,7 @@ namespace {
 
 static_assert(kSandboxContainersMax == pause::kSlotsMax);
 
-constexpr std::chrono::milliseconds kStatePatience{5000};
+constexpr std::chrono::milliseconds kStateTimeout{5000};
 constexpr size_t kSysctlBytesMax = 16384;
 
 WallTime wall(uint64_t nanoseconds) {
@@ -266,7 +266,7 @@ bool Sandbox::adopt() {
   pause_pid_ = link_.peer_pid();
   std::set<std::string> seen, starting;
   for (bool is_synced = false; !is_synced || !starting.empty();) {
-    auto message = events_.next(kStatePatience);
+    auto message = events_.next(kStateTimeout);
     // A start that hangs is ended below, without the whole sandbox.
     if (!message && is_synced && message.error().code() == Code::timeout) break;
     if (!message) return false;
@@ -303,9 +303,9 @@ bool Sandbox::adopt() {
 Result<void> Sandbox::remove() {
   std::lock_guard lock(operations_);
   mark_dead();
-  TRY(context_.cgroups.remove(record_.cgroup, kKillPatience));
+  TRY(context_.cgroups.remove(record_.cgroup, kKillTimeout));
   if (pause_) {
-    (void)sys::wait_readable(pause_, kKillPatience);  // it has left its cgroup but may not have ended yet
+    (void)sys::wait_readable(pause_, kKillTimeout);  // it has left its cgroup but may not have ended yet
     sys::reap(pause_);
   }
   (void)sys::unlink_at(context_.run_dir, socket_name());  // it may not exist

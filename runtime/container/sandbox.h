@@ -23,7 +23,7 @@
 
 namespace coracle::runtime {
 
-constexpr std::chrono::milliseconds kKillPatience{15000};
+constexpr std::chrono::milliseconds kKillTimeout{15000};
 
 using DevicePrograms = Guarded<std::map<std::vector<uint64_t>, std::shared_ptr<const Fd>>>;  // loaded, by instructions
 

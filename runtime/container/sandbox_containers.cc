@@ -262,7 +262,7 @@ Result<Fd> Sandbox::make_root(const ContainerSpec& spec, const ContainerRecord& 
 
 // Removes what an exited container leaves: cgroup, writable layer, record.
 void Sandbox::clean_container(const ContainerRecord& record) {
-  auto cleaned = context_.cgroups.remove(container_cgroup(record.id), kKillPatience);
+  auto cleaned = context_.cgroups.remove(container_cgroup(record.id), kKillTimeout);
   if (cleaned && !record.snapshot.empty() && context_.snapshots) cleaned = context_.snapshots->remove(record.snapshot);
   if (cleaned) cleaned = context_.records.remove(record_.id, record.id);
   if (!cleaned)
@@ -308,7 +308,7 @@ Result<void> Sandbox::remove_container(const std::string& id) {
     Answer answer = TRY(ask(PauseLink::request(pause::Kind::forget, id), {}));
     if (answer.reply.err != 0) return explain_failure(answer.reply, {}, {});
   }
-  TRY(context_.cgroups.remove(container_cgroup(id), kKillPatience));
+  TRY(context_.cgroups.remove(container_cgroup(id), kKillTimeout));
   if (!record->snapshot.empty() && context_.snapshots) TRY(context_.snapshots->remove(record->snapshot));
   TRY(context_.records.remove(record_.id, id));
   known_.with([&](Known& known) { known.containers.erase(id); });

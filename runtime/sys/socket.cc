@@ -197,12 +197,12 @@ std::vector<std::string> interface_addresses() {
   return found;
 }
 
-Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout, SecondFor second_for) {
+WaitResult wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout, SecondFor second_for) {
   std::array<pollfd, 2> fds{};
   fds[0] = {first, short((want_read ? POLLIN | POLLRDHUP : 0) | (want_write ? POLLOUT : 0)), 0};
   fds[1] = {second, short(second_for == SecondFor::input ? POLLIN : POLLRDHUP), 0};
   if (::poll(fds.data(), second < 0 ? 1 : 2, to_milliseconds(timeout)) <= 0) return {};
-  Waited out;
+  WaitResult out;
   out.first.readable = fds[0].revents & (POLLIN | POLLRDHUP | POLLHUP | POLLERR);
   out.first.writable = fds[0].revents & (POLLOUT | POLLHUP | POLLERR);
   out.first.hung_up = fds[0].revents & (POLLHUP | POLLERR | POLLNVAL);

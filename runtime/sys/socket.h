@@ -56,14 +56,14 @@ struct Readiness {
   bool readable = false, writable = false, hung_up = false;
 };
 // Waits until one of two descriptors is ready; `second` may be -1. Everything false: the timeout has passed.
-struct Waited {
+struct WaitResult {
   Readiness first;
   bool second_readable = false;
   bool second_left = false;  // its peer sends no more, or it was shut down
 };
 // `second_for`: the events of `second` to wait for: input (which includes end of file), or only the peer's closing.
 enum class SecondFor { input, leaving };
-Waited wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout,
+WaitResult wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout,
                   SecondFor second_for = SecondFor::input);
 
 // Waits until the peer of `socket` has closed it or shut down its direction (true), or `second` is readable (false). Does not

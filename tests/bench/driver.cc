@@ -58,7 +58,7 @@ using namespace coracle;
 
 namespace {
 
-constexpr double kPatienceMs = 30'000;
+constexpr double kTimeoutMs = 30'000;
 
 // ---- small words ----
 
@@ -70,8 +70,8 @@ double now_ms() {
 
 void nap_ms(int ms) { ::poll(nullptr, 0, ms); }
 
-bool until(const std::function<bool()>& done, double patience_ms = kPatienceMs) {
-  for (double end = now_ms() + patience_ms; now_ms() < end; nap_ms(2))
+bool until(const std::function<bool()>& done, double timeout_ms = kTimeoutMs) {
+  for (double end = now_ms() + timeout_ms; now_ms() < end; nap_ms(2))
     if (done()) return true;
   return false;
 }

@@ -39,7 +39,7 @@ using namespace coracle;
 
 namespace {
 
-constexpr int kPatienceMs = 120'000;  // for one command, or one container's end
+constexpr int kTimeoutMs = 120'000;  // for one command, or one container's end
 constexpr int kWarmUp = 3;
 
 [[noreturn]] void die(const std::string& why) {
@@ -120,7 +120,7 @@ void wait_end(pid_t pid) {
   int fd = int(::syscall(SYS_pidfd_open, pid, 0));
   if (fd >= 0) {
     pollfd ended{fd, POLLIN, 0};
-    if (::poll(&ended, 1, kPatienceMs) != 1) die("process " + std::to_string(pid) + " does not end");
+    if (::poll(&ended, 1, kTimeoutMs) != 1) die("process " + std::to_string(pid) + " does not end");
     ::close(fd);
   }
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {

@@ -21,8 +21,8 @@ void note_end(int) { ending = 1; }
 
 // One short request and one answer; the client closes, or is closed after a second of silence.
 void answer(int connection, const std::string& text) {
-  timeval patience{1, 0};
-  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  timeval timeout{1, 0};
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   std::string head;
   char buffer[2048];
   while (head.find("\r\n\r\n") == head.npos && head.size() < 8192) {

@@ -43,7 +43,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMachine = "pi";
-constexpr std::chrono::seconds kPatience{60};  // of a step, and of a process
+constexpr std::chrono::seconds kTimeout{60};  // of a step, and of a process
 const Key kScript{"default", "script"};        // how far it is, and what each claim is to hold, by uid
 
 Key here(const std::string& name) { return {"default", name}; }
@@ -192,7 +192,7 @@ class Life {
   }
 
   void come_to(const std::string& name, const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = std::chrono::steady_clock::now() + kTimeout;
     while (!done()) {
       if (run_once()) continue;
       if (std::chrono::steady_clock::now() > end) wrong("it does not come to an end: " + name + "; " + state());
@@ -546,7 +546,7 @@ class Examination {
     command.argv = {self_, verb, directory};
     command.out = out();
     command.err = directory_ + "/err";
-    command.patience = 2 * kPatience;
+    command.timeout = 2 * kTimeout;
     return tracer_.run(command);
   }
 

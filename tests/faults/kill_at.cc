@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   command.name = "it";
   command.argv.assign(argv + 3, argv + argc);
   command.out = command.err = "-";
-  command.patience = std::chrono::hours(1);
+  command.timeout = std::chrono::hours(1);
   Outcome outcome = tracer.run(command);
   const Call& call = tracer.struck();
   if (tracer.has_struck()) std::printf("kill_at: before %s(%s)\n", name_of_call(call.number).c_str(), call.detail.c_str());

@@ -209,7 +209,7 @@ class Examination {
     command.out = out();
     command.err = err();
     command.counts_itself = false;
-    command.patience = std::chrono::seconds(40);
+    command.timeout = std::chrono::seconds(40);
     return tracer_.run(command);
   }
 

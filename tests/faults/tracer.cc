@@ -161,7 +161,7 @@ Outcome Tracer::run(const Command& command) {
   }
   ::close(go[1]);
   Outcome out;
-  bool ended = wait_until([&] { return ended_.count(pid) > 0; }, command.patience);
+  bool ended = wait_until([&] { return ended_.count(pid) > 0; }, command.timeout);
   if (!ended) {
     out.hung = true;
     ::kill(pid, SIGKILL);
@@ -175,16 +175,16 @@ Outcome Tracer::run(const Command& command) {
   return out;
 }
 
-bool Tracer::serve(std::chrono::milliseconds patience) {
+bool Tracer::serve(std::chrono::milliseconds timeout) {
   int status = 0;
   pid_t tid = ::waitpid(-1, &status, __WALL | WNOHANG);
   if (tid == 0) {
-    set_timer(patience);
+    set_timer(timeout);
     tid = ::waitpid(-1, &status, __WALL);
     set_timer(std::chrono::milliseconds(0));
   }
   if (tid < 0) {
-    if (errno == ECHILD) ::usleep(useconds_t(std::chrono::microseconds(patience).count()));
+    if (errno == ECHILD) ::usleep(useconds_t(std::chrono::microseconds(timeout).count()));
     return false;
   }
   if (WIFSTOPPED(status)) {

@@ -46,7 +46,7 @@ struct Command {
   std::string name;
   std::vector<std::string> argv;
   std::string out, err;  // files that its output goes to; "-": where ours goes
-  std::chrono::milliseconds patience{30'000};
+  std::chrono::milliseconds timeout{30'000};
   bool is_traced = true;
   bool counts_itself = true;  // else only what it starts
 };
@@ -75,8 +75,8 @@ class Tracer {
   Outcome run(const Command& command);
   // Goes on serving those that are traced, until `done` or the time is over. Whether `done`.
   template <typename Done>
-  bool wait_until(Done done, std::chrono::milliseconds patience) {
-    auto end = std::chrono::steady_clock::now() + patience;
+  bool wait_until(Done done, std::chrono::milliseconds timeout) {
+    auto end = std::chrono::steady_clock::now() + timeout;
     while (!done()) {
       if (std::chrono::steady_clock::now() > end) return false;
       serve(std::chrono::milliseconds(2));
@@ -102,7 +102,7 @@ class Tracer {
     bool strikes = false;  // the fault waits for the call's end
   };
 
-  bool serve(std::chrono::milliseconds patience);  // one stop or end; false: none came
+  bool serve(std::chrono::milliseconds timeout);  // one stop or end; false: none came
   void on_stop(pid_t tid, int status);
   void on_exec(pid_t tid, Task& task);
   void on_new(pid_t parent, int event);

@@ -205,7 +205,7 @@ class Scenario {
                      .meanwhile = some(0.6, 0.5)};
     if (!user_.calm()) storm_life_ = {.slow = 0.5, .flaps = some(0.4, 0.3), .crashes = some(0.4, 0.2), .fails = some(0.5, 1)};
     drops_ = some(0.4, 0.02);
-    patience_ = dice_.chance(0.5) ? seconds(3) : seconds(9);
+    idle_max_ = dice_.chance(0.5) ? seconds(3) : seconds(9);
     jumps_ = some(0.3, 0.02);
     if (!user_.calm()) trouble_ = some(0.3, 0.05);
     power_ = dice_.chance(0.5);
@@ -304,7 +304,7 @@ class Scenario {
         while (!daemon_->client.dead() && daemon_->turn_scheduler() && dice_.chance(0.8)) {
         }
         break;
-      case 7: pass(std::chrono::milliseconds(dice_.between(1, std::chrono::milliseconds(patience_).count()))); break;
+      case 7: pass(std::chrono::milliseconds(dice_.between(1, std::chrono::milliseconds(idle_max_).count()))); break;
       default: happen_outside();
     }
   }
@@ -410,7 +410,7 @@ class Scenario {
   Faults storm_faults_, faults_;
   PodLife storm_life_;
   double drops_ = 0, jumps_ = 0, trouble_ = 0;
-  seconds patience_{3};  // how long nothing happens, at most; with kLateMost, less than who waits for its own writes
+  seconds idle_max_{3};  // how long nothing happens, at most; with kLateMost, less than who waits for its own writes
   bool power_ = false;
   int64_t eager_ = 1;
   SteadyTime level_{};

@@ -70,7 +70,7 @@ payload_of_build() {  # payload_of_build WORDS...
 
 # ---- the machine ----
 
-# Times are those of a machine at rest; where others use its processors as well, it takes longer: see patience in guest/lib.sh.
+# Times are those of a machine at rest; where others use its processors as well, it takes longer: see time_factor in guest/lib.sh.
 words=
 on() {  # on SECONDS SCRIPT: runs it, with the words of guest/ that were named
   local seconds=$(($1 * 3)) said= word

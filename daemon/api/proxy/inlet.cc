@@ -23,7 +23,7 @@ Result<bool> Inlet::fill() {
   buffer_.erase(0, std::exchange(used_, 0));
   size_t size = buffer_.size();
   buffer_.resize(size + kUpstreamReadBytes);
-  auto count = upstream_.read(buffer_.data() + size, kUpstreamReadBytes, *wish_);
+  auto count = upstream_.read(buffer_.data() + size, kUpstreamReadBytes, *cancel_);
   buffer_.resize(size + (count ? *count : 0));
   if (!count) return count.take_error();
   return *count > 0;

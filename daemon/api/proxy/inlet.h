@@ -17,9 +17,9 @@ namespace coracle::api {
 
 class Inlet {
  public:
-  // `wish` is checked during each wait for the upstream.
-  Inlet(Upstream& upstream, GivesUp& wish) : upstream_(upstream), wish_(&wish) {}
-  void listen_to(GivesUp& wish) { wish_ = &wish; }  // for the following waits
+  // `cancel` is checked during each wait for the upstream.
+  Inlet(Upstream& upstream, CancelCheck& cancel) : upstream_(upstream), cancel_(&cancel) {}
+  void listen_to(CancelCheck& cancel) { cancel_ = &cancel; }  // for the following waits
 
   // The head of the final response. Interim responses (100 to 199) except 101 are skipped. Errors: unavailable, cancelled.
   Result<AnswerHead> read_head();
@@ -44,7 +44,7 @@ class Inlet {
   Result<void> read_trailers();
 
   Upstream& upstream_;
-  GivesUp* wish_;
+  CancelCheck* cancel_;
   std::string buffer_;
   size_t used_ = 0;
   std::string raw_head_, trailers_;

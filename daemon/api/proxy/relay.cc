@@ -32,7 +32,7 @@ Coding coding_of(const AnswerHead& head, bool& known) {
 
 // Watches the client while the relay waits for the target: its socket or, while another thread reads its body, an eventfd that
 // this thread signals when it is done.
-class RelayClient : public GivesUp {
+class RelayClient : public CancelCheck {
  public:
   explicit RelayClient(TlsConnection& connection) : connection_(connection) {}
   int fd() const override { return reads_body_ ? wakeup_.fd() : deaf_ ? -1 : connection_.socket().get(); }
@@ -279,7 +279,7 @@ void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
   upstream.shut_down();  // wakes the other thread
 }
 
-class Nobody : public GivesUp {  // a tunnel is not cancelled, it ends with either side
+class Nobody : public CancelCheck {  // a tunnel is not cancelled, it ends with either side
  public:
   int fd() const override { return -1; }
   bool stirred() override { return false; }

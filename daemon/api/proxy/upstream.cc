@@ -42,35 +42,35 @@ std::shared_ptr<SSL_CTX> client_settings() {
 }
 
 // False: timeout. Errors: cancelled.
-Result<bool> wait(int fd, bool read, bool write, GivesUp& wish, SteadyTime until) {
+Result<bool> wait(int fd, bool read, bool write, CancelCheck& cancel, SteadyTime until) {
   for (;;) {
     sys::Timeout left;
     if (until != SteadyTime::max()) {
       left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       if (left->count() <= 0) return false;
     }
-    sys::Waited woken = sys::wait_ready(fd, read, write, wish.fd(), left);
-    if (woken.second_readable && wish.stirred()) return Error(Code::cancelled, "context canceled");
+    sys::WaitResult woken = sys::wait_ready(fd, read, write, cancel.fd(), left);
+    if (woken.second_readable && cancel.stirred()) return Error(Code::cancelled, "context canceled");
     if (woken.first.readable || woken.first.writable) return true;
   }
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Upstream>> Upstream::open(const Target& target, GivesUp& wish) {
+Result<std::unique_ptr<Upstream>> Upstream::open(const Target& target, CancelCheck& cancel) {
   std::string dial = "dial tcp " + target.to.text() + ": ";
   auto socket = sys::connect_tcp(target.to.address, target.to.port);
   if (!socket) return unavailable(dial + "connect: " + words_of(socket.error()));
   auto until = std::chrono::steady_clock::now() + kDialTime;
-  bool ready = TRY(wait(socket->get(), false, true, wish, until));
+  bool ready = TRY(wait(socket->get(), false, true, cancel, until));
   if (!ready) return unavailable(dial + "i/o timeout");
   if (auto done = sys::connected(*socket); !done) return unavailable(dial + "connect: " + words_of(done.error()));
   std::unique_ptr<Upstream> made(new Upstream(*std::move(socket)));
-  if (target.secure) TRY(made->greet(wish));
+  if (target.secure) TRY(made->greet(cancel));
   return made;
 }
 
-Result<void> Upstream::greet(GivesUp& wish) {
+Result<void> Upstream::greet(CancelCheck& cancel) {
   tls_.reset(SSL_new(client_settings().get()));  // holds a reference to its settings
   SSL_set_fd(tls_.get(), socket_.get());
   SSL_set_connect_state(tls_.get());
@@ -81,7 +81,7 @@ Result<void> Upstream::greet(GivesUp& wish) {
     if (done == 1) return {};
     Attempt attempt = TRY(after(done, "EOF"));
     if (attempt.count == 0) return unavailable("EOF");
-    bool ready = TRY(wait(socket_.get(), attempt.wants_read, attempt.wants_write, wish, until));
+    bool ready = TRY(wait(socket_.get(), attempt.wants_read, attempt.wants_write, cancel, until));
     if (!ready) return unavailable("net/http: TLS handshake timeout");
   }
 }
@@ -125,11 +125,11 @@ Result<Upstream::Attempt> Upstream::try_write(std::string_view bytes) {
   return unavailable("write tcp: write: " + words_of(count.error()));
 }
 
-Result<size_t> Upstream::read(char* into, size_t size, GivesUp& wish) {
+Result<size_t> Upstream::read(char* into, size_t size, CancelCheck& cancel) {
   for (;;) {
     Attempt attempt = TRY(try_read(into, size));
     if (attempt.count >= 0) return size_t(attempt.count);
-    TRY(wait(socket_.get(), attempt.wants_read, attempt.wants_write, wish, SteadyTime::max()));
+    TRY(wait(socket_.get(), attempt.wants_read, attempt.wants_write, cancel, SteadyTime::max()));
   }
 }
 
@@ -141,7 +141,7 @@ Result<void> Upstream::write(std::string_view bytes, const Fd& giver) {
       bytes.remove_prefix(size_t(attempt.count));
       continue;
     }
-    sys::Waited woken = sys::wait_ready(socket_.get(), attempt.wants_read, attempt.wants_write, giver.get(), std::nullopt,
+    sys::WaitResult woken = sys::wait_ready(socket_.get(), attempt.wants_read, attempt.wants_write, giver.get(), std::nullopt,
                                         sys::SecondFor::leaving);
     if (woken.second_left) return Error(Code::cancelled, "context canceled");
   }

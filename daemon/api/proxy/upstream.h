@@ -21,9 +21,9 @@ namespace coracle::api {
 // Time limits of connect and of the TLS handshake. Source: Go net, net/http.
 constexpr std::chrono::seconds kDialTime{30}, kGreetTime{10};
 
-class GivesUp {  // Cancels a wait.
+class CancelCheck {  // Cancels a wait.
  public:
-  virtual ~GivesUp() = default;
+  virtual ~CancelCheck() = default;
   virtual int fd() const = 0;  // when it is readable, stirred() is called; -1: there is nothing to watch
   virtual bool stirred() = 0;  // true: cancel the wait
 };
@@ -31,10 +31,10 @@ class GivesUp {  // Cancels a wait.
 class Upstream {
  public:
   // Blocks. Errors: unavailable ("dial tcp 10.0.0.1:80: connect: connection refused"), cancelled.
-  static Result<std::unique_ptr<Upstream>> open(const Target& target, GivesUp& wish);
+  static Result<std::unique_ptr<Upstream>> open(const Target& target, CancelCheck& cancel);
 
   // Blocks until there is at least one byte; 0: the other side has closed. Errors: unavailable, cancelled.
-  Result<size_t> read(char* into, size_t size, GivesUp& wish);
+  Result<size_t> read(char* into, size_t size, CancelCheck& cancel);
   // Blocks until all bytes are written, until the peer of the socket `giver`, the source of the bytes, disconnects, or until
   // shut_down(). Errors: unavailable, cancelled.
   Result<void> write(std::string_view bytes, const Fd& giver);
@@ -47,7 +47,7 @@ class Upstream {
   };
   using Tls = std::unique_ptr<SSL, void (*)(SSL*)>;
   explicit Upstream(Fd socket) : socket_(std::move(socket)), tls_(nullptr, SSL_free) {}
-  Result<void> greet(GivesUp& wish);
+  Result<void> greet(CancelCheck& cancel);
   Result<Attempt> try_read(char* into, size_t size);
   Result<Attempt> try_write(std::string_view bytes);
   Result<Attempt> after(int outcome, std::string_view cut);

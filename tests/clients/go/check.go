@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const patience = 30 * time.Second
+const timeout = 30 * time.Second
 
 var (
 	only  = regexp.MustCompile(os.Getenv("CLIENTS_ONLY"))
@@ -33,7 +33,7 @@ func check(name string, body func(ctx context.Context) error) {
 	if !only.MatchString(name) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	started := time.Now()
 	err := func() (err error) {

@@ -92,7 +92,7 @@ func connect(kubeconfig string) error {
 
 // namespace makes one for a group of checks, and waits for what every namespace gets.
 func namespace(name string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_, err := typed.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, options())
 	if err == nil {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 
 const only = new RegExp(process.env.CLIENTS_ONLY || '');
-const patience = 30_000;
+const timeout = 30_000;
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 export async function check(name, body) {
@@ -13,7 +13,7 @@ export async function check(name, body) {
   if (!only.test(title)) return;
   let timer;
   try {
-    const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error('no end in time')), patience); });
+    const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error('no end in time')), timeout); });
     await Promise.race([body(), late]);
     console.log('ok - ' + title);
   } catch (error) {
@@ -41,7 +41,7 @@ export function matches(what, text, expression) {
 
 // Polls until it is so: `so` gives true, or what it saw.
 export async function until(what, so) {
-  for (const end = Date.now() + patience - 5000; ;) {
+  for (const end = Date.now() + timeout - 5000; ;) {
     const seen = await so();
     if (seen === true) return;
     if (Date.now() > end) throw new Error(`not so in time: ${what}; last seen: ${JSON.stringify(seen)}`);

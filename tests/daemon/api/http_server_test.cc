@@ -70,8 +70,8 @@ class HttpServerTest : public testing::Test {
   }
   // So many connections rest, at last: an answer comes a moment before its connection goes back to rest.
   bool rest(int count) {
-    auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (http_server->counts().resting != count && std::chrono::steady_clock::now() < patience)
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (http_server->counts().resting != count && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(milliseconds(1));
     return http_server->counts().resting == count;
   }
@@ -82,8 +82,8 @@ class HttpServerTest : public testing::Test {
   // So many requests wait for their bodies, at last.
   // A thread of its own counts, before or after the client hears of it.
   bool await(int HttpServer::Counts::*what, int count) {
-    auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (http_server->counts().*what != count && std::chrono::steady_clock::now() < patience)
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (http_server->counts().*what != count && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(milliseconds(1));
     return http_server->counts().*what == count;
   }

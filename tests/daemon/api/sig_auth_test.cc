@@ -185,8 +185,8 @@ TEST_F(SigAuth, ServiceAccounts_should_allow_opting_out_of_API_token_automount) 
        R"({"metadata":{"name":"nomount"},"automountServiceAccountToken":false})", 201);
   int pods = 0;
   for (const std::string account : {"default", "mount", "nomount"}) {
-    for (const std::string wish : {"", "true", "false"}) {
-      std::string said = wish.empty() ? "" : R"("automountServiceAccountToken":)" + wish + ",";
+    for (const std::string cancel : {"", "true", "false"}) {
+      std::string said = cancel.empty() ? "" : R"("automountServiceAccountToken":)" + cancel + ",";
       json::value pod = send("POST", "/api/v1/namespaces/default/pods",
                              R"({"metadata":{"name":"p)" + std::to_string(pods++) + R"("},"spec":{)" + said +
                                  R"("restartPolicy":"Never","serviceAccountName":")" + account +
@@ -196,9 +196,9 @@ TEST_F(SigAuth, ServiceAccounts_should_allow_opting_out_of_API_token_automount) 
       for (const json::value& container : get_array(pod, "spec.containers"))
         for (const json::value& mount : get_array(container, "volumeMounts"))
           mounted |= get_string(mount, "mountPath") == "/var/run/secrets/kubernetes.io/serviceaccount";
-      bool want = wish.empty() ? account != "nomount" : wish == "true";
-      EXPECT_EQ(mounted, want) << account << " " << wish;
-      EXPECT_EQ(!get_array(pod, "spec.volumes").empty(), want) << account << " " << wish;
+      bool want = cancel.empty() ? account != "nomount" : cancel == "true";
+      EXPECT_EQ(mounted, want) << account << " " << cancel;
+      EXPECT_EQ(!get_array(pod, "spec.volumes").empty(), want) << account << " " << cancel;
     }
   }
 }

@@ -521,7 +521,7 @@ TEST_F(DaemonSetTest, a_lost_event_delays_but_does_not_double) {
   client.end_watches(Error(Code::unavailable, "dropped"));
   client.settle();
   while (informers.of(kPod).size() < 2 && informers.synced()) std::this_thread::yield();
-  pass(OwnWrites::kPatience + std::chrono::seconds(5));
+  pass(OwnWrites::kTimeout + std::chrono::seconds(5));
   EXPECT_EQ(count(kPod), 2u);
   EXPECT_EQ(status("currentNumberScheduled"), 2);
 }

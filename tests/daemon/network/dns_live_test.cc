@@ -45,8 +45,8 @@ std::string ask_udp(const Fd& netns, const std::string& name, uint16_t type = kA
   if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&where), sizeof where) < 0) return failure();
   if (::send(socket.get(), question.data(), question.size(), 0) < 0) return failure();
   char buffer[4096];
-  timeval patience{8, 0};  // two resolvers may be tried
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  timeval timeout{8, 0};  // two resolvers may be tried
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   ssize_t got = ::recv(socket.get(), buffer, sizeof buffer, 0);
   if (got < 0) return failure();
   EXPECT_TRUE(answers({buffer, size_t(got)}, question)) << name;
@@ -169,8 +169,8 @@ TEST_F(Dns, the_neighbourhood_is_not_served) {
   sys::Netlink link = MUST(sys::Netlink::open_in(outside));
   MUST(link.add_route({.destination = "10.96.0.0/16", .gateway = kMachine, .link = MUST(link.index_of("uplink"))}));
   Fd socket = socket_in(outside, SOCK_DGRAM);
-  timeval short_patience{0, 300'000};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &short_patience, sizeof short_patience);
+  timeval short_timeout{0, 300'000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &short_timeout, sizeof short_timeout);
   EXPECT_EQ(greet_udp(socket, kDns, 53), "timeout");
 }
 

@@ -27,7 +27,7 @@ namespace coracle::network {
 
 inline constexpr const char* kMachine = "192.0.2.1";
 inline constexpr const char* kOutside = "192.0.2.2";
-inline constexpr int kPatienceMs = 3000;
+inline constexpr int kTimeoutMs = 3000;
 
 inline sockaddr_in at(const std::string& address, uint16_t port) {
   sockaddr_in out{};
@@ -44,9 +44,9 @@ inline std::string text(const sockaddr_in& address) {
 
 inline Fd socket_in(const Fd& netns, int type) {
   Fd socket = MUST(sys::socket_in_netns(netns, AF_INET, type, 0));
-  timeval patience{kPatienceMs / 1000, kPatienceMs % 1000 * 1000};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // connect, too
+  timeval timeout{kTimeoutMs / 1000, kTimeoutMs % 1000 * 1000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);  // connect, too
   int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   return socket;

@@ -51,8 +51,8 @@ TEST_F(NetworkFixture, an_attached_pod_is_answered_at_once) {
   for (int i = 0; i < 40; ++i) {
     Pod one = pod("pod-" + std::to_string(i));
     Fd socket = socket_in(one.netns, SOCK_DGRAM);
-    timeval patience{1, 0};
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    timeval timeout{1, 0};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     ASSERT_EQ(greet_udp(socket, "10.244.0.1", 8080), "machine " + one.address) << i;
   }
 }
@@ -597,8 +597,8 @@ TEST_F(NetworkFixture, a_pod_speaks_arp_for_itself_only) {
   sys::Netlink in_pod = MUST(sys::Netlink::open_in(a.netns));
   const int eth0 = int(MUST(in_pod.index_of(kPodLinkName)));
   Fd socket = MUST(sys::socket_in_netns(a.netns, AF_PACKET, SOCK_RAW, htons(ETH_P_ARP)));
-  timeval patience{kPatienceMs / 1000, kPatienceMs % 1000 * 1000};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  timeval timeout{kTimeoutMs / 1000, kTimeoutMs % 1000 * 1000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   ask_by_arp(socket, eth0, own, gateway, b.address, true);
   ask_by_arp(socket, eth0, own, gateway, a.address, false);
   ask_by_arp(socket, eth0, own, gateway, a.address, true);
@@ -695,8 +695,8 @@ TEST_F(NetworkFixture, udp_that_began_while_the_table_was_flushed_is_translated_
   applied();
   for (int round = 0; round < 5; ++round) {
     Fd socket = socket_in(a.netns, SOCK_DGRAM);
-    timeval patience{0, 100'000};
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    timeval timeout{0, 100'000};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     MUST(Firewall::remove());
     std::string got = greet_udp(socket, "10.244.0.1", 30053);  // nobody's, or already the Service's
     for (int i = 0; i < 50 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);

@@ -26,7 +26,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-constexpr seconds kPatience{60};  // an emulated machine is slow
+constexpr seconds kTimeout{60};  // an emulated machine is slow
 
 // A process that does `work` once it is let go, and is killed with the test.
 class Child {
@@ -77,7 +77,7 @@ class Live : public testing::Test {
     Fd mount = *sys::open_directory(caller_.mount_point);
     if (auto left = sys::open_at(mount, top_.substr(1), O_RDONLY | O_DIRECTORY)) {
       (void)kill(*left);
-      (void)wait_empty(*left, kPatience);
+      (void)wait_empty(*left, kTimeout);
       EXPECT_TRUE(remove(mount, top_.substr(1)));
     }
     if (!caller_.held_by_v1.empty()) {
@@ -109,9 +109,9 @@ TEST_F(Live, is_made_found_and_removed) {
   EXPECT_TRUE(exists(top_ + "/a/b"));
   Container found = *Container::find(caller_, made.record());
   EXPECT_TRUE(found.exists());
-  EXPECT_TRUE(found.remove(kPatience));
+  EXPECT_TRUE(found.remove(kTimeout));
   EXPECT_FALSE(exists(top_ + "/a/b"));
-  EXPECT_TRUE(made.remove(kPatience));  // nothing there is success
+  EXPECT_TRUE(made.remove(kTimeout));  // nothing there is success
   Container gone = *Container::find(caller_, made.record());
   EXPECT_FALSE(gone.exists());
   EXPECT_EQ(gone.kill().error().text(), "cgroup " + top_ + "/a/b is gone");
@@ -126,10 +126,10 @@ TEST_F(Live, without_a_path_stands_in_a_place_of_ours_which_goes_with_the_last) 
   Container first = *Container::make(caller_, one, 0), second = *Container::make(caller_, two, 0);
   EXPECT_EQ(first.record().path, "/coracle-oci/" + one.id);
   EXPECT_EQ(second.record().path, "/coracle-oci/" + between + "/" + two.id);
-  ASSERT_TRUE(second.remove(kPatience));
+  ASSERT_TRUE(second.remove(kTimeout));
   EXPECT_FALSE(exists("/coracle-oci/" + between));
   EXPECT_TRUE(exists(first.record().path));
-  ASSERT_TRUE(first.remove(kPatience));
+  ASSERT_TRUE(first.remove(kTimeout));
   EXPECT_FALSE(exists(first.record().path));
 }
 
@@ -142,7 +142,7 @@ TEST_F(Live, many_are_made_and_removed_side_by_side_though_they_share_their_plac
         Wanted each;
         each.id = "coracle-test-" + std::to_string(::getpid()) + "-" + std::to_string(t);
         auto made = Container::make(caller_, each, 0);
-        if (!made || !made->remove(kPatience)) ++failures;
+        if (!made || !made->remove(kTimeout)) ++failures;
       }
     });
   for (std::thread& each : threads) each.join();
@@ -157,8 +157,8 @@ TEST_F(Live, of_manager_disabled_is_none) {
   EXPECT_FALSE(made.exists());
   EXPECT_EQ(made.warnings(),
             std::vector<std::string>{"linux.resources.pids.limit: cgroups are disabled; the limit is not enforced"});
-  EXPECT_EQ(made.freeze(kPatience).error().text(), "the container has no cgroup (manager disabled)");
-  EXPECT_TRUE(made.remove(kPatience));
+  EXPECT_EQ(made.freeze(kTimeout).error().text(), "the container has no cgroup (manager disabled)");
+  EXPECT_TRUE(made.remove(kTimeout));
 }
 
 TEST_F(Live, leaves_nothing_when_it_cannot_be_made) {
@@ -187,9 +187,9 @@ TEST_F(Live, refuses_or_tells_what_the_kernel_does_not_have) {
 
 TEST_F(Live, is_refused_with_processes_in_it_or_frozen) {
   Container first = *Container::make(caller_, wanted("a"), 0);
-  ASSERT_TRUE(first.freeze(kPatience));  // an empty one, too
+  ASSERT_TRUE(first.freeze(kTimeout));  // an empty one, too
   EXPECT_EQ(Container::make(caller_, wanted("a"), 0).error().text(), "linux.cgroupsPath: cgroup " + top_ + "/a is frozen");
-  ASSERT_TRUE(first.thaw(kPatience));
+  ASSERT_TRUE(first.thaw(kTimeout));
   EXPECT_TRUE(Container::make(caller_, wanted("a"), 0));
   Child child;
   Container with = *Container::make(caller_, wanted("a"), child.pid());
@@ -226,7 +226,7 @@ TEST_F(Live, kills_and_lists_all_within) {
   ASSERT_TRUE(made.kill());
   for (Child* each : {&one, &two, &three}) EXPECT_EQ(WTERMSIG(each->wait()), SIGKILL);
   EXPECT_TRUE(made.pids()->empty());
-  EXPECT_TRUE(made.remove(kPatience));
+  EXPECT_TRUE(made.remove(kTimeout));
   EXPECT_FALSE(exists(top_ + "/a"));
   EXPECT_EQ(::kill(outside.pid(), 0), 0);
 }
@@ -248,14 +248,14 @@ TEST_F(Live, stops_and_goes_on) {
     return *counter != before;
   };
   EXPECT_TRUE(moves_on());
-  ASSERT_TRUE(made.freeze(kPatience));
+  ASSERT_TRUE(made.freeze(kTimeout));
   EXPECT_TRUE(*made.is_frozen());
   uint64_t at = *counter;
   ::usleep(30000);
   EXPECT_EQ(*counter, at);
   ASSERT_TRUE(made.kill());  // reaches the frozen, too
   EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
-  ASSERT_TRUE(made.thaw(kPatience));
+  ASSERT_TRUE(made.thaw(kTimeout));
   EXPECT_FALSE(*made.is_frozen());
   ::munmap(counter, 4096);
 }
@@ -274,7 +274,7 @@ TEST_F(Live, is_removed_however_deep_the_container_dug) {
   at.reset();
   ASSERT_TRUE(made.kill());
   (void)child.wait();
-  EXPECT_TRUE(made.remove(kPatience));
+  EXPECT_TRUE(made.remove(kTimeout));
   EXPECT_FALSE(exists(top_ + "/a"));
 }
 
@@ -286,17 +286,17 @@ TEST_F(Live, tells_what_happens) {
   EXPECT_FALSE(*watch.next(seen, milliseconds(1)));  // nothing
   Child child;
   ASSERT_TRUE(made.attach(child.pid(), "", child.pid()));
-  auto next = *watch.next(seen, kPatience);
+  auto next = *watch.next(seen, kTimeout);
   ASSERT_TRUE(next);
   EXPECT_TRUE(next->populated);
   std::thread killer([&] { (void)made.kill(); });
-  next = *watch.next(*next, kPatience);
+  next = *watch.next(*next, kTimeout);
   killer.join();
   ASSERT_TRUE(next);
   EXPECT_FALSE(next->populated);
   (void)child.wait();
-  ASSERT_TRUE(made.remove(kPatience));
-  next = *watch.next(*next, kPatience);
+  ASSERT_TRUE(made.remove(kTimeout));
+  next = *watch.next(*next, kTimeout);
   ASSERT_TRUE(next);
   EXPECT_TRUE(next->gone);
   EXPECT_EQ(made.watch().error().code(), Code::not_found);
@@ -485,7 +485,7 @@ TEST_F(Live, tells_of_memory_that_ran_out) {
   Happening seen = *watch.now();
   child.let_go();
   while (seen.oom_kills == 0) {
-    auto next = *watch.next(seen, kPatience);
+    auto next = *watch.next(seen, kTimeout);
     ASSERT_TRUE(next);
     seen = *next;
   }
@@ -550,7 +550,7 @@ TEST_F(Live, has_its_limits_in_v1_where_that_holds_the_controllers) {
   EXPECT_EQ(read("memory", "memory.limit_in_bytes"), "33554432");
   ASSERT_TRUE(found.kill());
   (void)child.wait();
-  ASSERT_TRUE(found.remove(kPatience));
+  ASSERT_TRUE(found.remove(kTimeout));
   EXPECT_TRUE(V1Cgroup::find(made.record().path)->is_empty());
 }
 
@@ -663,13 +663,13 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
   auto attached = made.attach(second.pid(), "", second.pid());
   EXPECT_TRUE(attached) << attached.error().text();
   EXPECT_EQ(*path_of(second.pid()), made.record().path);
-  ASSERT_TRUE(made.freeze(kPatience));
-  ASSERT_TRUE(made.thaw(kPatience));
+  ASSERT_TRUE(made.freeze(kTimeout));
+  ASSERT_TRUE(made.thaw(kTimeout));
   ASSERT_TRUE(made.kill());
   (void)child.wait();
   (void)second.wait();
   Container found = *Container::find(caller_, made.record());
-  auto removed = found.remove(kPatience);
+  auto removed = found.remove(kTimeout);
   EXPECT_TRUE(removed) << removed.error().text();
   EXPECT_FALSE(exists(made.record().path));
   EXPECT_EQ(told(made, "LoadState"), "not-found");
@@ -683,7 +683,7 @@ TEST_F(Systemd, takes_the_name_of_one_that_was_left_behind) {
     ASSERT_TRUE(made) << made.error().text();
     ASSERT_TRUE(made->kill());
     (void)child.wait();
-    bool is_removed = i != 1 || made->remove(kPatience);  // else it is systemd who notices, or not yet
+    bool is_removed = i != 1 || made->remove(kTimeout);  // else it is systemd who notices, or not yet
     EXPECT_TRUE(is_removed);
   }
 }
@@ -743,7 +743,7 @@ TEST_F(Rootless, stands_where_it_was_delegated_or_nowhere) {
     EXPECT_EQ(*path_of(child.pid()), made->record().path);
     ASSERT_TRUE(made->kill());
     (void)child.wait();
-    EXPECT_TRUE(made->remove(kPatience));
+    EXPECT_TRUE(made->remove(kTimeout));
     EXPECT_FALSE(exists(made->record().path));
   }
   in.resources.pids_limit = 5;
@@ -755,7 +755,7 @@ TEST_F(Rootless, stands_where_it_was_delegated_or_nowhere) {
     EXPECT_EQ(read(*made, "pids.max"), "5");
     ASSERT_TRUE(made->kill());
     (void)second.wait();
-    EXPECT_TRUE(made->remove(kPatience));
+    EXPECT_TRUE(made->remove(kTimeout));
   } else {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code(), Code::forbidden);

@@ -98,8 +98,8 @@ class Server {
 std::string read_head(int fd) {
   std::string head;
   char c;
-  timeval patience{5, 0};
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  timeval timeout{5, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   while (head.size() < 16384 && head.find("\r\n\r\n") == head.npos && ::read(fd, &c, 1) == 1) {
     head += c;
     if (head[0] == 0x16) break;  // a TLS handshake: not for us

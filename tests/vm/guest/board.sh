@@ -54,7 +54,7 @@ reference() {
 }
 # seconds_until SECONDS COMMAND...: how long it takes until the command succeeds, in tenths; fails when it does not.
 seconds_until() {
-  local start=${EPOCHREALTIME/./} end=$((SECONDS + $1 * patience))
+  local start=${EPOCHREALTIME/./} end=$((SECONDS + $1 * time_factor))
   shift
   until "$@" >/dev/null 2>&1; do [ "$SECONDS" -lt "$end" ] || return 1; sleep 0.1; done
   echo $(((${EPOCHREALTIME/./} - start) / 100000))

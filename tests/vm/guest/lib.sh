@@ -6,7 +6,7 @@ pods_cgroup=/sys/fs/cgroup/system.slice/coracle-pods.service
 
 # until_true SECONDS COMMAND...: runs it every 200 ms until it succeeds; fails when time is up, showing the last try. SECONDS are
 # those of a machine at rest.
-patience=3
+time_factor=3
 until_true() {
   local out
   out=$(told "$@" 2>&1) && return
@@ -18,7 +18,7 @@ until_true() {
 # told SECONDS COMMAND...: what it says when it succeeds, or in the last try. A machine that is kept waiting may miss a client's
 # time limit once.
 told() {
-  local end=$((SECONDS + $1 * patience)) out
+  local end=$((SECONDS + $1 * time_factor)) out
   shift
   until out=$("$@"); do
     if [ "$SECONDS" -ge "$end" ]; then echo "$out"; return 1; fi
