@@ -71,7 +71,7 @@ CgroupFacts read_cgroups() {
   return facts;
 }
 
-Result<void> try_birth_in_cgroup(const CgroupFacts& cgroup) {
+Result<void> try_clone_into_cgroup(const CgroupFacts& cgroup) {
   std::string own = read_text("/proc/self/cgroup"), path;
   for (std::string_view line : split(own, '\n'))
     if (line.starts_with("0::")) path = line.substr(3);
@@ -91,7 +91,7 @@ std::vector<Feature> try_features(const CgroupFacts& cgroup, bool root) {
   add("clone3", "starting processes", "", sys::try_clone(0));
   add("pidfd", "waiting for processes", "", sys::open_pidfd(::getpid()));
   if (!cgroup.mounted_at.empty())
-    add("clone into cgroup", "starting processes in their cgroup", "", if_root([&] { return try_birth_in_cgroup(cgroup); }));
+    add("clone into cgroup", "starting processes in their cgroup", "", if_root([&] { return try_clone_into_cgroup(cgroup); }));
   add("openat2", "safe paths in containers", "", [] {
     auto top = sys::open_directory("/");
     return top ? sys::open_in(*top, "proc", O_PATH) : std::move(top);

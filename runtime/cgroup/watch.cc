@@ -32,7 +32,7 @@ Result<Watch> Watch::open(const std::string& path) {
   return out;
 }
 
-Result<Happening> Watch::now() {
+Result<CgroupEvent> Watch::now() {
   sys::drain_inotify(inotify_, [](int, uint32_t, std::string_view) {});  // first: later events signal again
   auto events = sys::read_file_at(directory_, "cgroup.events");
   if (!events && events.error().code() != Code::not_found) return events.take_error();
@@ -50,15 +50,15 @@ Result<Happening> Watch::now() {
   return last_;
 }
 
-Result<std::optional<Happening>> Watch::next(const Happening& seen, std::optional<std::chrono::milliseconds> timeout) {
+Result<std::optional<CgroupEvent>> Watch::next(const CgroupEvent& seen, std::optional<std::chrono::milliseconds> timeout) {
   auto start = std::chrono::steady_clock::now();
   while (true) {
-    Happening found = TRY(now());
+    CgroupEvent found = TRY(now());
     if (found != seen) return std::optional(found);
     std::optional<std::chrono::milliseconds> left;
     if (timeout) {
       left = *timeout - std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
-      if (left->count() <= 0) return std::optional<Happening>();
+      if (left->count() <= 0) return std::optional<CgroupEvent>();
     }
     TRY(sys::wait_readable(inotify_, left));
   }

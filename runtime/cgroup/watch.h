@@ -14,12 +14,12 @@
 
 namespace coracle::cgroup {
 
-struct Happening {
+struct CgroupEvent {
   uint64_t ooms = 0;       // "oom" of memory.events: allocations about to fail at the limit, since the cgroup was created
   uint64_t oom_kills = 0;  // number of processes killed for it
   bool populated = false, frozen = false;
   bool gone = false;  // the cgroup was removed; populated is false, the rest as last read
-  bool operator==(const Happening&) const = default;
+  bool operator==(const CgroupEvent&) const = default;
 };
 
 class Watch {
@@ -29,13 +29,13 @@ class Watch {
   // Readable if something may have changed, for a caller's own poll. Then call now().
   const Fd& fd() const { return inotify_; }
   // The current values; consumes all notifications so far. Does not block.
-  Result<Happening> now();
+  Result<CgroupEvent> now();
   // Blocks until the values differ from `seen`. Nothing: the timeout has passed.
-  Result<std::optional<Happening>> next(const Happening& seen, std::optional<std::chrono::milliseconds> timeout);
+  Result<std::optional<CgroupEvent>> next(const CgroupEvent& seen, std::optional<std::chrono::milliseconds> timeout);
 
  private:
   Fd directory_, inotify_;
-  Happening last_;
+  CgroupEvent last_;
 };
 
 }  // namespace coracle::cgroup

@@ -83,19 +83,19 @@ Result<void> check_state(const Options& options, const Container& container) {
 }
 
 // Processes the child's reports until it has executed the program. Returns its terminal, if we connect it to ours.
-Result<Fd> attend(runtime::Birth& birth, const Options& options, const oci::Spec& spec, const Container& container,
+Result<Fd> attend(runtime::DirectLaunch& launch, const Options& options, const oci::Spec& spec, const Container& container,
                   const runtime::SeccompPtr& seccomp) {
-  using Kind = runtime::Birth::News::Kind;
+  using Kind = runtime::DirectLaunch::News::Kind;
   Fd terminal;
   while (true) {
-    runtime::Birth::News news = TRY(birth.next().wrap("launch"));
+    runtime::DirectLaunch::News news = TRY(launch.next().wrap("launch"));
     switch (news.kind) {
       case Kind::failure: return runtime::explain_failure(news.failure, spec, {});
       case Kind::terminal:
         if (options.console_socket.empty()) terminal = std::move(news.fd);
         else TRY(send_terminal(options.console_socket, news.fd));
         break;
-      case Kind::listener: TRY(send_listener(*seccomp->listener, container.state(Status::running), birth.pid(), news.fd)); break;
+      case Kind::listener: TRY(send_listener(*seccomp->listener, container.state(Status::running), launch.pid(), news.fd)); break;
       case Kind::executed: return terminal;
       default: break;
     }
@@ -140,23 +140,23 @@ Result<int> exec(const Options& options) {
     auto bits = TRY(runtime::plan_bits(spec.process.exec_cpu_affinity->initial, "process.execCPUAffinity.initial"));
     TRY(sys::set_own_affinity(bits).wrap("process.execCPUAffinity.initial"));
   }
-  runtime::BirthSpec start;
+  runtime::LaunchSpec start;
   start.prepared = &prepared;
   if (directory) start.cgroup = &directory;
   start.target = &target;
   start.has_terminal = spec.process.terminal;
-  runtime::Birth birth = TRY(runtime::Birth::begin(start).wrap("launch"));
-  auto joined = cgroup.join_v1(birth.pid());
-  if (joined && input.waits) joined = birth.say_go();
-  auto terminal = joined ? attend(birth, options, spec, container, input.seccomp) : Result<Fd>(joined.take_error());
-  auto written = terminal ? send_pidfd(options.pidfd_socket, birth.pidfd()) : Result<void>(terminal.take_error());
-  if (written) written = write_pid_file(options.pid_file, birth.pid());
+  runtime::DirectLaunch launch = TRY(runtime::DirectLaunch::begin(start).wrap("launch"));
+  auto joined = cgroup.join_v1(launch.pid());
+  if (joined && input.waits) joined = launch.say_go();
+  auto terminal = joined ? attend(launch, options, spec, container, input.seccomp) : Result<Fd>(joined.take_error());
+  auto written = terminal ? send_pidfd(options.pidfd_socket, launch.pidfd()) : Result<void>(terminal.take_error());
+  if (written) written = write_pid_file(options.pid_file, launch.pid());
   if (!written) {
-    birth.end();
+    launch.end();
     return written.take_error();
   }
   if (options.detach) return 0;
-  return stay_in_front(birth.pidfd(), signals, std::move(*terminal)).wrap("wait for the process");
+  return stay_in_front(launch.pidfd(), signals, std::move(*terminal)).wrap("wait for the process");
 }
 
 }  // namespace coracle::cli

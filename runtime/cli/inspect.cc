@@ -168,7 +168,7 @@ Result<int> events(const Options& options) {
   auto interval = parse_interval(options.interval);
   if (!interval) return Error(Code::invalid, "--interval " + coracle::quoted(options.interval) + " is not a duration like 5s");
   cgroup::Watch watch = TRY(cgroup.watch());
-  cgroup::Happening seen = TRY(watch.now());
+  cgroup::CgroupEvent seen = TRY(watch.now());
   while (seen.populated && !seen.gone) {
     auto changed = TRY(watch.next(seen, *interval));
     if (!changed) {

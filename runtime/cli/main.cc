@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "runtime/base/text.h"
-#include "runtime/cli/birth.h"
+#include "runtime/cli/launch.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/log.h"
 #include "runtime/oci/features_document.h"
@@ -87,7 +87,7 @@ class CommandLine {
     return command;
   }
 
-  CLI::App* add_birth(const char* name, const char* what, Command action) {
+  CLI::App* add_launch(const char* name, const char* what, Command action) {
     CLI::App* command = add(name, what, action);
     command->add_option("-b,--bundle", options_.bundle, "directory of config.json")->capture_default_str();
     command->add_option("-f,--config", options_.config, "file to read instead of the bundle's config.json");
@@ -104,10 +104,10 @@ class CommandLine {
     command->add_option("--pidfd-socket", options_.pidfd_socket, "where to send a descriptor of the process");
   }
 
-  void add_create() { add_birth("create", "make a container, ready to start", &create); }
+  void add_create() { add_launch("create", "make a container, ready to start", &create); }
 
   void add_run() {
-    CLI::App* command = add_birth("run", "make a container, start it and wait for its end", &cli::run);
+    CLI::App* command = add_launch("run", "make a container, start it and wait for its end", &cli::run);
     command->add_flag("-d,--detach", options_.detach, "do not wait");
     command->add_flag("--keep", options_.keep, "do not delete it when it has ended");
     command->add_flag("--no-subreaper", ignored_, "accepted: no process of ours reaps");

@@ -41,7 +41,7 @@ std::string read_said(const Fd& file) {
 
 }  // namespace
 
-Result<Birth> Birth::begin(const BirthSpec& spec) {
+Result<DirectLaunch> DirectLaunch::begin(const LaunchSpec& spec) {
   const Prepared& prepared = *spec.prepared;
   if (prepared.pid_namespace) TRY(sys::join_namespace(prepared.pid_namespace, CLONE_NEWPID).wrap("linux.namespaces: pid"));
   Fd program = TRY(sys::make_program("coracle-oci", launcher()));
@@ -53,7 +53,7 @@ Result<Birth> Birth::begin(const BirthSpec& spec) {
   start.namespaces = prepared.clone_flags;
   start.beside = &far;
   sys::Spawned spawned = TRY(sys::spawn(start));
-  Birth out;
+  DirectLaunch out;
   out.pid_ = spawned.pid;
   out.pidfd_ = std::move(spawned.pidfd);
   out.report_ = std::move(near);
@@ -66,7 +66,7 @@ Result<Birth> Birth::begin(const BirthSpec& spec) {
   return out;
 }
 
-Result<void> Birth::tell(const BirthSpec& spec) {
+Result<void> DirectLaunch::tell(const LaunchSpec& spec) {
   std::vector<int> fds = spec.prepared->in_order(spec.cgroup, nullptr, nullptr);
   if (fds.size() > launch::kFdsMax) return Error(Code::too_large, "mounts: too many");
   auto add = [&](const Fd* fd) {
@@ -81,13 +81,13 @@ Result<void> Birth::tell(const BirthSpec& spec) {
   return sys::send_message(report_, std::as_bytes(std::span(&begin, 1)), fds).wrap("the container's process is gone");
 }
 
-Result<void> Birth::say_go() {
+Result<void> DirectLaunch::say_go() {
   launch::Go go{pid_};
   return sys::write_all(report_, std::string_view(reinterpret_cast<const char*>(&go), sizeof go))
       .wrap("the container's process is gone");
 }
 
-Result<Birth::News> Birth::next() {
+Result<DirectLaunch::News> DirectLaunch::next() {
   News out;
   auto report = TRY(read_report(report_));
   if (!report) {  // exec has closed it, or the process has ended
@@ -115,7 +115,7 @@ Result<Birth::News> Birth::next() {
   return out;
 }
 
-void Birth::end() {
+void DirectLaunch::end() {
   auto killed = sys::send_signal(pidfd_, 9);
   if (!killed && killed.error().code() != Code::not_found) return;  // waiting could block for ever
   (void)sys::wait_readable(pidfd_, std::nullopt);

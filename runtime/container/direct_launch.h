@@ -3,7 +3,7 @@
 // that the caller's parent (an engine's monitor) becomes its parent when the runtime exits. It does for one process what
 // coracle-pause does for pods.
 //
-//   begin ─▶ Birth ──say_go──▶ waits ─▶ next(): gate · terminal · listener · held · failure · executed
+//   begin ─▶ DirectLaunch ──say_go──▶ waits ─▶ next(): gate · terminal · listener · held · failure · executed
 //
 // Source: clone3(2), pid_namespaces(7); launch/launcher.h and launch/child.h for the child's side.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace coracle::runtime {
 
-struct BirthSpec {
+struct LaunchSpec {
   const Prepared* prepared = nullptr;
   const Fd* cgroup = nullptr;          // started in it; null: our own
   const Fd* start = nullptr;           // a listening socket: the process is held until somebody connects
@@ -24,11 +24,11 @@ struct BirthSpec {
   bool has_terminal = false;           // otherwise it inherits our 0, 1 and 2
 };
 
-class Birth {
+class DirectLaunch {
  public:
   // Starts the child and blocks until its program has started. Errors: those of clone3 and setns, and nothing of the child is
   // left; forbidden for vm.memfd_noexec. A pid namespace that was joined stays joined for our later children.
-  static Result<Birth> begin(const BirthSpec& spec);
+  static Result<DirectLaunch> begin(const LaunchSpec& spec);
 
   int pid() const { return pid_; }
   const Fd& pidfd() const { return pidfd_; }
@@ -46,7 +46,7 @@ class Birth {
   void end();
 
  private:
-  Result<void> tell(const BirthSpec& spec);
+  Result<void> tell(const LaunchSpec& spec);
   int pid_ = 0;
   bool is_executing_ = false;
   std::string said_;

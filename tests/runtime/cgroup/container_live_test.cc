@@ -281,7 +281,7 @@ TEST_F(Live, is_removed_however_deep_the_container_dug) {
 TEST_F(Live, tells_what_happens) {
   Container made = *Container::make(caller_, wanted("a"), 0);
   Watch watch = *made.watch();
-  Happening seen = *watch.now();
+  CgroupEvent seen = *watch.now();
   EXPECT_FALSE(seen.populated);
   EXPECT_FALSE(*watch.next(seen, milliseconds(1)));  // nothing
   Child child;
@@ -482,7 +482,7 @@ TEST_F(Live, tells_of_memory_that_ran_out) {
   });
   Container made = *Container::make(caller_, limited, child.pid());
   Watch watch = *made.watch();
-  Happening seen = *watch.now();
+  CgroupEvent seen = *watch.now();
   child.let_go();
   while (seen.oom_kills == 0) {
     auto next = *watch.next(seen, kTimeout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See birth.h.
-#include "runtime/cli/birth.h"
+// See launch.h.
+#include "runtime/cli/launch.h"
 
 #include <sched.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@
 namespace coracle::cli {
 namespace {
 
-using runtime::Birth;
+using runtime::DirectLaunch;
 
 constexpr size_t kConfigBytesMax = 4 << 20;
 constexpr uint32_t kUmask = 022;
@@ -62,7 +62,7 @@ class Maker {
     container_ = TRY(containers_->create(options_.id));
     Scope undo([&] { take_back(); });
     TRY(prepare_machine());
-    TRY(give_birth());
+    TRY(start_process());
     TRY(attend());
     TRY(finish());
     undo.dismiss();
@@ -71,7 +71,7 @@ class Maker {
 
   Container& container() { return *container_; }
   Containers& containers() { return *containers_; }
-  Birth& birth() { return *birth_; }
+  DirectLaunch& launch() { return *launch_; }
   Fd take_terminal() { return std::move(terminal_); }
   const oci::Spec& spec() const { return spec_; }
 
@@ -193,7 +193,7 @@ class Maker {
     return {};
   }
 
-  Result<void> give_birth() {
+  Result<void> start_process() {
     runtime::Prepared prepared = TRY(prepare());
     mounts_ = prepared.mounts;
     Fd start;
@@ -203,23 +203,23 @@ class Maker {
     }
     Fd time;
     if (namespaces_.new_time) time = TRY(sys::make_time_namespace(offsets()).wrap("linux.timeOffsets"));
-    runtime::BirthSpec birth;
-    if (time) birth.time_namespace = &time;
-    birth.prepared = &prepared;
-    if (cgroup_.exists()) birth.cgroup = &cgroup_.directory();
-    if (holds_) birth.start = &start;
-    birth.has_terminal = spec_.process.terminal;
+    runtime::LaunchSpec launch;
+    if (time) launch.time_namespace = &time;
+    launch.prepared = &prepared;
+    if (cgroup_.exists()) launch.cgroup = &cgroup_.directory();
+    if (holds_) launch.start = &start;
+    launch.has_terminal = spec_.process.terminal;
     debug("launch");
-    birth_ = TRY(Birth::begin(birth).wrap("launch"));
+    launch_ = TRY(DirectLaunch::begin(launch).wrap("launch"));
     Saved& saved = container_->saved();
-    saved.pid = birth_->pid();
+    saved.pid = launch_->pid();
     ProcessFacts facts = TRY(facts_of_process(saved.pid));
     saved.pid_started = facts.started;
     if (!waits()) return {};
     TRY(make_cgroup(saved.pid));
     TRY(cgroup_.join_v1(saved.pid));
     TRY(move_net_devices());
-    return birth_->say_go();
+    return launch_->say_go();
   }
 
   std::vector<sys::ClockOffset> offsets() const {
@@ -230,7 +230,7 @@ class Maker {
 
   Result<void> move_net_devices() {
     if (spec_.linux_.net_devices.empty()) return {};
-    Fd netns = TRY(sys::namespace_of(birth_->pidfd(), "net"));
+    Fd netns = TRY(sys::namespace_of(launch_->pidfd(), "net"));
     if (auto joined = namespaces_.joined.find("network"); joined != namespaces_.joined.end())
       netns = TRY(sys::open_netns(joined->second));
     for (const auto& [name, inside] : spec_.linux_.net_devices)
@@ -240,21 +240,21 @@ class Maker {
 
   // Processes the child's reports until it is held or running.
   Result<void> attend() {
-    using Kind = Birth::News::Kind;
+    using Kind = DirectLaunch::News::Kind;
     while (true) {
-      Birth::News news = TRY(birth_->next().wrap("launch"));
+      DirectLaunch::News news = TRY(launch_->next().wrap("launch"));
       switch (news.kind) {
         case Kind::failure: return runtime::explain_failure(news.failure, spec_, mounts_, news.said);
         case Kind::terminal:
           if (options_.console_socket.empty()) terminal_ = std::move(news.fd);
           else TRY(send_terminal(options_.console_socket, news.fd));
           break;
-        case Kind::listener: TRY(send_listener(*seccomp_->listener, hook_state(), birth_->pid(), news.fd)); break;
+        case Kind::listener: TRY(send_listener(*seccomp_->listener, hook_state(), launch_->pid(), news.fd)); break;
         case Kind::gate:
           TRY(container_->save());
           TRY(run_hooks(spec_.hooks.prestart, "prestart", container_->state(Status::created)));
           TRY(run_hooks(spec_.hooks.create_runtime, "createRuntime", hook_state()));
-          TRY(birth_->say_go());
+          TRY(launch_->say_go());
           break;
         case Kind::held:
         case Kind::executed: return {};
@@ -270,13 +270,13 @@ class Maker {
 
   Result<void> finish() {
     TRY(container_->save());
-    TRY(send_pidfd(options_.pidfd_socket, birth_->pidfd()));
-    return write_pid_file(options_.pid_file, birth_->pid());
+    TRY(send_pidfd(options_.pidfd_socket, launch_->pidfd()));
+    return write_pid_file(options_.pid_file, launch_->pid());
   }
 
   // Removes everything of the container; the caller reports the error.
   void take_back() {
-    if (birth_) birth_->end();
+    if (launch_) launch_->end();
     auto removed = cgroup_.exists() ? cgroup_.kill() : Result<void>();
     if (removed) removed = cgroup_.remove(kKillTimeout);
     if (removed && namespaces_.in_host_tree) removed = sys::detach_below(spec_.root.path);
@@ -298,7 +298,7 @@ class Maker {
   runtime::SeccompPtr seccomp_;
   cgroup::Container cgroup_;
   std::vector<std::string> mounts_;
-  std::optional<Birth> birth_;
+  std::optional<DirectLaunch> launch_;
   Fd terminal_;
 };
 
@@ -324,7 +324,7 @@ Result<int> run(const Options& options) {
   }
   if (options.detach) return 0;
   container.unlock();
-  int code = TRY(stay_in_front(maker.birth().pidfd(), signals, maker.take_terminal()));
+  int code = TRY(stay_in_front(maker.launch().pidfd(), signals, maker.take_terminal()));
   if (!options.keep) TRY(destroy(maker.containers(), container));
   return code;
 }
