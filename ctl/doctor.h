@@ -28,7 +28,7 @@ struct Finding {
 };
 
 // The result of a probe.
-struct Tried {
+struct ProbeResult {
   enum Outcome : uint8_t { not_tried, works, fails } outcome = not_tried;
   std::string why;  // the reason of a failure, or why the probe was not made
 };
@@ -53,7 +53,7 @@ struct CgroupFacts {
 struct Feature {  // a kernel feature
   std::string name, needed_for;
   std::string module;  // the module that provides it; "" if it can only be built in
-  Tried tried;
+  ProbeResult probe_result;
   bool required = true;
 };
 
@@ -64,7 +64,7 @@ struct DiskFacts {
   Bytes total, available;
   uint64_t inodes = 0, inodes_free = 0;
   std::vector<double> sync_ms;  // milliseconds of each fdatasync of 4 KiB
-  Tried measured, overlay, own_users, quotas;
+  ProbeResult measured, overlay, own_users, quotas;
 };
 
 struct ClockFacts {
@@ -84,7 +84,7 @@ struct MemoryFacts {
 };
 
 struct FirewallFacts {
-  Tried rules_read;                             // of nftables
+  ProbeResult rules_read;                             // of nftables
   json::value ruleset;                          // {"nftables": [...]}
   bool legacy = false;                          // iptables' old tables are in use
   std::string legacy_forward;                   // "-P FORWARD DROP\n-A FORWARD …", "" = not read
@@ -100,7 +100,7 @@ struct Listener {
 };
 
 struct StoreFacts {
-  Tried checked;  // by the daemon, now
+  ProbeResult checked;  // by the daemon, now
   std::vector<std::string> findings;
   Bytes used, most;  // what all objects take, and may take; 0: not known
 };
@@ -110,7 +110,7 @@ struct DaemonFacts {
   std::vector<std::string> missing;  // of the programs it starts
   bool running = false;
   bool with_systemd = false;  // systemd is PID 1 here
-  Tried ready;
+  ProbeResult ready;
   std::string server;
   json::array conditions;  // of the node
   std::string node;

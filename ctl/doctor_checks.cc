@@ -97,9 +97,9 @@ void check_cgroups(const Facts& facts, Findings& findings) {
 void check_features(const Facts& facts, Findings& findings) {
   std::vector<std::string> work, untried;
   for (const Feature& feature : facts.features) {
-    if (feature.tried.outcome == Tried::works) {
+    if (feature.probe_result.outcome == ProbeResult::works) {
       work.push_back(feature.name);
-    } else if (feature.tried.outcome == Tried::not_tried) {
+    } else if (feature.probe_result.outcome == ProbeResult::not_tried) {
       untried.push_back(feature.name);
     } else {
       std::string advice =
@@ -108,7 +108,7 @@ void check_features(const Facts& facts, Findings& findings) {
               : "sudo modprobe " + feature.module +
                     "; when there is no such module, install the kernel's own: its modules must fit 'uname -r'";
       say(findings, feature.required ? Level::fail : Level::warn, feature.name,
-          feature.needed_for + " does not work: " + feature.tried.why, advice);
+          feature.needed_for + " does not work: " + feature.probe_result.why, advice);
     }
   }
   if (!work.empty()) say(findings, Level::ok, "features", "tried and working: " + join(work, ", "));
@@ -169,22 +169,22 @@ void check_disk(const Facts& facts, Findings& findings) {
     std::string says = disk.file_system + (disk.device.empty() ? "" : " on " + disk.device);
     say(findings, judged.level, "file system", judged.why.empty() ? says : says + " " + judged.why, judged.advice);
   }
-  if (disk.overlay.outcome == Tried::fails)
+  if (disk.overlay.outcome == ProbeResult::fails)
     say(findings, Level::fail, "overlay", "containers' roots cannot be made in " + disk.path + ": " + disk.overlay.why,
         "put stateDir on ext4, xfs, f2fs or btrfs; sudo modprobe overlay");
-  else if (disk.overlay.outcome == Tried::not_tried) say(findings, Level::skip, "overlay", "not tried: " + disk.overlay.why);
+  else if (disk.overlay.outcome == ProbeResult::not_tried) say(findings, Level::skip, "overlay", "not tried: " + disk.overlay.why);
   else say(findings, Level::ok, "overlay", "containers' roots can be made in " + disk.path);
-  if (disk.own_users.outcome == Tried::fails)
+  if (disk.own_users.outcome == ProbeResult::fails)
     say(findings, Level::warn, "own users", "pods with hostUsers false cannot run: " + disk.own_users.why,
         "Linux 5.19 or later, stateDir on ext4, xfs, f2fs or btrfs, and user.max_user_namespaces above 0");
-  else if (disk.own_users.outcome == Tried::not_tried)
+  else if (disk.own_users.outcome == ProbeResult::not_tried)
     say(findings, Level::skip, "own users", "not tried: " + disk.own_users.why);
   else say(findings, Level::ok, "own users", "pods with hostUsers false can run");
-  if (disk.quotas.outcome == Tried::fails)
+  if (disk.quotas.outcome == ProbeResult::fails)
     say(findings, Level::warn, "volume sizes", "nothing holds the volumes of claims to their sizes: " + disk.quotas.why,
         "ext4: tune2fs -O project,quota DEVICE while it is not mounted, and the mount option prjquota (of the root: "
         "rootflags=prjquota)\nor a disk of its own for volumes, XFS mounted with pquota: volumeDirs in config.yaml");
-  else if (disk.quotas.outcome == Tried::not_tried) say(findings, Level::skip, "volume sizes", "not tried: " + disk.quotas.why);
+  else if (disk.quotas.outcome == ProbeResult::not_tried) say(findings, Level::skip, "volume sizes", "not tried: " + disk.quotas.why);
   else say(findings, Level::ok, "volume sizes", "volumes of claims are held to their sizes");
 
   if (disk.sync_ms.empty()) return say(findings, Level::skip, "disk speed", "not measured: " + disk.measured.why);
@@ -296,7 +296,7 @@ bool legacy_blocks(const Facts& facts) {
 void check_firewall(const Facts& facts, Findings& findings) {
   const FirewallFacts& firewall = facts.firewall;
   bool quiet = true;
-  if (firewall.rules_read.outcome == Tried::works) {
+  if (firewall.rules_read.outcome == ProbeResult::works) {
     for (const std::string& chain : blocking_chains(firewall.ruleset, "forward", facts.settings.pod_cidr))
       quiet = false, say(findings, Level::fail, "firewall", "the chain " + chain + " drops what pods send and get",
                          pass_advice(facts, chain, true));
@@ -313,7 +313,7 @@ void check_firewall(const Facts& facts, Findings& findings) {
   } else if (firewall.legacy && firewall.legacy_forward.empty()) {
     say(findings, Level::skip, "firewall", "rules of the old iptables are in force, and cannot be read here");
   }
-  if (firewall.rules_read.outcome != Tried::works)
+  if (firewall.rules_read.outcome != ProbeResult::works)
     say(findings, Level::skip, "firewall", "nftables' rules were not read: " + firewall.rules_read.why);
   else if (quiet) say(findings, Level::ok, "firewall", "no rule is in the pods' way");
   if (firewall.forwarding == 0) {
@@ -426,14 +426,14 @@ void check_name(const Facts& facts, Findings& findings) {
 
 void check_daemon(const Facts& facts, Findings& findings) {
   const DaemonFacts& daemon = facts.daemon;
-  if (daemon.running && daemon.ready.outcome == Tried::works) {
+  if (daemon.running && daemon.ready.outcome == ProbeResult::works) {
     say(findings, Level::ok, "coracled", "runs and is ready at " + daemon.server);
-  } else if (daemon.running && daemon.ready.outcome == Tried::fails) {
+  } else if (daemon.running && daemon.ready.outcome == ProbeResult::fails) {
     say(findings, Level::fail, "coracled", "runs, but is not ready: " + daemon.ready.why,
         daemon.with_systemd ? "sudo journalctl -u coracled -n 50" : "look into its log: /var/log/coracled.log");
   } else if (daemon.running) {
     say(findings, Level::skip, "coracled", "runs; whether it is ready cannot be seen: " + daemon.ready.why);
-  } else if (daemon.ready.outcome == Tried::works) {
+  } else if (daemon.ready.outcome == ProbeResult::works) {
     say(findings, Level::ok, "coracled", "does not run here; the server " + daemon.server + " is ready");
   } else if (!daemon.installed) {
     say(findings, Level::warn, "coracled", "is not installed", "sudo systemd/install.sh");
@@ -459,7 +459,7 @@ void check_daemon(const Facts& facts, Findings& findings) {
 
 void check_store(const Facts& facts, Findings& findings) {
   const StoreFacts& store = facts.store;
-  if (store.checked.outcome != Tried::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
+  if (store.checked.outcome != ProbeResult::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
   if (store.most.count > 0 && store.used.count >= store.most.count / 10 * kStoreTenthsMost) {
     say(findings, store.used.count >= store.most.count / 100 * 99 ? Level::fail : Level::warn, "store",
         "objects take " + human(store.used) + " of the " + human(store.most) +

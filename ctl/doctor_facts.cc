@@ -37,10 +37,10 @@ std::string read_first_line(const std::string& path) {
 std::optional<int> read_number(const std::string& path) { return parse_number<int>(read_first_line(path)); }
 
 template <typename T>
-Tried tried(const Result<T>& result, bool root) {
-  if (result) return {Tried::works, {}};
-  if (!root && result.error().code() == Code::forbidden) return {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
-  return {Tried::fails, result.error().text()};
+ProbeResult probe_result(const Result<T>& result, bool root) {
+  if (result) return {ProbeResult::works, {}};
+  if (!root && result.error().code() == Code::forbidden) return {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
+  return {ProbeResult::fails, result.error().text()};
 }
 
 // ---- kernel ----
@@ -82,7 +82,7 @@ Result<void> try_clone_into_cgroup(const CgroupFacts& cgroup) {
 std::vector<Feature> try_features(const CgroupFacts& cgroup, bool root) {
   std::vector<Feature> features;
   auto add = [&](std::string name, std::string needed_for, std::string module, const auto& result, bool required = true) {
-    features.push_back({std::move(name), std::move(needed_for), std::move(module), tried(result, root), required});
+    features.push_back({std::move(name), std::move(needed_for), std::move(module), probe_result(result, root), required});
   };
   auto if_root = [&](const auto& probe) -> Result<void> {
     if (!root) return Error(Code::forbidden, "needs root");
@@ -138,7 +138,7 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   facts.path = nearest_directory(settings.state_dir);
   auto directory = sys::open_directory(facts.path);
   if (!directory) {
-    facts.measured = facts.overlay = facts.own_users = facts.quotas = tried(directory, root);
+    facts.measured = facts.overlay = facts.own_users = facts.quotas = probe_result(directory, root);
     return facts;
   }
   if (auto usage = sys::disk_usage(*directory)) {
@@ -147,16 +147,16 @@ DiskFacts read_disk(const Settings& settings, bool root) {
   }
   std::tie(facts.device, facts.file_system) = device_of(read_text("/proc/self/mountinfo"), facts.path);
   if (!root) {
-    facts.measured = facts.overlay = facts.own_users = facts.quotas = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+    facts.measured = facts.overlay = facts.own_users = facts.quotas = {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
     return facts;
   }
   auto spans = measure_syncs(facts.path);
-  facts.measured = tried(spans, root);
+  facts.measured = probe_result(spans, root);
   if (spans) facts.sync_ms = std::move(*spans);
-  facts.overlay = tried(sys::try_overlay(facts.path), root);
-  facts.own_users = facts.overlay.outcome == Tried::works ? tried(sys::try_own_users(facts.path), root)
-                                                          : Tried{Tried::not_tried, "containers' roots cannot be made at all"};
-  facts.quotas = tried(sys::project_use(*directory, 0), root);
+  facts.overlay = probe_result(sys::try_overlay(facts.path), root);
+  facts.own_users = facts.overlay.outcome == ProbeResult::works ? probe_result(sys::try_own_users(facts.path), root)
+                                                          : ProbeResult{ProbeResult::not_tried, "containers' roots cannot be made at all"};
+  facts.quotas = probe_result(sys::project_use(*directory, 0), root);
   return facts;
 }
 
@@ -193,7 +193,7 @@ FirewallFacts read_firewall(bool root, const std::set<std::string>& programs) {
   FirewallFacts facts;
   if (root) {
     auto rules = list_ruleset();
-    facts.rules_read = tried(rules, root);
+    facts.rules_read = probe_result(rules, root);
     if (rules) facts.ruleset = std::move(*rules);
     std::string tables = read_text("/proc/net/ip_tables_names");
     facts.legacy = tables.find("filter") != tables.npos;
@@ -201,7 +201,7 @@ FirewallFacts read_firewall(bool root, const std::set<std::string>& programs) {
       if (auto said = sys::output_of({"iptables-legacy", "-S", "FORWARD"}, sys::Complaints::dropped))
         facts.legacy_forward = std::move(*said);
   } else {
-    facts.rules_read = {Tried::not_tried, "needs root (sudo coraclectl doctor)"};
+    facts.rules_read = {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
   }
   if (read_text("/etc/ufw/ufw.conf").find("ENABLED=yes") != std::string::npos) facts.managers.insert("ufw");
   if (programs.contains("firewalld")) facts.managers.insert("firewalld");
@@ -269,12 +269,12 @@ void ask_api(Commands& commands, const Facts& facts, DaemonFacts& daemon) {
   if (commands.flags().request_timeout == "0") commands.flags().request_timeout = kApiTimeout;
   auto session = commands.session();
   if (!session) {
-    daemon.ready = {Tried::not_tried, session.error().text()};
+    daemon.ready = {ProbeResult::not_tried, session.error().text()};
     return;
   }
   daemon.server = (*session)->server();
   auto ready = (*session)->text({.path = "/readyz", .accept = "*/*"});
-  daemon.ready = {ready ? Tried::works : Tried::fails, ready ? "" : ready.error().text()};
+  daemon.ready = {ready ? ProbeResult::works : ProbeResult::fails, ready ? "" : ready.error().text()};
   if (!ready) return;
   auto nodes = (*session)->json({.path = "/api/v1/nodes"});
   if (!nodes) return;
@@ -304,14 +304,14 @@ DaemonFacts read_daemon(Commands& commands, const Facts& facts) {
 // The daemon compares its file with what it has in memory: nobody else can.
 StoreFacts read_store(Commands& commands, const DaemonFacts& daemon) {
   StoreFacts store;
-  if (daemon.ready.outcome != Tried::works) {
-    store.checked = {Tried::not_tried, "coracled does not answer"};
+  if (daemon.ready.outcome != ProbeResult::works) {
+    store.checked = {ProbeResult::not_tried, "coracled does not answer"};
     return store;
   }
   auto session = commands.session();
   auto checked = session ? (*session)->json({.method = "POST", .path = std::string(kStore) + "/check"})
                          : Result<json::value>(session.error());
-  store.checked = tried(checked, true);
+  store.checked = probe_result(checked, true);
   if (checked)
     for (const auto& finding : get_array(*checked, "findings")) store.findings.emplace_back(finding.as_string());
   auto state = session ? (*session)->json({.path = kStore}) : Result<json::value>(session.error());

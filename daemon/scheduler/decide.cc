@@ -107,8 +107,8 @@ Decision decide(const Framework& framework, const PodInfoPtr& pod, Cluster& clus
   decision.refused = refusals.by;
   decision.message = std::move(refusals.summary);
   if (framework.post_filter())
-    decision.rescue = framework.post_filter()->post_filter(framework, cycle, nominations, refusals.codes);
-  if (!decision.rescue.message.empty()) decision.message += " preemption: " + decision.rescue.message;
+    decision.post_filter = framework.post_filter()->post_filter(framework, cycle, nominations, refusals.codes);
+  if (!decision.post_filter.message.empty()) decision.message += " preemption: " + decision.post_filter.message;
   decision.message += figures_of(refusals.reasons);
   return decision;
 }
@@ -180,10 +180,10 @@ json::object explain(const Framework& framework, const PodInfoPtr& pod, Cluster&
   if (!decision.node.empty()) return out;
   out["message"] = decision.message;
   out["missing"] = std::move(missing);
-  if (!decision.rescue.node.empty()) {
+  if (!decision.post_filter.node.empty()) {
     json::array victims;
-    for (const PodInfoPtr& victim : decision.rescue.victims) victims.push_back(json::string(victim->key.text()));
-    out["preemption"] = {{"node", decision.rescue.node}, {"victims", std::move(victims)}};
+    for (const PodInfoPtr& victim : decision.post_filter.victims) victims.push_back(json::string(victim->key.text()));
+    out["preemption"] = {{"node", decision.post_filter.node}, {"victims", std::move(victims)}};
   }
   if (nodes.empty()) cures.push_back("a node");
   out["cures"] = std::move(cures);

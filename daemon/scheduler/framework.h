@@ -106,7 +106,7 @@ struct Write {
 using Nominations = std::map<std::string, std::vector<PodInfoPtr>>;
 
 // The result of PostFilter for a pod that fits no node.
-struct Rescue {
+struct PostFilterResult {
   std::string node;  // where it will fit after the victims have ended; "": nowhere
   std::vector<PodInfoPtr> victims;
   std::string message;   // why it fits nowhere
@@ -143,7 +143,7 @@ class Plugin {
   // `why` may be null: then only the verdict is needed, and fast.
   virtual Answer filter(const CycleState&, const NodeInfo&, Reasons*) const { return Answer::success; }
   // Called for a pod that fits no node, with each node's verdict. Source: Kubernetes "Pod Priority and Preemption".
-  virtual Rescue post_filter(const Framework&, CycleState&, const Nominations&,
+  virtual PostFilterResult post_filter(const Framework&, CycleState&, const Nominations&,
                              const std::vector<std::pair<const NodeInfo*, Answer>>&) const {
     return {};
   }

@@ -332,18 +332,18 @@ struct Scheduler::State {
       if (!decision.node.empty() && !decision.before_bind.empty())
         b.bindings.insert_or_assign(info->key,
                                     Binding(info, decision.node, clock.steady() + configuration.volumes_bound_within, lister));
-      is_put_off = !decision.rescue.node.empty() && !b.unsure.empty();  // one of those places may become free
-      if (is_put_off) decision.rescue.victims.clear();
-      if (!decision.rescue.node.empty()) outranked = nominate(b, info, decision.rescue.node);
-      else if (decision.node.empty() && decision.rescue.eligible) keep_no_room(b, info->uid);
+      is_put_off = !decision.post_filter.node.empty() && !b.unsure.empty();  // one of those places may become free
+      if (is_put_off) decision.post_filter.victims.clear();
+      if (!decision.post_filter.node.empty()) outranked = nominate(b, info, decision.post_filter.node);
+      else if (decision.node.empty() && decision.post_filter.eligible) keep_no_room(b, info->uid);
       return std::pair(std::move(info), std::move(decision));
     });
     if (!decision.node.empty()) {
       prepare_and_bind(framework, *pod, info, decision);
     } else {
       bool all_go = true;
-      for (const PodInfoPtr& victim : decision.rescue.victims)
-        all_go &= gives_way(*victim) || preempt(*pod, *victim, decision.rescue.node);
+      for (const PodInfoPtr& victim : decision.post_filter.victims)
+        all_go &= gives_way(*victim) || preempt(*pod, *victim, decision.post_filter.node);
       for (const PodInfoPtr& other : outranked) write_status(other->key, other->uid, {{"nominatedNodeName", nullptr}});
       bool told = tell_why(*pod, decision);
       if (!all_go || !told || is_put_off)  // no event would wake it
@@ -472,8 +472,8 @@ struct Scheduler::State {
   bool tell_why(const Object& pod, const Decision& decision) {
     recorder(pod).warning(pod, "FailedScheduling", decision.message);
     std::string_view nominated = view::Pod(pod).status().nominated_node_name();
-    bool renominated = !decision.rescue.node.empty() && decision.rescue.node != nominated;
-    bool denominated = decision.rescue.node.empty() && decision.rescue.eligible && !nominated.empty();
+    bool renominated = !decision.post_filter.node.empty() && decision.post_filter.node != nominated;
+    bool denominated = decision.post_filter.node.empty() && decision.post_filter.eligible && !nominated.empty();
     const json::value* present = condition_of(pod, "PodScheduled");
     bool told =
         present && get_string(*present, "reason") == "Unschedulable" && get_string(*present, "message") == decision.message;
@@ -486,7 +486,7 @@ struct Scheduler::State {
                                                     {"message", decision.message},
                                                     {"observedGeneration", get_int(pod.json(), "metadata.generation")},
                                                     {"lastTransitionTime", std::move(since)}}}}};
-    if (renominated) status["nominatedNodeName"] = decision.rescue.node;
+    if (renominated) status["nominatedNodeName"] = decision.post_filter.node;
     if (denominated) status["nominatedNodeName"] = nullptr;
     return write_status(pod.key(), pod.uid(), std::move(status));
   }

@@ -17,7 +17,7 @@ Facts healthy_machine() {
                   .controllers = "cpuset cpu io memory pids",
                   .v1_controllers = "",
                   .kernel_cmdline = "quiet"};
-  facts.features = {{"veth", "pods' network", "veth", {Tried::works, ""}}};
+  facts.features = {{"veth", "pods' network", "veth", {ProbeResult::works, ""}}};
   facts.disk = {.path = "/var/lib/coracle",
                 .file_system = "ext4",
                 .device = "/dev/sda1",
@@ -25,13 +25,13 @@ Facts healthy_machine() {
                 .available = Bytes(int64_t(50) << 30)};
   facts.disk.inodes = 1000, facts.disk.inodes_free = 900;
   facts.disk.sync_ms = {1, 2, 3};
-  facts.disk.measured = facts.disk.overlay = facts.disk.own_users = facts.disk.quotas = {Tried::works, ""};
+  facts.disk.measured = facts.disk.overlay = facts.disk.own_users = facts.disk.quotas = {ProbeResult::works, ""};
   facts.clock = {.now = *parse_time("2026-05-01T10:00:00Z"),
                  .built = *parse_time("2026-01-01T00:00:00Z"),
                  .synchronised = true,
                  .has_battery_clock = true};
   facts.memory = {.total = Bytes(int64_t(4) << 30), .available = Bytes(int64_t(2) << 30), .swaps = {}};
-  facts.firewall.rules_read = {Tried::works, ""};
+  facts.firewall.rules_read = {ProbeResult::works, ""};
   facts.firewall.ruleset = *parse_json(R"({"nftables":[]})");
   facts.firewall.forwarding = 1;
   facts.nameservers = {{"192.168.1.1"}};
@@ -43,11 +43,11 @@ Facts healthy_machine() {
       .missing = {},
       .running = true,
       .with_systemd = true,
-      .ready = {Tried::works, ""},
+      .ready = {ProbeResult::works, ""},
       .server = "https://127.0.0.1:6443",
       .conditions = parse_json(R"([{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}])")->as_array(),
       .node = "shop"};
-  facts.store.checked = {Tried::works, ""};
+  facts.store.checked = {ProbeResult::works, ""};
   return facts;
 }
 
@@ -109,7 +109,7 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                "limits of io are not", "its host decides"},
            Row{"no veth",
                [](Facts& f) {
-                 f.features[0].tried = {Tried::fails, "Operation not supported"};
+                 f.features[0].probe_result = {ProbeResult::fails, "Operation not supported"};
                },
                "veth", Level::fail, "Operation not supported", "modprobe veth"},
            Row{"a full disk", [](Facts& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB",
@@ -137,17 +137,17 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"data on a stick", [](Facts& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners", "ext4"},
            Row{"no id maps",
                [](Facts& f) {
-                 f.disk.own_users = {Tried::fails, "cannot be id-mapped"};
+                 f.disk.own_users = {ProbeResult::fails, "cannot be id-mapped"};
                },
                "own users", Level::warn, "cannot be id-mapped", "Linux 5.19"},
            Row{"no project quotas",
                [](Facts& f) {
-                 f.disk.quotas = {Tried::fails, "the file system does not count by projects"};
+                 f.disk.quotas = {ProbeResult::fails, "the file system does not count by projects"};
                },
                "volume sizes", Level::warn, "does not count by projects", "prjquota"},
            Row{"no overlay",
                [](Facts& f) {
-                 f.disk.overlay = {Tried::fails, "Invalid argument"};
+                 f.disk.overlay = {ProbeResult::fails, "Invalid argument"};
                },
                "overlay", Level::fail, "Invalid argument", "modprobe overlay"},
            Row{"the year 1970",
@@ -190,12 +190,12 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"a name that is none", [](Facts& f) { f.host_name = "my_pi"; }, "name", Level::fail, "\"my_pi\"", "set-hostname"},
            Row{"not ready",
                [](Facts& f) {
-                 f.daemon.ready = {Tried::fails, "timed out"};
+                 f.daemon.ready = {ProbeResult::fails, "timed out"};
                },
                "coracled", Level::fail, "timed out", "journalctl -u coracled"},
            Row{"not running",
                [](Facts& f) {
-                 f.daemon.running = false, f.daemon.ready = {Tried::fails, "refused"};
+                 f.daemon.running = false, f.daemon.ready = {ProbeResult::fails, "refused"};
                },
                "coracled", Level::fail, "does not run", "enable --now"},
            Row{"not installed", [](Facts& f) { f.daemon = {}; }, "coracled", Level::warn, "not installed", "install.sh"},
@@ -225,11 +225,11 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
 
 TEST(Doctor, says_what_it_could_not_look_at) {
   Facts facts = healthy_machine();
-  facts.features[0].tried = {Tried::not_tried, "needs root"};
-  facts.disk.overlay = facts.disk.own_users = facts.disk.measured = facts.disk.quotas = {Tried::not_tried, "needs root"};
+  facts.features[0].probe_result = {ProbeResult::not_tried, "needs root"};
+  facts.disk.overlay = facts.disk.own_users = facts.disk.measured = facts.disk.quotas = {ProbeResult::not_tried, "needs root"};
   facts.disk.sync_ms.clear();
-  facts.firewall.rules_read = {Tried::not_tried, "needs root"};
-  facts.daemon.ready = {Tried::not_tried, "no kubeconfig"};
+  facts.firewall.rules_read = {ProbeResult::not_tried, "needs root"};
+  facts.daemon.ready = {ProbeResult::not_tried, "no kubeconfig"};
   auto findings = examine(facts);
   for (const char* check : {"features", "overlay", "own users", "volume sizes", "disk speed", "firewall", "coracled"})
     EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
@@ -378,7 +378,7 @@ TEST(Doctor, tells_of_a_damaged_store_before_it_is_needed) {
   ASSERT_TRUE(found);
   EXPECT_NE(found->says.find("configmaps default/a is not what was written (and 1 more)"), std::string::npos);
   EXPECT_NE(found->advice.find("coraclectl backup"), std::string::npos);
-  facts.store = {{Tried::not_tried, "coracled does not answer"}, {}};
+  facts.store = {{ProbeResult::not_tried, "coracled does not answer"}, {}};
   EXPECT_TRUE(finding(examine(facts), "store", Level::skip));
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kNs = "/api/v1/namespaces/default/", kApps = "/apis/apps/v1/namespaces/default/";
 
-struct TriedCommand {
+struct CommandCase {
   std::string command;  // "rollout undo"
   std::vector<std::string> rest;
 };
@@ -121,7 +121,7 @@ class DryRunTest : public testing::Test {
                        R"(","uid":"uid-)" + name + R"(","resourceVersion":"7")" + metadata + "}," + more + "}");
   }
   // The flag stands first, where it would take the next word for its value if it took one.
-  FakeApi::Outcome run(const TriedCommand& row, const std::string& flag) {
+  FakeApi::Outcome run(const CommandCase& row, const std::string& flag) {
     api_.reset(objects_);
     std::vector<std::string> words;
     for (std::string_view word : coracle::split(row.command, ' ')) words.emplace_back(word);
@@ -136,7 +136,7 @@ class DryRunTest : public testing::Test {
     EXPECT_TRUE(api_.take_writes().empty()) << words.front();
     return outcome.out;
   }
-  static std::string shown(const TriedCommand& row, const std::string& flag) {
+  static std::string shown(const CommandCase& row, const std::string& flag) {
     std::string text = row.command + " " + flag;
     for (const auto& word : row.rest) text += " " + word;
     return text;
@@ -145,11 +145,11 @@ class DryRunTest : public testing::Test {
   FakeApi api_;
   FakeApi::Objects objects_;
   std::string directory_, cfg_, new_;
-  std::vector<TriedCommand> rows_;
+  std::vector<CommandCase> rows_;
 };
 
 TEST_F(DryRunTest, without_one_every_command_of_the_table_writes) {
-  for (const TriedCommand& row : rows_)
+  for (const CommandCase& row : rows_)
     for (const char* flag : {"", "--dry-run=none"}) {
       SCOPED_TRACE(shown(row, flag));
       FakeApi::Outcome outcome = run(row, flag);
@@ -163,7 +163,7 @@ TEST_F(DryRunTest, without_one_every_command_of_the_table_writes) {
 }
 
 TEST_F(DryRunTest, of_the_client_sends_nothing_that_writes) {
-  for (const TriedCommand& row : rows_)
+  for (const CommandCase& row : rows_)
     for (const char* flag : {"--dry-run=client", "--dry-run", "--dry-run=true"}) {
       SCOPED_TRACE(shown(row, flag));
       FakeApi::Outcome outcome = run(row, flag);
@@ -176,7 +176,7 @@ TEST_F(DryRunTest, of_the_client_sends_nothing_that_writes) {
 }
 
 TEST_F(DryRunTest, of_the_server_says_so_in_every_request_that_writes) {
-  for (const TriedCommand& row : rows_) {
+  for (const CommandCase& row : rows_) {
     SCOPED_TRACE(shown(row, "--dry-run=server"));
     FakeApi::Outcome outcome = run(row, "--dry-run=server");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -194,7 +194,7 @@ TEST_F(DryRunTest, of_the_server_says_so_in_every_request_that_writes) {
 }
 
 TEST_F(DryRunTest, of_another_value_is_refused) {
-  for (const TriedCommand& row : rows_)
+  for (const CommandCase& row : rows_)
     for (const char* flag : {"--dry-run=", "--dry-run=maybe", "--dry-run=All", "--dry-run=Server"}) {
       FakeApi::Outcome outcome = run(row, flag);
       EXPECT_EQ(outcome.code, 1) << shown(row, flag);
@@ -227,7 +227,7 @@ TEST_F(DryRunTest, the_table_has_every_command_with_the_flag) {
   Commands commands(line.root(), flags);
   add_commands(commands);
   std::set<std::string> tested, there;
-  for (const TriedCommand& row : rows_) tested.insert(row.command);
+  for (const CommandCase& row : rows_) tested.insert(row.command);
   std::function<void(Command, const std::string&)> visit = [&](Command command, const std::string& path) {
     for (Flag flag : command.flags())
       if (flag.name() == "dry-run") there.insert(path);
@@ -296,7 +296,7 @@ TEST_F(DryRunTest, tells_whether_something_would_change) {
 // ---- who writes ----
 
 TEST_F(DryRunTest, each_command_writes_under_its_own_name) {
-  for (const auto& [row, manager] : std::vector<std::pair<TriedCommand, std::string>>{
+  for (const auto& [row, manager] : std::vector<std::pair<CommandCase, std::string>>{
            {{"create", {"-f", new_}}, "kubectl-create"},
            {{"create configmap", {"made"}}, "kubectl-create"},
            {{"run", {"made", "--image=one"}}, "kubectl-run"},

@@ -146,6 +146,6 @@ expect_fail "a byte that turned over on the disk is found" 'damaged: configmaps 
 check "… and logged" daemon_says "store's file is damaged.*default/marked"
 expect_match "… and told by the doctor" 'store .*damaged.*default/marked' c doctor --config "$T/etc/config.yaml"
 check "what is served is right" has_value marked treasuretreasure
-check "… and is saved right" c backup "$T/rescue.db"
-check "… and written anew" c restore --without-keys "$T/rescue.db"
+check "… and is saved right" c backup "$T/saved.db"
+check "… and written anew" c restore --without-keys "$T/saved.db"
 check "the new file is whole" until_true 20 eval 'c store check && has_value marked treasuretreasure'

@@ -64,12 +64,12 @@ class DefaultPreemption : public Plugin {
   std::string_view name() const override { return "DefaultPreemption"; }
   uint32_t points() const override { return post_filter_point; }
 
-  Rescue post_filter(const Framework& framework, CycleState& cycle, const Nominations& nominations,
+  PostFilterResult post_filter(const Framework& framework, CycleState& cycle, const Nominations& nominations,
                      const std::vector<std::pair<const NodeInfo*, Answer>>& verdicts) const override {
-    Rescue rescue;
-    rescue.message = not_eligible(cycle, verdicts);
-    rescue.eligible = rescue.message.empty();
-    if (!rescue.eligible) return rescue;
+    PostFilterResult result;
+    result.message = not_eligible(cycle, verdicts);
+    result.eligible = result.message.empty();
+    if (!result.eligible) return result;
     ReasonCount reasons;
     std::vector<const NodeInfo*> might_help;
     for (const auto& [node, code] : verdicts) {
@@ -85,13 +85,13 @@ class DefaultPreemption : public Plugin {
       if (candidates.size() >= want) break;
     }
     if (candidates.empty()) {
-      rescue.message = reasons.text(verdicts.size());
-      return rescue;
+      result.message = reasons.text(verdicts.size());
+      return result;
     }
     Candidate& best = *std::min_element(candidates.begin(), candidates.end(), matters_less);
-    rescue.node = best.node->name;
-    rescue.victims = std::move(best.victims);
-    return rescue;
+    result.node = best.node->name;
+    result.victims = std::move(best.victims);
+    return result;
   }
 
  private:

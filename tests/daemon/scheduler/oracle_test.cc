@@ -231,10 +231,10 @@ void furnish(SchedulerFixture& fixture, const oracle::ClusterState& from, Dice& 
 }
 
 // Returns whether somebody has to go.
-bool compare_rescue(const Decision& decision, const oracle::Sacrifice& want) {
-  EXPECT_EQ(decision.rescue.node, want.best) << decision.message;
+bool compare_preemption(const Decision& decision, const oracle::Sacrifice& want) {
+  EXPECT_EQ(decision.post_filter.node, want.best) << decision.message;
   std::vector<std::string> victims;
-  for (const PodInfoPtr& victim : decision.rescue.victims) victims.push_back(victim->key.name);
+  for (const PodInfoPtr& victim : decision.post_filter.victims) victims.push_back(victim->key.name);
   EXPECT_EQ(victims, want.best.empty() ? std::vector<std::string>() : want.victims.at(want.best)) << "on " << want.best;
   return !victims.empty();
 }
@@ -243,7 +243,7 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
   const char* given = std::getenv("CORACLE_SEED");
   uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
   std::printf("seed %llu (CORACLE_SEED repeats it)\n", static_cast<unsigned long long>(seed));
-  size_t fitting = 0, refusing = 0, choices = 0, rescues = 0;
+  size_t fitting = 0, refusing = 0, choices = 0, preemptions = 0;
   for (int i = 0; i < kClusters && !testing::Test::HasFailure(); i++) {
     Dice dice(seed * uint64_t(kClusters) + uint64_t(i));
     oracle::ClusterState from = cluster_state_of(dice);
@@ -275,7 +275,7 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
       Decision decision = fixture.decide(pod);
       ASSERT_EQ(decision.node.empty(), names.empty()) << decision.message;
       if (names.empty()) {
-        rescues += compare_rescue(decision, oracle::consult_preemption(from, body));
+        preemptions += compare_preemption(decision, oracle::consult_preemption(from, body));
         continue;
       }
       int64_t best = INT64_MIN;
@@ -289,11 +289,11 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
     }
   }
   std::printf("%zu nodes fit, %zu do not, %zu decisions between several, %zu at others' expense\n", fitting, refusing, choices,
-              rescues);
+              preemptions);
   EXPECT_GT(fitting, size_t(kClusters));
   EXPECT_GT(refusing, size_t(kClusters));
   EXPECT_GT(choices, size_t(kClusters / 4));
-  EXPECT_GT(rescues, size_t(kClusters / 20));
+  EXPECT_GT(preemptions, size_t(kClusters / 20));
 }
 
 }  // namespace

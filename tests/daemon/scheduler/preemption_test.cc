@@ -13,9 +13,9 @@ ObjectPtr ranked(const std::string& name, int64_t priority, const std::string& c
              R"({"startTime":")" + started + "\"}");
 }
 
-std::string names(const Rescue& rescue) {
-  std::string out = rescue.node + ":";
-  for (const PodInfoPtr& victim : rescue.victims) out += " " + victim->key.name;
+std::string names(const PostFilterResult& result) {
+  std::string out = result.node + ":";
+  for (const PodInfoPtr& victim : result.victims) out += " " + victim->key.name;
   return out;
 }
 
@@ -24,10 +24,10 @@ struct Preemption : testing::Test {
   void put_nodes(std::initializer_list<const char*> nodes) {
     for (const char* name : nodes) fixture.cluster.put_node(node(name));
   }
-  std::string rescue_of(const ObjectPtr& pod) {
+  std::string preemption_of(const ObjectPtr& pod) {
     Decision decision = fixture.decide(pod);
     EXPECT_EQ(decision.node, "");
-    return names(decision.rescue);
+    return names(decision.post_filter);
   }
 };
 
@@ -36,11 +36,11 @@ TEST_F(Preemption, takes_the_fewest_and_least_important) {
   fixture.place(ranked("low", 1, "1"), "n1");
   fixture.place(ranked("mid", 5, "1"), "n1");
   fixture.place(ranked("big", 3, "2"), "n1");
-  EXPECT_EQ(rescue_of(ranked("p", 10, "1")), "n1: low");
-  EXPECT_EQ(rescue_of(ranked("p", 10, "2")), "n1: big");  // mid is given back first, then big does not fit, then low does
-  EXPECT_EQ(rescue_of(ranked("p", 4, "3")), "n1: big low");
-  EXPECT_EQ(rescue_of(ranked("p", 4, "4")), ":");
-  EXPECT_EQ(rescue_of(ranked("p", 1, "1")), ":");  // not from its equals
+  EXPECT_EQ(preemption_of(ranked("p", 10, "1")), "n1: low");
+  EXPECT_EQ(preemption_of(ranked("p", 10, "2")), "n1: big");  // mid is given back first, then big does not fit, then low does
+  EXPECT_EQ(preemption_of(ranked("p", 4, "3")), "n1: big low");
+  EXPECT_EQ(preemption_of(ranked("p", 4, "4")), ":");
+  EXPECT_EQ(preemption_of(ranked("p", 1, "1")), ":");  // not from its equals
   EXPECT_EQ(fixture.cluster.pods(), 3u);             // it was only tried
   EXPECT_EQ(fixture.cluster.node("n1")->requested.cpu_milli, 4000);
 }
@@ -68,7 +68,7 @@ TEST_F(Preemption, waits_for_victims_that_leave_already) {
   fixture.place(ranked("low", 1, "4"), "n2");
   auto preemptor = pod("p", asks("1", "1Mi", R"(,"priority":10)"), "{}", "default", "", R"({"nominatedNodeName":"n1"})");
   Decision decision = fixture.decide(preemptor);
-  EXPECT_FALSE(decision.rescue.eligible);
+  EXPECT_FALSE(decision.post_filter.eligible);
   EXPECT_NE(decision.message.find("not eligible due to a terminating pod on the nominated node."), std::string::npos)
       << decision.message;
 }
@@ -78,7 +78,7 @@ TEST_F(Preemption, chooses_the_node_whose_victims_matter_least) {
   auto two = [&](const ObjectPtr& first, const ObjectPtr& second) {
     fixture.place(first, "n1");
     fixture.place(second, "n2");
-    std::string out = rescue_of(ranked("p", 10, "4"));
+    std::string out = preemption_of(ranked("p", 10, "4"));
     fixture.cluster.remove_pod(first->uid());
     fixture.cluster.remove_pod(second->uid());
     return out;
@@ -100,9 +100,9 @@ TEST_F(Preemption, spares_what_a_budget_protects) {
                                           {"status", {{"disruptionsAllowed", 0}}}});
   fixture.place(ranked("db", 1, "4", R"({"app":"db"})"), "n1");
   fixture.place(ranked("web", 5, "4"), "n2");
-  EXPECT_EQ(rescue_of(ranked("p", 10, "4")), "n2: web");  // although it matters more
+  EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n2: web");  // although it matters more
   fixture.cluster.remove_node("n2");
-  EXPECT_EQ(rescue_of(ranked("p", 10, "4")), "n1: db");  // not at any price: budgets are honoured where there is a choice
+  EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n1: db");  // not at any price: budgets are honoured where there is a choice
 }
 
 TEST_F(Preemption, room_made_is_kept_from_the_less_important) {
@@ -120,7 +120,7 @@ TEST_F(Preemption, may_be_for_company_not_only_for_room) {
   fixture.place(ranked("loud", 1, "1", R"({"app":"loud"})"), "n1");
   const std::string shy =
       R"(,"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"loud"}}}]}})";
-  EXPECT_EQ(rescue_of(ranked("p", 10, "1", "{}", "", shy)), "n1: loud");
+  EXPECT_EQ(preemption_of(ranked("p", 10, "1", "{}", "", shy)), "n1: loud");
 }
 
 }  // namespace
