@@ -50,9 +50,9 @@ class Certificates : public Controller {
 
   std::string_view name() const override { return "certificates"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     requests_.on_change([=](const Informer::Change& change) {
-      if (change.after) look_at.now(change.after->key());
+      if (change.after) enqueue.now(change.after->key());
     });
   }
 

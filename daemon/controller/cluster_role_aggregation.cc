@@ -17,10 +17,10 @@ class ClusterRoleAggregation : public Controller {
 
   std::string_view name() const override { return "clusterroleaggregation"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     roles_.on_change([=, this](const Informer::Change&) {
       for (const ObjectPtr& role : roles_.list())
-        if (find(role->json(), "aggregationRule")) look_at.now(role->key());
+        if (find(role->json(), "aggregationRule")) enqueue.now(role->key());
     });
   }
 

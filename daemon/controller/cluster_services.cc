@@ -28,12 +28,12 @@ class ClusterServices : public Controller {
   }
   std::string_view name() const override { return "clusterservices"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     for (auto [kind, informer] : watched_)
       informer->on_change([=, this, kind = kind](const Informer::Change& change) {
         Key key = change.any().key();
         if (key != kApi && key != kDns) return;
-        if (!change.after) return look_at.now(key);
+        if (!change.after) return enqueue.now(key);
         last_seen_.with([&](auto& seen) { seen[{kind, key}] = change.after; });
       });
   }

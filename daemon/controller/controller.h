@@ -51,7 +51,7 @@ struct Context {
 };
 
 // Enqueues keys for the controller that it was made for. Copyable, thread-safe, does not block.
-struct LookAt {
+struct Enqueue {
   std::function<void(Key)> now;
   std::function<void(Key, std::chrono::nanoseconds)> after;
 };
@@ -61,7 +61,7 @@ class Controller {
   virtual ~Controller() = default;
   virtual std::string_view name() const = 0;
   // Called once, before the informers start. Requests kinds and indexes and registers event handlers that enqueue keys.
-  virtual void subscribe(const LookAt& look_at) = 0;
+  virtual void subscribe(const Enqueue& enqueue) = 0;
   // Called by one worker at a time per key, after all caches have synced.
   virtual Result<Outcome> reconcile(const Key& key) = 0;
 };

@@ -95,16 +95,16 @@ class CronJobController : public Controller {
 
   std::string_view name() const override { return "cronjob"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_controller(jobs_);
     cron_jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) forget(*change.before);
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     jobs_.on_change([=](const Informer::Change& change) {
       for (const ObjectPtr& job : {change.before, change.after}) {
         if (!job) continue;
-        if (auto owner = job->controller(); owner && owner->kind == kCronJob.kind) look_at.now({job->ns(), owner->name});
+        if (auto owner = job->controller(); owner && owner->kind == kCronJob.kind) enqueue.now({job->ns(), owner->name});
       }
     });
   }

@@ -44,7 +44,7 @@ class DaemonSetController : public Controller {
 
   std::string_view name() const override { return "daemonset"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_controller(pods_);
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
@@ -52,17 +52,17 @@ class DaemonSetController : public Controller {
         failed_.forget(*change.before);
         selectors_.forget(change.before->key());
       }
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kDaemonSet, sets_, look_at, selectors_);
+        if (pod) name_owner(*pod, kDaemonSet, sets_, enqueue, selectors_);
     });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (change.before && change.after && same_to_pods(*change.before, *change.after)) return;
-      for (const ObjectPtr& set : sets_.list()) look_at.now(set->key());
+      for (const ObjectPtr& set : sets_.list()) enqueue.now(set->key());
     });
-    watch_history(revisions_, kDaemonSet, sets_, look_at, selectors_);
+    watch_history(revisions_, kDaemonSet, sets_, enqueue, selectors_);
   }
 
   Result<Outcome> reconcile(const Key& key) override {

@@ -27,21 +27,21 @@ class DeploymentController : public Controller {
 
   std::string_view name() const override { return "deployment"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_controller(sets_);
     index_by_controller(pods_);
     deployments_.on_change([=, this](const Informer::Change& change) {
       if (!change.after)
         own_.forget(change.before->key()), elapsed_.forget(change.before->uid()), selectors_.forget(change.before->key());
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     sets_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& set : {change.before, change.after})
-        if (set) name_owner(*set, kDeployment, deployments_, look_at, selectors_);
+        if (set) name_owner(*set, kDeployment, deployments_, enqueue, selectors_);
     });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
       bool ended = !change.after || (change.before && pod_finished(view::Pod(*change.after)));
-      if (ended) name_grandparent(change.any(), look_at);
+      if (ended) name_grandparent(change.any(), enqueue);
     });
   }
 
@@ -64,12 +64,12 @@ class DeploymentController : public Controller {
   }
 
  private:
-  void name_grandparent(const Object& pod, const LookAt& look_at) {
+  void name_grandparent(const Object& pod, const Enqueue& enqueue) {
     auto owner = pod.controller();
     if (!owner || owner->kind != kReplicaSet.kind) return;
     ObjectPtr set = sets_.get({pod.ns(), owner->name});
     auto deployment = set ? set->controller() : std::nullopt;
-    if (deployment && deployment->kind == kDeployment.kind) look_at.now({pod.ns(), deployment->name});
+    if (deployment && deployment->kind == kDeployment.kind) enqueue.now({pod.ns(), deployment->name});
   }
 
   bool old_pods_run(const ObservedDeployment& observed) const {

@@ -43,24 +43,24 @@ class DisruptionController : public Controller {
 
   std::string_view name() const override { return "disruption"; }
 
-  void subscribe(const LookAt& look_at) override {
-    budgets_.on_change([=, this](const Informer::Change& change) { look_at.now(change.any().key()); });
+  void subscribe(const Enqueue& enqueue) override {
+    budgets_.on_change([=, this](const Informer::Change& change) { enqueue.now(change.any().key()); });
     for (Informer* owners : scaled_)
       owners->on_change([=, this](const Informer::Change& change) {
         if (!change.before || !change.after || wanted(*change.before) == wanted(*change.after)) return;
         const json::object& labels = get_object(change.after->json(), "spec.template.metadata.labels");
         for (const ObjectPtr& budget : budgets_.list(change.after->ns()))
-          if (auto selector = selectors_.of(*budget); selector && selector->matches(labels)) look_at.now(budget->key());
+          if (auto selector = selectors_.of(*budget); selector && selector->matches(labels)) enqueue.now(budget->key());
       });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& budget : budgets_.list(change.any().ns())) {
         auto selector = selectors_.of(*budget);
         auto covers = [&](const ObjectPtr& pod) { return selector && pod && selector->matches(*pod); };
-        if (covers(change.before) || covers(change.after)) look_at.now(budget->key());
+        if (covers(change.before) || covers(change.after)) enqueue.now(budget->key());
       }
       bool was = change.before && unfulfilled(*change.before), is = change.after && unfulfilled(*change.after);
       if (was && !is) elapsed_.forget(change.before->uid());
-      if (is) look_at.now({std::string(kPodKey) + change.after->ns(), change.after->name()});
+      if (is) enqueue.now({std::string(kPodKey) + change.after->ns(), change.after->name()});
     });
   }
 

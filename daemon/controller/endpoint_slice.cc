@@ -19,24 +19,24 @@ class EndpointSliceController : public Controller {
 
   std::string_view name() const override { return "endpointslice"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
       return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
     });
     services_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) own_.forget(change.before->key()), selectors_.forget(change.before->key());
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     slices_.on_change([=](const Informer::Change& change) {
       const Object& slice = change.any();
       if (slice.label(kManagedByLabel) == kSliceController)
-        look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
+        enqueue.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
     index_addressed(pods_);
-    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, look_at.now); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, enqueue.now); });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (zone_label(change.before) == zone_label(change.after)) return;
-      for (const ObjectPtr& service : services_.list()) look_at.now(service->key());
+      for (const ObjectPtr& service : services_.list()) enqueue.now(service->key());
     });
   }
 

@@ -18,15 +18,15 @@ class EndpointSliceMirror : public Controller {
 
   std::string_view name() const override { return "endpointslicemirror"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     slices_.add_index("service", [](const Object& slice) -> std::vector<std::string> {
       return {slice.ns() + "/" + std::string(slice.label(kServiceNameLabel))};
     });
-    services_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
-    endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    services_.on_change([=](const Informer::Change& change) { enqueue.now(change.any().key()); });
+    endpoints_.on_change([=](const Informer::Change& change) { enqueue.now(change.any().key()); });
     slices_.on_change([=](const Informer::Change& change) {
       const Object& slice = change.any();
-      if (slice.label(kManagedByLabel) == kSliceMirror) look_at.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
+      if (slice.label(kManagedByLabel) == kSliceMirror) enqueue.now({slice.ns(), std::string(slice.label(kServiceNameLabel))});
     });
   }
 

@@ -23,15 +23,15 @@ class EndpointsController : public Controller {
 
   std::string_view name() const override { return "endpoints"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     services_.on_change([=, this](const Informer::Change& change) {
       const Object& service = change.any();
       if (!change.after) own_.forget(service.key()), selectors_.forget(service.key());
-      look_at.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
+      enqueue.now(change.after ? service.key() : Key{std::string(kGone) + service.ns(), service.name()});
     });
-    endpoints_.on_change([=](const Informer::Change& change) { look_at.now(change.any().key()); });
+    endpoints_.on_change([=](const Informer::Change& change) { enqueue.now(change.any().key()); });
     index_addressed(pods_);
-    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, look_at.now); });
+    pods_.on_change([=, this](const Informer::Change& change) { name_services(services_, selectors_, change, enqueue.now); });
   }
 
   Result<Outcome> reconcile(const Key& named) override {

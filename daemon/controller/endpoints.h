@@ -88,7 +88,7 @@ std::map<std::string, std::vector<Backend>> backends_of_endpoints(const Object& 
 
 // Enqueues the Services that select the pod before or after a change.
 void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
-                   const std::function<void(Key)>& look_at);
+                   const std::function<void(Key)>& enqueue);
 // Adds an index of possible endpoints by namespace: pods that have an address and have not finished. Call before the informers
 // start. A machine has few of them, however many pods are pending or finished.
 void index_addressed(Informer& pods);

@@ -385,12 +385,12 @@ Result<void> apply(Client& client, const SlicePlan& plan, const Key& key, OwnWri
 }
 
 void name_services(const Informer& services, SelectorCache& selectors, const Informer::Change& pod,
-                   const std::function<void(Key)>& look_at) {
+                   const std::function<void(Key)>& enqueue) {
   for (const ObjectPtr& service : services.list(pod.any().ns())) {
     auto selector = selectors.of(*service);
     if (!selector) continue;
     bool concerned = (pod.before && selector->matches(*pod.before)) || (pod.after && selector->matches(*pod.after));
-    if (concerned) look_at(service->key());
+    if (concerned) enqueue(service->key());
   }
 }
 

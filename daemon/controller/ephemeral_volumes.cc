@@ -42,9 +42,9 @@ class EphemeralVolumes : public Controller {
 
   std::string_view name() const override { return "ephemeral-volume"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     pods_.on_change([=](const Informer::Change& change) {
-      if (change.after && !change.before && has_ephemeral_volume(*change.after)) look_at.now(change.after->key());
+      if (change.after && !change.before && has_ephemeral_volume(*change.after)) enqueue.now(change.after->key());
     });
     pods_.add_index(kByClaim, [](const Object& pod) {
       std::vector<std::string> claims;
@@ -54,7 +54,7 @@ class EphemeralVolumes : public Controller {
     });
     claims_.on_change([=, this](const Informer::Change& change) {  // the pod's own claim, or one that had its name
       if (change.after) return;
-      for (const ObjectPtr& pod : pods_.by_index(kByClaim, change.before->key().text())) look_at.now(pod->key());
+      for (const ObjectPtr& pod : pods_.by_index(kByClaim, change.before->key().text())) enqueue.now(pod->key());
     });
   }
 

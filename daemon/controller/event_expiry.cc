@@ -38,7 +38,7 @@ class EventExpiry : public Controller {
 
   std::string_view name() const override { return "eventexpiry"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     events_.on_change([=, this](const Informer::Change& change) {
       bool too_many = written_.with([&](Written& written) {
         if (change.before) written.erase(change.before->key());
@@ -51,8 +51,8 @@ class EventExpiry : public Controller {
       bool grew = change.after && too_many;
       if (change.before && !grew) return;
       // Events that existed at the start are partly over; a new event ends after the ones that are waited for already.
-      if (!events_.synced() || too_many) look_at.now(kAll);
-      else look_at.after(kAll, ttl_);
+      if (!events_.synced() || too_many) enqueue.now(kAll);
+      else enqueue.after(kAll, ttl_);
     });
   }
 

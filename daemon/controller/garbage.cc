@@ -61,7 +61,7 @@ class GarbageCollector : public Controller {
 
   std::string_view name() const override { return "garbage"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     for (auto& [resource, held] : kinds_) {
       held.cache->add_index(std::string(kByOwner), [](const Object& object) {
         std::vector<std::string> uids;
@@ -69,7 +69,7 @@ class GarbageCollector : public Controller {
         for (OwnerReference& owner : object.owners()) uids.push_back(std::move(owner.uid));
         return uids;
       });
-      held.cache->on_change([=, this](const Informer::Change& change) { on_change(change, look_at); });
+      held.cache->on_change([=, this](const Informer::Change& change) { on_change(change, enqueue); });
     }
   }
 
@@ -101,17 +101,17 @@ class GarbageCollector : public Controller {
   static bool mentions_owners(const Object& object) { return object.mentions("ownerReferences"); }
   static Key key_of(const Object& object) { return {object.kind().qualified_resource() + "/" + object.ns(), object.name()}; }
 
-  void on_change(const Informer::Change& change, const LookAt& look_at) const {
+  void on_change(const Informer::Change& change, const Enqueue& enqueue) const {
     const Object& object = change.any();
     if (!change.after) {
-      for (const ObjectPtr& dependent : dependents(object.uid())) look_at.now(key_of(*dependent));
+      for (const ObjectPtr& dependent : dependents(object.uid())) enqueue.now(key_of(*dependent));
     }
     const bool owned = mentions_owners(object);
-    if (change.after && (owned || (object.mentions("finalizers") && object.deleting()))) look_at.now(key_of(object));
+    if (change.after && (owned || (object.mentions("finalizers") && object.deleting()))) enqueue.now(key_of(object));
     if (owned && (!change.after || object.deleting()))
-      for (const OwnerReference& owner : object.owners()) name_owner(object, owner, look_at);
+      for (const OwnerReference& owner : object.owners()) name_owner(object, owner, enqueue);
     if (change.before && change.after && owners_text(*change.before) != owners_text(*change.after))
-      for (const OwnerReference& owner : change.before->owners()) name_owner(object, owner, look_at);
+      for (const OwnerReference& owner : change.before->owners()) name_owner(object, owner, enqueue);
   }
 
   // The references in the object's text: most changes do not touch them, and then nothing must be parsed.
@@ -123,11 +123,11 @@ class GarbageCollector : public Controller {
   }
 
   // Enqueues an owner that is being deleted, because it may wait for this object.
-  void name_owner(const Object& object, const OwnerReference& reference, const LookAt& look_at) const {
+  void name_owner(const Object& object, const OwnerReference& reference, const Enqueue& enqueue) const {
     const Held* held = held_for(reference);
     if (!held) return;
     ObjectPtr owner = held->cache->get({held->kind->namespaced ? object.ns() : "", reference.name});
-    if (owner && owner->deleting()) look_at.now(key_of(*owner));
+    if (owner && owner->deleting()) enqueue.now(key_of(*owner));
   }
 
   const Held* held_for(const OwnerReference& reference) const {

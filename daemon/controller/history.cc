@@ -108,7 +108,7 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
   return out;
 }
 
-void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const LookAt& look_at, SelectorCache& selectors) {
+void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const Enqueue& enqueue, SelectorCache& selectors) {
   index_by_controller(revisions);
   // An event of a revision that its set has just created is skipped, unless the set did not know of another revision then and
   // gave it the same number.
@@ -122,7 +122,7 @@ void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, 
   revisions.on_change([=, &kind, &sets, &selectors](const Informer::Change& change) {
     if (!change.before && says_nothing_new(*change.after)) return;
     for (const ObjectPtr& revision : {change.before, change.after})
-      if (revision) name_owner(*revision, kind, sets, look_at, selectors);
+      if (revision) name_owner(*revision, kind, sets, enqueue, selectors);
   });
 }
 

@@ -51,9 +51,9 @@ class HorizontalAutoscaler : public Controller {
 
   std::string_view name() const override { return "horizontal-autoscaler"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     autoscalers_.on_change([=, this](const Informer::Change& change) {
-      if (!change.before) look_at.after(kTick, until_next());
+      if (!change.before) enqueue.after(kTick, until_next());
     });
   }
 

@@ -34,8 +34,8 @@ class JobController : public Controller {
 
   std::string_view name() const override { return "job"; }
 
-  void subscribe(const LookAt& look_at) override {
-    look_at_ = look_at;
+  void subscribe(const Enqueue& enqueue) override {
+    enqueue_ = enqueue;
     index_by_controller(pods_);
     jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
@@ -43,11 +43,11 @@ class JobController : public Controller {
         selectors_.forget(change.before->key());
         for (const ObjectPtr& pod : controlled_by(pods_, *change.before)) name_pod(*pod);
       }
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kJob, jobs_, look_at, selectors_);
+        if (pod) name_owner(*pod, kJob, jobs_, enqueue, selectors_);
       if (change.after && has_finalizer(*change.after, kJobTracking) && !job_of(*change.after)) name_pod(*change.after);
     });
   }
@@ -244,7 +244,7 @@ class JobController : public Controller {
     return job && job->uid() == owner->uid && !job_finished(*job) ? job : nullptr;
   }
 
-  void name_pod(const Object& pod) { look_at_.now({std::string(kPodKeys) + pod.ns(), pod.name()}); }
+  void name_pod(const Object& pod) { enqueue_.now({std::string(kPodKeys) + pod.ns(), pod.name()}); }
 
   Result<void> release_stray(const Key& key) {
     ObjectPtr pod = pods_.get(key);
@@ -278,7 +278,7 @@ class JobController : public Controller {
   Guarded<std::map<std::string, JobBackOff>> back_offs_;  // by the Job's uid
   PodControl control_;
   SelectorCache selectors_{selector_in_spec};
-  LookAt look_at_;
+  Enqueue enqueue_;
 };
 
 }  // namespace

@@ -19,13 +19,13 @@ class LoadBalancerController : public Controller {
 
   std::string_view name() const override { return "loadbalancer"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     services_.on_change([=](const Informer::Change& change) {
-      if (change.after) look_at.now(change.after->key());
+      if (change.after) enqueue.now(change.after->key());
     });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (change.before && change.after && addresses_of(*change.before) == addresses_of(*change.after)) return;
-      for (const ObjectPtr& service : services_.list()) look_at.now(service->key());
+      for (const ObjectPtr& service : services_.list()) enqueue.now(service->key());
     });
   }
 

@@ -79,10 +79,10 @@ class NamespaceController : public Controller {
 
   std::string_view name() const override { return "namespace"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     namespaces_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) elapsed_.forget(change.before->uid());
-      if (change.after && change.after->deleting()) look_at.now(change.after->key());
+      if (change.after && change.after->deleting()) enqueue.now(change.after->key());
     });
   }
 

@@ -20,12 +20,12 @@ class PerNamespace : public Controller {
         objects_(context.informers.of(kind)),
         object_(object) {}
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     namespaces_.on_change([=](const Informer::Change& change) {
-      if (change.after && !change.after->deleting()) look_at.now(change.after->key());
+      if (change.after && !change.after->deleting()) enqueue.now(change.after->key());
     });
     objects_.on_change([=, this](const Informer::Change& change) {
-      if (change.any().name() == object_) look_at.now({"", change.any().ns()});
+      if (change.any().name() == object_) enqueue.now({"", change.any().ns()});
     });
   }
 

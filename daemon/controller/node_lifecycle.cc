@@ -40,26 +40,26 @@ class NodeLifecycle : public Controller {
 
   std::string_view name() const override { return "nodelifecycle"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_node(pods_);
     nodes_.on_change([=, this](const Informer::Change& change) {
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
       if (!change.after) tell(*change.before, "RemovingNode", "Removing Node " + change.before->name() + " from Controller");
       bool was = change.before && node_condition(*change.before, "Ready") == "True";
       bool is = change.after && node_condition(*change.after, "Ready") == "True";
       if (was == is) return;
       for (const ObjectPtr& other : nodes_.list())  // the eviction rate of their zone may have changed
-        if (node_condition(*other, "Ready") != "True") look_at.now(other->key());
+        if (node_condition(*other, "Ready") != "True") enqueue.now(other->key());
     });
     leases_.on_change([=, this](const Informer::Change& change) {
       const Object& lease = change.any();
-      if (lease.ns() == kLeaseNamespace && lease.name() != local_) look_at.now({"", lease.name()});
+      if (lease.ns() == kLeaseNamespace && lease.name() != local_) enqueue.now({"", lease.name()});
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       if (!change.after || !pod_ready(view::Pod(*change.after))) return;
       std::string name(view::Pod(*change.after).spec().node_name());
       ObjectPtr node = name.empty() ? nullptr : nodes_.get({"", name});
-      if (node && is_down(*node)) look_at.now(node->key());
+      if (node && is_down(*node)) enqueue.now(node->key());
     });
   }
 

@@ -16,9 +16,9 @@ class UnservedIngresses : public Controller {
 
   std::string_view name() const override { return "ingress-controller"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     ingresses_.on_change([=](const Informer::Change& change) {
-      if (change.after && !change.before) look_at.now(change.after->key());
+      if (change.after && !change.before) enqueue.now(change.after->key());
     });
   }
 

@@ -41,24 +41,24 @@ class PodCollector : public Controller {
 
   std::string_view name() const override { return "podcollector"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_node(pods_);
     pods_.add_index("finished", [](const Object& pod) {
       return pod_finished(view::Pod(pod)) ? std::vector<std::string>{"yes"} : std::vector<std::string>{};
     });
     nodes_.on_change([=](const Informer::Change& change) {
-      if (!change.after) look_at.after({"node", change.before->name()}, kVanishedGrace);
-      else if (out_of_service(*change.after)) look_at.now({"node", change.after->name()});
+      if (!change.after) enqueue.after({"node", change.before->name()}, kVanishedGrace);
+      else if (out_of_service(*change.after)) enqueue.now({"node", change.after->name()});
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) return;
       const Object& pod = *change.after;
       std::string node(view::Pod(pod).spec().node_name());
-      if (node.empty() && pod.deleting()) look_at.now({"pod/" + pod.ns(), pod.name()});
+      if (node.empty() && pod.deleting()) enqueue.now({"pod/" + pod.ns(), pod.name()});
       ObjectPtr there = node.empty() ? nullptr : nodes_.get({"", node});
-      if (!node.empty() && !there) look_at.after({"node", node}, kVanishedGrace);
-      if (there && pod.deleting() && out_of_service(*there)) look_at.now({"node", node});
-      if (pod_finished(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_) look_at.now({"finished", ""});
+      if (!node.empty() && !there) enqueue.after({"node", node}, kVanishedGrace);
+      if (there && pod.deleting() && out_of_service(*there)) enqueue.now({"node", node});
+      if (pod_finished(view::Pod(pod)) && pods_.by_index("finished", "yes").size() > finished_max_) enqueue.now({"finished", ""});
     });
   }
 

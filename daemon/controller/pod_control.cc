@@ -49,13 +49,13 @@ Result<void> PodControl::remove(const Object& owner, const Object& pod, Failure&
   return {};
 }
 
-void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const LookAt& look_at, SelectorCache& selectors) {
+void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue, SelectorCache& selectors) {
   if (auto owner = pod.controller()) {
-    if (owner->kind == kind.kind) look_at.now({pod.ns(), owner->name});
+    if (owner->kind == kind.kind) enqueue.now({pod.ns(), owner->name});
     return;
   }
   for (const ObjectPtr& owner : owners.list(pod.ns()))
-    if (auto selector = selectors.of(*owner); selector && selector->matches(pod)) look_at.now(owner->key());
+    if (auto selector = selectors.of(*owner); selector && selector->matches(pod)) enqueue.now(owner->key());
 }
 
 json::value label_selector_of(const Object& owner) {

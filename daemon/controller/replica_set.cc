@@ -141,16 +141,16 @@ class ReplicaSetController : public Controller {
 
   std::string_view name() const override { return flavour_.name; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_controller(sets_);
     index_by_controller(pods_);
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) forget(*change.before);
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, flavour_.kind, sets_, look_at, selectors_);
+        if (pod) name_owner(*pod, flavour_.kind, sets_, enqueue, selectors_);
     });
   }
 

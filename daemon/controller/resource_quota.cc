@@ -26,15 +26,15 @@ class ResourceQuotaController : public Controller {
 
   std::string_view name() const override { return "resourcequota"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     quotas_.on_change([=](const Informer::Change& change) {
-      if (change.after) look_at.now(change.after->key());
+      if (change.after) enqueue.now(change.after->key());
     });
     for (const Counted& each : counted_)
       each.cache->on_change([=, this](const Informer::Change& change) {
         std::vector<ObjectPtr> quotas = quotas_.list(change.any().ns());
         if (quotas.empty() || !gives_back(change)) return;
-        for (const ObjectPtr& quota : quotas) look_at.now(quota->key());
+        for (const ObjectPtr& quota : quotas) enqueue.now(quota->key());
       });
   }
 

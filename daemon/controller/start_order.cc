@@ -29,13 +29,13 @@ class StartOrder : public Controller {
 
   std::string_view name() const override { return "startorder"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     pods_.add_index("after", [](const Object& pod) {
       bool waits = !pod.deleting() && is_gated(pod);
       return waits ? std::vector<std::string>{pod.ns()} : std::vector<std::string>{};
     });
     gate_.on_change([=, this](const std::string& ns) {
-      for (const ObjectPtr& pod : pods_.by_index("after", ns)) look_at.now(pod->key());
+      for (const ObjectPtr& pod : pods_.by_index("after", ns)) enqueue.now(pod->key());
     });
   }
 

@@ -34,7 +34,7 @@ class StatefulSetController : public Controller {
 
   std::string_view name() const override { return "statefulset"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_controller(pods_);
     sets_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) {
@@ -42,19 +42,19 @@ class StatefulSetController : public Controller {
         failed_.forget(*change.before);
         selectors_.forget(change.before->key());
       }
-      look_at.now(change.any().key());
+      enqueue.now(change.any().key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kStatefulSet, sets_, look_at, selectors_);
+        if (pod) name_owner(*pod, kStatefulSet, sets_, enqueue, selectors_);
       if (!change.after)
-        name_whose(*change.before, look_at,
+        name_whose(*change.before, enqueue,
                    [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
     });
     claims_.on_change([=, this](const Informer::Change& change) {  // a deleted claim may be needed, or its deletion was awaited
-      if (!change.after) name_whose(*change.before, look_at, may_be_claim_of);
+      if (!change.after) name_whose(*change.before, enqueue, may_be_claim_of);
     });
-    watch_history(revisions_, kStatefulSet, sets_, look_at, selectors_);
+    watch_history(revisions_, kStatefulSet, sets_, enqueue, selectors_);
   }
 
   Result<Outcome> reconcile(const Key& key) override {
@@ -83,9 +83,9 @@ class StatefulSetController : public Controller {
 
  private:
   // Enqueues the sets for which a deleted pod or claim may have occupied a name.
-  void name_whose(const Object& gone, const LookAt& look_at, bool (*whose)(const Object& set, std::string_view name)) {
+  void name_whose(const Object& gone, const Enqueue& enqueue, bool (*whose)(const Object& set, std::string_view name)) {
     for (const ObjectPtr& set : sets_.list(gone.ns()))
-      if (whose(*set, gone.name())) look_at.now(set->key());
+      if (whose(*set, gone.name())) enqueue.now(set->key());
   }
 
   ObservedStatefulSet observe(const ObjectPtr& set, const History& history, std::vector<ObjectPtr> pods) {

@@ -45,21 +45,21 @@ class StorageProtection : public Controller {
 
   std::string_view name() const override { return "storageprotection"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     claims_.on_change([=, this](const Informer::Change& change) {
-      if (change.after && is_concerned(*change.after, kClaimFinalizer)) look_at.now(change.after->key());
+      if (change.after && is_concerned(*change.after, kClaimFinalizer)) enqueue.now(change.after->key());
       for (const ObjectPtr& one : classes_.list())
-        if (one->deleting()) look_at.now({"", std::string(kClassKey) + one->name()});
+        if (one->deleting()) enqueue.now({"", std::string(kClassKey) + one->name()});
     });
     volumes_.on_change([=, this](const Informer::Change& change) {
       if (change.after && is_concerned(*change.after, kVolumeFinalizer))
-        look_at.now({"", std::string(kVolumeKey) + change.after->name()});
+        enqueue.now({"", std::string(kVolumeKey) + change.after->name()});
       for (const ObjectPtr& one : classes_.list())
-        if (one->deleting()) look_at.now({"", std::string(kClassKey) + one->name()});
+        if (one->deleting()) enqueue.now({"", std::string(kClassKey) + one->name()});
     });
     classes_.on_change([=](const Informer::Change& change) {
       if (change.after && is_concerned(*change.after, kClassFinalizer))
-        look_at.now({"", std::string(kClassKey) + change.after->name()});
+        enqueue.now({"", std::string(kClassKey) + change.after->name()});
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       bool over = !change.after || is_shut_down(view::Pod(*change.after));
@@ -72,7 +72,7 @@ class StorageProtection : public Controller {
           if (!std::exchange(has_claims, true))
             lists_.with([&](Lists& lists) { ++lists.ended, lists.by_ns.erase(change.any().ns()); });
           ObjectPtr claim = claims_.get({change.any().ns(), name});
-          if (claim && claim->deleting()) look_at.now(claim->key());
+          if (claim && claim->deleting()) enqueue.now(claim->key());
         }
     });
   }

@@ -27,18 +27,18 @@ class TaintEviction : public Controller {
 
   std::string_view name() const override { return "tainteviction"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     index_by_node(pods_);
     nodes_.on_change([=, this](const Informer::Change& change) {
       bool before = change.before && evicts(*change.before), after = change.after && evicts(*change.after);
       if (!before && !after) return;
-      for (const ObjectPtr& pod : pods_.by_index("node", change.any().name())) look_at.now(pod->key());
+      for (const ObjectPtr& pod : pods_.by_index("node", change.any().name())) enqueue.now(pod->key());
     });
     pods_.on_change([=, this](const Informer::Change& change) {
-      if (!change.after) return look_at.now(change.before->key());
+      if (!change.after) return enqueue.now(change.before->key());
       std::string node(view::Pod(*change.after).spec().node_name());
       ObjectPtr there = node.empty() ? nullptr : nodes_.get({"", node});
-      if (there && evicts(*there)) look_at.now(change.after->key());
+      if (there && evicts(*there)) enqueue.now(change.after->key());
     });
   }
 

@@ -32,17 +32,17 @@ class TokenSecrets : public Controller {
 
   std::string_view name() const override { return "tokensecrets"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     secrets_.on_change([=](const Informer::Change& change) {
       if (change.after && (is_type(*change.after, kAccountType) || is_type(*change.after, kBootstrapType)))
-        look_at.now(change.after->key());
+        enqueue.now(change.after->key());
     });
     secrets_.add_index("account", [](const Object& secret) -> std::vector<std::string> {
       if (!is_type(secret, kAccountType)) return {};
       return {secret.ns() + "/" + std::string(secret.annotation(kAccountName))};
     });
     accounts_.on_change([=, this](const Informer::Change& change) {
-      for (const ObjectPtr& secret : secrets_.by_index("account", change.any().key().text())) look_at.now(secret->key());
+      for (const ObjectPtr& secret : secrets_.by_index("account", change.any().key().text())) enqueue.now(secret->key());
     });
   }
 

@@ -28,10 +28,10 @@ class TtlAfterFinished : public Controller {
 
   std::string_view name() const override { return "ttlafterfinished"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     jobs_.on_change([=, this](const Informer::Change& change) {
       if (!change.after) elapsed_.forget(change.before->uid());
-      else if (waits(*change.after)) look_at.now(change.after->key());
+      else if (waits(*change.after)) enqueue.now(change.after->key());
     });
   }
 

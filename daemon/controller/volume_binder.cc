@@ -52,7 +52,7 @@ class VolumeBinder : public Controller {
 
   std::string_view name() const override { return "persistentvolume"; }
 
-  void subscribe(const LookAt& look_at) override {
+  void subscribe(const Enqueue& enqueue) override {
     volumes_.add_index("claim", [](const Object& volume) -> std::vector<std::string> {
       view::PersistentVolumeSpec spec = view::PersistentVolume(volume).spec();
       if (!spec.has_claim_ref()) return {};
@@ -61,18 +61,18 @@ class VolumeBinder : public Controller {
     claims_.on_change([=, this](const Informer::Change& change) {
       const Object& claim = change.any();
       if (!change.after) forget(claim.key());
-      look_at.now(claim.key());
-      for (const ObjectPtr& volume : volumes_.by_index("claim", claim.key().text())) look_at.now(key_of_volume(volume->name()));
+      enqueue.now(claim.key());
+      for (const ObjectPtr& volume : volumes_.by_index("claim", claim.key().text())) enqueue.now(key_of_volume(volume->name()));
     });
     volumes_.on_change([=, this](const Informer::Change& change) {
       Key key = key_of_volume(change.any().name());
       if (!change.after) forget(key);
-      look_at.now(key);
-      name_claims(change, look_at);
+      enqueue.now(key);
+      name_claims(change, enqueue);
     });
-    classes_.on_change([=, this](const Informer::Change&) { name_waiting(look_at); });
+    classes_.on_change([=, this](const Informer::Change&) { name_waiting(enqueue); });
     nodes_.on_change([=, this](const Informer::Change& change) {  // only_node may have changed
-      if (!change.before || !change.after) name_waiting(look_at);
+      if (!change.before || !change.after) name_waiting(enqueue);
     });
     pods_.add_index(kUnschedulable, [](const Object& pod) {
       std::vector<std::string> claims;
@@ -82,7 +82,7 @@ class VolumeBinder : public Controller {
     pods_.on_change([=, this](const Informer::Change& change) {
       if (!change.after || (change.before && claims_of_unschedulable(*change.before) == claims_of_unschedulable(*change.after)))
         return;
-      for (const Key& claim : claims_of_unschedulable(*change.after)) look_at.now(claim);
+      for (const Key& claim : claims_of_unschedulable(*change.after)) enqueue.now(claim);
     });
   }
 
@@ -99,23 +99,23 @@ class VolumeBinder : public Controller {
 
   // ---- keys of a change ----
 
-  void name_waiting(const LookAt& look_at) const {
+  void name_waiting(const Enqueue& enqueue) const {
     for (const ObjectPtr& claim : claims_.list())
-      if (!volume::is_bound(*claim)) look_at.now(claim->key());
+      if (!volume::is_bound(*claim)) enqueue.now(claim->key());
   }
 
   // The claims of claimRef before and after; claims that name the volume; all unbound claims when the volume is free.
-  void name_claims(const Informer::Change& change, const LookAt& look_at) const {
+  void name_claims(const Informer::Change& change, const Enqueue& enqueue) const {
     for (const ObjectPtr& volume : {change.before, change.after}) {
       if (!volume || !view::PersistentVolume(*volume).spec().has_claim_ref()) continue;
       view::ObjectReference reference = view::PersistentVolume(*volume).spec().claim_ref();
-      look_at.now({std::string(reference.namespace_()), std::string(reference.name())});
+      enqueue.now({std::string(reference.namespace_()), std::string(reference.name())});
     }
     for (const ObjectPtr& claim : claims_.list()) {
       view::PersistentVolumeClaimSpec spec = view::PersistentVolumeClaim(*claim).spec();
       bool free = change.after && !view::PersistentVolume(*change.after).spec().has_claim_ref();
       bool waits = free && !volume::is_bound(*claim);
-      if (waits || spec.volume_name() == change.any().name()) look_at.now(claim->key());
+      if (waits || spec.volume_name() == change.any().name()) enqueue.now(claim->key());
     }
   }
 
