@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ctl/channels.h"
-#include "ctl/outbox.h"
+#include "ctl/send_buffer.h"
 #include "runtime/base/text.h"
 
 namespace coracle::ctl {
@@ -19,18 +19,18 @@ constexpr size_t kLocalBytesMax = 256 << 10;  // waiting for the local side to r
 
 class Tie {
  public:
-  Tie(Session::Socket& socket, Fd local) : socket_(socket), local_(std::move(local)), outbox_(socket) {}
+  Tie(Session::Socket& socket, Fd local) : socket_(socket), local_(std::move(local)), send_buffer_(socket) {}
 
   Result<void> run() {
     while (!over()) {
       bool hears = !server_left_ && to_local_.size() < kLocalBytesMax;
-      bool takes = local_sends_ && !server_left_ && !outbox_.full();
-      short server_events = short(server_left_ ? 0 : outbox_.events() & (hears ? ~0 : ~POLLIN));
+      bool takes = local_sends_ && !server_left_ && !send_buffer_.full();
+      short server_events = short(server_left_ ? 0 : send_buffer_.events() & (hears ? ~0 : ~POLLIN));
       pollfd waits[] = {
           {server_left_ ? -1 : socket_.fd(), server_events, 0},
           {takes || !to_local_.empty() ? local_.get() : -1, short((takes ? POLLIN : 0) | (to_local_.empty() ? 0 : POLLOUT)), 0}};
       if (::poll(waits, 2, hears && socket_.has_more() ? 0 : -1) < 0 && errno != EINTR) return Error::from_errno("poll");
-      if (waits[0].revents & POLLOUT) TRY(outbox_.flush());
+      if (waits[0].revents & POLLOUT) TRY(send_buffer_.flush());
       if (hears && (waits[0].revents & ~POLLOUT || socket_.has_more())) TRY(receive());
       if (takes && waits[1].revents & ~POLLOUT) TRY(read_local());
       write_local();
@@ -57,10 +57,10 @@ class Tie {
   }
 
   Result<void> handle(const Message& message) {
-    if (message.opcode == Opcode::ping) return outbox_.send(Opcode::pong, message.payload);
+    if (message.opcode == Opcode::ping) return send_buffer_.send(Opcode::pong, message.payload);
     if (message.opcode == Opcode::close) {
       server_left_ = true;
-      return outbox_.send(Opcode::close, std::string_view(message.payload).substr(0, 2));
+      return send_buffer_.send(Opcode::close, std::string_view(message.payload).substr(0, 2));
     }
     if (message.opcode == Opcode::pong || message.payload.empty()) return {};
     uint8_t channel = uint8_t(message.payload[0]);
@@ -79,9 +79,9 @@ class Tie {
     ssize_t got = ::recv(local_.get(), buffer + 1, sizeof buffer - 1, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
     if (got < 0) return local_gone_ = true, Result<void>();
-    if (got > 0) return buffer[0] = char(kPortData), outbox_.send(Opcode::binary, {buffer, size_t(got) + 1});
+    if (got > 0) return buffer[0] = char(kPortData), send_buffer_.send(Opcode::binary, {buffer, size_t(got) + 1});
     local_sends_ = false;
-    return outbox_.send(Opcode::binary, std::string{char(kCloseChannel), char(kPortData)});
+    return send_buffer_.send(Opcode::binary, std::string{char(kCloseChannel), char(kPortData)});
   }
 
   void write_local() {
@@ -96,7 +96,7 @@ class Tie {
 
   Session::Socket& socket_;
   Fd local_;
-  Outbox outbox_;
+  SendBuffer send_buffer_;
   MessageReader reader_;
   std::string to_local_, failure_;
   size_t greeted_[2] = {0, 0};

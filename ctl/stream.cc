@@ -11,7 +11,7 @@
 
 #include "ctl/channels.h"
 #include "ctl/command.h"
-#include "ctl/outbox.h"
+#include "ctl/send_buffer.h"
 #include "ctl/websocket.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/text.h"
@@ -42,14 +42,14 @@ class RawTerminal {  // the terminal's modes are put back on every way out
 
 class Conversation {
  public:
-  Conversation(Session::Socket& socket, const StreamEnds& ends) : socket_(socket), outbox_(socket), ends_(ends) {}
+  Conversation(Session::Socket& socket, const StreamEnds& ends) : socket_(socket), send_buffer_(socket), ends_(ends) {}
 
   Result<void> send(uint8_t channel, std::string_view bytes) {
     std::string payload(1, char(channel));
     payload.append(bytes);
-    return outbox_.send(Opcode::binary, payload);
+    return send_buffer_.send(Opcode::binary, payload);
   }
-  Outbox& outbox() { return outbox_; }
+  SendBuffer& send_buffer() { return send_buffer_; }
 
   Result<void> send_size() {
     winsize size{};
@@ -81,7 +81,7 @@ class Conversation {
 
  private:
   Result<void> handle(const Message& message) {
-    if (message.opcode == Opcode::ping) return outbox_.send(Opcode::pong, message.payload);
+    if (message.opcode == Opcode::ping) return send_buffer_.send(Opcode::pong, message.payload);
     if (message.opcode == Opcode::close) {
       ended_ = true;
       return {};
@@ -106,7 +106,7 @@ class Conversation {
   }
 
   Session::Socket& socket_;
-  Outbox outbox_;
+  SendBuffer send_buffer_;
   const StreamEnds& ends_;
   MessageReader reader_;
   StreamEnd end_;
@@ -177,11 +177,11 @@ Result<int> talk(Session::Socket& socket, const StreamRequest& request, const St
   bool reading = request.use_stdin;
   TRY(conversation.receive());  // what came with the upgrade's answer
   while (!conversation.ended()) {
-    bool takes = reading && !conversation.outbox().full();
+    bool takes = reading && !conversation.send_buffer().full();
     pollfd waits[] = {
-        {socket.fd(), conversation.outbox().events(), 0}, {takes ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+        {socket.fd(), conversation.send_buffer().events(), 0}, {takes ? ends.input : -1, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     if (::poll(waits, 3, -1) < 0 && errno != EINTR) return Error::from_errno("poll");
-    if (waits[0].revents & POLLOUT) TRY(conversation.outbox().flush());
+    if (waits[0].revents & POLLOUT) TRY(conversation.send_buffer().flush());
     if (waits[0].revents & ~POLLOUT) TRY(conversation.receive());
     if (waits[1].revents && !conversation.ended()) {
       char buffer[16384];

@@ -115,12 +115,12 @@ bool asks_for_upgrade(const Head& head) {
   return false;
 }
 
-std::string request_head(const Head& head, const Passage& passage, bool upgrade) {
-  std::string path = clean_path(passage.rest), text = head.method + " " + path;
+std::string request_head(const Head& head, const ProxiedRequest& proxied, bool upgrade) {
+  std::string path = clean_path(proxied.rest), text = head.method + " " + path;
   if (!head.query_text.empty()) text += "?" + head.query_text;
   text += " HTTP/1.1\r\n";
   std::string_view host = head.headers.get("Host");
-  add(text, "Host", host.empty() ? std::string_view(passage.host) : host);
+  add(text, "Host", host.empty() ? std::string_view(proxied.host) : host);
   std::string forwarded;
   OfConnection of_connection(head.headers);
   for (const auto& [name, value] : head.headers.items()) {
@@ -132,8 +132,8 @@ std::string request_head(const Head& head, const Passage& passage, bool upgrade)
     if (!kept.empty() || value.empty()) add(text, name, kept);
   }
   if (names_token(head.headers.get("TE"), "trailers")) add(text, "TE", "trailers");
-  if (!passage.client.empty()) add(text, "X-Forwarded-For", forwarded + passage.client);
-  if (!upgrade) add(text, "X-Forwarded-Uri", passage.prefix + path);
+  if (!proxied.client.empty()) add(text, "X-Forwarded-For", forwarded + proxied.client);
+  if (!upgrade) add(text, "X-Forwarded-Uri", proxied.prefix + path);
   if (!upgrade) add(text, "Connection", "close");  // upstream connections are not reused
   bool writes = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
   if (head.chunked) add(text, "Transfer-Encoding", "chunked");
@@ -163,18 +163,18 @@ std::string answer_head(const AnswerHead& head, Framing framing, bool keep_alive
   return text + "\r\n";
 }
 
-std::optional<std::string> rewrite_url(std::string_view text, const Passage& passage, std::string_view asked_host) {
+std::optional<std::string> rewrite_url(std::string_view text, const ProxiedRequest& proxied, std::string_view asked_host) {
   auto url = parse_url(text);
   if (!url) return std::nullopt;
-  bool elsewhere = !url->host.empty() && url->host != passage.host && url->host != asked_host;
+  bool elsewhere = !url->host.empty() && url->host != proxied.host && url->host != asked_host;
   if (elsewhere || url->opaque || !url->path.starts_with('/')) return std::string(text);
   // If the URL has the host that the client requested, it is kept; the client does not know the target's own host.
   bool keeps_host = !url->host.empty() && url->host == asked_host;
   std::string out;
   if (keeps_host && !url->scheme.empty()) out += std::string(url->scheme) + ":";
   if (keeps_host) out += "//" + std::string(url->host);
-  bool leads_through = url->path.starts_with(passage.prefix);
-  out += leads_through ? std::string(url->path) : clean_path(passage.prefix + std::string(url->path));
+  bool leads_through = url->path.starts_with(proxied.prefix);
+  out += leads_through ? std::string(url->path) : clean_path(proxied.prefix + std::string(url->path));
   return out.append(url->more);
 }
 

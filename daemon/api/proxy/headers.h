@@ -16,7 +16,7 @@
 
 namespace coracle::api {
 
-struct Passage {       // one proxied request
+struct ProxiedRequest {       // one proxied request
   std::string prefix;  // the path up to "proxy": "/api/v1/namespaces/default/pods/web/proxy"
   std::string rest;    // the rest of the path, as sent: "/index.html"
   std::string host;    // the target's host in a URL: "10.42.0.7:8080"
@@ -27,7 +27,7 @@ struct Passage {       // one proxied request
 std::string clean_path(std::string_view path);
 
 // `upgrade`: the upgrade headers are forwarded, because the connection may change its protocol.
-std::string request_head(const Head& head, const Passage& passage, bool upgrade);
+std::string request_head(const Head& head, const ProxiedRequest& proxied, bool upgrade);
 bool asks_for_upgrade(const Head& head);
 
 // How the response tells the client where its body ends.
@@ -38,6 +38,6 @@ std::string answer_head(const AnswerHead& head, Framing framing, bool keep_alive
 
 // Rewrites a URL of the target for clients of this server: paths on the target get the proxy's prefix, other URLs stay unchanged.
 // `asked_host` is the client's Host header. Returns nullopt if it is not a URL.
-std::optional<std::string> rewrite_url(std::string_view url, const Passage& passage, std::string_view asked_host);
+std::optional<std::string> rewrite_url(std::string_view url, const ProxiedRequest& proxied, std::string_view asked_host);
 
 }  // namespace coracle::api

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "daemon/api/proxy/inlet.h"
+#include "daemon/api/proxy/response_reader.h"
 #include "daemon/api/proxy/links.h"
 #include "daemon/api/proxy/upstream.h"
 #include "daemon/api/recode.h"
@@ -127,11 +127,11 @@ class Upload {
 // Forwards the response to the client.
 class Delivery {
  public:
-  Delivery(Exchange& exchange, const Passage& passage, const std::vector<std::pair<std::string, std::string>>& more)
-      : exchange_(exchange), passage_(passage), more_(more) {}
+  Delivery(Exchange& exchange, const ProxiedRequest& proxied, const std::vector<std::pair<std::string, std::string>>& more)
+      : exchange_(exchange), proxied_(proxied), more_(more) {}
 
   // Errors: as relay(); after the head was sent, an error means that the connection cannot be reused.
-  Result<void> run(Inlet& inlet, const AnswerHead& head, bool keep_alive) {
+  Result<void> run(ResponseReader& response, const AnswerHead& head, bool keep_alive) {
     std::optional<std::string> location = TRY(rewritten_location(head));
     bool has_body = exchange_.head.method != "HEAD" && head.status != 204 && head.status != 304;
     prepare_links(head, location.has_value(), has_body);
@@ -141,9 +141,9 @@ class Delivery {
     chunked_ = framing == Framing::chunked;
     bool sent = connection.write(answer_head(head, framing, keep_alive, location, more_)) && connection.flush();
     if (!sent) return gone();
-    inlet.begin_body(head, !has_body);
-    TRY(pass_body(inlet));
-    if (chunked_ && !connection.write("0\r\n" + inlet.trailers() + "\r\n")) return gone();
+    response.begin_body(head, !has_body);
+    TRY(pass_body(response));
+    if (chunked_ && !connection.write("0\r\n" + response.trailers() + "\r\n")) return gone();
     if (!connection.flush()) return gone();
     exchange_.reusable = keep_alive;
     return {};
@@ -155,14 +155,14 @@ class Delivery {
   Result<std::optional<std::string>> rewritten_location(const AnswerHead& head) const {
     std::string_view location = head.headers.get("Location");
     if (location.empty()) return std::optional<std::string>();
-    auto rewritten = rewrite_url(location, passage_, asked_host());
+    auto rewritten = rewrite_url(location, proxied_, asked_host());
     if (!rewritten) return internal_error("error trying to parse Location header: parse " + quoted(location));
     return rewritten;
   }
 
   std::string_view asked_host() const {
     std::string_view host = exchange_.head.headers.get("Host");
-    return host.empty() ? std::string_view(passage_.host) : host;
+    return host.empty() ? std::string_view(proxied_.host) : host;
   }
 
   void prepare_links(const AnswerHead& head, bool moved, bool has_body) {
@@ -174,7 +174,7 @@ class Delivery {
     packer_.emplace(coding);
     rewrites_ = packer_->works();
     unpacker_.emplace(coding);
-    links_.emplace([this](std::string_view url) { return rewrite_url(url, passage_, asked_host()); });
+    links_.emplace([this](std::string_view url) { return rewrite_url(url, proxied_, asked_host()); });
   }
 
   // A page with rewritten links has a different length than its Content-Length.
@@ -184,9 +184,9 @@ class Delivery {
     return exchange_.head.knows_chunks ? Framing::chunked : Framing::close;
   }
 
-  Result<void> pass_body(Inlet& inlet) {
+  Result<void> pass_body(ResponseReader& response) {
     for (;;) {
-      std::string_view piece = TRY(inlet.read_body());
+      std::string_view piece = TRY(response.read_body());
       if (piece.empty()) break;
       if (rewrites_ && links_) TRY(rewrite(piece));
       else if (!send(piece)) return gone();
@@ -222,7 +222,7 @@ class Delivery {
   }
 
   Exchange& exchange_;
-  const Passage& passage_;
+  const ProxiedRequest& proxied_;
   const std::vector<std::pair<std::string, std::string>>& more_;
   bool rewrites_ = false, chunked_ = false;
   std::optional<Unpacker> unpacker_;
@@ -235,36 +235,36 @@ Error not_reached(const Error& why) {
   return Error(Code::unavailable, "error trying to reach service: " + why.text());
 }
 
-Result<void> relay_request(Exchange& exchange, const Target& target, const Passage& passage,
+Result<void> relay_request(Exchange& exchange, const Target& target, const ProxiedRequest& proxied,
                            const std::vector<std::pair<std::string, std::string>>& more) {
   RelayClient client(exchange.connection);
   auto opened = Upstream::open(target, client);
   if (!opened) return not_reached(opened.error());
   Upstream& upstream = **opened;
-  auto asked = upstream.write(request_head(exchange.head, passage, false), exchange.connection.socket());
+  auto asked = upstream.write(request_head(exchange.head, proxied, false), exchange.connection.socket());
   if (!asked) return not_reached(asked.error());
   Upload upload(exchange, upstream, client);
   if (exchange.head.has_body()) upload.start();
-  Inlet inlet(upstream, client);
-  auto head = inlet.read_head();
+  ResponseReader response(upstream, client);
+  auto head = response.read_head();
   if (head && head->status == 101) head = Error(Code::unavailable, "the service switched protocols when none was asked for");
   if (!head) {
     upload.stop();
     if (auto failure = upload.failure(); failure && failure->code() == Code::bad_request) return *failure;
     return not_reached(head.error());
   }
-  Delivery delivery(exchange, passage, more);
-  auto delivered = delivery.run(inlet, *head, true);
+  Delivery delivery(exchange, proxied, more);
+  auto delivered = delivery.run(response, *head, true);
   upload.stop();
   if (upload.failure()) exchange.reusable = false;
   return delivered;
 }
 
 // Copies bytes in both directions, until either side ends; then ends both.
-void join_ends(TlsConnection& connection, Upstream& upstream, Inlet& inlet) {
+void join_ends(TlsConnection& connection, Upstream& upstream, ResponseReader& response) {
   std::jthread backward = start_thread("streams", [&] {
     for (;;) {
-      auto piece = inlet.read_raw();
+      auto piece = response.read_raw();
       if (!piece || piece->empty() || !connection.write(*piece) || !connection.flush()) break;
     }
     upstream.shut_down();
@@ -286,41 +286,41 @@ class Nobody : public CancelCheck {  // a tunnel is not cancelled, it ends with 
 };
 
 // Forwards a protocol upgrade. A refusal by the target is forwarded too.
-Result<void> relay_upgrade(Exchange& exchange, const Target& target, const Passage& passage,
+Result<void> relay_upgrade(Exchange& exchange, const Target& target, const ProxiedRequest& proxied,
                            const std::vector<std::pair<std::string, std::string>>& more) {
   RelayClient client(exchange.connection);
   auto opened = Upstream::open(target, client);
   if (!opened && opened.error().code() == Code::cancelled) return opened.take_error();
   if (!opened) return storage_error("error dialing backend: " + opened.error().text());
   Upstream& upstream = **opened;
-  auto asked = upstream.write(request_head(exchange.head, passage, true), exchange.connection.socket());
+  auto asked = upstream.write(request_head(exchange.head, proxied, true), exchange.connection.socket());
   if (!asked) return storage_error("error sending request: " + asked.error().text());
   if (exchange.head.has_body()) {
     Upload upload(exchange, upstream, client);
     upload.run();
     if (auto failure = upload.failure()) return *failure;
   }
-  Inlet inlet(upstream, client);
-  auto head = inlet.read_head();
+  ResponseReader response(upstream, client);
+  auto head = response.read_head();
   if (!head) return head.error().code() == Code::unavailable ? storage_error(head.error().text()) : head.take_error();
   if (head->status == 101) {
     TlsConnection& connection = exchange.take_over(101);
     Nobody nobody;  // another thread reads from the client now
-    inlet.listen_to(nobody);
-    if (connection.write(inlet.raw_head()) && connection.flush()) join_ends(connection, upstream, inlet);
+    response.listen_to(nobody);
+    if (connection.write(response.raw_head()) && connection.flush()) join_ends(connection, upstream, response);
     return {};
   }
   if (head->status < 400) return storage_error("invalid upgrade response: status code " + std::to_string(head->status));
-  Delivery delivery(exchange, passage, more);
-  return delivery.run(inlet, *head, false);
+  Delivery delivery(exchange, proxied, more);
+  return delivery.run(response, *head, false);
 }
 
 }  // namespace
 
-Result<void> relay(Exchange& exchange, const Target& target, const Passage& passage,
+Result<void> relay(Exchange& exchange, const Target& target, const ProxiedRequest& proxied,
                    const std::vector<std::pair<std::string, std::string>>& more) {
-  if (asks_for_upgrade(exchange.head)) return relay_upgrade(exchange, target, passage, more);
-  return relay_request(exchange, target, passage, more);
+  if (asks_for_upgrade(exchange.head)) return relay_upgrade(exchange, target, proxied, more);
+  return relay_request(exchange, target, proxied, more);
 }
 
 }  // namespace coracle::api

@@ -70,8 +70,8 @@ Result<void> proxy(Call& call) {
   if (!own) target = TRY(find_target(call.context.registry, call.kind(), call.route.ns, call.route.name));
   if (wants_slash(call)) return answer_with_slash(call), Result<void>();
   const std::string &path = call.head().path, &rest = call.route.rest;
-  Passage passage{path.substr(0, path.size() - rest.size()), rest, target.host, call.exchange.connection.peer().address};
-  return relay(call.exchange, target, passage, common_headers(call));
+  ProxiedRequest proxied{path.substr(0, path.size() - rest.size()), rest, target.host, call.exchange.connection.peer().address};
+  return relay(call.exchange, target, proxied, common_headers(call));
 }
 
 }  // namespace

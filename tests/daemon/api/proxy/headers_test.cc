@@ -7,10 +7,10 @@
 namespace coracle::api {
 namespace {
 
-const Passage kPassage{"/api/v1/namespaces/ns/pods/p:80/proxy", "/some/page", "10.0.0.1:80", "192.0.2.9"};
+const ProxiedRequest kProxied{"/api/v1/namespaces/ns/pods/p:80/proxy", "/some/page", "10.0.0.1:80", "192.0.2.9"};
 
-std::string passed_on(const std::string& head, bool upgrade = false, const Passage& passage = kPassage) {
-  return request_head(MUST(vet_head(head + "\r\n")), passage, upgrade);
+std::string passed_on(const std::string& head, bool upgrade = false, const ProxiedRequest& proxied = kProxied) {
+  return request_head(MUST(vet_head(head + "\r\n")), proxied, upgrade);
 }
 
 TEST(ProxyRequest, carries_the_method_the_rest_of_the_path_and_the_query_as_they_were_sent) {
@@ -22,10 +22,10 @@ TEST(ProxyRequest, carries_the_method_the_rest_of_the_path_and_the_query_as_they
 }
 
 TEST(ProxyRequest, keeps_percent_encoding) {
-  Passage passage = kPassage;
-  passage.rest = "/a%2Fb/%C3%A4/x%20y/";
+  ProxiedRequest proxied = kProxied;
+  proxied.rest = "/a%2Fb/%C3%A4/x%20y/";
   EXPECT_TRUE(
-      passed_on("GET /w HTTP/1.0\r\n", false, passage).starts_with("GET /a%2Fb/%C3%A4/x%20y/ HTTP/1.1\r\nHost: 10.0.0.1:80\r\n"));
+      passed_on("GET /w HTTP/1.0\r\n", false, proxied).starts_with("GET /a%2Fb/%C3%A4/x%20y/ HTTP/1.1\r\nHost: 10.0.0.1:80\r\n"));
 }
 
 TEST(ProxyRequest, leaves_out_who_asks_and_what_is_of_the_connection) {
@@ -108,7 +108,7 @@ TEST(ProxyUrl, of_the_target_leads_through_the_proxy) {
   struct Row {
     const char *url, *want;
   };
-  const std::string prefix = kPassage.prefix;
+  const std::string prefix = kProxied.prefix;
   for (const Row& row :
        {Row{"/x", "P/x"}, Row{"/x/y/?q=1#f", "P/x/y/?q=1#f"}, Row{"/", "P/"}, Row{"/a/../b", "P/b"},
         Row{"http://10.0.0.1:80/x", "P/x"}, Row{"//10.0.0.1:80/x", "P/x"}, Row{"https://10.0.0.1:80/x?y", "P/x?y"},
@@ -116,7 +116,7 @@ TEST(ProxyUrl, of_the_target_leads_through_the_proxy) {
     std::string url = row.url, want = row.want;
     for (std::string* text : {&url, &want})
       if (size_t at = text->find('P'); at != text->npos) text->replace(at, 1, prefix);
-    EXPECT_EQ(rewrite_url(url, kPassage, "api:6443"), want) << row.url;
+    EXPECT_EQ(rewrite_url(url, kProxied, "api:6443"), want) << row.url;
   }
 }
 
@@ -124,13 +124,13 @@ TEST(ProxyUrl, of_others_and_relative_ones_stay) {
   for (const char* url :
        {"", "x", "x/y", "?q", "#f", "./x", "../x", "mailto:a@b", "javascript:f(1/2)", "data:text/plain,/x", "http://elsewhere/x",
         "//elsewhere/x", "http://10.0.0.1/x", "http://10.0.0.1:81/x", "http://user@10.0.0.1:80/x", "http://10.0.0.1:80"})
-    EXPECT_EQ(rewrite_url(url, kPassage, "api:6443"), url);
+    EXPECT_EQ(rewrite_url(url, kProxied, "api:6443"), url);
   for (const char* url : {"a:b:c/d", "%zz", "/%zz", "/a\nb", "1a:/b"}) {
-    auto rewritten = rewrite_url(url, kPassage, "api:6443");
+    auto rewritten = rewrite_url(url, kProxied, "api:6443");
     EXPECT_TRUE(!rewritten || *rewritten == url) << url;
   }
-  EXPECT_FALSE(rewrite_url("/%zz", kPassage, "api:6443"));
-  EXPECT_FALSE(rewrite_url("1a:/b", kPassage, "api:6443"));
+  EXPECT_FALSE(rewrite_url("/%zz", kProxied, "api:6443"));
+  EXPECT_FALSE(rewrite_url("1a:/b", kProxied, "api:6443"));
 }
 
 }  // namespace

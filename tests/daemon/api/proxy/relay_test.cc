@@ -57,8 +57,8 @@ class Proxy {
 
  private:
   void handle(Exchange& exchange) {
-    Passage passage{"/p", exchange.head.path.substr(2), target_.host, exchange.connection.peer().address};
-    auto done = relay(exchange, target_, passage, {{"Audit-ID", "7"}});
+    ProxiedRequest proxied{"/p", exchange.head.path.substr(2), target_.host, exchange.connection.peer().address};
+    auto done = relay(exchange, target_, proxied, {{"Audit-ID", "7"}});
     if (!done && !exchange.taken()) refuse(exchange, done.error());
     ended_.with([&](auto& ended) { ended = done ? "" : done.error().text(); });
     ended_.notify();

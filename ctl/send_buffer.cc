@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// See outbox.h.
-#include "ctl/outbox.h"
+// See send_buffer.h.
+#include "ctl/send_buffer.h"
 
 #include "runtime/base/random.h"
 
 namespace coracle::ctl {
 
-Result<void> Outbox::send(Opcode opcode, std::string_view payload) {
+Result<void> SendBuffer::send(Opcode opcode, std::string_view payload) {
   std::array<uint8_t, 4> mask;
   fill_random(mask);
   frames_.push_back(encode_frame(opcode, payload, mask));
@@ -14,7 +14,7 @@ Result<void> Outbox::send(Opcode opcode, std::string_view payload) {
   return flush();
 }
 
-Result<void> Outbox::flush() {
+Result<void> SendBuffer::flush() {
   while (!frames_.empty()) {
     size_t count = TRY(socket_.write_some(std::string_view(frames_.front()).substr(sent_)));
     if (count == 0) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See inlet.h.
-#include "daemon/api/proxy/inlet.h"
+// See response_reader.h.
+#include "daemon/api/proxy/response_reader.h"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ Error broken(const std::string& why) {
 
 }  // namespace
 
-Result<bool> Inlet::fill() {
+Result<bool> ResponseReader::fill() {
   buffer_.erase(0, std::exchange(used_, 0));
   size_t size = buffer_.size();
   buffer_.resize(size + kUpstreamReadBytes);
@@ -29,7 +29,7 @@ Result<bool> Inlet::fill() {
   return *count > 0;
 }
 
-Result<std::string> Inlet::read_line(size_t bytes_max) {
+Result<std::string> ResponseReader::read_line(size_t bytes_max) {
   for (;;) {
     size_t end = buffer_.find('\n', used_);
     if (end != std::string::npos) {
@@ -43,7 +43,7 @@ Result<std::string> Inlet::read_line(size_t bytes_max) {
   }
 }
 
-Result<AnswerHead> Inlet::read_head() {
+Result<AnswerHead> ResponseReader::read_head() {
   for (int seen = 0; seen <= kInterimMax; seen++) {
     raw_head_.clear();
     std::string line;
@@ -60,16 +60,16 @@ Result<AnswerHead> Inlet::read_head() {
   return broken("too many 1xx informational responses");
 }
 
-void Inlet::begin_body(const AnswerHead& head, bool none) {
+void ResponseReader::begin_body(const AnswerHead& head, bool none) {
   bool empty = none || head.status == 204 || head.status == 304;
   ends_ = empty ? Ends::at_once : head.chunked ? Ends::by_chunks : head.content_length ? Ends::by_length : Ends::with_connection;
   left_ = ends_ == Ends::by_length ? *head.content_length : 0;
 }
 
-Result<std::string_view> Inlet::read_raw() { return take(kUpstreamReadBytes); }
+Result<std::string_view> ResponseReader::read_raw() { return take(kUpstreamReadBytes); }
 
 // Returns buffered bytes, at most `bytes_max`; reads if there are none. "" at the end.
-Result<std::string_view> Inlet::take(uint64_t bytes_max) {
+Result<std::string_view> ResponseReader::take(uint64_t bytes_max) {
   if (used_ == buffer_.size()) {
     bool more = TRY(fill());
     if (!more) return std::string_view();
@@ -80,7 +80,7 @@ Result<std::string_view> Inlet::take(uint64_t bytes_max) {
   return piece;
 }
 
-Result<std::string_view> Inlet::read_body() {
+Result<std::string_view> ResponseReader::read_body() {
   if (ends_ == Ends::with_connection) return take(kUpstreamReadBytes);
   if (ends_ == Ends::by_chunks && left_ == 0 && !complete_) TRY(begin_chunk());
   if (left_ == 0) return std::string_view();
@@ -90,7 +90,7 @@ Result<std::string_view> Inlet::read_body() {
   return piece;
 }
 
-Result<void> Inlet::begin_chunk() {
+Result<void> ResponseReader::begin_chunk() {
   if (in_chunk_) TRY(end_chunk());
   std::string line = TRY(read_line(kChunkLineMax));
   std::string_view size = trim(std::string_view(line).substr(0, line.find(';')));
@@ -102,13 +102,13 @@ Result<void> Inlet::begin_chunk() {
   return {};
 }
 
-Result<void> Inlet::end_chunk() {
+Result<void> ResponseReader::end_chunk() {
   std::string line = TRY(read_line(kChunkLineMax));
   if (!trim(line).empty()) return Error(Code::unavailable, "malformed chunked encoding");
   return {};
 }
 
-Result<void> Inlet::read_trailers() {
+Result<void> ResponseReader::read_trailers() {
   for (;;) {
     std::string line = TRY(read_line(kAnswerHeadBytesMax));
     if (trim(line).empty()) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inlet: reads an HTTP response from an upstream: the head, then the body with any framing. It buffers one read at a time, so a
+// ResponseReader: reads an HTTP response from an upstream: the head, then the body with any framing. It buffers one read at a time, so a
 // body of any size passes in pieces.
 //   Upstream ──bytes──▶ head | body (length, chunks, until the end) | trailers
 // Source: RFC 9112 sections 2, 6 and 7.
@@ -15,10 +15,10 @@
 
 namespace coracle::api {
 
-class Inlet {
+class ResponseReader {
  public:
   // `cancel` is checked during each wait for the upstream.
-  Inlet(Upstream& upstream, CancelCheck& cancel) : upstream_(upstream), cancel_(&cancel) {}
+  ResponseReader(Upstream& upstream, CancelCheck& cancel) : upstream_(upstream), cancel_(&cancel) {}
   void listen_to(CancelCheck& cancel) { cancel_ = &cancel; }  // for the following waits
 
   // The head of the final response. Interim responses (100 to 199) except 101 are skipped. Errors: unavailable, cancelled.

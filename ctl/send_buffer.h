@@ -14,9 +14,9 @@
 
 namespace coracle::ctl {
 
-class Outbox {
+class SendBuffer {
  public:
-  explicit Outbox(Session::Socket& socket) : socket_(socket) {}
+  explicit SendBuffer(Session::Socket& socket) : socket_(socket) {}
 
   // Sends as much as possible without blocking and queues the rest for flush(). Errors: unavailable.
   Result<void> send(Opcode opcode, std::string_view payload);
