@@ -176,7 +176,7 @@ class Completer {
   bool fits(const schema::KindInfo& kind) const {
     std::string command = line_.command.name(), parent = line_.command.parent() ? line_.command.parent().name() : "";
     if (parent == "rollout") return rolling_of(kind.kind.kind) != Rolling::none;
-    if (parent == "set") return command == "selector" ? kind.kind == kService : !kind.facts.pod_template.empty();
+    if (parent == "set") return command == "selector" ? kind.kind == kService : !kind.traits.pod_template.empty();
     if (command == "scale" || command == "autoscale") return kind.subresource("scale");
     if (command == "expose") return kind.subresource("scale") || kind.kind == kPod || kind.kind == kService;
     if (command == "taint") return kind.kind == kNode;
@@ -303,7 +303,7 @@ class LiveNames : public Names {
     if (!session) return found;
     auto object = session->json({.path = session->path(kind, session->ns(), name)});
     if (!object) return found;
-    std::string_view path = kind.facts.pod_template;
+    std::string_view path = kind.traits.pod_template;
     const json::value* pod = path == "." ? &*object : path.empty() ? nullptr : find(*object, path);
     for (const char* list : {"spec.initContainers", "spec.containers"})
       for (const auto& container : pod ? get_array(*pod, list) : json::array()) found.emplace_back(get_string(container, "name"));

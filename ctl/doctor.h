@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctor: examines the machine and reports problems with advice. It has two halves, so that each verdict can be tested without
 // the machine that it is about:
-//   read_facts (doctor_facts.cc: files, probes, measurements, the API) ──Facts──▶ examine (doctor_checks.cc: pure) ──▶ findings
+//   read_machine_info (doctor_machine.cc: files, probes, measurements, the API) ──MachineInfo──▶ examine (doctor_checks.cc: pure) ──▶ findings
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Settings {  // the settings of config.yaml that doctor needs; the default
   uint16_t port = 6443;
 };
 
-struct CgroupFacts {
+struct CgroupInfo {
   std::string mounted_at;       // mount point of cgroup v2; "" if it is not mounted
   std::string controllers;      // of the v2 root: "cpuset cpu io memory pids"
   std::string v1_controllers;   // controllers that v1 hierarchies hold, comma-separated
@@ -57,7 +57,7 @@ struct Feature {  // a kernel feature
   bool required = true;
 };
 
-struct DiskFacts {
+struct StorageInfo {
   std::string path;         // the data directory, or its nearest existing parent
   std::string file_system;  // "ext4", "nfs", …; the number as "0x1234" if unknown
   std::string device;       // "/dev/mmcblk0p2"
@@ -67,7 +67,7 @@ struct DiskFacts {
   ProbeResult measured, overlay, own_users, quotas;
 };
 
-struct ClockFacts {
+struct ClockInfo {
   WallTime now, built;  // built: when this program was compiled
   std::optional<bool> synchronised;
   bool has_battery_clock = false;
@@ -78,12 +78,12 @@ struct Swap {
   Bytes size;
 };
 
-struct MemoryFacts {
+struct MemoryInfo {
   Bytes total, available;
   std::vector<Swap> swaps;
 };
 
-struct FirewallFacts {
+struct FirewallInfo {
   ProbeResult rules_read;                             // of nftables
   json::value ruleset;                          // {"nftables": [...]}
   bool legacy = false;                          // iptables' old tables are in use
@@ -99,13 +99,13 @@ struct Listener {
   std::string program;  // "" = unknown
 };
 
-struct StoreFacts {
+struct StoreInfo {
   ProbeResult checked;  // by the daemon, now
   std::vector<std::string> findings;
   Bytes used, most;  // what all objects take, and may take; 0: not known
 };
 
-struct DaemonFacts {
+struct DaemonInfo {
   bool installed = false;
   std::vector<std::string> missing;  // of the programs it starts
   bool running = false;
@@ -116,32 +116,32 @@ struct DaemonFacts {
   std::string node;
 };
 
-struct Facts {
+struct MachineInfo {
   bool root = false;
   Settings settings;
   std::string settings_error;  // why config.yaml cannot be read; "" if it can
   std::string kernel, model, architecture;
   int kernel_major = 0, kernel_minor = 0;
-  CgroupFacts cgroup;
+  CgroupInfo cgroup;
   std::vector<Feature> features;
-  DiskFacts disk;
-  ClockFacts clock;
-  MemoryFacts memory;
-  FirewallFacts firewall;
+  StorageInfo disk;
+  ClockInfo clock;
+  MemoryInfo memory;
+  FirewallInfo firewall;
   std::optional<std::vector<std::string>> nameservers;  // from /etc/resolv.conf
   std::vector<Listener> listeners;
   std::set<std::string> programs;  // names of the running programs
   std::string host_name;
-  DaemonFacts daemon;
-  StoreFacts store;
+  DaemonInfo daemon;
+  StoreInfo store;
 };
 
 // Collects everything that examine() needs. Blocks; takes some seconds on a slow disk. Leaves no files behind.
 class Commands;
-Facts read_facts(Commands& commands, const std::string& config_file);
+MachineInfo read_machine_info(Commands& commands, const std::string& config_file);
 
 // The findings, most fundamental first. Pure.
-std::vector<Finding> examine(const Facts& facts);
+std::vector<Finding> examine(const MachineInfo& info);
 
 // False if a finding has the level FAIL: then the exit code is 1.
 bool healthy(const std::vector<Finding>& findings);
@@ -151,12 +151,12 @@ json::value findings_json(const std::vector<Finding>& findings);
 // ---- parts of examine, for their tests ----
 
 // How to enable the memory controller on a Raspberry Pi: the exact change of its cmdline.txt.
-std::string raspberry_advice(const CgroupFacts& cgroup);
+std::string raspberry_advice(const CgroupInfo& cgroup);
 // Base chains at `hook` whose policy is drop and which have no rule that accepts the pods by address or interface. `ruleset` is
 // the output of `nft -j list ruleset`. Returns names such as "ip filter FORWARD".
 std::vector<std::string> blocking_chains(const json::value& ruleset, std::string_view hook, std::string_view pod_cidr);
 
-// ---- parts of read_facts, for their tests ----
+// ---- parts of read_machine_info, for their tests ----
 
 Result<Settings> parse_settings(std::string_view yaml_text, Settings defaults);
 std::vector<std::string> parse_nameservers(std::string_view resolv_conf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's verdicts: a table of checks, each from facts to findings. See doctor.h. Pure.
+// The doctor's verdicts: a table of checks, each from what was read to findings. See doctor.h. Pure.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -43,27 +43,27 @@ std::string human_ms(double ms) {
   return text;
 }
 
-bool is_raspberry(const Facts& facts) { return facts.model.starts_with("Raspberry Pi"); }
+bool is_raspberry(const MachineInfo& info) { return info.model.starts_with("Raspberry Pi"); }
 
 // ---- kernel ----
 
-void check_settings(const Facts& facts, Findings& findings) {
-  if (!facts.settings_error.empty())
-    say(findings, Level::fail, "settings", facts.settings_error,
-        "correct it, then: coracled --config " + facts.settings.file + " --check-config");
+void check_settings(const MachineInfo& info, Findings& findings) {
+  if (!info.settings_error.empty())
+    say(findings, Level::fail, "settings", info.settings_error,
+        "correct it, then: coracled --config " + info.settings.file + " --check-config");
 }
 
-void check_kernel(const Facts& facts, Findings& findings) {
-  std::string what = "Linux " + facts.kernel + " on " + (facts.model.empty() ? facts.architecture : facts.model);
-  bool old = facts.kernel_major < kKernelMajor || (facts.kernel_major == kKernelMajor && facts.kernel_minor < kKernelMinor);
+void check_kernel(const MachineInfo& info, Findings& findings) {
+  std::string what = "Linux " + info.kernel + " on " + (info.model.empty() ? info.architecture : info.model);
+  bool old = info.kernel_major < kKernelMajor || (info.kernel_major == kKernelMajor && info.kernel_minor < kKernelMinor);
   if (old)
     say(findings, Level::fail, "kernel", what + " is too old: pods need 5.14 (cgroup.kill)",
         "upgrade the system: Debian 12 has 6.1, Debian 13 has 6.12");
   else say(findings, Level::ok, "kernel", what);
 }
 
-void check_cgroups(const Facts& facts, Findings& findings) {
-  const CgroupFacts& cgroup = facts.cgroup;
+void check_cgroups(const MachineInfo& info, Findings& findings) {
+  const CgroupInfo& cgroup = info.cgroup;
   if (cgroup.mounted_at.empty())
     return say(
         findings, Level::fail, "cgroups", "cgroup v2 is not mounted: no pod can start",
@@ -84,7 +84,7 @@ void check_cgroups(const Facts& facts, Findings& findings) {
     return say(findings, Level::warn, "limits", says + ": cgroup v1 holds " + join(held_by_v1, ", "),
                "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
   bool memory = missing.front() == "memory";
-  if (memory && is_raspberry(facts))
+  if (memory && is_raspberry(info))
     return say(findings, Level::warn, "limits", says + ": Raspberry Pi OS switches memory off", raspberry_advice(cgroup));
   if (memory && has_word(cgroup.kernel_cmdline, "cgroup_disable=memory"))
     return say(findings, Level::warn, "limits", says + ": the kernel's command line says cgroup_disable=memory",
@@ -94,9 +94,9 @@ void check_cgroups(const Facts& facts, Findings& findings) {
              : "in a container or virtual machine, its host decides which it passes on");
 }
 
-void check_features(const Facts& facts, Findings& findings) {
+void check_features(const MachineInfo& info, Findings& findings) {
   std::vector<std::string> work, untried;
-  for (const Feature& feature : facts.features) {
+  for (const Feature& feature : info.features) {
     if (feature.probe_result.outcome == ProbeResult::works) {
       work.push_back(feature.name);
     } else if (feature.probe_result.outcome == ProbeResult::not_tried) {
@@ -146,10 +146,10 @@ Judged judge_file_system(const std::string& name) {
   return {Level::ok, "", ""};
 }
 
-void check_space(const Facts& facts, Findings& findings) {
-  const DiskFacts& disk = facts.disk;
+void check_space(const MachineInfo& info, Findings& findings) {
+  const StorageInfo& disk = info.disk;
   if (disk.total.count == 0)
-    return say(findings, Level::skip, "disk space", "the data directory " + facts.settings.state_dir + " cannot be looked at");
+    return say(findings, Level::skip, "disk space", "the data directory " + info.settings.state_dir + " cannot be looked at");
   int percent = int(disk.available.count * 100 / disk.total.count);
   std::string says =
       human(disk.available) + " of " + human(disk.total) + " free (" + std::to_string(percent) + " %) at " + disk.path;
@@ -162,8 +162,8 @@ void check_space(const Facts& facts, Findings& findings) {
         "only " + std::to_string(disk.inodes_free) + " of " + std::to_string(disk.inodes) + " inodes are free", advice);
 }
 
-void check_disk(const Facts& facts, Findings& findings) {
-  const DiskFacts& disk = facts.disk;
+void check_disk(const MachineInfo& info, Findings& findings) {
+  const StorageInfo& disk = info.disk;
   if (!disk.file_system.empty()) {
     Judged judged = judge_file_system(disk.file_system);
     std::string says = disk.file_system + (disk.device.empty() ? "" : " on " + disk.device);
@@ -194,8 +194,8 @@ void check_disk(const Facts& facts, Findings& findings) {
   std::string says = "4 KiB reach the disk in " + human_ms(median) + " (median of " + std::to_string(sorted.size()) +
                      "), at worst " + human_ms(worst);
   bool card = disk.device.find("mmcblk") != disk.device.npos;
-  std::string advice = card ? "a card of class A2, or better an SSD on USB for " + facts.settings.state_dir
-                            : "look for what else writes (iotop), or move " + facts.settings.state_dir + " to a faster disk";
+  std::string advice = card ? "a card of class A2, or better an SSD on USB for " + info.settings.state_dir
+                            : "look for what else writes (iotop), or move " + info.settings.state_dir + " to a faster disk";
   if (median > kSyncBearable) say(findings, Level::fail, "disk speed", says + ": each write to the API takes that long", advice);
   else if (median > kSyncGood || worst > kSyncStall)
     say(findings, Level::warn, "disk speed",
@@ -205,8 +205,8 @@ void check_disk(const Facts& facts, Findings& findings) {
 
 // ---- clock, memory ----
 
-void check_clock(const Facts& facts, Findings& findings) {
-  const ClockFacts& clock = facts.clock;
+void check_clock(const MachineInfo& info, Findings& findings) {
+  const ClockInfo& clock = info.clock;
   std::string now = format_time(clock.now),
               battery = clock.has_battery_clock
                             ? ""
@@ -227,8 +227,8 @@ void check_clock(const Facts& facts, Findings& findings) {
   say(findings, Level::warn, "clock", "it is " + now + ", and nothing keeps it right" + battery, advice);
 }
 
-void check_memory(const Facts& facts, Findings& findings) {
-  const MemoryFacts& memory = facts.memory;
+void check_memory(const MachineInfo& info, Findings& findings) {
+  const MemoryInfo& memory = info.memory;
   std::string says = human(memory.available) + " of " + human(memory.total) + " available";
   if (memory.available < kMemoryLeast)
     say(findings, Level::warn, "memory", says + ": below 100 MiB the node tells MemoryPressure",
@@ -238,7 +238,7 @@ void check_memory(const Facts& facts, Findings& findings) {
   for (const Swap& swap : memory.swaps) {
     if (swap.name.starts_with("/dev/zram")) zram.push_back(swap.name);
     else if (swap.name.find("mmcblk") != swap.name.npos ||
-             (!swap.name.starts_with("/dev/") && facts.disk.device.find("mmcblk") != std::string::npos))
+             (!swap.name.starts_with("/dev/") && info.disk.device.find("mmcblk") != std::string::npos))
       card.push_back(swap.name);
   }
   if (!card.empty()) {
@@ -262,9 +262,9 @@ void check_memory(const Facts& facts, Findings& findings) {
 // ---- network ----
 
 // How to let the pods through a chain that drops them, in the words of whoever manages the firewall.
-std::string pass_advice(const Facts& facts, const std::string& chain, bool forward) {
-  const std::string& pods = facts.settings.pod_cidr;
-  const auto& managers = facts.firewall.managers;
+std::string pass_advice(const MachineInfo& info, const std::string& chain, bool forward) {
+  const std::string& pods = info.settings.pod_cidr;
+  const auto& managers = info.firewall.managers;
   if (managers.contains("ufw"))
     return forward ? "sudo ufw route allow from " + pods + "\nsudo ufw route allow to " + pods : "sudo ufw allow from " + pods;
   if (managers.contains("firewalld"))
@@ -283,33 +283,33 @@ std::string pass_advice(const Facts& facts, const std::string& chain, bool forwa
   return advice + "\nand the same in /etc/nftables.conf, to keep it over a reboot";
 }
 
-bool legacy_blocks(const Facts& facts) {
-  const std::string& rules = facts.firewall.legacy_forward;
+bool legacy_blocks(const MachineInfo& info) {
+  const std::string& rules = info.firewall.legacy_forward;
   if (rules.find("-P FORWARD DROP") == rules.npos) return false;
   for (std::string_view line : split(rules, '\n'))
     if (line.find("-j ACCEPT") != line.npos &&
-        (line.find(facts.settings.pod_cidr) != line.npos || line.find("coracle") != line.npos))
+        (line.find(info.settings.pod_cidr) != line.npos || line.find("coracle") != line.npos))
       return false;
   return true;
 }
 
-void check_firewall(const Facts& facts, Findings& findings) {
-  const FirewallFacts& firewall = facts.firewall;
+void check_firewall(const MachineInfo& info, Findings& findings) {
+  const FirewallInfo& firewall = info.firewall;
   bool quiet = true;
   if (firewall.rules_read.outcome == ProbeResult::works) {
-    for (const std::string& chain : blocking_chains(firewall.ruleset, "forward", facts.settings.pod_cidr))
+    for (const std::string& chain : blocking_chains(firewall.ruleset, "forward", info.settings.pod_cidr))
       quiet = false, say(findings, Level::fail, "firewall", "the chain " + chain + " drops what pods send and get",
-                         pass_advice(facts, chain, true));
-    for (const std::string& chain : blocking_chains(firewall.ruleset, "input", facts.settings.pod_cidr))
+                         pass_advice(info, chain, true));
+    for (const std::string& chain : blocking_chains(firewall.ruleset, "input", info.settings.pod_cidr))
       quiet = false,
       say(findings, Level::warn, "firewall", "the chain " + chain + " keeps pods from this machine, its DNS among it",
-          pass_advice(facts, chain, false));
+          pass_advice(info, chain, false));
   }
-  if (legacy_blocks(facts)) {
+  if (legacy_blocks(info)) {
     quiet = false;
     say(findings, Level::fail, "firewall", "the old iptables' FORWARD policy is DROP: it drops what pods send and get",
-        "sudo iptables-legacy -I FORWARD -s " + facts.settings.pod_cidr + " -j ACCEPT\nsudo iptables-legacy -I FORWARD -d " +
-            facts.settings.pod_cidr + " -j ACCEPT");
+        "sudo iptables-legacy -I FORWARD -s " + info.settings.pod_cidr + " -j ACCEPT\nsudo iptables-legacy -I FORWARD -d " +
+            info.settings.pod_cidr + " -j ACCEPT");
   } else if (firewall.legacy && firewall.legacy_forward.empty()) {
     say(findings, Level::skip, "firewall", "rules of the old iptables are in force, and cannot be read here");
   }
@@ -317,7 +317,7 @@ void check_firewall(const Facts& facts, Findings& findings) {
     say(findings, Level::skip, "firewall", "nftables' rules were not read: " + firewall.rules_read.why);
   else if (quiet) say(findings, Level::ok, "firewall", "no rule is in the pods' way");
   if (firewall.forwarding == 0) {
-    if (facts.daemon.running)
+    if (info.daemon.running)
       say(findings, Level::fail, "forwarding",
           "net.ipv4.ip_forward is 0: pods reach nobody, though coracled switched it on; something switched it off again",
           "sudo sysctl -w net.ipv4.ip_forward=1, then find who does it: grep -rs ip_forward /etc/sysctl.conf /etc/sysctl.d "
@@ -330,17 +330,17 @@ void check_firewall(const Facts& facts, Findings& findings) {
   }
 }
 
-void check_dns(const Facts& facts, Findings& findings) {
-  if (!facts.nameservers)
+void check_dns(const MachineInfo& info, Findings& findings) {
+  if (!info.nameservers)
     return say(findings, Level::warn, "dns", "/etc/resolv.conf cannot be read: pods resolve only names of Services",
                "echo 'nameserver 9.9.9.9' | sudo tee /etc/resolv.conf, or let DHCP write it");
-  if (facts.nameservers->empty())
+  if (info.nameservers->empty())
     return say(findings, Level::warn, "dns", "/etc/resolv.conf names no nameserver: pods resolve only names of Services",
                "add one: nameserver 192.168.1.1 (your router), or let DHCP write it");
   std::vector<std::string> reachable;
-  for (const std::string& server : *facts.nameservers)
+  for (const std::string& server : *info.nameservers)
     if (!server.starts_with("127.") && server != "::1") reachable.push_back(server);
-  bool all_v6 = std::all_of(facts.nameservers->begin(), facts.nameservers->end(),
+  bool all_v6 = std::all_of(info.nameservers->begin(), info.nameservers->end(),
                             [](const std::string& server) { return server.find(':') != server.npos; });
   if (all_v6)
     return say(findings, Level::warn, "dns", "only IPv6 nameservers in /etc/resolv.conf: the pods' DNS asks IPv4 ones only",
@@ -350,11 +350,11 @@ void check_dns(const Facts& facts, Findings& findings) {
   if (reachable.empty())
     return say(
         findings, Level::ok, "dns",
-        "asks " + facts.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
-  say(findings, Level::ok, "dns", "asks " + join(*facts.nameservers, ", "));
+        "asks " + info.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
+  say(findings, Level::ok, "dns", "asks " + join(*info.nameservers, ", "));
 }
 
-void check_ports(const Facts& facts, Findings& findings) {
+void check_ports(const MachineInfo& info, Findings& findings) {
   bool free = true;
   auto clash = [&](const Listener& listener, Level level, const std::string& what, const std::string& advice) {
     free = false;
@@ -363,22 +363,22 @@ void check_ports(const Facts& facts, Findings& findings) {
         who + " listens on " + listener.protocol + " " + listener.address + ":" + std::to_string(listener.port) + ", " + what,
         advice);
   };
-  for (const Listener& listener : facts.listeners) {
-    bool ours = listener.program == "coracled" || (listener.program.empty() && facts.daemon.running);
+  for (const Listener& listener : info.listeners) {
+    bool ours = listener.program == "coracled" || (listener.program.empty() && info.daemon.running);
     if (ours) continue;
     bool anywhere = listener.address == "0.0.0.0" || listener.address == "::";
-    if (listener.port == facts.settings.port && listener.protocol == "tcp")
-      clash(listener, facts.daemon.running ? Level::warn : Level::fail, "the API's port",
-            "stop it, or set another port: in " + facts.settings.file);
-    if (listener.port == 53 && (anywhere || listener.address == facts.settings.cluster_dns))
+    if (listener.port == info.settings.port && listener.protocol == "tcp")
+      clash(listener, info.daemon.running ? Level::warn : Level::fail, "the API's port",
+            "stop it, or set another port: in " + info.settings.file);
+    if (listener.port == 53 && (anywhere || listener.address == info.settings.cluster_dns))
       clash(listener, Level::ok, "every address: the pods' DNS takes another port and nftables leads there", "");
   }
   if (free)
     say(findings, Level::ok, "ports",
-        "the API's port " + std::to_string(facts.settings.port) + (facts.daemon.running ? " is coracled's" : " is free"));
+        "the API's port " + std::to_string(info.settings.port) + (info.daemon.running ? " is coracled's" : " is free"));
 }
 
-void check_others(const Facts& facts, Findings& findings) {
+void check_others(const MachineInfo& info, Findings& findings) {
   struct Row {
     const char* program;
     Level level;
@@ -402,30 +402,30 @@ void check_others(const Facts& facts, Findings& findings) {
   };
   bool alone = true;
   for (const Row& row : rows) {
-    if (!facts.programs.contains(row.program)) continue;
-    if (row.program == std::string_view("kube-apiserver") && facts.programs.contains("kubelet")) continue;
+    if (!info.programs.contains(row.program)) continue;
+    if (row.program == std::string_view("kube-apiserver") && info.programs.contains("kubelet")) continue;
     alone = false;
     say(findings, row.level, "neighbours", row.says, row.advice);
   }
   if (alone) say(findings, Level::ok, "neighbours", "no other Kubernetes or Docker runs here");
 }
 
-void check_name(const Facts& facts, Findings& findings) {
-  if (!facts.settings.node_name.empty()) return;
-  std::string name = to_lower(facts.host_name);
+void check_name(const MachineInfo& info, Findings& findings) {
+  if (!info.settings.node_name.empty()) return;
+  std::string name = to_lower(info.host_name);
   bool good = !name.empty() && name.size() <= 253 &&
               name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos && name.front() != '-' &&
               name.front() != '.' && name.back() != '-' && name.back() != '.';
   if (!good)
     say(findings, Level::fail, "name",
-        "the host's name " + coracle::quoted(facts.host_name) + " cannot name a node: letters, digits, '-' and '.'",
-        "sudo hostnamectl set-hostname NAME, or set nodeName: in " + facts.settings.file);
+        "the host's name " + coracle::quoted(info.host_name) + " cannot name a node: letters, digits, '-' and '.'",
+        "sudo hostnamectl set-hostname NAME, or set nodeName: in " + info.settings.file);
 }
 
 // ---- coracled ----
 
-void check_daemon(const Facts& facts, Findings& findings) {
-  const DaemonFacts& daemon = facts.daemon;
+void check_daemon(const MachineInfo& info, Findings& findings) {
+  const DaemonInfo& daemon = info.daemon;
   if (daemon.running && daemon.ready.outcome == ProbeResult::works) {
     say(findings, Level::ok, "coracled", "runs and is ready at " + daemon.server);
   } else if (daemon.running && daemon.ready.outcome == ProbeResult::fails) {
@@ -440,13 +440,13 @@ void check_daemon(const Facts& facts, Findings& findings) {
   } else {
     say(findings, Level::fail, "coracled", "does not run",
         daemon.with_systemd ? "sudo systemctl enable --now coracled; when it ends again: sudo journalctl -u coracled -n 50"
-                            : "sudo coracled --config " + facts.settings.file);
+                            : "sudo coracled --config " + info.settings.file);
   }
   if (daemon.installed)
     for (const std::string& program : daemon.missing)
       say(findings, Level::fail, "coracled",
-          program + " is missing: " + (program == facts.settings.pause_program ? "no pod can start" : "no image can be pulled"),
-          "install again: sudo systemd/install.sh; or set pauseProgram: and imageProgram: in " + facts.settings.file);
+          program + " is missing: " + (program == info.settings.pause_program ? "no pod can start" : "no image can be pulled"),
+          "install again: sudo systemd/install.sh; or set pauseProgram: and imageProgram: in " + info.settings.file);
   for (const auto& condition : daemon.conditions) {
     std::string type(get_string(condition, "type"));
     bool bad = (get_string(condition, "status") == "True") == (type != "Ready");
@@ -457,18 +457,18 @@ void check_daemon(const Facts& facts, Findings& findings) {
   }
 }
 
-void check_store(const Facts& facts, Findings& findings) {
-  const StoreFacts& store = facts.store;
+void check_store(const MachineInfo& info, Findings& findings) {
+  const StoreInfo& store = info.store;
   if (store.checked.outcome != ProbeResult::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
   if (store.most.count > 0 && store.used.count >= store.most.count / 10 * kStoreTenthsMost) {
     say(findings, store.used.count >= store.most.count / 100 * 99 ? Level::fail : Level::warn, "store",
         "objects take " + human(store.used) + " of the " + human(store.most) +
             " that they may: beyond that, what is new is refused",
         "delete what is not needed: coraclectl store status tells how much is used; or raise storeMaxSize in " +
-            facts.settings.file + " and restart coracled");
+            info.settings.file + " and restart coracled");
   }
   if (store.findings.empty())
-    return say(findings, Level::ok, "store", "all of " + facts.settings.state_dir + "/state.db is as it was written");
+    return say(findings, Level::ok, "store", "all of " + info.settings.state_dir + "/state.db is as it was written");
   std::string more = store.findings.size() > 1 ? " (and " + std::to_string(store.findings.size() - 1) + " more)" : "";
   say(findings, Level::fail, "store",
       "its file is damaged: " + store.findings.front() + more + "; the daemon still has everything in memory",
@@ -476,7 +476,7 @@ void check_store(const Facts& facts, Findings& findings) {
       "card or the disk may be failing: replace it soon");
 }
 
-using Check = void (*)(const Facts&, Findings&);
+using Check = void (*)(const MachineInfo&, Findings&);
 constexpr std::array<Check, 15> kChecks = {
     check_settings, check_kernel, check_cgroups, check_features, check_space, check_disk,   check_clock, check_memory,
     check_firewall, check_dns,    check_ports,   check_others,   check_name,  check_daemon, check_store,
@@ -522,7 +522,7 @@ std::set<std::string> passed_chains(const json::value& ruleset, const std::strin
 
 }  // namespace
 
-std::string raspberry_advice(const CgroupFacts& cgroup) {
+std::string raspberry_advice(const CgroupInfo& cgroup) {
   const std::string& file = cgroup.pi_cmdline_path;
   const std::string wanted = "cgroup_enable=memory cgroup_memory=1";  // the second for kernels of before 2018
   if (file.empty()) return "append " + wanted + " to the single line of cmdline.txt on the boot partition, then: sudo reboot";
@@ -581,9 +581,9 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
   return blocking;
 }
 
-std::vector<Finding> examine(const Facts& facts) {
+std::vector<Finding> examine(const MachineInfo& info) {
   Findings findings;
-  for (Check check : kChecks) check(facts, findings);
+  for (Check check : kChecks) check(info, findings);
   return findings;
 }
 

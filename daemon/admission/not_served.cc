@@ -25,7 +25,7 @@ class NotServed : public Plugin {
   Result<void> validate(const Request& request, const ClusterState& cluster) const override {
     if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
     const Kind& kind = request.kind;
-    if (std::string_view warning = request.info.facts.warns; !warning.empty()) request.warn(std::string(warning));
+    if (std::string_view warning = request.info.traits.warns; !warning.empty()) request.warn(std::string(warning));
     const json::value& object = *request.object;
     if (kind == kApiService && find(object, "spec.service"))
       request.warn("APIServices are stored, but requests are not passed on to their services yet");

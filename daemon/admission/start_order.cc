@@ -40,7 +40,7 @@ class StartOrder : public Plugin {
     if (before && *before == *written) return {};
     auto read = startup::parse_after(written->get_string());
     if (read) return {};
-    std::string path = request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template) + ".";
+    std::string path = request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template) + ".";
     return invalid(request.kind, get_string(*request.object, "metadata.name"),
                    {invalid_value(path + "metadata.annotations[" + std::string(startup::kAfter) + "]", json::serialize(*written),
                                   read.error().text())});

@@ -14,7 +14,7 @@ class StorageObjectInUseProtection : public Plugin {
   std::string_view name() const override { return "StorageObjectInUseProtection"; }
 
   Result<void> admit(Request& request, const ClusterState&) const override {
-    std::string_view finalizer = request.info.facts.finalizer;
+    std::string_view finalizer = request.info.traits.finalizer;
     if (finalizer.empty() || !request.creates(request.kind)) return {};
     json::array& all = array_at(*request.object, "metadata.finalizers");
     if (std::find(all.begin(), all.end(), json::value(finalizer)) == all.end()) all.emplace_back(finalizer);

@@ -292,12 +292,12 @@ class Warnings : public Plugin {
     if (request.operation == Operation::remove || !request.subresource.empty() || !request.warnings) return {};
     const json::value& object = *request.object;
     Texts out;
-    if (request.operation == Operation::create && request.info.facts.names_pods)
+    if (request.operation == Operation::create && request.info.traits.names_pods)
       check_name(request, std::string(get_string(object, "metadata.name")), out);
     if (const json::value* pod = pod_of(request.info, object)) {
       const json::value* before = request.old && request.kind != kPod ? pod_of(request.info, request.old->json()) : nullptr;
       if (!before || *before != *pod)
-        check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.facts.pod_template), out);
+        check_pod(*pod, request.kind == kPod ? std::string() : std::string(request.info.traits.pod_template), out);
     }
     if (request.kind == kService) check_service(object, out);
     if (request.creates(kIngress) && !find(object, "spec.ingressClassName") &&

@@ -111,11 +111,11 @@ bool belongs_together(const KeyPair& pair) {
 // Whether a stored pair is still usable.
 bool good_until(const KeyPair& pair, const std::string& ca, WallTime until, const PkiNames& names) {
   if (!belongs_together(pair) || !signed_by(pair.certificate, ca)) return false;
-  auto facts = read_facts(pair.certificate);
+  auto info = read_certificate_info(pair.certificate);
   std::vector<std::string> addresses;
   for (const auto& address : names.addresses) addresses.push_back(canonical_address(address));
-  return facts && facts->not_after > until && names_all(facts->dns_names, names.dns_names) &&
-         names_all(facts->addresses, addresses);
+  return info && info->not_after > until && names_all(info->dns_names, names.dns_names) &&
+         names_all(info->addresses, addresses);
 }
 
 }  // namespace
@@ -161,16 +161,16 @@ Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request) {
   return KeyPair{openssl::to_pem(certificate.get()), openssl::to_pem(key.get())};
 }
 
-Result<CertificateFacts> read_facts(std::string_view pem) {
+Result<CertificateInfo> read_certificate_info(std::string_view pem) {
   openssl::Certificate certificate = openssl::parse_certificate(pem);
   if (!certificate) return ERR_clear_error(), Error(Code::invalid, "not a certificate in PEM form");
-  CertificateFacts facts;
+  CertificateInfo info;
   X509_NAME* subject = X509_get_subject_name(certificate.get());
   auto names = openssl::name_entries(subject, NID_commonName);
-  if (!names.empty()) facts.common_name = names.front();
-  facts.organizations = openssl::name_entries(subject, NID_organizationName);
-  facts.not_before = wall_time(X509_get0_notBefore(certificate.get()));
-  facts.not_after = wall_time(X509_get0_notAfter(certificate.get()));
+  if (!names.empty()) info.common_name = names.front();
+  info.organizations = openssl::name_entries(subject, NID_organizationName);
+  info.not_before = wall_time(X509_get0_notBefore(certificate.get()));
+  info.not_after = wall_time(X509_get0_notAfter(certificate.get()));
   openssl::GeneralNames alternatives(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; alternatives && i < sk_GENERAL_NAME_num(alternatives.get()); i++) {
@@ -179,12 +179,12 @@ Result<CertificateFacts> read_facts(std::string_view pem) {
     if (!value) continue;
     const unsigned char* bytes = ASN1_STRING_get0_data(value);
     int size = ASN1_STRING_length(value);
-    if (name->type == GEN_DNS) facts.dns_names.emplace_back(reinterpret_cast<const char*>(bytes), size_t(size));
-    else facts.addresses.push_back(canonical_address(bytes, size));
+    if (name->type == GEN_DNS) info.dns_names.emplace_back(reinterpret_cast<const char*>(bytes), size_t(size));
+    else info.addresses.push_back(canonical_address(bytes, size));
   }
-  std::sort(facts.dns_names.begin(), facts.dns_names.end());
-  std::sort(facts.addresses.begin(), facts.addresses.end());
-  return facts;
+  std::sort(info.dns_names.begin(), info.dns_names.end());
+  std::sort(info.addresses.begin(), info.addresses.end());
+  return info;
 }
 
 bool signed_by(std::string_view certificate, std::string_view ca) {

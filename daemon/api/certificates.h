@@ -33,7 +33,7 @@ struct CertificateRequest {
   WallTime not_after;
 };
 
-struct CertificateFacts {
+struct CertificateInfo {
   std::string common_name;
   std::vector<std::string> organizations, dns_names, addresses;  // sorted; addresses in the format of inet_ntop
   WallTime not_before, not_after;
@@ -42,7 +42,7 @@ struct CertificateFacts {
 Result<std::string> make_key();  // PKCS#8 PEM
 Result<KeyPair> make_ca(std::string_view common_name);
 Result<KeyPair> issue(const KeyPair& ca, const CertificateRequest& request);
-Result<CertificateFacts> read_facts(std::string_view certificate);  // Errors: invalid
+Result<CertificateInfo> read_certificate_info(std::string_view certificate);  // Errors: invalid
 bool signed_by(std::string_view certificate, std::string_view ca);
 std::string sha256_fingerprint(std::string_view certificate);  // of the DER encoding, in hexadecimal
 

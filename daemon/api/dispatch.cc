@@ -54,7 +54,7 @@ void dispatch_resource(Call& call) {
   if (!call.kind().namespaced && !route.ns.empty()) return no_such_resource(call);
   bool named_nowhere = call.kind().namespaced && route.ns.empty() && !route.name.empty();
   if (named_nowhere) return no_such_resource(call);
-  if (call.info->facts.review) return serve_review(call);
+  if (call.info->traits.review) return serve_review(call);
 
   if (!route.subresource.empty()) {
     const schema::Subresource* sub = call.info->subresource(route.subresource);

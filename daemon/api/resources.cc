@@ -150,7 +150,7 @@ Result<void> remove(Call& call) {
   DeleteParameters parameters = TRY(read_delete_parameters(call));
   registry::Removed removed =
       TRY(call.context.registry.remove(call.kind(), call.key(), parameters.options, deleter(call, parameters)));
-  bool shows_object = !removed.gone || call.info->facts.returns_deleted;
+  bool shows_object = !removed.gone || call.info->traits.returns_deleted;
   if (shows_object) answer_object(call, removed.object, !removed.gone && parameters.accepts_later ? 202 : 200);
   else answer_value(call, success_status(&call.kind(), removed.object->name(), removed.object->uid()));
   return {};

@@ -93,8 +93,8 @@ Result<std::unique_ptr<AuditLog>> AuditLog::open(AuditSettings settings) {
 
 Result<void> AuditLog::begin(File& file) const {
   file.fd = TRY(sys::open_at(dir_, name_, O_WRONLY | O_CREAT | O_APPEND, 0600));
-  struct stat facts = TRY(sys::stat(file.fd));
-  file.size = size_t(facts.st_size);
+  struct stat status = TRY(sys::stat(file.fd));
+  file.size = size_t(status.st_size);
   return {};
 }
 

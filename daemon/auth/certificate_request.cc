@@ -112,28 +112,28 @@ bool exactly(const std::vector<std::string>& usages, std::string_view auth) {
   return given == with || given == without;
 }
 
-std::string node_problem(const RequestFacts& facts) {
-  if (facts.organizations != std::vector<std::string>{"system:nodes"}) return "subject organization is not system:nodes";
+std::string node_problem(const CertificateRequestInfo& csr) {
+  if (csr.organizations != std::vector<std::string>{"system:nodes"}) return "subject organization is not system:nodes";
   return {};
 }
 
-std::string serving_problem(const RequestFacts& facts, const std::vector<std::string>& usages) {
-  if (std::string problem = node_problem(facts); !problem.empty()) return problem;
-  if (facts.dns_names.empty() && facts.addresses.empty()) return "DNS or IP subjectAltName is required";
-  if (!facts.emails.empty()) return "Email subjectAltNames are not allowed";
-  if (!facts.uris.empty()) return "URI subjectAltNames are not allowed";
+std::string serving_problem(const CertificateRequestInfo& csr, const std::vector<std::string>& usages) {
+  if (std::string problem = node_problem(csr); !problem.empty()) return problem;
+  if (csr.dns_names.empty() && csr.addresses.empty()) return "DNS or IP subjectAltName is required";
+  if (!csr.emails.empty()) return "Email subjectAltNames are not allowed";
+  if (!csr.uris.empty()) return "URI subjectAltNames are not allowed";
   if (!exactly(usages, "server auth")) return expected({"digital signature", "key encipherment", "server auth"});
-  if (!facts.common_name.starts_with("system:node:")) return "subject common name does not begin with system:node: ";
+  if (!csr.common_name.starts_with("system:node:")) return "subject common name does not begin with system:node: ";
   return {};
 }
 
-std::string kubelet_client_problem(const RequestFacts& facts, const std::vector<std::string>& usages) {
-  if (std::string problem = node_problem(facts); !problem.empty()) return problem;
-  if (!facts.dns_names.empty()) return "DNS subjectAltNames are not allowed";
-  if (!facts.emails.empty()) return "Email subjectAltNames are not allowed";
-  if (!facts.addresses.empty()) return "IP subjectAltNames are not allowed";
-  if (!facts.uris.empty()) return "URI subjectAltNames are not allowed";
-  if (!facts.common_name.starts_with("system:node:")) return "subject common name does not begin with system:node: ";
+std::string kubelet_client_problem(const CertificateRequestInfo& csr, const std::vector<std::string>& usages) {
+  if (std::string problem = node_problem(csr); !problem.empty()) return problem;
+  if (!csr.dns_names.empty()) return "DNS subjectAltNames are not allowed";
+  if (!csr.emails.empty()) return "Email subjectAltNames are not allowed";
+  if (!csr.addresses.empty()) return "IP subjectAltNames are not allowed";
+  if (!csr.uris.empty()) return "URI subjectAltNames are not allowed";
+  if (!csr.common_name.starts_with("system:node:")) return "subject common name does not begin with system:node: ";
   if (!exactly(usages, "client auth")) return expected({"client auth", "digital signature", "key encipherment"});
   return {};
 }
@@ -150,22 +150,22 @@ std::string client_problem(const std::vector<std::string>& usages) {
 
 }  // namespace
 
-Result<RequestFacts> read_certificate_request(std::string_view text) {
+Result<CertificateRequestInfo> read_certificate_request(std::string_view text) {
   Request request = TRY(decode_request(text));
-  RequestFacts facts;
+  CertificateRequestInfo csr;
   X509_NAME* subject = X509_REQ_get_subject_name(request.get());
   auto names = entries(subject, NID_commonName);
-  if (!names.empty()) facts.common_name = names.back();
-  facts.organizations = entries(subject, NID_organizationName);
+  if (!names.empty()) csr.common_name = names.back();
+  csr.organizations = entries(subject, NID_organizationName);
   openssl::GeneralNames alternative = names_of(request.get());
   for (int i = 0; alternative && i < sk_GENERAL_NAME_num(alternative.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternative.get(), i);
-    if (name->type == GEN_DNS) facts.dns_names.push_back(asn1_text(name->d.dNSName));
-    else if (name->type == GEN_EMAIL) facts.emails.push_back(asn1_text(name->d.rfc822Name));
-    else if (name->type == GEN_URI) facts.uris.push_back(asn1_text(name->d.uniformResourceIdentifier));
-    else facts.addresses.push_back(address_text(name->d.iPAddress));
+    if (name->type == GEN_DNS) csr.dns_names.push_back(asn1_text(name->d.dNSName));
+    else if (name->type == GEN_EMAIL) csr.emails.push_back(asn1_text(name->d.rfc822Name));
+    else if (name->type == GEN_URI) csr.uris.push_back(asn1_text(name->d.uniformResourceIdentifier));
+    else csr.addresses.push_back(address_text(name->d.iPAddress));
   }
-  return facts;
+  return csr;
 }
 
 bool is_built_in(std::string_view signer) {
@@ -173,9 +173,9 @@ bool is_built_in(std::string_view signer) {
          signer == kLegacySigner;
 }
 
-std::string signer_problem(std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages) {
-  if (signer == kKubeletServingSigner) return serving_problem(facts, usages);
-  if (signer == kKubeletClientSigner) return kubelet_client_problem(facts, usages);
+std::string signer_problem(std::string_view signer, const CertificateRequestInfo& csr, const std::vector<std::string>& usages) {
+  if (signer == kKubeletServingSigner) return serving_problem(csr, usages);
+  if (signer == kKubeletClientSigner) return kubelet_client_problem(csr, usages);
   if (signer == kApiClientSigner) return client_problem(usages);
   return {};
 }

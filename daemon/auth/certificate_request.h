@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificate signing requests: parsing, the rules of the built-in signers, and signing with OpenSSL.
-//   CertificateSigningRequest ──read──▶ facts ──signer_problem──▶ "" | the reason of a rejection;   sign ──▶ PEM
+//   CertificateSigningRequest ──read──▶ CertificateRequestInfo ──signer_problem──▶ "" | the reason of a rejection;   sign ──▶ PEM
 // Source: Kubernetes "Certificate Signing Requests", signers; pkg/controller/certificates, apis/certificates (rules, texts); RFC
 // 2986, 5280.
 #pragma once
@@ -19,17 +19,17 @@ inline constexpr std::string_view kApiClientSigner = "kubernetes.io/kube-apiserv
                                   kKubeletServingSigner = "kubernetes.io/kubelet-serving",
                                   kLegacySigner = "kubernetes.io/legacy-unknown";
 
-struct RequestFacts {
+struct CertificateRequestInfo {
   std::string common_name;
   std::vector<std::string> organizations, dns_names, addresses, emails, uris;
 };
 
 // `request` is spec.request: PEM in base64. Errors: invalid.
-Result<RequestFacts> read_certificate_request(std::string_view request);
+Result<CertificateRequestInfo> read_certificate_request(std::string_view request);
 
 bool is_built_in(std::string_view signer);
 // The reason why the signer rejects this request; "" if it signs it. Pure.
-std::string signer_problem(std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages);
+std::string signer_problem(std::string_view signer, const CertificateRequestInfo& csr, const std::vector<std::string>& usages);
 
 struct Authority {
   std::string certificate, key;  // PEM

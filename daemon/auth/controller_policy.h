@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The roles of Kubernetes' controllers, in the format of default_policy.h: `controller NAME` defines the ClusterRole
 // system:controller:NAME and its binding to the service account NAME in kube-system. The built-in controllers do not need them;
-// they exist for anyone who also runs a controller of Kubernetes. Source: Kubernetes 1.36, rbac/bootstrappolicy (facts).
+// they exist for anyone who also runs a controller of Kubernetes. Source: Kubernetes 1.36, rbac/bootstrappolicy.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,7 @@
 //   bind NAME [SUBJECT]...       a ClusterRoleBinding to the ClusterRole NAME; SUBJECT is kind:name, ServiceAccount:ns/name
 //   bind NAMESPACE NAME ROLE SUBJECT...
 // An indented line is a rule: VERBS | GROUPS | RESOURCES [| NAMES], or VERBS | URL... ; "core" is the group "". A line with more
-// indentation continues the line before. Source: Kubernetes 1.36, rbac/bootstrappolicy (facts).
+// indentation continues the line before. Source: Kubernetes 1.36, rbac/bootstrappolicy.
 #pragma once
 
 #include <string_view>

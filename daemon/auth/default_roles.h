@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates and maintains the default roles and bindings: missing objects are created, and missing rules and subjects are added.
 // Additions by users are kept, and objects with the annotation rbac.authorization.kubernetes.io/autoupdate "false" are not
-// changed. Source: Kubernetes "Default roles and role bindings", 1.36; rbac/bootstrappolicy (facts),
+// changed. Source: Kubernetes "Default roles and role bindings", 1.36; rbac/bootstrappolicy,
 // registry/rbac/reconciliation.
 #pragma once
 

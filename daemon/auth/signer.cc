@@ -27,9 +27,9 @@ User asker(const json::value& request) {
 }  // namespace
 
 Result<std::optional<std::string>> approval_of(const json::value& request, const Authorizer& authorizer) {
-  auto facts = read_certificate_request(get_string(request, "spec.request"));
-  bool of_node = facts && get_string(request, "spec.signerName") == kKubeletClientSigner &&
-                 signer_problem(kKubeletClientSigner, *facts, strings_at(request, "spec.usages")).empty();
+  auto csr = read_certificate_request(get_string(request, "spec.request"));
+  bool of_node = csr && get_string(request, "spec.signerName") == kKubeletClientSigner &&
+                 signer_problem(kKubeletClientSigner, *csr, strings_at(request, "spec.usages")).empty();
   if (!of_node) return std::optional<std::string>();
   User user = asker(request);
   auto may = [&](std::string subresource) {
@@ -38,7 +38,7 @@ Result<std::optional<std::string>> approval_of(const json::value& request, const
                    {"create", "certificates.k8s.io", "certificatesigningrequests", std::move(subresource), "", "", "", true, ""})
         .allowed;
   };
-  bool own = user.name == facts->common_name;
+  bool own = user.name == csr->common_name;
   if (own && may("selfnodeclient"))
     return std::optional<std::string>("Auto approving self kubelet client certificate after SubjectAccessReview.");
   if (may("nodeclient"))
@@ -51,8 +51,8 @@ Result<std::optional<std::string>> approval_of(const json::value& request, const
 Result<Outcome> signed_request(const json::value& request, const Authority& authority, WallTime now) {
   Signing signing;
   signing.usages = strings_at(request, "spec.usages");
-  RequestFacts facts = TRY(read_certificate_request(get_string(request, "spec.request")));
-  std::string problem = signer_problem(get_string(request, "spec.signerName"), facts, signing.usages);
+  CertificateRequestInfo csr = TRY(read_certificate_request(get_string(request, "spec.request")));
+  std::string problem = signer_problem(get_string(request, "spec.signerName"), csr, signing.usages);
   if (!problem.empty()) return Outcome{"", problem};
   std::chrono::seconds lifetime = kSignedLifetimeMax;
   if (const json::value* asked = find(request, "spec.expirationSeconds"); asked && asked->is_int64())

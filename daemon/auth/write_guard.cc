@@ -114,17 +114,17 @@ Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite&
   std::string signer(get_string(write.object, "spec.signerName"));
   auto refuse = [&](const std::string& why) { return forbidden(write.kind, name_of(write), why); };
   if (!write.old && signer == kApiClientSigner) {
-    auto facts = read_certificate_request(get_string(write.object, "spec.request"));
-    bool masters = facts && std::find(facts->organizations.begin(), facts->organizations.end(), kAdministrators) !=
-                                facts->organizations.end();
+    auto csr = read_certificate_request(get_string(write.object, "spec.request"));
+    bool masters = csr && std::find(csr->organizations.begin(), csr->organizations.end(), kAdministrators) !=
+                                csr->organizations.end();
     if (masters) return refuse("use of " + signer + " signer with system:masters group is not allowed");
   }
   // A node requests only certificates for its own name. Source: Kubernetes NodeRestriction, admitCSR.
   std::string node = node_subject(write.user);
   if (!write.old && !node.empty() && (signer == kKubeletClientSigner || signer == kKubeletServingSigner)) {
-    auto facts = read_certificate_request(get_string(write.object, "spec.request"));
-    if (!facts) return refuse("unable to parse csr: " + facts.error().text());
-    if (facts->common_name != node) return refuse("can only create a node CSR with CN=" + node);
+    auto csr = read_certificate_request(get_string(write.object, "spec.request"));
+    if (!csr) return refuse("unable to parse csr: " + csr.error().text());
+    if (csr->common_name != node) return refuse("can only create a node CSR with CN=" + node);
   }
   if (!write.old) return {};
   signer = get_string(*write.old, "spec.signerName");

@@ -54,7 +54,7 @@ class GarbageCollector : public Controller {
     const schema::CatalogPtr catalog = catalogs_.now();
     for (const schema::KindInfo& info : catalog->kinds()) {
       bool kept = info.is_stored() && info.has_verb("list") && info.has_verb("watch") && info.has_verb("delete");
-      if (!kept || info.facts.no_owners) continue;
+      if (!kept || info.traits.no_owners) continue;
       kinds_.emplace(info.kind.qualified_resource(), Held{&info.kind, &context.informers.of(info.kind)});
     }
   }

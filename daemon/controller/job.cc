@@ -74,13 +74,13 @@ class JobController : public Controller {
   Result<Outcome> sync(const Object& job) {
     json::value selector = label_selector_of(job);
     std::vector<ObjectPtr> pods = TRY(claim(client_, pods_, job, &selector, false, {}, kJobTracking));
-    JobFacts facts = look_at_job(job, pods, still_active(job, pods), still_held(job, pods));
-    JobBackOff back_off = back_off_of(facts);
+    ObservedJob observed = observe_job(job, pods, still_active(job, pods), still_held(job, pods));
+    JobBackOff back_off = back_off_of(observed);
     JobDecision decision = decide_job(
-        facts, back_off, [&](const std::string& what, WallTime moment) { return elapsed_.since(job.uid(), what, moment); });
-    JobPods counts = counted(facts);
-    Result<void> managed = manage(facts, decision, counts);
-    TRY(track(facts, decision, counts, back_off));
+        observed, back_off, [&](const std::string& what, WallTime moment) { return elapsed_.since(job.uid(), what, moment); });
+    JobPods counts = counted(observed);
+    Result<void> managed = manage(observed, decision, counts);
+    TRY(track(observed, decision, counts, back_off));
     if (!managed) return managed.take_error();
     return Outcome{decision.again};
   }
@@ -102,33 +102,33 @@ class JobController : public Controller {
     return held;
   }
 
-  static JobPods counted(const JobFacts& facts) {
-    JobPods counts{int64_t(facts.active.size()), 0, int64_t(facts.terminating.size())};
-    for (const ObjectPtr& pod : facts.active) counts.ready += pod_ready(view::Pod(*pod));
+  static JobPods counted(const ObservedJob& observed) {
+    JobPods counts{int64_t(observed.active.size()), 0, int64_t(observed.terminating.size())};
+    for (const ObjectPtr& pod : observed.active) counts.ready += pod_ready(view::Pod(*pod));
     return counts;
   }
 
   // After a restart of the daemon there is no state: then all visible failures count, not only new ones.
-  JobBackOff back_off_of(const JobFacts& facts) {
+  JobBackOff back_off_of(const ObservedJob& observed) {
     auto known = back_offs_.with([&](auto& all) {
-      auto found = all.find(facts.object.uid());
+      auto found = all.find(observed.object.uid());
       return found == all.end() ? std::optional<JobBackOff>() : found->second;
     });
-    if (known) return back_off_after(*known, facts.new_succeeded, facts.new_failed);
+    if (known) return back_off_after(*known, observed.new_succeeded, observed.new_failed);
     std::vector<ObjectPtr> succeeded, failed;
-    for (const ObjectPtr& pod : facts.pods) {
+    for (const ObjectPtr& pod : observed.pods) {
       if (view::Pod(*pod).status().phase() == "Succeeded") succeeded.push_back(pod);
-      if (facts.failed_pod(*pod)) failed.push_back(pod);
+      if (observed.failed_pod(*pod)) failed.push_back(pod);
     }
     return back_off_after({}, succeeded, failed);
   }
 
   // `counts` reflects what was done, also if an error occurs.
-  Result<void> manage(const JobFacts& facts, const JobDecision& decision, JobPods& counts) {
+  Result<void> manage(const ObservedJob& observed, const JobDecision& decision, JobPods& counts) {
     Failure failure;
     Result<void> first;
     for (const ObjectPtr& pod : decision.remove) {
-      auto removed = remove_pod(facts.object, *pod, decision.remove_uncounted, failure);
+      auto removed = remove_pod(observed.object, *pod, decision.remove_uncounted, failure);
       if (!removed) {
         if (first) first = removed.take_error();
         continue;
@@ -139,7 +139,7 @@ class JobController : public Controller {
     }
     for (std::optional<int64_t> index : decision.create) {
       if (!first) break;  // stops at the first failure, because the others would fail for the same reason
-      auto created = control_.create(facts.object, job_pod(facts, index), failure);
+      auto created = control_.create(observed.object, job_pod(observed, index), failure);
       if (!created) first = created.take_error();
       else if (*created) counts.active++;
     }
@@ -153,15 +153,15 @@ class JobController : public Controller {
     return control_.remove(job, pod, failure);
   }
 
-  Result<void> track(const JobFacts& facts, const JobDecision& decision, const JobPods& counts, const JobBackOff& back_off) {
-    const Object& job = facts.object;
-    JobTracking tracking = track_job(facts, decision, counts, clock_.now());
+  Result<void> track(const ObservedJob& observed, const JobDecision& decision, const JobPods& counts, const JobBackOff& back_off) {
+    const Object& job = observed.object;
+    JobTracking tracking = track_job(observed, decision, counts, clock_.now());
     ObjectPtr written = TRY(write(job, tracking.status));
     back_offs_.with([&](auto& all) { all[job.uid()] = back_off; });
     if (tracking.suspended == true) recorder_.normal(job, "Suspended", "Job suspended");
     if (tracking.suspended == false) recorder_.normal(job, "Resumed", "Job resumed");
 
-    std::set<std::string> held = facts.held;
+    std::set<std::string> held = observed.held;
     Result<void> first;
     for (const ObjectPtr& pod : tracking.release) {
       auto released = release(job.key(), *pod);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pure part of the Job controller. A sync has three steps, with writes between them:
-//   look_at_job ─▶ facts ─▶ decide_job ─▶ pods to create or delete, how the job ends
+//   observe_job ─▶ ObservedJob ─▶ decide_job ─▶ pods to create or delete, how the job ends
 //     (pods are created and deleted) ─▶ track_job ─▶ the status to write, pods whose finalizer may be removed
 //     (status written, finalizers removed) ─▶ settle_counts, conclude_job ─▶ the last status to write
 // Each pod is counted once: its finalizer is removed only after the status lists it as uncounted, and the count is increased only
@@ -60,7 +60,7 @@ std::chrono::nanoseconds back_off_span(int64_t failures);  // 10 s, 20 s, 40 s �
 
 // ---- a sync ----
 
-struct JobFacts {
+struct ObservedJob {
   const Object& object;
   view::Job job;
   bool indexed, per_index;             // completionMode Indexed; backoffLimitPerIndex is set
@@ -76,8 +76,8 @@ struct JobFacts {
 
   bool failed_pod(const Object& pod) const;  // it has failed, or counts as failed
 };
-// `active`: neither finished nor being deleted. `held`: see JobFacts.
-JobFacts look_at_job(const Object& object, std::vector<ObjectPtr> pods, std::vector<ObjectPtr> active,
+// `active`: neither finished nor being deleted. `held`: see ObservedJob.
+ObservedJob observe_job(const Object& object, std::vector<ObjectPtr> pods, std::vector<ObjectPtr> active,
                      std::set<std::string> held);
 
 // The time since `moment`; `what` identifies it.
@@ -92,10 +92,10 @@ struct JobDecision {
   bool managed = false;
   std::optional<std::chrono::nanoseconds> again;
 };
-JobDecision decide_job(const JobFacts& facts, const JobBackOff& back_off, const Since& since);
+JobDecision decide_job(const ObservedJob& observed, const JobBackOff& back_off, const Since& since);
 
 // The pod to create, with labels and annotations of its index.
-json::value job_pod(const JobFacts& facts, std::optional<int64_t> index);
+json::value job_pod(const ObservedJob& observed, std::optional<int64_t> index);
 
 struct JobPods {  // after pods were created and deleted
   int64_t active = 0, ready = 0, terminating = 0;
@@ -106,7 +106,7 @@ struct JobTracking {
   std::optional<Condition> last_word;  // Complete or Failed, after everything is counted
   std::optional<bool> suspended;       // set if the job was just suspended or resumed
 };
-JobTracking track_job(const JobFacts& facts, const JobDecision& decision, const JobPods& pods, WallTime now);
+JobTracking track_job(const ObservedJob& observed, const JobDecision& decision, const JobPods& pods, WallTime now);
 
 // Counts the uncounted pods that have lost their finalizer. Returns whether the status changed.
 bool settle_counts(json::object& status, const std::set<std::string>& held);

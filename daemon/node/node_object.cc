@@ -47,7 +47,7 @@ std::string go_arch(std::string_view machine) {
   return std::string(machine);
 }
 
-json::object labels_of(const AgentConfig& config, const MachineFacts& machine) {
+json::object labels_of(const AgentConfig& config, const MachineInfo& machine) {
   return {{"kubernetes.io/hostname", config.node_name},
           {"kubernetes.io/arch", machine.arch},
           {"kubernetes.io/os", "linux"},
@@ -69,7 +69,7 @@ json::object condition(const json::value& before, std::string_view type, bool va
           {"message", message}};
 }
 
-json::array conditions(const MachineFacts& machine, const runtime::Enforcement& enforcement, const json::value& before,
+json::array conditions(const MachineInfo& machine, const runtime::Enforcement& enforcement, const json::value& before,
                        WallTime now) {
   const auto [memory_low, disk_low, processes_low] = pressure_on(machine);
   json::array list;
@@ -151,46 +151,46 @@ Bytes memory_field(const std::string& meminfo, std::string_view name) {  // "Mem
   return Bytes(parse_number<int64_t>(rest.substr(0, rest.find(' '))).value_or(0) << 10);
 }
 
-MachineFacts read_machine(const AgentConfig& config) {
-  MachineFacts facts;
+MachineInfo read_machine(const AgentConfig& config) {
+  MachineInfo info;
   utsname name{};
   (void)::uname(&name);
-  facts.arch = go_arch(name.machine);
-  facts.kernel_version = config.kernel_version.empty() ? name.release : config.kernel_version;
-  facts.os_image = config.os_image.empty() ? os_image() : config.os_image;
-  facts.machine_id = config.machine_id.empty() ? first_line("/etc/machine-id") : config.machine_id;
-  facts.boot_id = config.boot_id.empty() ? first_line("/proc/sys/kernel/random/boot_id") : config.boot_id;
-  facts.system_uuid = to_lower(first_line("/sys/class/dmi/id/product_uuid"));
-  if (facts.system_uuid.empty()) facts.system_uuid = facts.machine_id;
-  facts.cpus = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
-  facts.huge_pages = read_huge_pages();
-  read_load(config, facts);
-  return facts;
+  info.arch = go_arch(name.machine);
+  info.kernel_version = config.kernel_version.empty() ? name.release : config.kernel_version;
+  info.os_image = config.os_image.empty() ? os_image() : config.os_image;
+  info.machine_id = config.machine_id.empty() ? first_line("/etc/machine-id") : config.machine_id;
+  info.boot_id = config.boot_id.empty() ? first_line("/proc/sys/kernel/random/boot_id") : config.boot_id;
+  info.system_uuid = to_lower(first_line("/sys/class/dmi/id/product_uuid"));
+  if (info.system_uuid.empty()) info.system_uuid = info.machine_id;
+  info.cpus = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  info.huge_pages = read_huge_pages();
+  read_load(config, info);
+  return info;
 }
 
-void read_load(const AgentConfig& config, MachineFacts& facts) {
+void read_load(const AgentConfig& config, MachineInfo& info) {
   std::string memory = sys::read_file("/proc/meminfo", 1 << 16).value_or("");
-  facts.memory = memory_field(memory, "MemTotal:");
-  facts.memory_available = memory_field(memory, "MemAvailable:");
-  facts.processes_max = parse_number<int64_t>(first_line("/proc/sys/kernel/pid_max")).value_or(0);
+  info.memory = memory_field(memory, "MemTotal:");
+  info.memory_available = memory_field(memory, "MemAvailable:");
+  info.processes_max = parse_number<int64_t>(first_line("/proc/sys/kernel/pid_max")).value_or(0);
   auto load = first_line("/proc/loadavg");  // "0.00 0.01 0.05 1/123 4567"
   auto parts = split(load, ' ');
   if (parts.size() >= 4 && parts[3].find('/') != parts[3].npos)
-    facts.processes = parse_number<int64_t>(parts[3].substr(parts[3].find('/') + 1)).value_or(0);
+    info.processes = parse_number<int64_t>(parts[3].substr(parts[3].find('/') + 1)).value_or(0);
   if (auto directory = sys::open_directory(config.state_dir)) {
     if (auto usage = sys::disk_usage(*directory)) {
-      facts.disk = usage->total;
-      facts.disk_available = usage->available;
+      info.disk = usage->total;
+      info.disk_available = usage->available;
     }
   }
 }
 
-Pressure pressure_on(const MachineFacts& facts) {
+Pressure pressure_on(const MachineInfo& info) {
   Pressure now;
-  now.memory = facts.memory_available.count > 0 && facts.memory_available < kMemoryLow;
-  now.disk = facts.disk.count > 0 && facts.disk_available.count < facts.disk.count / 10;
-  now.processes = facts.processes_max > 0 && facts.processes > facts.processes_max * 9 / 10;
-  return {now.memory || facts.held.memory, now.disk || facts.held.disk, now.processes || facts.held.processes};
+  now.memory = info.memory_available.count > 0 && info.memory_available < kMemoryLow;
+  now.disk = info.disk.count > 0 && info.disk_available.count < info.disk.count / 10;
+  now.processes = info.processes_max > 0 && info.processes > info.processes_max * 9 / 10;
+  return {now.memory || info.held.memory, now.disk || info.held.disk, now.processes || info.held.processes};
 }
 
 json::object extended_resources(const json::value& node) {
@@ -200,7 +200,7 @@ json::object extended_resources(const json::value& node) {
   return found;
 }
 
-json::object node_capacity(const AgentConfig& config, const MachineFacts& machine, const json::object& extended) {
+json::object node_capacity(const AgentConfig& config, const MachineInfo& machine, const json::object& extended) {
   json::object all{{"cpu", std::to_string(machine.cpus)},
                    {"memory", std::to_string(machine.memory.count >> 10) + "Ki"},
                    {"ephemeral-storage", std::to_string(machine.disk.count >> 10) + "Ki"},
@@ -211,7 +211,7 @@ json::object node_capacity(const AgentConfig& config, const MachineFacts& machin
   return all;
 }
 
-json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine, const json::object& extended) {
+json::object node_allocatable(const AgentConfig& config, const MachineInfo& machine, const json::object& extended) {
   json::object left = node_capacity(config, machine, extended);
   int64_t memory = machine.memory.count;
   for (const auto& [name, bytes] : machine.huge_pages) memory -= bytes.count;
@@ -221,7 +221,7 @@ json::object node_allocatable(const AgentConfig& config, const MachineFacts& mac
   return left;
 }
 
-json::value make_node(const AgentConfig& config, const MachineFacts& machine) {
+json::value make_node(const AgentConfig& config, const MachineInfo& machine) {
   json::object metadata{{"name", config.node_name}, {"labels", labels_of(config, machine)}};
   return json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", std::move(metadata)}, {"spec", json::object{}}};
 }
@@ -239,7 +239,7 @@ json::array runtime_handlers(const AgentConfig& config) {
 
 }  // namespace
 
-json::object make_node_status(const AgentConfig& config, const MachineFacts& machine, const runtime::Enforcement& enforcement,
+json::object make_node_status(const AgentConfig& config, const MachineInfo& machine, const runtime::Enforcement& enforcement,
                               const std::vector<runtime::Image>& images, const json::value& before, WallTime now) {
   json::array addresses;
   for (const auto& ip : config.node_ips) addresses.push_back(json::object{{"type", "InternalIP"}, {"address", ip}});
@@ -267,24 +267,24 @@ NodeObject::NodeObject(const AgentConfig& config, Client& client, runtime::Runti
       runtime_(runtime),
       clock_(clock),
       read_load_(std::move(read_load)),
-      machine_(read_facts()) {}
+      machine_(read_machine_info()) {}
 
-MachineFacts NodeObject::read_facts() const {
-  MachineFacts facts = read_machine(config_);
-  facts.pods_memory = runtime_.memory_bound();
-  return facts;
+MachineInfo NodeObject::read_machine_info() const {
+  MachineInfo info = read_machine(config_);
+  info.pods_memory = runtime_.memory_bound();
+  return info;
 }
 
 json::object NodeObject::allocatable() const {
   json::object extended = extended_.with([](const json::object& known) { return known; });
-  return machine_.with([&](const MachineFacts& machine) { return node_allocatable(config_, machine, extended); });
+  return machine_.with([&](const MachineInfo& machine) { return node_allocatable(config_, machine, extended); });
 }
 
 Result<void> NodeObject::refresh() {
-  MachineFacts machine = read_facts();
+  MachineInfo machine = read_machine_info();
   if (read_load_) read_load_(machine);
   hold(machine);
-  machine_.with([&](MachineFacts& known) { known = machine; });
+  machine_.with([&](MachineInfo& known) { known = machine; });
   auto found = client_.get(kNode, {"", config_.node_name});
   if (!found && found.error().code() == Code::not_found) found = client_.create(kNode, make_node(config_, machine));
   ObjectPtr node = TRY(std::move(found).wrap("register the node"));
@@ -319,15 +319,15 @@ Result<void> NodeObject::refresh() {
 
 // Marks pressure observed within kPressureHeld. Without that, a node whose pressure fluctuates would be tainted, and its pods
 // evicted, every few seconds.
-void NodeObject::hold(MachineFacts& facts) {
+void NodeObject::hold(MachineInfo& info) {
   SteadyTime now = clock_.steady();
-  facts.held = {};
-  Pressure seen = pressure_on(facts);
+  info.held = {};
+  Pressure seen = pressure_on(info);
   auto held = [&](bool is_seen, std::optional<SteadyTime>& last) {
     if (is_seen) last = now;
     return last && now < *last + kPressureHeld;
   };
-  facts.held = {held(seen.memory, memory_low_at_), held(seen.disk, disk_low_at_), held(seen.processes, processes_low_at_)};
+  info.held = {held(seen.memory, memory_low_at_), held(seen.disk, disk_low_at_), held(seen.processes, processes_low_at_)};
 }
 
 Result<void> NodeObject::renew_lease() {
@@ -357,7 +357,7 @@ Result<void> NodeObject::housekeep() {
   SteadyTime now = clock_.steady();
   refresh_due_ |= news.touched || !told_at_ || now >= *told_at_ + kHeartbeat;
   if (!refresh_due_) {
-    MachineFacts machine = machine_.with([](const MachineFacts& known) { return known; });
+    MachineInfo machine = machine_.with([](const MachineInfo& known) { return known; });
     read_load_ ? read_load_(machine) : read_load(config_, machine);
     hold(machine);
     refresh_due_ = told_ != pressure_on(machine) || machine.pods_memory != runtime_.memory_bound();

@@ -31,7 +31,7 @@ struct Pressure {
   bool operator==(const Pressure&) const = default;
 };
 
-struct MachineFacts {  // state of the machine; tests supply their own
+struct MachineInfo {  // state of the machine; tests supply their own
   int64_t cpus = 1, processes = 0, processes_max = 0;
   Bytes memory, memory_available, disk, disk_available;
   std::optional<Bytes> pods_memory;         // limit of all pods together; nullopt: no limit
@@ -39,25 +39,25 @@ struct MachineFacts {  // state of the machine; tests supply their own
   std::map<std::string, Bytes> huge_pages;  // reserved, by resource name: "hugepages-2Mi"
   std::string arch, kernel_version, os_image, machine_id, system_uuid, boot_id;
 };
-MachineFacts read_machine(const AgentConfig& config);
-void read_load(const AgentConfig& config, MachineFacts& facts);         // the values that change often: memory, processes, disk
-Pressure pressure_on(const MachineFacts& facts);                        // observed now, or held
+MachineInfo read_machine(const AgentConfig& config);
+void read_load(const AgentConfig& config, MachineInfo& info);         // the values that change often: memory, processes, disk
+Pressure pressure_on(const MachineInfo& info);                        // observed now, or held
 Bytes memory_field(const std::string& meminfo, std::string_view name);  // of the text of /proc/meminfo: "MemTotal:". 0 if absent
 
 // The extended resources that an administrator has added to the node's capacity ("example.com/dongle"); they are allocatable too.
 // Source: Kubernetes, "Advertise Extended Resources for a Node".
 json::object extended_resources(const json::value& node);
-json::object node_capacity(const AgentConfig& config, const MachineFacts& machine, const json::object& extended = {});
-json::object node_allocatable(const AgentConfig& config, const MachineFacts& machine, const json::object& extended = {});
+json::object node_capacity(const AgentConfig& config, const MachineInfo& machine, const json::object& extended = {});
+json::object node_allocatable(const AgentConfig& config, const MachineInfo& machine, const json::object& extended = {});
 // The Node object to create, and the status to write. `before` is the object in the API; transition times of unchanged conditions
 // are taken from it.
-json::value make_node(const AgentConfig& config, const MachineFacts& machine);
-json::object make_node_status(const AgentConfig& config, const MachineFacts& machine, const runtime::Enforcement& enforcement,
+json::value make_node(const AgentConfig& config, const MachineInfo& machine);
+json::object make_node_status(const AgentConfig& config, const MachineInfo& machine, const runtime::Enforcement& enforcement,
                               const std::vector<runtime::Image>& images, const json::value& before, WallTime now);
 
 class NodeObject {
  public:
-  using ReadLoad = std::function<void(MachineFacts& facts)>;
+  using ReadLoad = std::function<void(MachineInfo& info)>;
   // `read_load` absent: read_load() of this file.
   NodeObject(const AgentConfig& config, Client& client, runtime::Runtime& runtime, const Clock& clock, ReadLoad read_load = {});
 
@@ -81,17 +81,17 @@ class NodeObject {
   runtime::Runtime& runtime_;
   const Clock& clock_;
   const ReadLoad read_load_;
-  Guarded<MachineFacts> machine_;   // as last read
+  Guarded<MachineInfo> machine_;   // as last read
   Guarded<json::object> extended_;  // extended resources of the Node as last read
   struct News {
     bool touched = false, clock_set = false;
   };
   Guarded<News> news_;
 
-  MachineFacts read_facts() const;
+  MachineInfo read_machine_info() const;
 
   // ---- used by the thread of run() only ----
-  void hold(MachineFacts& facts);
+  void hold(MachineInfo& info);
   std::optional<SteadyTime> memory_low_at_, disk_low_at_, processes_low_at_;  // when each was last observed
   std::optional<Pressure> told_;                                              // as written to the status
   std::optional<SteadyTime> told_at_, renewed_at_;

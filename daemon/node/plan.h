@@ -2,7 +2,7 @@
 // The plan for one pod: a pure function from the desired and the observed state to a list of steps. It contains all of
 // Kubernetes' pod lifecycle (init containers, sidecars, restart policies and back-off, health, graceful termination) and does no
 // I/O, so that each rule can be tested as a row in a table.
-//   desired pod + sandbox + PodRecord ──observe──▶ PodFacts ──plan──▶ Plan ──worker──▶ runtime
+//   desired pod + sandbox + PodRecord ──observe──▶ ObservedPod ──plan──▶ Plan ──worker──▶ runtime
 // The grace period belongs to the pod: it begins when the first container is terminated, and all containers end within it.
 // preStop hooks run at once. Sidecars are terminated after the main containers have ended or when the period is over. A container
 // whose termination begins late gets two seconds. When the node shuts down, pods are terminated in the same way but keep their
@@ -40,7 +40,7 @@ struct Stopping {
   SteadyTime deadline;  // of the current phase
 };
 
-struct ContainerFacts {
+struct ObservedContainer {
   std::string name;
   Role role = Role::main;
   RestartPolicy policy = RestartPolicy::always;
@@ -61,7 +61,7 @@ struct ContainerFacts {
 enum class SandboxFact : uint8_t { absent, dead, alive };
 enum class Verdict : uint8_t { none, succeeded, failed };
 
-struct PodFacts {
+struct ObservedPod {
   SandboxFact sandbox = SandboxFact::absent;
   bool deleting = false;            // deletionTimestamp is set, or the pod is gone from the API
   Verdict verdict = Verdict::none;  // decided earlier: the pod ended, was refused, or passed its deadline
@@ -72,8 +72,8 @@ struct PodFacts {
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> node_ends_by;  // node shutdown: nothing is started, and containers must end by then
   std::optional<SteadyTime> drain_until;   // Services still send it connections: termination begins then at the latest
-  std::vector<ContainerFacts> init;        // including sidecars, in order
-  std::vector<ContainerFacts> main, ephemeral;
+  std::vector<ObservedContainer> init;        // including sidecars, in order
+  std::vector<ObservedContainer> main, ephemeral;
   SteadyTime now;
 };
 
@@ -104,13 +104,13 @@ struct Plan {
   std::vector<std::string> backed_off;  // containers in CrashLoopBackOff
   bool past_deadline = false;
   bool ended_with_node = false;            // the verdict is a consequence of the node shutdown
-  std::optional<SteadyTime> end_deadline;  // as in PodFacts, or set when the period begins
+  std::optional<SteadyTime> end_deadline;  // as in ObservedPod, or set when the period begins
   std::optional<SteadyTime> again;         // time of the next sync, if nothing happens before
 };
 
-Plan make_plan(const PodFacts& facts);
+Plan make_plan(const ObservedPod& observed);
 
 // Whether an ended container with `exit_code` must be restarted.
-bool should_restart(const ContainerFacts& container);
+bool should_restart(const ObservedContainer& container);
 
 }  // namespace coracle::node

@@ -89,7 +89,7 @@ Result<Outcome> PodSync::run() {
   refresh_volumes();
   wait_for_others();
   wait_for_rules();
-  Plan plan = make_plan(facts_of(record_, pod(), desired_.gone, seams_.clock.steady(), seams_.node_ends_by(pod())));
+  Plan plan = make_plan(observed_pod(record_, pod(), desired_.gone, seams_.clock.steady(), seams_.node_ends_by(pod())));
   take_verdict(plan);
   auto applied = apply(plan);
   if (forgotten_) return Outcome{};

@@ -26,30 +26,30 @@ std::optional<int64_t> ailment_grace_seconds(Ailment ailment, const json::value&
   return std::max<int64_t>(grace->get_int64(), 0);
 }
 
-ContainerFacts container_facts(const ContainerRecord& record, const ContainerRef& container, const json::value& pod) {
-  ContainerFacts facts;
-  facts.name = record.name;
-  facts.role = container.role;
-  facts.policy = restart_policy(pod, container);
-  facts.has_pre_stop = !get_object(*container.spec, "lifecycle.preStop").empty();
-  facts.in_sandbox = record.in_sandbox;
-  facts.ever_ran = record.attempt >= 0;
-  facts.running = record.running;
+ObservedContainer observed_container(const ContainerRecord& record, const ContainerRef& container, const json::value& pod) {
+  ObservedContainer observed;
+  observed.name = record.name;
+  observed.role = container.role;
+  observed.policy = restart_policy(pod, container);
+  observed.has_pre_stop = !get_object(*container.spec, "lifecycle.preStop").empty();
+  observed.in_sandbox = record.in_sandbox;
+  observed.ever_ran = record.attempt >= 0;
+  observed.running = record.running;
   if (record.terminated) {
-    facts.exit_code = record.exit_code();
-    facts.restart_by_rule = restarts_by_rule(*container.spec, record.exit_code());
-    facts.back_off_until = record.back_off.until(record.ended_at);
+    observed.exit_code = record.exit_code();
+    observed.restart_by_rule = restarts_by_rule(*container.spec, record.exit_code());
+    observed.back_off_until = record.back_off.until(record.ended_at);
   }
-  facts.started = record.running && record.started;
-  facts.ailment = record.ailment;
-  facts.ailment_text = record.ailment_text;
-  facts.ailment_grace_seconds = ailment_grace_seconds(record.ailment, *container.spec);
+  observed.started = record.running && record.started;
+  observed.ailment = record.ailment;
+  observed.ailment_text = record.ailment_text;
+  observed.ailment_grace_seconds = ailment_grace_seconds(record.ailment, *container.spec);
   if (record.running && record.ailment == Ailment::none && !record.mark.definition.empty() &&
       record.mark.definition != definition_of(*container.spec))
-    facts.ailment = Ailment::definition_changed;
-  facts.stopping = record.stopping;
-  if (facts.stopping) facts.stopping->hook_running = record.pre_stop.state == HookState::running;
-  return facts;
+    observed.ailment = Ailment::definition_changed;
+  observed.stopping = record.stopping;
+  if (observed.stopping) observed.stopping->hook_running = record.pre_stop.state == HookState::running;
+  return observed;
 }
 
 void adopt_containers(PodRecord& record, const json::value& pod, const Clock& clock) {
@@ -150,14 +150,14 @@ void bound(std::optional<SteadyTime>& moment, SteadyTime latest) {
   if (moment) moment = std::min(*moment, latest);
 }
 
-void end_by(PodFacts& facts, SteadyTime latest) {
-  facts.node_ends_by = latest;
-  auto left = std::chrono::ceil<std::chrono::seconds>(latest - facts.now).count();
-  facts.grace_seconds = std::min(facts.grace_seconds, std::max<int64_t>(left, 1));
-  bound(facts.end_deadline, latest);
-  bound(facts.drain_until, latest);
-  for (auto* all : {&facts.init, &facts.main, &facts.ephemeral})
-    for (ContainerFacts& container : *all)
+void end_by(ObservedPod& observed, SteadyTime latest) {
+  observed.node_ends_by = latest;
+  auto left = std::chrono::ceil<std::chrono::seconds>(latest - observed.now).count();
+  observed.grace_seconds = std::min(observed.grace_seconds, std::max<int64_t>(left, 1));
+  bound(observed.end_deadline, latest);
+  bound(observed.drain_until, latest);
+  for (auto* all : {&observed.init, &observed.main, &observed.ephemeral})
+    for (ObservedContainer& container : *all)
       if (container.stopping) container.stopping->deadline = std::min(container.stopping->deadline, latest);
 }
 
@@ -165,31 +165,31 @@ void end_by(PodFacts& facts, SteadyTime latest) {
 
 bool is_critical(const json::value& pod) { return get_int(pod, "spec.priority") >= schema::kSystemClusterCritical; }
 
-PodFacts facts_of(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
+ObservedPod observed_pod(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
                   std::optional<SteadyTime> node_ends_by) {
-  PodFacts facts;
-  facts.sandbox = record.sandbox;
-  facts.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
-  facts.verdict = record.verdict;
+  ObservedPod observed;
+  observed.sandbox = record.sandbox;
+  observed.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
+  observed.verdict = record.verdict;
   // Even with a grace period of 0, a container gets its signal.
-  facts.grace_seconds = std::max<int64_t>(grace_seconds(pod), facts.deleting ? 1 : 0);
-  if (record.end_grace_seconds) facts.grace_seconds = std::min(facts.grace_seconds, *record.end_grace_seconds);
-  facts.end_deadline = record.end_deadline;
-  facts.active_deadline = record.active_deadline;
-  facts.held_back = record.held_back;
-  facts.drain_until = record.drain_until;
-  facts.now = now;
+  observed.grace_seconds = std::max<int64_t>(grace_seconds(pod), observed.deleting ? 1 : 0);
+  if (record.end_grace_seconds) observed.grace_seconds = std::min(observed.grace_seconds, *record.end_grace_seconds);
+  observed.end_deadline = record.end_deadline;
+  observed.active_deadline = record.active_deadline;
+  observed.held_back = record.held_back;
+  observed.drain_until = record.drain_until;
+  observed.now = now;
   for (const auto& container : containers_of(pod)) {
     const ContainerRecord* found = record.find(container.name);
     if (!found) continue;
-    (container.role == Role::main ? facts.main : facts.init).push_back(container_facts(*found, container, pod));
+    (container.role == Role::main ? observed.main : observed.init).push_back(observed_container(*found, container, pod));
   }
   for (const auto& container : ephemeral_of(pod))
     if (const ContainerRecord* found = record.find(container.name))
-      facts.ephemeral.push_back(container_facts(*found, container, pod));
-  facts.initialized_before = std::any_of(facts.main.begin(), facts.main.end(), [](const auto& c) { return c.in_sandbox; });
-  if (node_ends_by) end_by(facts, *node_ends_by);
-  return facts;
+      observed.ephemeral.push_back(observed_container(*found, container, pod));
+  observed.initialized_before = std::any_of(observed.main.begin(), observed.main.end(), [](const auto& c) { return c.in_sandbox; });
+  if (node_ends_by) end_by(observed, *node_ends_by);
+  return observed;
 }
 
 std::string definition_of(const json::value& container) { return std::string(get_string(container, "image")); }

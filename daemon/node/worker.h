@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodWorker: syncs one pod. It reads the desired and the actual state, makes a plan, applies the steps through the runtime, and
 // writes the pod's status. Called by the workers' threads, never twice at a time for one pod.
-//   PodTable + runtime.sandbox ──observe──▶ PodRecord ──facts_of, make_plan──▶ steps ──apply──▶ runtime
+//   PodTable + runtime.sandbox ──observe──▶ PodRecord ──observed_pod, make_plan──▶ steps ──apply──▶ runtime
 //                                                └──make_status, status_patch──▶ Client
 #pragma once
 
@@ -88,7 +88,7 @@ struct WorkerSeams {
   std::function<std::string(const Object& pod)> held_back;  // see AgentSeams
   std::function<void(const std::string& ns)> readiness_changed;
   std::function<bool(int pid, int signal)> is_dropped;                            // see AgentSeams
-  std::function<std::optional<SteadyTime>(const json::value& pod)> node_ends_by;  // see PodFacts
+  std::function<std::optional<SteadyTime>(const json::value& pod)> node_ends_by;  // see ObservedPod
   const Clock& clock;
 };
 

@@ -191,7 +191,7 @@ Amounts claim_usage(const json::value& claim) {
 
 }  // namespace
 
-bool counted(const schema::KindInfo& info) { return info.kind.namespaced && !info.facts.uncounted; }
+bool counted(const schema::KindInfo& info) { return info.kind.namespaced && !info.traits.uncounted; }
 
 std::vector<std::string> names_of(const json::object& list) {
   std::vector<std::string> names;

@@ -40,26 +40,26 @@ json::value service(const std::string& address, uint16_t target) {
       {"spec", json::object{{"type", "ClusterIP"}, {"clusterIP", address}, {"ports", json::array{std::move(port)}}}}};
 }
 
-json::value endpoints(const Bootstrap& facts) {
+json::value endpoints(const Bootstrap& given) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"endpointslice.kubernetes.io/skip-mirror", "true"}};
   json::object subset{
-      {"addresses", json::array{json::object{{"ip", facts.api_address}}}},
-      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
+      {"addresses", json::array{json::object{{"ip", given.api_address}}}},
+      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(given.api_port)}, {"protocol", "TCP"}}}}};
   return json::object{{"metadata", std::move(meta)}, {"subsets", json::array{std::move(subset)}}};
 }
 
-json::value slice(const Bootstrap& facts) {
+json::value slice(const Bootstrap& given) {
   json::object meta = metadata("kubernetes", "default");
   meta["labels"] = json::object{{"kubernetes.io/service-name", "kubernetes"}};
-  bool v6 = facts.api_address.find(':') != std::string::npos;
-  json::object endpoint{{"addresses", json::array{json::string(facts.api_address)}},
+  bool v6 = given.api_address.find(':') != std::string::npos;
+  json::object endpoint{{"addresses", json::array{json::string(given.api_address)}},
                         {"conditions", json::object{{"ready", true}}}};
   return json::object{
       {"metadata", std::move(meta)},
       {"addressType", v6 ? "IPv6" : "IPv4"},
       {"endpoints", json::array{std::move(endpoint)}},
-      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(facts.api_port)}, {"protocol", "TCP"}}}}};
+      {"ports", json::array{json::object{{"name", kPortName}, {"port", int64_t(given.api_port)}, {"protocol", "TCP"}}}}};
 }
 
 Result<void> make_priority_classes(Registry& registry) {
@@ -122,20 +122,20 @@ Result<std::string> api_service_address(const Ranges& ranges) {
   return address_text(range.first());
 }
 
-Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& facts) {
+Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& given) {
   for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     if (!registry.get(kNamespace, {"", std::string(name)}))
       TRY(ensure(registry, kNamespace, {"", std::string(name)}, json::object{{"metadata", metadata(name)}}));
   TRY(ensure_flow_control(registry).wrap("make the flow schemas"));
   TRY(make_priority_classes(registry));
-  if (facts.storage_classes) TRY(make_storage_classes(registry).wrap("make the storage classes"));
+  if (given.storage_classes) TRY(make_storage_classes(registry).wrap("make the storage classes"));
   std::string address = TRY(api_service_address(ranges));
   Key key{"default", "kubernetes"};
-  TRY(ensure(registry, kService, key, service(address, facts.api_port)).wrap("make the Service kubernetes"));
+  TRY(ensure(registry, kService, key, service(address, given.api_port)).wrap("make the Service kubernetes"));
   TRY(make_parts(registry, ranges));
-  if (facts.api_address.empty()) return {};
-  TRY(ensure(registry, kEndpoints, key, endpoints(facts)).wrap("make the Endpoints kubernetes"));
-  TRY(ensure(registry, kEndpointSlice, key, slice(facts)).wrap("make the EndpointSlice kubernetes"));
+  if (given.api_address.empty()) return {};
+  TRY(ensure(registry, kEndpoints, key, endpoints(given)).wrap("make the Endpoints kubernetes"));
+  TRY(ensure(registry, kEndpointSlice, key, slice(given)).wrap("make the EndpointSlice kubernetes"));
   return {};
 }
 

@@ -17,7 +17,7 @@ struct Bootstrap {
 };
 
 // Errors: those of the write pipeline.
-Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& facts);
+Result<void> bootstrap(Registry& registry, const Ranges& ranges, const Bootstrap& given);
 
 // Creates missing flow schemas and priority levels, and updates those that the server manages. Mandatory ones have a fixed spec;
 // suggested ones follow this version's spec while their annotation allows it. Errors: those of the write pipeline.

@@ -45,14 +45,14 @@ bool names_finalizer(const json::value& body, std::string_view name) {
   return std::find(all.begin(), all.end(), json::value(name)) != all.end();
 }
 
-Result<void> apply_propagation(json::value& body, const std::string& propagation, const schema::KindFacts& facts) {
+Result<void> apply_propagation(json::value& body, const std::string& propagation, const schema::KindTraits& traits) {
   if (!propagation.empty() && propagation != "Background" && propagation != "Foreground" && propagation != "Orphan")
     return Error(Code::invalid, "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: " +
                                     coracle::quoted(propagation) +
                                     ": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
   if (propagation.empty()) {  // finalizers with another propagation policy are respected
     bool said = names_finalizer(body, "foregroundDeletion") || names_finalizer(body, "orphan");
-    if (facts.orphans_dependents && !said) add_finalizer(body, "orphan");
+    if (traits.orphans_dependents && !said) add_finalizer(body, "orphan");
     return {};
   }
   remove_finalizer(body, "foregroundDeletion");
@@ -62,25 +62,25 @@ Result<void> apply_propagation(json::value& body, const std::string& propagation
   return {};
 }
 
-void mark(json::value& body, int64_t grace, const schema::KindFacts& facts, WallTime now) {
+void mark(json::value& body, int64_t grace, const schema::KindTraits& traits, WallTime now) {
   json::object& metadata = metadata_of(body);
   bool first = !metadata.contains("deletionTimestamp");
   metadata["deletionTimestamp"] = format_time(now + bounded_seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
-  if (first && facts.counts_generations) count_generation(body, body);
+  if (first && traits.counts_generations) count_generation(body, body);
 }
 
-bool held(const json::value& body, const schema::KindFacts& facts) {
-  return has_finalizers(body) || (facts.awaits_finalize && !get_array(body, "spec.finalizers").empty());
+bool held(const json::value& body, const schema::KindTraits& traits) {
+  return has_finalizers(body) || (traits.awaits_finalize && !get_array(body, "spec.finalizers").empty());
 }
 
 // A later deletion can only shorten the grace period.
-DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const schema::KindFacts& facts,
+DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions& options, const schema::KindTraits& traits,
                      WallTime now) {
   int64_t grace = at_least_graceful(options.grace_period_seconds.value_or(granted));
   if (grace >= granted) return DeletionPlan{DeletionPlan::Do::nothing, {}};
   json::value body = object.json();
-  if (grace == 0 && !held(body, facts)) return DeletionPlan{DeletionPlan::Do::remove, {}};
+  if (grace == 0 && !held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
   WallTime began = parse_time(get_string(body, "metadata.deletionTimestamp")).value_or(now) - bounded_seconds(granted);
   bool overdue = began + bounded_seconds(grace) < now;
   if (overdue && grace > 0) grace = 1;  // not 0, so that the kubelet sees a shortened period
@@ -92,28 +92,28 @@ DeletionPlan shorten(const Object& object, int64_t granted, const DeleteOptions&
 
 }  // namespace
 
-Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindFacts& facts,
+Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindTraits& traits,
                                    WallTime now) {
   TRY(check_preconditions(object, options));
   int64_t granted = object.deleting() ? get_int(object.json(), "metadata.deletionGracePeriodSeconds") : 0;
-  if (facts.graceful && granted > 0) return shorten(object, granted, options, facts, now);
+  if (traits.graceful && granted > 0) return shorten(object, granted, options, traits, now);
   json::value body = object.json();
-  TRY(apply_propagation(body, options.propagation, facts));
+  TRY(apply_propagation(body, options.propagation, traits));
   if (object.deleting()) {
-    if (!held(body, facts)) return DeletionPlan{DeletionPlan::Do::remove, {}};
+    if (!held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
     if (body == object.json()) return DeletionPlan{DeletionPlan::Do::nothing, {}};
     return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};  // the propagation policy has changed
   }
-  int64_t grace = facts.graceful ? grace_of(object, options) : 0;
-  if (grace == 0 && !held(body, facts)) return DeletionPlan{DeletionPlan::Do::remove, {}};
-  mark(body, grace, facts, now);
-  if (facts.awaits_finalize) make(body, "status.phase") = "Terminating";
+  int64_t grace = traits.graceful ? grace_of(object, options) : 0;
+  if (grace == 0 && !held(body, traits)) return DeletionPlan{DeletionPlan::Do::remove, {}};
+  mark(body, grace, traits, now);
+  if (traits.awaits_finalize) make(body, "status.phase") = "Terminating";
   return DeletionPlan{DeletionPlan::Do::mark, std::move(body)};
 }
 
-bool may_go(const json::value& object, const schema::KindFacts& facts) {
-  if (get_string(object, "metadata.deletionTimestamp").empty() || held(object, facts)) return false;
-  return !facts.graceful || get_int(object, "metadata.deletionGracePeriodSeconds") == 0;
+bool may_go(const json::value& object, const schema::KindTraits& traits) {
+  if (get_string(object, "metadata.deletionTimestamp").empty() || held(object, traits)) return false;
+  return !traits.graceful || get_int(object, "metadata.deletionGracePeriodSeconds") == 0;
 }
 
 }  // namespace coracle::registry

@@ -22,10 +22,10 @@ struct DeletionPlan {
 };
 
 // Errors: conflict (a precondition fails), invalid (unknown propagation).
-Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindFacts& facts,
+Result<DeletionPlan> plan_deletion(const Object& object, const DeleteOptions& options, const schema::KindTraits& traits,
                                    WallTime now);
 
 // Whether a marked object can be removed: no finalizer and no grace period is left.
-bool may_go(const json::value& object, const schema::KindFacts& facts);
+bool may_go(const json::value& object, const schema::KindTraits& traits);
 
 }  // namespace coracle::registry

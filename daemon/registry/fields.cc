@@ -13,7 +13,7 @@ namespace {
 
 // For fields other than metadata. Null: the kind does not support the field.
 const schema::Selectable* selectable_of(const schema::KindInfo& info, std::string_view name) {
-  for (const schema::Selectable& field : info.facts.selectable)
+  for (const schema::Selectable& field : info.traits.selectable)
     if (field.name == name) return &field;
   return nullptr;
 }
@@ -21,14 +21,14 @@ const schema::Selectable* selectable_of(const schema::KindInfo& info, std::strin
 // A kind without selectable fields of its own supports metadata.namespace, even if it is cluster-scoped.
 bool is_supported(const schema::KindInfo& info, std::string_view name) {
   if (name == "metadata.name") return true;
-  if (name == "metadata.namespace") return info.kind.namespaced || info.facts.selectable.empty();
+  if (name == "metadata.namespace") return info.kind.namespaced || info.traits.selectable.empty();
   return selectable_of(info, name);
 }
 
 Error unsupported_field(const schema::KindInfo& info, std::string_view name) {
-  if (info.facts.selectable.empty())
+  if (info.traits.selectable.empty())
     return bad_request(quoted(name) + " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
-  std::string_view own = info.facts.selectable_refusal;
+  std::string_view own = info.traits.selectable_refusal;
   std::string text(own.empty() ? "field label not supported: %" : own);
   return bad_request(text.replace(text.find('%'), 1, name));
 }

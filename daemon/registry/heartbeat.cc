@@ -34,7 +34,7 @@ json::value without_heartbeat(json::value object, std::string_view path) {
 }  // namespace
 
 bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after) {
-  std::string_view path = stored.facts.heartbeat;
+  std::string_view path = stored.traits.heartbeat;
   return !path.empty() && without_heartbeat(before, path) == without_heartbeat(after, path);
 }
 

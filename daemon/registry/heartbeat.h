@@ -8,7 +8,7 @@
 
 namespace coracle::registry {
 
-// Whether only the kind's heartbeat fields differ (schema::KindFacts): a Lease's renewTime, the lastHeartbeatTime of a Node's
+// Whether only the kind's heartbeat fields differ (schema::KindTraits): a Lease's renewTime, the lastHeartbeatTime of a Node's
 // conditions; and the metadata that the server keeps about the write.
 bool is_heartbeat(const schema::KindInfo& stored, const json::value& before, const json::value& after);
 

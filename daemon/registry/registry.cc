@@ -49,11 +49,11 @@ std::string given_revision(const json::value& body) {
 
 // State that can be observed again need not be synced to the disk before it is visible.
 engine::Durability durability_of(const schema::KindInfo& stored, std::string_view subresource, const Writer& writer) {
-  const std::string_view fact = stored.facts.durability;
+  const std::string_view trait = stored.traits.durability;
   const bool of_status = subresource == "status", of_component = writer.internal;
-  if (fact == "lazy" || (fact == "remeasured" && of_status && of_component)) return engine::Durability::lazy;
-  bool is_seen_again = of_status && (of_component || fact == "observed");
-  if (fact == "soft" || is_seen_again || (fact == "derived" && of_component)) return engine::Durability::soft;
+  if (trait == "lazy" || (trait == "remeasured" && of_status && of_component)) return engine::Durability::lazy;
+  bool is_seen_again = of_status && (of_component || trait == "observed");
+  if (trait == "soft" || is_seen_again || (trait == "derived" && of_component)) return engine::Durability::soft;
   return engine::Durability::durable;
 }
 
@@ -244,7 +244,7 @@ void record_update(const schema::KindInfo& info, const json::value& old, json::v
 // Whether the write is exempt from the store's size limit: writes of components must not fail because of stored user data, nor
 // nodes' reports about themselves. Objects created from a user's template are not exempt.
 bool is_beyond_limit(const schema::KindInfo& stored, bool creates, const Writer& writer) {
-  if (writer.internal) return !(creates && stored.facts.from_template);
+  if (writer.internal) return !(creates && stored.traits.from_template);
   bool node = writer.user && writer.user->in("system:nodes");
   return node && !creates && (stored.kind == kNode || stored.kind == kLease);
 }
@@ -265,7 +265,7 @@ schema::Manager manager_of(const Writer& writer, std::string_view subresource, b
 
 // Whether a status update also updates that part of the metadata. Most kinds do.
 bool status_takes(const schema::KindInfo& stored, std::string_view field) {
-  std::string_view kept = stored.facts.status_keeps;
+  std::string_view kept = stored.traits.status_keeps;
   return kept != "all" && !schema::is_listed(kept, field);
 }
 
@@ -437,8 +437,8 @@ Result<Written> Registry::create_once(const schema::KindInfo& info, const Key& p
   json::object written = records ? created_fields(info, body) : json::object();
   json::value object = as_stored(info, std::move(body));
   WallTime now = clock_.now();
-  if (has_status(info) && !stored.facts.keeps_first_status) object.get_object().erase("status");
-  TRY(begin_life(object, stored.facts.counts_generations, now));
+  if (has_status(info) && !stored.traits.keeps_first_status) object.get_object().erase("status");
+  TRY(begin_life(object, stored.traits.counts_generations, now));
   // As the client has sent it: nobody owns fields from defaults, admission and allocation.
   if (records) record_update(info, nullptr, object, std::move(written), manager_of(writer, {}, false), now);
   if (strategy.prepare_create) strategy.prepare_create(object);
@@ -494,13 +494,13 @@ Result<Written> Registry::update(const Kind& kind, const Key& key, std::string_v
   auto changed = modify(
       target,
       [&](const Object& old) -> Result<json::value> {
-        if (blind && info.facts.update_needs_revision) return version_demanded(info.kind, key.name);
+        if (blind && info.traits.update_needs_revision) return version_demanded(info.kind, key.name);
         if (!revision.empty() && revision != std::to_string(old.revision())) return stale_conflict(info.kind, key.name);
         return keep_split(target, decoded, old);
       },
       revision.empty(), writer);
   bool absent = !changed && changed.error().code() == Code::not_found;
-  if (!absent || !info.facts.created_by_update || !subresource.empty()) return changed;
+  if (!absent || !info.traits.created_by_update || !subresource.empty()) return changed;
   TRY(check_create(info.kind, key, writer));
   metadata_of(decoded).erase("resourceVersion");
   Writer creator = writer;
@@ -676,7 +676,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
     TRY(target.strategy.allocate_update(object, old, {engine_, services_, ranges_, now}));
   schema::Decoded canonical = TRY(schema::decode(stored.type(), std::move(object)));
   object = std::move(canonical.value);
-  bool counts = stored.facts.counts_generations && main_resource;
+  bool counts = stored.traits.counts_generations && main_resource;
   if (counts && spec_changed(object, old.json())) count_generation(object, old.json());
   if (guard_ && writer.user) TRY(guard_->check({target.kind(), target.subresource, &old.json(), object, *writer.user}));
   std::string_view looked_at = target.subresource == "scale" ? std::string_view() : target.subresource;
@@ -693,7 +693,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
   }
   auto durability =
       is_heartbeat(stored, old.json(), object) ? engine::Durability::passing : durability_of(stored, target.subresource, writer);
-  auto done = may_go(object, stored.facts)
+  auto done = may_go(object, stored.traits)
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
                   : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
                            std::move(charges), durability);
@@ -719,7 +719,7 @@ Result<Removed> Registry::remove(const Kind& kind, const Key& key, const DeleteO
     TRY(admission_.admit(request));
     TRY(admission_.validate(request));
     if (strategy.check_delete) TRY(strategy.check_delete(*old));
-    DeletionPlan plan = TRY(plan_deletion(*old, options, info.facts, clock_.now()));
+    DeletionPlan plan = TRY(plan_deletion(*old, options, info.traits, clock_.now()));
     if (plan.verb == DeletionPlan::Do::nothing) return shown(old, false);
     bool gone = plan.verb == DeletionPlan::Do::remove;
     if (writer.dry_run && gone) return shown(old, true);

@@ -116,9 +116,9 @@ constexpr size_t kLivingMax = 1000;   // live pods of a namespace; with more, cy
 
 // ---- cached facts ----
 
-class DependencyCache::Facts {
+class DependencyCache::Observed {
  public:
-  Facts(const Lister& lister, std::string ns) : lister_(lister), ns_(std::move(ns)) {}
+  Observed(const Lister& lister, std::string ns) : lister_(lister), ns_(std::move(ns)) {}
 
   // "" if it is available.
   const std::string& unmet(const Dependency& dependency) {
@@ -234,11 +234,11 @@ class DependencyCache::Facts {
 
 namespace {
 
-template <typename Facts>
+template <typename Observed>
 class CycleFinder {
  public:
-  CycleFinder(const Object& pod, Facts& facts) : facts_(facts) {
-    for (const Dependency& maker : facts.makers_of(pod)) self_.push_back(maker.text());
+  CycleFinder(const Object& pod, Observed& observed) : observed_(observed) {
+    for (const Dependency& maker : observed.makers_of(pod)) self_.push_back(maker.text());
   }
 
   std::string find(const Object& pod) {
@@ -256,7 +256,7 @@ class CycleFinder {
       path_.push_back(name);
       if (is_self(name)) return true;
       bool goes_on = path_.size() < kWayMax && seen_.size() < kVisitedMax && seen_.insert(name).second;
-      if (goes_on && go(facts_.next(dependency))) return true;
+      if (goes_on && go(observed_.next(dependency))) return true;
       path_.pop_back();
     }
     return false;
@@ -268,7 +268,7 @@ class CycleFinder {
     return out;
   }
 
-  Facts& facts_;
+  Observed& observed_;
   std::vector<std::string> self_, path_;
   std::set<std::string> seen_;
 };
@@ -290,13 +290,13 @@ Result<std::vector<Dependency>> parse_after(std::string_view text) {
   return out;
 }
 
-DependencyCache::DependencyCache(const Lister& lister, const std::string& ns) : facts_(std::make_unique<Facts>(lister, ns)) {}
+DependencyCache::DependencyCache(const Lister& lister, const std::string& ns) : observed_(std::make_unique<Observed>(lister, ns)) {}
 DependencyCache::~DependencyCache() = default;
 
 std::vector<std::string> DependencyCache::missing(const Object& pod) {
   std::vector<std::string> out;
   for (const Dependency& dependency : after(pod.annotation(kAfter)))
-    if (const std::string& why = facts_->unmet(dependency); !why.empty()) out.push_back(dependency.text() + ": " + why);
+    if (const std::string& why = observed_->unmet(dependency); !why.empty()) out.push_back(dependency.text() + ": " + why);
   return out;
 }
 
@@ -308,7 +308,7 @@ std::string DependencyCache::waits_for(const Object& pod) {
   return std::string(kAfter) + (round.empty() ? ": waiting for " + all : ": waits for itself: " + round);
 }
 
-std::string DependencyCache::cycle(const Object& pod) { return CycleFinder<Facts>(pod, *facts_).find(pod); }
+std::string DependencyCache::cycle(const Object& pod) { return CycleFinder<Observed>(pod, *observed_).find(pod); }
 
 std::vector<std::string> missing(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).missing(pod); }
 std::string waits_for(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).waits_for(pod); }

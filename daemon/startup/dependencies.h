@@ -65,8 +65,8 @@ class DependencyCache {
   std::string cycle(const Object& pod);
 
  private:
-  class Facts;
-  std::unique_ptr<Facts> facts_;
+  class Observed;
+  std::unique_ptr<Observed> observed_;
 };
 
 // The same for a single evaluation.

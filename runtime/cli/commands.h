@@ -36,7 +36,7 @@ Result<int> checkpoint(const Options& options);  // always fails: not supported
 // common.cc
 Result<Containers> open_containers(const Options& options);
 Result<cgroup::Manager> manager_of(const Options& options);
-runtime::SandboxFacts facts_of(const oci::Spec& spec);
+runtime::SandboxInfo sandbox_info_of(const oci::Spec& spec);
 // An unprivileged caller enters the requested user namespace as its root. The namespace is removed from the specification, so
 // that the container uses this one.
 Result<void> leave_privilege_behind(oci::Spec& spec);
@@ -44,7 +44,7 @@ Result<void> leave_privilege_behind(oci::Spec& spec);
 void drop_unknown_capabilities(oci::Process& process);
 // The compiled profile, cached below the root. Errors: with the field.
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
-                                         const runtime::OwnFacts& own);
+                                         const runtime::LauncherInfo& own);
 Result<runtime::SeccompPtr> find_seccomp(const Containers& containers, const std::string& name);
 // The number of sockets that were passed to this process by socket activation. Source: sd_listen_fds(3).
 uint32_t activated_sockets();

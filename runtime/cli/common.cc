@@ -42,8 +42,8 @@ Result<cgroup::Manager> manager_of(const Options& options) {
   return options.systemd_cgroup ? cgroup::Manager::systemd : cgroup::Manager::cgroupfs;
 }
 
-runtime::SandboxFacts facts_of(const oci::Spec& spec) {
-  runtime::SandboxFacts out;
+runtime::SandboxInfo sandbox_info_of(const oci::Spec& spec) {
+  runtime::SandboxInfo out;
   out.is_pod = false;
   out.has_network = has_namespace(spec, "network");
   out.has_ipc = has_namespace(spec, "ipc");
@@ -75,7 +75,7 @@ void drop_unknown_capabilities(oci::Process& process) {
 }
 
 Result<runtime::SeccompPtr> load_seccomp(const Containers& containers, const json::value& profile, const oci::Process& process,
-                                         const runtime::OwnFacts& own) {
+                                         const runtime::LauncherInfo& own) {
   uint64_t holds = 0;
   if (process.capabilities) {
     runtime::CapabilitySets sets = TRY(runtime::plan_capabilities(*process.capabilities, own));

@@ -122,8 +122,8 @@ Result<int> exec(const Options& options) {
   spec.linux_.memory_policy = container.saved().memory_policy;
   runtime::PrepareInput input;
   input.spec = &spec;
-  input.sandbox = facts_of(spec);
-  input.own = TRY(runtime::own_facts());
+  input.sandbox = sandbox_info_of(spec);
+  input.own = TRY(runtime::launcher_info());
   input.seccomp = TRY(find_seccomp(containers, container.saved().seccomp_name));
   input.kept_fds = options.preserve_fds;
   input.keeps_groups = container.saved().annotations.count(kKeepGroups);

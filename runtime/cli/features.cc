@@ -6,14 +6,14 @@
 namespace coracle::cli {
 
 Result<int> features(const Options&) {
-  runtime::SeccompFacts seccomp = runtime::seccomp_facts();
-  oci::FeatureFacts facts;
-  facts.runtime_version = CORACLE_VERSION;
-  facts.seccomp_version = seccomp.version;
-  facts.seccomp_architectures = seccomp.architectures;
-  facts.seccomp_flags = seccomp.flags;
-  facts.has_systemd = facts.has_systemd_user = true;
-  TRY(print(to_pretty(oci::features(facts), 2) + "\n"));
+  runtime::SeccompInfo seccomp = runtime::seccomp_info();
+  oci::FeatureInfo info;
+  info.runtime_version = CORACLE_VERSION;
+  info.seccomp_version = seccomp.version;
+  info.seccomp_architectures = seccomp.architectures;
+  info.seccomp_flags = seccomp.flags;
+  info.has_systemd = info.has_systemd_user = true;
+  TRY(print(to_pretty(oci::features(info), 2) + "\n"));
   return 0;
 }
 

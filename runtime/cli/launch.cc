@@ -94,9 +94,9 @@ class Maker {
     TRY(leave_privilege_behind(spec_));
     set_home(spec_.process, sys::open_directory(spec_.root.path));
     pass_sockets();
-    own_ = TRY(runtime::own_facts());
-    facts_ = facts_of(spec_);
-    namespaces_ = TRY(runtime::plan_namespaces(spec_, facts_));
+    own_ = TRY(runtime::launcher_info());
+    sandbox_info_ = sandbox_info_of(spec_);
+    namespaces_ = TRY(runtime::plan_namespaces(spec_, sandbox_info_));
     user_ = TRY(runtime::prepare_user_namespace(spec_, namespaces_));
     if (spec_.linux_.seccomp) seccomp_ = TRY(load_seccomp(*containers_, *spec_.linux_.seccomp, spec_.process, own_));
     TRY(make_cgroup(0));
@@ -132,7 +132,7 @@ class Maker {
   Result<runtime::Prepared> prepare() {
     runtime::PrepareInput input;
     input.spec = &spec_;
-    input.sandbox = facts_;
+    input.sandbox = sandbox_info_;
     input.own = own_;
     input.seccomp = seccomp_;
     input.hold = holds_;
@@ -213,8 +213,8 @@ class Maker {
     launch_ = TRY(DirectLaunch::begin(launch).wrap("launch"));
     Saved& saved = container_->saved();
     saved.pid = launch_->pid();
-    ProcessFacts facts = TRY(facts_of_process(saved.pid));
-    saved.pid_started = facts.started;
+    ProcessStat info = TRY(process_stat(saved.pid));
+    saved.pid_started = info.started;
     if (!waits()) return {};
     TRY(make_cgroup(saved.pid));
     TRY(cgroup_.join_v1(saved.pid));
@@ -291,8 +291,8 @@ class Maker {
   std::string bundle_;
   oci::Spec spec_;
   std::vector<std::string> given_env_;
-  runtime::OwnFacts own_;
-  runtime::SandboxFacts facts_;
+  runtime::LauncherInfo own_;
+  runtime::SandboxInfo sandbox_info_;
   runtime::NamespacePlan namespaces_;
   std::optional<runtime::UserNamespace> user_;
   runtime::SeccompPtr seccomp_;

@@ -99,13 +99,13 @@ bool is_valid_id(const std::string& id) {
   return !id.empty() && id.size() <= 255 && id[0] != '.' && id.find_first_not_of(kAllowed) == id.npos;
 }
 
-Result<ProcessFacts> facts_of_process(int pid) {
+Result<ProcessStat> process_stat(int pid) {
   std::string stat = TRY(sys::read_file("/proc/" + std::to_string(pid) + "/stat"));
   size_t name_end = stat.rfind(") ");  // the name may contain any character
   auto words = split(std::string_view(stat).substr(name_end == stat.npos ? stat.size() : name_end + 2), ' ');
   constexpr size_t kState = 0, kStartTime = 19;
   if (words.size() <= kStartTime) return Error(Code::not_found, "process " + std::to_string(pid));
-  return ProcessFacts{parse_number<uint64_t>(words[kStartTime]).value_or(0), words[kState] == "Z" || words[kState] == "X"};
+  return ProcessStat{parse_number<uint64_t>(words[kStartTime]).value_or(0), words[kState] == "Z" || words[kState] == "X"};
 }
 
 Result<void> Container::save() const {
@@ -129,9 +129,9 @@ Result<Fd> Container::pidfd() const {
   auto found = sys::open_pidfd(saved_.pid);
   if (!found && found.error().code() == Code::not_found) return ended;
   Fd fd = TRY(std::move(found));
-  auto facts = facts_of_process(saved_.pid);  // valid if the pidfd's process still exists afterwards
-  if (!facts && facts.error().code() == Code::not_found) return ended;
-  ProcessFacts now = TRY(std::move(facts));
+  auto info = process_stat(saved_.pid);  // valid if the pidfd's process still exists afterwards
+  if (!info && info.error().code() == Code::not_found) return ended;
+  ProcessStat now = TRY(std::move(info));
   if (now.has_ended || now.started != saved_.pid_started) return ended;
   return fd;
 }

@@ -88,10 +88,10 @@ class Containers {
   Fd root_;
 };
 
-struct ProcessFacts {      // from /proc/PID/stat
+struct ProcessStat {      // from /proc/PID/stat
   uint64_t started = 0;    // clock ticks since boot
   bool has_ended = false;  // a zombie
 };
-Result<ProcessFacts> facts_of_process(int pid);  // Errors: not_found
+Result<ProcessStat> process_stat(int pid);  // Errors: not_found
 
 }  // namespace coracle::cli

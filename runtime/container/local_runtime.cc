@@ -41,7 +41,7 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   Records records = TRY(Records::open(config.state_dir));
   Fd run_dir = TRY(sys::open_directory(config.run_dir));
   std::string boot_id = TRY(sys::boot_id());
-  OwnFacts own = TRY(own_facts());
+  LauncherInfo own = TRY(launcher_info());
   RuntimeContext context{std::move(cgroups),
               std::move(records),
               std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),

@@ -124,7 +124,7 @@ std::optional<uint32_t> IdMaps::host_id(const std::vector<oci::IdMapping>& maps,
   return std::nullopt;
 }
 
-Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts& sandbox) {
+Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxInfo& sandbox) {
   static const std::map<std::string, uint64_t> flags = {
       {"network", CLONE_NEWNET}, {"ipc", CLONE_NEWIPC}, {"uts", CLONE_NEWUTS}, {"pid", CLONE_NEWPID}, {"mount", CLONE_NEWNS}};
   NamespacePlan out;
@@ -156,7 +156,7 @@ Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts&
   return out;
 }
 
-Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox, const IdMaps& ids) {
+Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxInfo& sandbox, const IdMaps& ids) {
   std::vector<MountDraft> out;
   for (const oci::Mount& mount : spec.mounts) {
     MountDraft draft;
@@ -311,7 +311,7 @@ std::vector<std::string> plan_programs(const std::string& program, const std::ve
   return out;
 }
 
-Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const OwnFacts& own) {
+Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const LauncherInfo& own) {
   CapabilitySets out;
   out.bounding = TRY(oci::capability_set(wanted.bounding)) & own.capabilities;
   out.permitted = TRY(oci::capability_set(wanted.permitted)) & own.capabilities;
@@ -321,7 +321,7 @@ Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const 
   return out;
 }
 
-int plan_oom_score(int wanted, const OwnFacts& own) {
+int plan_oom_score(int wanted, const LauncherInfo& own) {
   bool may_lower = own.is_host_root && own.capabilities >> kCapSysResource & 1;
   return may_lower ? wanted : std::max(wanted, own.oom_score_adj);
 }

@@ -21,14 +21,14 @@
 namespace coracle::runtime {
 
 // What a plan depends on beside the specification: the sandbox, and the launcher.
-struct SandboxFacts {
+struct SandboxInfo {
   // A pod's containers start in coracle-pause's file system tree, which contains /shm, /null and /empty; others in the host's.
   bool is_pod = true;
   bool has_network = true, has_ipc = true, has_uts = true;  // namespaces of the sandbox's own; false: the host's
   bool host_pid = false, shared_pid = false;
   int launcher = launch::kLauncherVersion;  // its version; an old one gets no own_directory steps
 };
-struct OwnFacts {  // properties of the launching process
+struct LauncherInfo {  // properties of the launching process
   uint64_t capabilities = ~uint64_t(0);
   int oom_score_adj = 0;
   bool is_host_root = true;    // false: the capabilities apply in a user namespace only
@@ -53,7 +53,7 @@ struct NamespacePlan {
   bool in_host_tree = false;  // no mount namespace: its mounts are made in the host's tree, and it is confined by chroot
 };
 // Errors: unsupported, with the namespace.
-Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxFacts& sandbox);
+Result<NamespacePlan> plan_namespaces(const oci::Spec& spec, const SandboxInfo& sandbox);
 
 // The options of one mount, sorted by their meaning.
 struct MountOptions {
@@ -77,7 +77,7 @@ struct MountDraft {
   MountOptions options;
   std::vector<oci::IdMapping> uid_mappings, gid_mappings;  // for is_idmapped
 };
-Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxFacts& sandbox, const IdMaps& ids);
+Result<std::vector<MountDraft>> plan_mounts(const oci::Spec& spec, const SandboxInfo& sandbox, const IdMaps& ids);
 
 // The default devices, then those of the spec, at normalised paths and with host ids as owners. In a user namespace the spec's
 // devices keep their owners on the host: the container's root is not the owner of the host's disks.
@@ -97,9 +97,9 @@ struct CapabilitySets {
   uint64_t bounding = 0, effective = 0, permitted = 0, inheritable = 0, ambient = 0;
 };
 // Capabilities that `own` lacks are omitted, because a process can only pass on those it has.
-Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const OwnFacts& own);
+Result<CapabilitySets> plan_capabilities(const oci::Capabilities& wanted, const LauncherInfo& own);
 // A value below our own needs CAP_SYS_RESOURCE; without it, the result is at least our own.
-int plan_oom_score(int wanted, const OwnFacts& own);
+int plan_oom_score(int wanted, const LauncherInfo& own);
 
 // These convert names to the numbers of the kernel's interfaces. Errors: invalid, unsupported, with the field.
 Result<std::string> plan_scheduler(const oci::Scheduler& scheduler);  // a sched_attr. Source: sched_setattr(2)

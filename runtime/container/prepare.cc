@@ -169,8 +169,8 @@ void write_devices(PlanWriter& writer, const oci::Spec& spec, const IdMaps& ids,
 
 // A namespace that is joined by path may be the host's. Then its settings may be changed no more than for a container without
 // that namespace.
-Result<void> note_host_s(const Fd& joined, const std::string& type, SandboxFacts& facts) {
-  bool* has = type == "network" ? &facts.has_network : type == "ipc" ? &facts.has_ipc : &facts.has_uts;
+Result<void> note_host_s(const Fd& joined, const std::string& type, SandboxInfo& info) {
+  bool* has = type == "network" ? &info.has_network : type == "ipc" ? &info.has_ipc : &info.has_uts;
   if (type != "network" && type != "ipc" && type != "uts") return {};
   const bool is_ours = TRY(sys::is_own_namespace(joined, type == "network" ? "net" : type.c_str()));
   if (is_ours) *has = false;
@@ -183,11 +183,11 @@ int32_t keep(Prepared& out, Fd fd) {
 }
 
 Result<void> join_by_path(const NamespacePlan& namespaces, std::vector<launch::JoinStep>& joins, Prepared& out,
-                          SandboxFacts& facts) {
+                          SandboxInfo& info) {
   for (const auto& [type, path] : namespaces.joined) {
     if (type == "mount") continue;  // joined last: the other paths are on the host
     Fd fd = TRY(sys::open(path, O_RDONLY).wrap("linux.namespaces: " + type));
-    TRY(note_host_s(fd, type, facts));
+    TRY(note_host_s(fd, type, info));
     if (type == "pid") out.pid_namespace = std::move(fd);
     else joins.push_back({keep(out, std::move(fd)), uint32_t(*sys::namespace_flag(type))});
   }
@@ -207,7 +207,7 @@ void write_cgroup_namespace(const NamespacePlan& namespaces, launch::Plan& plan)
 }
 
 Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out,
-                              SandboxFacts& facts) {
+                              SandboxInfo& info) {
   NamespacePlan namespaces = TRY(plan_namespaces(*input.spec, input.sandbox));
   std::vector<launch::JoinStep> joins;
   out.clone_flags = namespaces.fresh;
@@ -226,7 +226,7 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
     plan.user_fd = keep(out, std::move(user));
     if (!namespaces.in_host_tree) plan.flags |= launch::kPlanUnshareMounts;
   }
-  TRY(join_by_path(namespaces, joins, out, facts));
+  TRY(join_by_path(namespaces, joins, out, info));
   plan.joins = writer.items(joins);
   write_cgroup_namespace(namespaces, plan);
   if (!input.sandbox.is_pod) {
@@ -242,9 +242,9 @@ Result<void> write_namespaces(PlanWriter& writer, const PrepareInput& input, lau
   return {};
 }
 
-Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const SandboxFacts& facts, launch::Plan& plan) {
+Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const SandboxInfo& info, launch::Plan& plan) {
   // The container shares the sandbox's namespaces, so only sysctls of namespaces that are not the host's are allowed.
-  TRY(oci::check_sysctls(input.spec->linux_.sysctl, facts.has_network, facts.has_ipc, facts.has_uts));
+  TRY(oci::check_sysctls(input.spec->linux_.sysctl, info.has_network, info.has_ipc, info.has_uts));
   std::vector<launch::SysctlStep> steps;
   for (const auto& [name, value] : input.spec->linux_.sysctl)
     steps.push_back({writer.text(oci::sysctl_path(name)), writer.text(value)});
@@ -252,7 +252,7 @@ Result<void> write_sysctls(PlanWriter& writer, const PrepareInput& input, const 
   return {};
 }
 
-Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, const OwnFacts& own, launch::Plan& plan) {
+Result<void> write_rlimits(PlanWriter& writer, const oci::Process& process, const LauncherInfo& own, launch::Plan& plan) {
   std::vector<launch::RlimitStep> steps;
   for (const oci::Rlimit& limit : process.rlimits) {
     auto number = sys::rlimit_number(limit.type);
@@ -324,7 +324,7 @@ Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const 
     out.request_flags |= pause::kTerminal;
   }
   plan.flags |= launch::kPlanCapabilities;
-  OwnFacts own = input.own;
+  LauncherInfo own = input.own;
   if (input.user) own.capabilities = ~uint64_t(0);  // root of its own user namespace has all capabilities
   CapabilitySets sets = TRY(plan_capabilities(process.capabilities.value_or(oci::Capabilities{}), own));
   plan.bounding = sets.bounding;
@@ -392,8 +392,8 @@ std::vector<sys::IdRange> id_ranges(const std::vector<oci::IdMapping>& maps) {
 }
 
 // These values decide how a container is confined, so errors are not ignored.
-Result<OwnFacts> own_facts() {
-  OwnFacts out;
+Result<LauncherInfo> launcher_info() {
+  LauncherInfo out;
   out.capabilities = TRY(sys::own_capabilities());
   out.oom_score_adj = TRY(sys::own_oom_score());
   out.is_host_root = TRY(sys::in_initial_user_namespace());
@@ -447,7 +447,7 @@ Result<Fd> open_root(const std::string& path, bool in_host_tree) {
 namespace {
 
 // Sends the descriptors that do not fit into one message into a socket, and passes that socket with the others.
-Result<void> carry_rest(const SandboxFacts& sandbox, launch::Plan& plan, Prepared& out) {
+Result<void> carry_rest(const SandboxInfo& sandbox, launch::Plan& plan, Prepared& out) {
   constexpr size_t kOwn = launch::kFdsMax - launch::kFdMore;
   if (out.fds.size() <= kOwn) return {};
   const size_t first = kOwn - 1;
@@ -476,11 +476,11 @@ Result<Prepared> prepare_container(const PrepareInput& input, Fd root) {
   launch::Plan plan{};
   plan.user_fd = -1;
   plan.root_fd = root ? keep(out, std::move(root)) : -1;
-  SandboxFacts facts = input.sandbox;
-  TRY(write_namespaces(writer, input, plan, out, facts));
+  SandboxInfo info = input.sandbox;
+  TRY(write_namespaces(writer, input, plan, out, info));
   TRY(write_mounts(writer, input, plan, out));
   write_devices(writer, spec, ids, plan);
-  TRY(write_sysctls(writer, input, facts, plan));
+  TRY(write_sysctls(writer, input, info, plan));
   plan.fs_uid = ids.uid(0);
   plan.fs_gid = ids.gid(0);
   plan.masked_paths = writer.texts(spec.linux_.masked_paths);

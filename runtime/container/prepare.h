@@ -14,7 +14,7 @@
 
 namespace coracle::runtime {
 
-Result<OwnFacts> own_facts();  // of this process. Errors: the kernel's, also when reading /proc
+Result<LauncherInfo> launcher_info();  // of this process. Errors: the kernel's, also when reading /proc
 
 // The plan and the descriptors of a launch. in_order() adds the descriptors that precede them.
 struct Prepared {
@@ -42,8 +42,8 @@ Result<UserNamespace> user_namespace_of(const Fd& pidfd);
 
 struct PrepareInput {
   const oci::Spec* spec = nullptr;
-  SandboxFacts sandbox;
-  OwnFacts own;
+  SandboxInfo sandbox;
+  LauncherInfo own;
   SeccompPtr seccomp;                                 // null: unconfined
   bool hold = false;                                  // holds the process before exec until somebody connects to the start socket
   const UserNamespace* user = nullptr;                // null: the launcher's

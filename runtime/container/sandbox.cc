@@ -382,7 +382,7 @@ Result<Fd> Sandbox::network_namespace() const {
   return sys::namespace_of(pause_, "net");
 }
 
-SandboxFacts Sandbox::facts() const {
+SandboxInfo Sandbox::info() const {
   return {.has_network = !record_.host_network,
           .has_ipc = !record_.host_ipc,
           .has_uts = !record_.host_network,

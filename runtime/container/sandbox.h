@@ -36,7 +36,7 @@ struct RuntimeContext {
   Fd run_dir;                             // directory of the sockets
   Fd pause_program;                       // sealed
   std::string boot_id;
-  OwnFacts own;
+  LauncherInfo own;
   std::unique_ptr<DevicePrograms> device_programs;
 };
 
@@ -119,7 +119,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Result<oci::Process> exec_process(const std::string& id, const ExecSpec& spec, ContainerRecord& record);
   std::string container_cgroup(const std::string& id) const { return record_.cgroup + "/c-" + id; }
   std::string socket_name() const { return record_.id + ".sock"; }
-  SandboxFacts facts() const;
+  SandboxInfo info() const;
   bool has_user_namespace() const { return !record_.uid_mappings.empty(); }
   // The pod's user namespace, if it has one of its own.
   Result<std::optional<UserNamespace>> user_namespace() const;

@@ -146,7 +146,7 @@ Result<void> Sandbox::start_container(const ContainerSpec& spec) {
   if (spec.spec.linux_.seccomp) {
     uint64_t holds = 0;
     if (spec.spec.process.capabilities) {
-      OwnFacts own = context_.own;
+      LauncherInfo own = context_.own;
       if (user) own.capabilities = ~uint64_t(0);  // its root has all capabilities
       CapabilitySets sets = TRY(plan_capabilities(*spec.spec.process.capabilities, own));
       holds = sets.bounding;
@@ -174,7 +174,7 @@ Result<void> Sandbox::launch(const ContainerSpec& spec, const ContainerRecord& r
   PrepareInput input;
   input.user = user;
   input.spec = &spec.spec;
-  input.sandbox = facts();
+  input.sandbox = info();
   input.own = context_.own;
   input.seccomp = std::move(seccomp);
   input.keyring = spec.id;
@@ -378,7 +378,7 @@ Result<std::unique_ptr<Exec>> Sandbox::exec(const std::string& id, const ExecSpe
   oci::Spec plain;
   plain.process = process;
   input.spec = &plain;
-  input.sandbox = facts();
+  input.sandbox = info();
   input.own = context_.own;
   if (!record.seccomp_name.empty()) input.seccomp = TRY(context_.seccomp->find(record.seccomp_name).wrap("seccomp"));
   Prepared prepared = TRY(prepare_exec(input, process));

@@ -175,9 +175,9 @@ Result<SeccompProgram> compile_seccomp(const json::value& given, uint64_t capabi
   return out;
 }
 
-SeccompFacts seccomp_facts() {
+SeccompInfo seccomp_info() {
   const scmp_version* version = ::seccomp_version();
-  SeccompFacts out;
+  SeccompInfo out;
   out.version = std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->micro);
   for (const std::string& name : oci::seccomp_architecture_names())
     if (architecture_of(name)) out.architectures.push_back(name);

@@ -52,11 +52,11 @@ class SeccompCache {
 Result<SeccompProgram> compile_seccomp(const json::value& profile, uint64_t capabilities);
 
 // Properties of libseccomp and the running kernel, for `features`.
-struct SeccompFacts {
+struct SeccompInfo {
   std::string version;                     // libseccomp's, "2.5.4"
   std::vector<std::string> architectures;  // supported by it, as SCMP_ARCH_X86_64
   std::vector<std::string> flags;          // supported by the kernel, as SECCOMP_FILTER_FLAG_LOG
 };
-SeccompFacts seccomp_facts();
+SeccompInfo seccomp_info();
 
 }  // namespace coracle::runtime

@@ -27,28 +27,28 @@ json::array hooks() {
 
 json::object enabled(bool value) { return {{"enabled", value}}; }
 
-json::object seccomp(const FeatureFacts& facts) {
-  if (facts.seccomp_version.empty()) return enabled(false);
+json::object seccomp(const FeatureInfo& info) {
+  if (info.seccomp_version.empty()) return enabled(false);
   std::vector<std::string> supported;
   for (const std::string& flag : seccomp_flag_names())
-    if (std::find(facts.seccomp_flags.begin(), facts.seccomp_flags.end(), flag) != facts.seccomp_flags.end())
+    if (std::find(info.seccomp_flags.begin(), info.seccomp_flags.end(), flag) != info.seccomp_flags.end())
       supported.push_back(flag);
   return {{"enabled", true},
           {"actions", sorted(seccomp_action_names())},
           {"operators", sorted(seccomp_operator_names())},
-          {"archs", sorted(facts.seccomp_architectures)},
+          {"archs", sorted(info.seccomp_architectures)},
           {"knownFlags", list(seccomp_flag_names())},
           {"supportedFlags", list(supported)}};
 }
 
-json::object linux_features(const FeatureFacts& facts) {
+json::object linux_features(const FeatureInfo& info) {
   return {
       {"namespaces", list(namespace_names())},
       {"capabilities", list(all_capabilities())},
       {"cgroup",
        json::object{
-           {"v1", true}, {"v2", true}, {"systemd", facts.has_systemd}, {"systemdUser", facts.has_systemd_user}, {"rdma", true}}},
-      {"seccomp", seccomp(facts)},
+           {"v1", true}, {"v2", true}, {"systemd", info.has_systemd}, {"systemdUser", info.has_systemd_user}, {"rdma", true}}},
+      {"seccomp", seccomp(info)},
       {"apparmor", enabled(true)},
       {"selinux", enabled(true)},
       {"memoryPolicy", json::object{{"modes", list(memory_policy_modes())}, {"flags", list(memory_policy_flags())}}},
@@ -59,18 +59,18 @@ json::object linux_features(const FeatureFacts& facts) {
 
 }  // namespace
 
-json::value features(const FeatureFacts& facts) {
-  json::object annotations{{"io.coracle.version", facts.runtime_version}, {"io.coracle.checkpoint.enabled", "false"}};
-  if (!facts.seccomp_version.empty()) annotations["io.github.seccomp.libseccomp.version"] = facts.seccomp_version;
+json::value features(const FeatureInfo& info) {
+  json::object annotations{{"io.coracle.version", info.runtime_version}, {"io.coracle.checkpoint.enabled", "false"}};
+  if (!info.seccomp_version.empty()) annotations["io.github.seccomp.libseccomp.version"] = info.seccomp_version;
   json::object out{{"ociVersionMin", kVersionMin},
                    {"ociVersionMax", kVersionMax},
                    {"hooks", hooks()},
                    {"mountOptions", list(mount_option_names())},
-                   {"linux", linux_features(facts)},
+                   {"linux", linux_features(info)},
                    {"annotations", std::move(annotations)}};
   // systemd properties are passed to systemd unchanged.
   out["potentiallyUnsafeConfigAnnotations"] = json::array{};
-  if (facts.has_systemd) out["potentiallyUnsafeConfigAnnotations"] = json::array{"org.systemd.property."};
+  if (info.has_systemd) out["potentiallyUnsafeConfigAnnotations"] = json::array{"org.systemd.property."};
   return out;
 }
 

@@ -14,7 +14,7 @@ namespace coracle::oci {
 constexpr const char* kVersionMin = "1.0.0";  // the supported range of ociVersion
 constexpr const char* kVersionMax = "1.3.0";
 
-struct FeatureFacts {
+struct FeatureInfo {
   std::string runtime_version;                     // ours
   std::string seccomp_version;                     // libseccomp's, "2.5.4"; "": built without it
   std::vector<std::string> seccomp_architectures;  // supported by libseccomp, as SCMP_ARCH_X86_64
@@ -23,6 +23,6 @@ struct FeatureFacts {
   bool has_systemd_user = false;                   // and the user's own instance
 };
 
-json::value features(const FeatureFacts& facts);
+json::value features(const FeatureInfo& info);
 
 }  // namespace coracle::oci

@@ -47,8 +47,8 @@ struct Selectable {  // a field for field selectors, beside metadata.name and me
 };
 
 // Properties of a kind from the schema text (generate/model.h). Those marked "of the requested version" differ by version; all
-// others are only set for the stored version: use stored().facts.
-struct KindFacts {
+// others are only set for the stored version: use stored().traits.
+struct KindTraits {
   bool created_by_update = false;      // a PUT creates a missing object; of the requested version
   bool update_needs_revision = false;  // a PUT without a resourceVersion fails; of the requested version
   bool returns_deleted = false;        // DELETE returns the object instead of a Status; of the requested version
@@ -87,7 +87,7 @@ struct KindInfo {
   std::string_view categories;   // comma-separated
   std::string_view verbs;        // comma-separated, sorted
   std::string_view names;        // syntax of object names: "subdomain", "label" or "1035" (DNS), "ip", "path"
-  KindFacts facts;
+  KindTraits traits;
 
   const Type& type() const { return *type_; }
   const Type* list_type() const { return list_type_; }  // null: there is no list

@@ -19,7 +19,7 @@ struct KindRow {
   uint16_t first_subresource, subresource_count;
   uint16_t first_column, column_count;
   uint16_t stored;
-  KindFacts facts;
+  KindTraits traits;
 };
 
 #ifndef CORACLE_SCHEMA_TABLES
@@ -124,7 +124,7 @@ Catalog::Catalog() {
                       .categories = row.categories,
                       .verbs = row.verbs,
                       .names = row.names,
-                      .facts = row.facts,
+                      .traits = row.traits,
                       .type_ = &kTypes[row.type],
                       .list_type_ = row.list_kind.empty() ? nullptr : &kTypes[row.list_type],
                       .stored_ = kinds_.data() + row.stored,

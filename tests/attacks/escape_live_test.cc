@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The escape suite: escape.cc runs in a container as every pod's is by default, and what became of each attempt is held
-// against escape_facts.tsv, what Docker's default container makes of it. Nothing that Docker stops may get through, and
+// against escape_outcomes.tsv, what Docker's default container makes of it. Nothing that Docker stops may get through, and
 // nothing that Docker lets through may be stopped, but for the few rows that say why.
 #include <sys/ipc.h>
 #include <sys/shm.h>
@@ -12,14 +12,14 @@
 namespace coracle::attacks {
 namespace {
 
-struct Fact {
+struct Outcome {
   bool stops = false;   // Docker
   bool beyond = false;  // this runtime stops it though Docker does not
 };
 
-std::map<std::string, Fact> facts() {
-  std::map<std::string, Fact> out;
-  const std::string text = read_text(ESCAPE_FACTS);
+std::map<std::string, Outcome> outcomes() {
+  std::map<std::string, Outcome> out;
+  const std::string text = read_text(ESCAPE_OUTCOMES);
   for (std::string_view line : split(text, '\n')) {
     if (line.empty() || line[0] == '#') continue;
     auto fields = split(line, '\t');
@@ -57,7 +57,7 @@ class Escape : public Attack {
     return {"/escape", host() + "/secret", std::to_string(::getpid()), name_, std::to_string(key_)};
   }
   void judge(const std::string& said) {
-    auto known = facts();
+    auto known = outcomes();
     ASSERT_GT(known.size(), 150u);
     size_t tried = 0, stopped = 0;
     for (std::string_view line : split(said, '\n')) {
@@ -66,22 +66,22 @@ class Escape : public Attack {
         EXPECT_EQ(line, "");
         continue;
       }
-      auto fact = known.find(std::string(fields[0]));
-      ASSERT_NE(fact, known.end()) << "no fact about " << fields[0];
+      auto outcome = known.find(std::string(fields[0]));
+      ASSERT_NE(outcome, known.end()) << "no outcome for " << fields[0];
       const int error = parse_number<int>(fields[1]).value_or(-1);
       ++tried;
       stopped += error != 0;
       // Done by the host's root alone, whatever root of a user namespace asks.
       const bool is_host_root_s = GetParam() == Caller::own_users && (fields[0] == "read kpagecount" || fields[0] == "node null");
-      if (fact->second.stops || fact->second.beyond || is_host_root_s) {
+      if (outcome->second.stops || outcome->second.beyond || is_host_root_s) {
         EXPECT_NE(error, 0) << fields[0] << " got through";
       } else {  // what this kernel does not have is not stopped
         EXPECT_TRUE(error != EPERM && error != EACCES) << fields[0] << " is stopped, and Docker does not: " << fields[2];
       }
-      known.erase(fact);
+      known.erase(outcome);
     }
 #if defined(__x86_64__)
-    for (const auto& [name, fact] : known) ADD_FAILURE() << name << " was not tried";
+    for (const auto& [name, outcome] : known) ADD_FAILURE() << name << " was not tried";
 #endif
     std::printf("measured: %zu attempts, %zu stopped\n", tried, stopped);
   }

@@ -7,10 +7,10 @@ set -uo pipefail
 title="attacks in a virtual machine"
 . "$(dirname "$0")/../vm/machine.sh"
 
-# The programs know each other, and the facts, by their places in the build and in the source; they have the same places there.
+# The programs know each other, and the outcomes, by their places in the build and in the source; they have the same places there.
 programs=("$build"/tests/attacks/{attacks_live_test,escape} "$build"/runtime/{cli/coracle-oci,pause/coracle-pause,image/fetch/coracle-image})
-facts=$(grep -ao '/[ -~]*/escape_facts\.tsv' "${programs[0]}" | head -n 1)
-for file in "${programs[@]}" "${facts:-escape_facts.tsv}"; do
+outcomes=$(grep -ao '/[ -~]*/escape_outcomes\.tsv' "${programs[0]}" | head -n 1)
+for file in "${programs[@]}" "${outcomes:-escape_outcomes.tsv}"; do
   [ -e "$file" ] || bail "there is something to run" "$file is missing: build first"
   install -D "$file" "$T/payload$file"
 done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's verdicts, each by the facts of a machine that has the trouble.
+// The doctor's verdicts, each by a machine that has the trouble.
 #include "ctl/doctor.h"
 
 #include <gtest/gtest.h>
@@ -9,36 +9,36 @@
 namespace coracle::ctl {
 namespace {
 
-Facts healthy_machine() {
-  Facts facts;
-  facts.root = true;
-  facts.kernel = "6.12.25+deb13-arm64", facts.kernel_major = 6, facts.kernel_minor = 12, facts.architecture = "aarch64";
-  facts.cgroup = {.mounted_at = "/sys/fs/cgroup",
+MachineInfo healthy_machine() {
+  MachineInfo info;
+  info.root = true;
+  info.kernel = "6.12.25+deb13-arm64", info.kernel_major = 6, info.kernel_minor = 12, info.architecture = "aarch64";
+  info.cgroup = {.mounted_at = "/sys/fs/cgroup",
                   .controllers = "cpuset cpu io memory pids",
                   .v1_controllers = "",
                   .kernel_cmdline = "quiet"};
-  facts.features = {{"veth", "pods' network", "veth", {ProbeResult::works, ""}}};
-  facts.disk = {.path = "/var/lib/coracle",
+  info.features = {{"veth", "pods' network", "veth", {ProbeResult::works, ""}}};
+  info.disk = {.path = "/var/lib/coracle",
                 .file_system = "ext4",
                 .device = "/dev/sda1",
                 .total = Bytes(int64_t(100) << 30),
                 .available = Bytes(int64_t(50) << 30)};
-  facts.disk.inodes = 1000, facts.disk.inodes_free = 900;
-  facts.disk.sync_ms = {1, 2, 3};
-  facts.disk.measured = facts.disk.overlay = facts.disk.own_users = facts.disk.quotas = {ProbeResult::works, ""};
-  facts.clock = {.now = *parse_time("2026-05-01T10:00:00Z"),
+  info.disk.inodes = 1000, info.disk.inodes_free = 900;
+  info.disk.sync_ms = {1, 2, 3};
+  info.disk.measured = info.disk.overlay = info.disk.own_users = info.disk.quotas = {ProbeResult::works, ""};
+  info.clock = {.now = *parse_time("2026-05-01T10:00:00Z"),
                  .built = *parse_time("2026-01-01T00:00:00Z"),
                  .synchronised = true,
                  .has_battery_clock = true};
-  facts.memory = {.total = Bytes(int64_t(4) << 30), .available = Bytes(int64_t(2) << 30), .swaps = {}};
-  facts.firewall.rules_read = {ProbeResult::works, ""};
-  facts.firewall.ruleset = *parse_json(R"({"nftables":[]})");
-  facts.firewall.forwarding = 1;
-  facts.nameservers = {{"192.168.1.1"}};
-  facts.host_name = "shop";
-  facts.programs = {"systemd", "coracled"};
-  facts.listeners = {{"tcp", "127.0.0.1", 6443, "coracled"}};
-  facts.daemon = {
+  info.memory = {.total = Bytes(int64_t(4) << 30), .available = Bytes(int64_t(2) << 30), .swaps = {}};
+  info.firewall.rules_read = {ProbeResult::works, ""};
+  info.firewall.ruleset = *parse_json(R"({"nftables":[]})");
+  info.firewall.forwarding = 1;
+  info.nameservers = {{"192.168.1.1"}};
+  info.host_name = "shop";
+  info.programs = {"systemd", "coracled"};
+  info.listeners = {{"tcp", "127.0.0.1", 6443, "coracled"}};
+  info.daemon = {
       .installed = true,
       .missing = {},
       .running = true,
@@ -47,18 +47,18 @@ Facts healthy_machine() {
       .server = "https://127.0.0.1:6443",
       .conditions = parse_json(R"([{"type":"Ready","status":"True"},{"type":"DiskPressure","status":"False"}])")->as_array(),
       .node = "shop"};
-  facts.store.checked = {ProbeResult::works, ""};
-  return facts;
+  info.store.checked = {ProbeResult::works, ""};
+  return info;
 }
 
-Facts raspberry(std::string cmdline, std::string running = "quiet") {
-  Facts facts = healthy_machine();
-  facts.model = "Raspberry Pi 4 Model B Rev 1.4";
-  facts.cgroup.controllers = "cpuset cpu io pids";
-  facts.cgroup.pi_cmdline_path = "/boot/firmware/cmdline.txt";
-  facts.cgroup.pi_cmdline = std::move(cmdline);
-  facts.cgroup.kernel_cmdline = std::move(running);
-  return facts;
+MachineInfo raspberry(std::string cmdline, std::string running = "quiet") {
+  MachineInfo info = healthy_machine();
+  info.model = "Raspberry Pi 4 Model B Rev 1.4";
+  info.cgroup.controllers = "cpuset cpu io pids";
+  info.cgroup.pi_cmdline_path = "/boot/firmware/cmdline.txt";
+  info.cgroup.pi_cmdline = std::move(cmdline);
+  info.cgroup.kernel_cmdline = std::move(running);
+  return info;
 }
 
 json::value ruleset(std::string_view chain, std::string_view rules = "") {
@@ -88,133 +88,133 @@ TEST(Doctor, finds_nothing_on_a_healthy_machine) {
 TEST(Doctor, names_each_trouble_and_what_to_do) {
   struct Row {
     const char* name;
-    std::function<void(Facts&)> trouble;
+    std::function<void(MachineInfo&)> trouble;
     const char* check;
     Level level;
     const char* says;
     const char* advice;
   };
   for (const Row& row : {
-           Row{"an old kernel", [](Facts& f) { f.kernel = "5.10.0", f.kernel_major = 5, f.kernel_minor = 10; }, "kernel",
+           Row{"an old kernel", [](MachineInfo& f) { f.kernel = "5.10.0", f.kernel_major = 5, f.kernel_minor = 10; }, "kernel",
                Level::fail, "too old", "Debian 12"},
-           Row{"no cgroup v2", [](Facts& f) { f.cgroup.mounted_at = ""; }, "cgroups", Level::fail, "not mounted",
+           Row{"no cgroup v2", [](MachineInfo& f) { f.cgroup.mounted_at = ""; }, "cgroups", Level::fail, "not mounted",
                "systemd.unified_cgroup_hierarchy=1"},
            Row{"v1 holds controllers",
-               [](Facts& f) { f.cgroup.controllers = "", f.cgroup.v1_controllers = "cpu,cpuacct,memory,pids,blkio"; }, "limits",
+               [](MachineInfo& f) { f.cgroup.controllers = "", f.cgroup.v1_controllers = "cpu,cpuacct,memory,pids,blkio"; }, "limits",
                Level::warn, "cgroup v1 holds memory, cpu, pids, io", "systemd.unified_cgroup_hierarchy=1"},
            Row{"memory switched off on a PC",
-               [](Facts& f) { f.cgroup.controllers = "cpu io pids", f.cgroup.kernel_cmdline = "ro cgroup_disable=memory"; },
+               [](MachineInfo& f) { f.cgroup.controllers = "cpu io pids", f.cgroup.kernel_cmdline = "ro cgroup_disable=memory"; },
                "limits", Level::warn, "cgroup_disable=memory", "update-grub"},
-           Row{"io alone is missing", [](Facts& f) { f.cgroup.controllers = "cpu memory pids"; }, "limits", Level::warn,
+           Row{"io alone is missing", [](MachineInfo& f) { f.cgroup.controllers = "cpu memory pids"; }, "limits", Level::warn,
                "limits of io are not", "its host decides"},
            Row{"no veth",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.features[0].probe_result = {ProbeResult::fails, "Operation not supported"};
                },
                "veth", Level::fail, "Operation not supported", "modprobe veth"},
-           Row{"a full disk", [](Facts& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB",
+           Row{"a full disk", [](MachineInfo& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB",
                "image remove"},
-           Row{"a nearly full disk", [](Facts& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space", Level::warn,
+           Row{"a nearly full disk", [](MachineInfo& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space", Level::warn,
                "DiskPressure", "make room"},
-           Row{"no inodes", [](Facts& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes", "make room"},
+           Row{"no inodes", [](MachineInfo& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes", "make room"},
            Row{"a slow card",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.device = "/dev/mmcblk0p2", f.disk.sync_ms = {30, 40, 50};
                },
                "disk speed", Level::warn, "40 ms (median of 3)", "class A2"},
            Row{"a dying card",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.sync_ms = {300, 400, 2000};
                },
                "disk speed", Level::fail, "at worst 2000 ms", "faster disk"},
            Row{"a card that stalls",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.sync_ms = {3, 3, 900};
                },
                "disk speed", Level::warn, "stalls", "iotop"},
-           Row{"data in memory", [](Facts& f) { f.disk.file_system = "tmpfs"; }, "file system", Level::warn,
+           Row{"data in memory", [](MachineInfo& f) { f.disk.file_system = "tmpfs"; }, "file system", Level::warn,
                "gone after a reboot", "stateDir"},
-           Row{"data on a stick", [](Facts& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners", "ext4"},
+           Row{"data on a stick", [](MachineInfo& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners", "ext4"},
            Row{"no id maps",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.own_users = {ProbeResult::fails, "cannot be id-mapped"};
                },
                "own users", Level::warn, "cannot be id-mapped", "Linux 5.19"},
            Row{"no project quotas",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.quotas = {ProbeResult::fails, "the file system does not count by projects"};
                },
                "volume sizes", Level::warn, "does not count by projects", "prjquota"},
            Row{"no overlay",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.overlay = {ProbeResult::fails, "Invalid argument"};
                },
                "overlay", Level::fail, "Invalid argument", "modprobe overlay"},
            Row{"the year 1970",
-               [](Facts& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; }, "clock",
+               [](MachineInfo& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; }, "clock",
                Level::fail, "no clock battery", "set-ntp true"},
-           Row{"before the program", [](Facts& f) { f.clock.now = *parse_time("2025-01-01T00:00:00Z"); }, "clock", Level::fail,
+           Row{"before the program", [](MachineInfo& f) { f.clock.now = *parse_time("2025-01-01T00:00:00Z"); }, "clock", Level::fail,
                "before this program existed", "date -s"},
-           Row{"nobody keeps the clock", [](Facts& f) { f.clock.synchronised = false; }, "clock", Level::warn,
+           Row{"nobody keeps the clock", [](MachineInfo& f) { f.clock.synchronised = false; }, "clock", Level::warn,
                "nothing keeps it right", "set-ntp"},
-           Row{"little memory", [](Facts& f) { f.memory.available = 60_MiB; }, "memory", Level::warn, "MemoryPressure", "limits"},
+           Row{"little memory", [](MachineInfo& f) { f.memory.available = 60_MiB; }, "memory", Level::warn, "MemoryPressure", "limits"},
            Row{"swap on a card",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.disk.device = "/dev/mmcblk0p2", f.memory.swaps = {{"/var/swap", 100_MiB}};
                },
                "swap", Level::warn, "wears it out", "dphys-swapfile"},
-           Row{"512 MiB and no swap", [](Facts& f) { f.memory.total = 512_MiB; }, "swap", Level::warn, "none, with 512 MiB",
+           Row{"512 MiB and no swap", [](MachineInfo& f) { f.memory.total = 512_MiB; }, "swap", Level::warn, "none, with 512 MiB",
                "zram-tools"},
-           Row{"forwarding switched off", [](Facts& f) { f.firewall.forwarding = 0; }, "forwarding", Level::fail,
+           Row{"forwarding switched off", [](MachineInfo& f) { f.firewall.forwarding = 0; }, "forwarding", Level::fail,
                "ip_forward is 0", "sysctl -w net.ipv4.ip_forward=1"},
            Row{"Docker's FORWARD",
-               [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"docker"}; }, "firewall",
+               [](MachineInfo& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"docker"}; }, "firewall",
                Level::fail, "ip filter FORWARD", "iptables -I DOCKER-USER -s 10.244.0.0/24 -j ACCEPT"},
-           Row{"iptables' FORWARD", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward); }, "firewall", Level::fail,
+           Row{"iptables' FORWARD", [](MachineInfo& f) { f.firewall.ruleset = ruleset(kDockerForward); }, "firewall", Level::fail,
                "ip filter FORWARD", "iptables -I FORWARD -s 10.244.0.0/24 -j ACCEPT"},
-           Row{"ufw's input", [](Facts& f) { f.firewall.ruleset = ruleset(kUfwInput), f.firewall.managers = {"ufw"}; },
+           Row{"ufw's input", [](MachineInfo& f) { f.firewall.ruleset = ruleset(kUfwInput), f.firewall.managers = {"ufw"}; },
                "firewall", Level::warn, "its DNS", "ufw allow from 10.244.0.0/24"},
-           Row{"firewalld", [](Facts& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"firewalld"}; },
+           Row{"firewalld", [](MachineInfo& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"firewalld"}; },
                "firewall", Level::fail, "drops", "--zone=trusted --add-source=10.244.0.0/24"},
-           Row{"old iptables", [](Facts& f) { f.firewall.legacy = true, f.firewall.legacy_forward = "-P FORWARD DROP\n"; },
+           Row{"old iptables", [](MachineInfo& f) { f.firewall.legacy = true, f.firewall.legacy_forward = "-P FORWARD DROP\n"; },
                "firewall", Level::fail, "DROP", "iptables-legacy -I FORWARD"},
-           Row{"no nameserver", [](Facts& f) { f.nameservers = std::vector<std::string>(); }, "dns", Level::warn,
+           Row{"no nameserver", [](MachineInfo& f) { f.nameservers = std::vector<std::string>(); }, "dns", Level::warn,
                "names no nameserver", "nameserver"},
-           Row{"no resolv.conf", [](Facts& f) { f.nameservers.reset(); }, "dns", Level::warn, "cannot be read", "resolv.conf"},
-           Row{"k3s", [](Facts& f) { f.programs.insert("k3s-server"); }, "neighbours", Level::fail, "k3s", "disable --now k3s"},
+           Row{"no resolv.conf", [](MachineInfo& f) { f.nameservers.reset(); }, "dns", Level::warn, "cannot be read", "resolv.conf"},
+           Row{"k3s", [](MachineInfo& f) { f.programs.insert("k3s-server"); }, "neighbours", Level::fail, "k3s", "disable --now k3s"},
            Row{"the port is taken",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.daemon.running = false, f.listeners = {{"tcp", "0.0.0.0", 6443, "kube-apiserver"}};
                },
                "ports", Level::fail, "kube-apiserver listens on tcp 0.0.0.0:6443", "another port"},
-           Row{"a name that is none", [](Facts& f) { f.host_name = "my_pi"; }, "name", Level::fail, "\"my_pi\"", "set-hostname"},
+           Row{"a name that is none", [](MachineInfo& f) { f.host_name = "my_pi"; }, "name", Level::fail, "\"my_pi\"", "set-hostname"},
            Row{"not ready",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.daemon.ready = {ProbeResult::fails, "timed out"};
                },
                "coracled", Level::fail, "timed out", "journalctl -u coracled"},
            Row{"not running",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.daemon.running = false, f.daemon.ready = {ProbeResult::fails, "refused"};
                },
                "coracled", Level::fail, "does not run", "enable --now"},
-           Row{"not installed", [](Facts& f) { f.daemon = {}; }, "coracled", Level::warn, "not installed", "install.sh"},
-           Row{"no pause", [](Facts& f) { f.daemon.missing = {f.settings.pause_program}; }, "coracled", Level::fail,
+           Row{"not installed", [](MachineInfo& f) { f.daemon = {}; }, "coracled", Level::warn, "not installed", "install.sh"},
+           Row{"no pause", [](MachineInfo& f) { f.daemon.missing = {f.settings.pause_program}; }, "coracled", Level::fail,
                "coracle-pause is missing: no pod can start", "install"},
-           Row{"no image worker", [](Facts& f) { f.daemon.missing = {f.settings.image_program}; }, "coracled", Level::fail,
+           Row{"no image worker", [](MachineInfo& f) { f.daemon.missing = {f.settings.image_program}; }, "coracled", Level::fail,
                "coracle-image is missing: no image", "install"},
            Row{"the node complains",
-               [](Facts& f) {
+               [](MachineInfo& f) {
                  f.daemon.conditions =
                      parse_json(R"([{"type":"DiskPressure","status":"True","message":"disk is full"}])")->as_array();
                },
                "node", Level::warn, "DiskPressure: disk is full", "describe node shop"},
-           Row{"the settings", [](Facts& f) { f.settings_error = "line 3: tab"; }, "settings", Level::fail, "line 3",
+           Row{"the settings", [](MachineInfo& f) { f.settings_error = "line 3: tab"; }, "settings", Level::fail, "line 3",
                "--check-config"},
        }) {
-    Facts facts = healthy_machine();
-    row.trouble(facts);
-    auto findings = examine(facts);
+    MachineInfo info = healthy_machine();
+    row.trouble(info);
+    auto findings = examine(info);
     const Finding* found = finding(findings, row.check, row.level);
     ASSERT_TRUE(found) << row.name << "\n" << print_findings(findings);
     EXPECT_NE(found->says.find(row.says), std::string::npos) << row.name << ": " << found->says;
@@ -224,13 +224,13 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
 }
 
 TEST(Doctor, says_what_it_could_not_look_at) {
-  Facts facts = healthy_machine();
-  facts.features[0].probe_result = {ProbeResult::not_tried, "needs root"};
-  facts.disk.overlay = facts.disk.own_users = facts.disk.measured = facts.disk.quotas = {ProbeResult::not_tried, "needs root"};
-  facts.disk.sync_ms.clear();
-  facts.firewall.rules_read = {ProbeResult::not_tried, "needs root"};
-  facts.daemon.ready = {ProbeResult::not_tried, "no kubeconfig"};
-  auto findings = examine(facts);
+  MachineInfo info = healthy_machine();
+  info.features[0].probe_result = {ProbeResult::not_tried, "needs root"};
+  info.disk.overlay = info.disk.own_users = info.disk.measured = info.disk.quotas = {ProbeResult::not_tried, "needs root"};
+  info.disk.sync_ms.clear();
+  info.firewall.rules_read = {ProbeResult::not_tried, "needs root"};
+  info.daemon.ready = {ProbeResult::not_tried, "no kubeconfig"};
+  auto findings = examine(info);
   for (const char* check : {"features", "overlay", "own users", "volume sizes", "disk speed", "firewall", "coracled"})
     EXPECT_TRUE(finding(findings, check, Level::skip)) << check;
   EXPECT_TRUE(healthy(findings));
@@ -257,7 +257,7 @@ TEST(Doctor, gives_the_exact_edit_of_a_raspberry_pi) {
     ASSERT_TRUE(found) << row.cmdline;
     EXPECT_NE(found->advice.find(row.want), std::string::npos) << row.cmdline << " gives " << found->advice;
   }
-  CgroupFacts nowhere;
+  CgroupInfo nowhere;
   EXPECT_NE(raspberry_advice(nowhere).find("cgroup_enable=memory"), std::string::npos);
 }
 
@@ -357,29 +357,29 @@ TEST(Doctor, prints_a_line_each_and_json) {
 }
 
 TEST(Doctor, tells_when_the_store_is_nearly_full) {
-  Facts facts = healthy_machine();
-  facts.store.most = 100_MiB;
-  facts.store.used = 79_MiB;
-  EXPECT_FALSE(finding(examine(facts), "store", Level::warn));
-  facts.store.used = 80_MiB;
-  const auto nearly = examine(facts);
+  MachineInfo info = healthy_machine();
+  info.store.most = 100_MiB;
+  info.store.used = 79_MiB;
+  EXPECT_FALSE(finding(examine(info), "store", Level::warn));
+  info.store.used = 80_MiB;
+  const auto nearly = examine(info);
   const Finding* warned = finding(nearly, "store", Level::warn);
   ASSERT_TRUE(warned);
   EXPECT_NE(warned->advice.find("storeMaxSize"), std::string::npos);
-  facts.store.used = 100_MiB;
-  EXPECT_TRUE(finding(examine(facts), "store", Level::fail));
+  info.store.used = 100_MiB;
+  EXPECT_TRUE(finding(examine(info), "store", Level::fail));
 }
 
 TEST(Doctor, tells_of_a_damaged_store_before_it_is_needed) {
-  Facts facts = healthy_machine();
-  facts.store.findings = {"configmaps default/a is not what was written", "pods default/b is missing"};
-  const auto findings = examine(facts);
+  MachineInfo info = healthy_machine();
+  info.store.findings = {"configmaps default/a is not what was written", "pods default/b is missing"};
+  const auto findings = examine(info);
   const Finding* found = finding(findings, "store", Level::fail);
   ASSERT_TRUE(found);
   EXPECT_NE(found->says.find("configmaps default/a is not what was written (and 1 more)"), std::string::npos);
   EXPECT_NE(found->advice.find("coraclectl backup"), std::string::npos);
-  facts.store = {{ProbeResult::not_tried, "coracled does not answer"}, {}};
-  EXPECT_TRUE(finding(examine(facts), "store", Level::skip));
+  info.store = {{ProbeResult::not_tried, "coracled does not answer"}, {}};
+  EXPECT_TRUE(finding(examine(info), "store", Level::skip));
 }
 
 }  // namespace

@@ -249,8 +249,8 @@ class Examination {
         if (outcome.exit_code == step.want && !outcome.hung) wait_after(step);
         else return told(step, outcome);
       }
-      want_create_ = facts_of("create");
-      want_exec_ = facts_of("exec");
+      want_create_ = output_of_step("create");
+      want_exec_ = output_of_step("exec");
       if (want_create_.find("that is all") == std::string::npos || want_exec_.find("that is all") == std::string::npos) {
         verdict_.say(false, scenario_.name + ": the container says how it looks: " + slurp(fixture_.err_of("create")));
         return false;
@@ -352,12 +352,12 @@ class Examination {
                  ? "state says something else: " + slurp(fixture_.out_of("state"))
                  : "";
     if (step.name == "start") {
-      wait_for_facts("create");
-      std::string differs = first_difference(want_create_, facts_of("create"));
+      wait_for_output("create");
+      std::string differs = first_difference(want_create_, output_of_step("create"));
       return differs.empty() ? status_is("running") : "start succeeds, and the container is another: " + differs;
     }
     if (step.name == "exec") {
-      std::string differs = first_difference(want_exec_, facts_of("exec"));
+      std::string differs = first_difference(want_exec_, output_of_step("exec"));
       return differs.empty() ? "" : "exec succeeds, and the process is another: " + differs;
     }
     if (step.name == "list")
@@ -382,14 +382,14 @@ class Examination {
   }
 
   void wait_after(const Step& step) {
-    if (step.name == "start") wait_for_facts("create");
+    if (step.name == "start") wait_for_output("create");
     if (step.name == "kill") (void)has_ended();
   }
   bool has_ended() {
     const int process = pid();
     return tracer_.wait_until([&] { return process <= 0 || ::kill(process, 0) != 0; }, kSoon);
   }
-  void wait_for_facts(const std::string& step) {
+  void wait_for_output(const std::string& step) {
     auto has_said = [&] {
       fixture_.read_terminal();
       return slurp(fixture_.out_of(step)).find("that is all") != std::string::npos;
@@ -407,8 +407,8 @@ class Examination {
     return "unknown: " + text;
   }
 
-  std::string facts_of(const std::string& step) const {
-    return facts_in(slurp(fixture_.out_of(step)), step == "create" ? "" : slurp(fixture_.out_of("create")));
+  std::string output_of_step(const std::string& step) const {
+    return lines_in(slurp(fixture_.out_of(step)), step == "create" ? "" : slurp(fixture_.out_of("create")));
   }
 
   Machine look_without_what_is_kept() const {

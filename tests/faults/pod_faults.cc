@@ -145,7 +145,7 @@ class Examination {
         verdict_.say(false, "a good run: " + said + slurp(err()));
         return false;
       }
-      for (const char* each : {"app", "exec", "terminal"}) want_[each] = facts_of(each);
+      for (const char* each : {"app", "exec", "terminal"}) want_[each] = output_of_step(each);
     }
     std::string left = left_behind();
     verdict_.say(left.empty(), "a good run leaves nothing " + left);
@@ -194,7 +194,7 @@ class Examination {
     if (out.has_failed || !out.is_reached) return "";
     if (fault_is_of_log(out.fault.call)) return "";  // lines are missing, and everything else is there
     for (const auto& [name, want] : want_)
-      if (facts_of(name) != want) return "all succeeds, and " + name + " is another: " + first_difference(want, facts_of(name));
+      if (output_of_step(name) != want) return "all succeeds, and " + name + " is another: " + first_difference(want, output_of_step(name));
     return "";
   }
 
@@ -213,10 +213,10 @@ class Examination {
     return tracer_.run(command);
   }
 
-  std::string facts_of(const std::string& name) const {
+  std::string output_of_step(const std::string& name) const {
     std::string said = slurp(fixture_.path() + "/own/" + name);
     for (size_t at; (at = said.find("\r\n")) != said.npos;) said.erase(at, 1);  // a terminal's
-    return facts_in(said, name == "app" ? "" : slurp(fixture_.path() + "/own/app"));
+    return lines_in(said, name == "app" ? "" : slurp(fixture_.path() + "/own/app"));
   }
 
   Machine look() const {

@@ -30,7 +30,7 @@ std::string slurp(const fs::path& path) {
   return text.str();
 }
 
-std::string facts_in(const std::string& said, const std::string& container) {
+std::string lines_in(const std::string& said, const std::string& container) {
   std::istringstream lines(said);
   std::string out;
   for (std::string line; std::getline(lines, line);) {

@@ -18,7 +18,7 @@ constexpr int kSaidByExec = 7;  // inmate's exit code
 std::string slurp(const std::filesystem::path& path);
 
 // What inmate said, with namespaces by whose they are: "host", "container" (those that `container` speaks of), "own".
-std::string facts_in(const std::string& said, const std::string& container);
+std::string lines_in(const std::string& said, const std::string& container);
 std::string first_difference(const std::string& want, const std::string& got);  // "" = none
 
 // Without the files that may stay.

@@ -17,7 +17,7 @@
 //     column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
 //     selectable NAME [= PATH] [or PATH] [else TEXT]      a field for field selectors beside metadata: its path in the stored
 //                                                         object, a fallback path, and the value if both are absent
-//     MARK · FACT VALUE      the words of kMarks and kFacts in parse.cc; KindFacts in catalog.h explains them
+//     MARK · FACT VALUE      the words of kMarks and kTraits in parse.cc; KindTraits in catalog.h explains them
 //
 // Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the
 // package, or package.Type; []T is a list, map[T] a map from string. Suffix `?`: unset differs from zero; `!`: always written.
@@ -80,7 +80,7 @@ struct Resource {
   std::vector<Column> columns;
   std::vector<Selectable> selectable;
   std::set<std::string> marks;
-  std::map<std::string, std::string> facts;
+  std::map<std::string, std::string> traits;
 };
 
 struct Model {
@@ -89,7 +89,7 @@ struct Model {
   std::vector<Resource> resources;
 };
 
-extern const std::vector<std::string> kMarks, kFacts;  // in the order of KindFacts, with "-" for "_"
+extern const std::vector<std::string> kMarks, kTraits;  // in the order of KindTraits, with "-" for "_"
 
 Model parse(const std::vector<std::string>& files);  // on an error, ends the process with file:line and the reason
 std::string write_tables(const Model& model);

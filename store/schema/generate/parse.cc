@@ -29,7 +29,7 @@ const std::vector<std::string> kMarks = {"created-by-update",
                                          "uncounted",
                                          "no-owners",
                                          "review"};
-const std::vector<std::string> kFacts = {"status-keeps", "durability", "pod-template",      "heartbeat",
+const std::vector<std::string> kTraits = {"status-keeps", "durability", "pod-template",      "heartbeat",
                                          "finalizer",    "warns",      "selectable-refusal"};
 
 namespace {
@@ -102,7 +102,7 @@ class Reader {
       if (words.empty()) continue;
       if (!indented) headline(words);
       else if (open_ == Open::type) field(words);
-      else if (open_ == Open::resource) fact(words);
+      else if (open_ == Open::resource) trait(words);
       else fail(where_, "an indented line belongs to a type or a resource");
     }
   }
@@ -228,7 +228,7 @@ class Reader {
     else fail(where_, "unknown option " + word);
   }
 
-  void fact(const std::vector<std::string>& words) {
+  void trait(const std::vector<std::string>& words) {
     Resource& resource = model_.resources.back();
     const std::string& verb = words[0];
     auto value = [&]() -> const std::string& {
@@ -246,7 +246,7 @@ class Reader {
     else if (verb == "column") column(resource, words);
     else if (verb == "selectable") selectable(resource, words);
     else if (is_among(kMarks, verb)) mark(resource, words);
-    else if (is_among(kFacts, verb)) resource.facts[verb] = value();
+    else if (is_among(kTraits, verb)) resource.traits[verb] = value();
     else fail(where_, "unknown word " + verb);
   }
 

@@ -86,9 +86,9 @@ std::string write_tables(const Model& model) {
           << ", " << resource.stored_at << ", {";
     for (const std::string& mark : kMarks)
       if (resource.marks.count(mark)) kinds << "." << member_of(mark) << " = true, ";
-    for (const std::string& fact : kFacts)
-      if (auto given = resource.facts.find(fact); given != resource.facts.end())
-        kinds << "." << member_of(fact) << " = " << literal(given->second) << ", ";
+    for (const std::string& trait : kTraits)
+      if (auto given = resource.traits.find(trait); given != resource.traits.end())
+        kinds << "." << member_of(trait) << " = " << literal(given->second) << ", ";
     if (!resource.selectable.empty())
       kinds << ".selectable = {kSelectable + " << selectable_count << ", " << resource.selectable.size() << "}";
     kinds << "}},\n";

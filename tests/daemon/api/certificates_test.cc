@@ -43,22 +43,22 @@ TEST_F(Certificates, are_made_once_and_kept) {
 TEST_F(Certificates, are_valid_from_where_clocks_begin) {
   Pki pki = MUST(Pki::open(directory, names, clock));
   for (const std::string& certificate : {pki.ca().certificate, pki.serving().certificate, pki.admin().certificate})
-    EXPECT_EQ(MUST(read_facts(certificate)).not_before, MUST(parse_time("1970-01-01T00:00:00Z")));
-  EXPECT_GE(MUST(read_facts(pki.ca().certificate)).not_after, MUST(parse_time("2056-01-01T00:00:00Z")));
+    EXPECT_EQ(MUST(read_certificate_info(certificate)).not_before, MUST(parse_time("1970-01-01T00:00:00Z")));
+  EXPECT_GE(MUST(read_certificate_info(pki.ca().certificate)).not_after, MUST(parse_time("2056-01-01T00:00:00Z")));
 }
 
 TEST_F(Certificates, of_a_machine_whose_clock_stands_at_zero_are_valid_too) {
   FakeClock stopped{WallTime()};
   Pki pki = MUST(Pki::open(directory, names, stopped));
-  EXPECT_GT(MUST(read_facts(pki.serving().certificate)).not_after, MUST(parse_time("2025-01-01T00:00:00Z")));
+  EXPECT_GT(MUST(read_certificate_info(pki.serving().certificate)).not_after, MUST(parse_time("2025-01-01T00:00:00Z")));
 }
 
 TEST_F(Certificates, name_the_server_and_the_administrator) {
   Pki pki = MUST(Pki::open(directory, names, clock));
-  CertificateFacts serving = MUST(read_facts(pki.serving().certificate));
+  CertificateInfo serving = MUST(read_certificate_info(pki.serving().certificate));
   EXPECT_EQ(serving.dns_names, (std::vector<std::string>{"kubernetes", "localhost"}));
   EXPECT_EQ(serving.addresses, (std::vector<std::string>{"127.0.0.1", "192.0.2.7", "::1"}));
-  EXPECT_EQ(MUST(read_facts(pki.admin().certificate)).organizations, std::vector<std::string>{"system:masters"});
+  EXPECT_EQ(MUST(read_certificate_info(pki.admin().certificate)).organizations, std::vector<std::string>{"system:masters"});
   EXPECT_TRUE(signed_by(pki.serving().certificate, pki.ca().certificate));
   EXPECT_FALSE(signed_by(pki.serving().certificate, MUST(make_ca("other")).certificate));
 }
@@ -74,7 +74,7 @@ TEST_F(Certificates, renew_when_they_are_about_to_end_or_the_address_has_changed
   clock.advance(kServingLifetime - kServingRenewBefore + std::chrono::hours(1));
   EXPECT_TRUE(MUST(pki.renew(names, clock)));
   EXPECT_NE(pki.serving().certificate, before);
-  EXPECT_GT(MUST(read_facts(pki.serving().certificate)).not_after, clock.now() + kServingRenewBefore);
+  EXPECT_GT(MUST(read_certificate_info(pki.serving().certificate)).not_after, clock.now() + kServingRenewBefore);
 }
 
 TEST_F(Certificates, are_mended_but_a_broken_authority_is_told) {

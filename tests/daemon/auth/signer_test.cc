@@ -63,14 +63,14 @@ std::string shown(const std::string& pem) {  // as `openssl x509 -text` shows it
 }
 
 TEST(CertificateRequests, tell_their_subject_and_names) {
-  RequestFacts facts =
+  CertificateRequestInfo csr =
       MUST(read_certificate_request(request_text("/O=a/O=b/CN=c", "DNS:x.y,IP:1.2.3.4,IP:::1,email:m@x,URI:spiffe://a/b")));
-  EXPECT_EQ(facts.common_name, "c");
-  EXPECT_EQ(facts.organizations, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(facts.dns_names, std::vector<std::string>{"x.y"});
-  EXPECT_EQ(facts.addresses, (std::vector<std::string>{"1.2.3.4", "::1"}));
-  EXPECT_EQ(facts.emails, std::vector<std::string>{"m@x"});
-  EXPECT_EQ(facts.uris, std::vector<std::string>{"spiffe://a/b"});
+  EXPECT_EQ(csr.common_name, "c");
+  EXPECT_EQ(csr.organizations, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(csr.dns_names, std::vector<std::string>{"x.y"});
+  EXPECT_EQ(csr.addresses, (std::vector<std::string>{"1.2.3.4", "::1"}));
+  EXPECT_EQ(csr.emails, std::vector<std::string>{"m@x"});
+  EXPECT_EQ(csr.uris, std::vector<std::string>{"spiffe://a/b"});
   EXPECT_FALSE(read_certificate_request("nonsense"));
   EXPECT_FALSE(read_certificate_request(base64_encode("nonsense")));
 }
@@ -78,13 +78,13 @@ TEST(CertificateRequests, tell_their_subject_and_names) {
 TEST(CertificateRequests, are_signed_by_the_rules_of_their_signer) {
   std::vector<std::string> client{"client auth", "digital signature"},
       server{"server auth", "digital signature", "key encipherment"};
-  RequestFacts node{"system:node:n", {"system:nodes"}, {}, {}, {}, {}};
-  auto problem = [&](std::string_view signer, const RequestFacts& facts, const std::vector<std::string>& usages) {
-    return signer_problem(signer, facts, usages);
+  CertificateRequestInfo node{"system:node:n", {"system:nodes"}, {}, {}, {}, {}};
+  auto problem = [&](std::string_view signer, const CertificateRequestInfo& csr, const std::vector<std::string>& usages) {
+    return signer_problem(signer, csr, usages);
   };
   EXPECT_EQ(problem(kKubeletClientSigner, node, client), "");
   EXPECT_EQ(problem(kKubeletClientSigner, node, server), "usages did not match [client auth digital signature key encipherment]");
-  RequestFacts changed = node;
+  CertificateRequestInfo changed = node;
   changed.organizations = {"system:nodes", "system:masters"};
   EXPECT_EQ(problem(kKubeletClientSigner, changed, client), "subject organization is not system:nodes");
   changed = node, changed.common_name = "n";

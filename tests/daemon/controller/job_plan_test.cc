@@ -81,18 +81,18 @@ Since at(WallTime now) {
   return [now](const std::string&, WallTime moment) { return std::chrono::nanoseconds(now - moment); };
 }
 
-JobFacts facts_of(const Object& job, const std::vector<ObjectPtr>& pods) {
+ObservedJob observed_pod(const Object& job, const std::vector<ObjectPtr>& pods) {
   std::vector<ObjectPtr> active;
   std::set<std::string> held;
   for (const ObjectPtr& each : pods) {
     if (pod_active(*each)) active.push_back(each);
     held.insert(each->uid());
   }
-  return look_at_job(job, pods, active, held);
+  return observe_job(job, pods, active, held);
 }
 
 JobDecision decided(const Object& job, const std::vector<ObjectPtr>& pods, WallTime now = kNow) {
-  return decide_job(facts_of(job, pods), {}, at(now));
+  return decide_job(observed_pod(job, pods), {}, at(now));
 }
 
 std::string names(const std::vector<ObjectPtr>& pods) {
@@ -223,7 +223,7 @@ TEST(JobDecision, how_many_pods_to_make) {
        }) {
     ObjectPtr owner = job(row.spec, row.status);
     // A pod that goes has failed where it may be replaced; its back-off is another test's.
-    JobDecision decision = decide_job(facts_of(*owner, row.pods), {}, at(kNow));
+    JobDecision decision = decide_job(observed_pod(*owner, row.pods), {}, at(kNow));
     EXPECT_FALSE(decision.end) << row.name;
     EXPECT_EQ(decision.create.size(), row.create) << row.name;
     EXPECT_EQ(names(decision.remove), row.remove) << row.name;
@@ -246,10 +246,10 @@ TEST(JobDecision, indexes_that_are_missing_and_pods_that_are_twice) {
 TEST(JobDecision, an_elastic_job_forgets_what_is_beyond_its_new_end_and_finds_it_again) {
   ObjectPtr owner =
       job(R"({"completionMode":"Indexed","completions":2,"parallelism":2})", R"({"completedIndexes":"0,3","succeeded":2})");
-  JobFacts facts = facts_of(*owner, {});
-  EXPECT_EQ(facts.succeeded, 1);
+  ObservedJob observed = observed_pod(*owner, {});
+  EXPECT_EQ(observed.succeeded, 1);
   EXPECT_EQ(decided(*owner, {}).create, (std::vector<std::optional<int64_t>>{1}));
-  JobTracking tracking = track_job(facts, decided(*owner, {}), {}, kNow);
+  JobTracking tracking = track_job(observed, decided(*owner, {}), {}, kNow);
   EXPECT_EQ(get_string(tracking.status, "completedIndexes"), "0");
 }
 
@@ -369,11 +369,11 @@ TEST(JobDecision, what_ends_a_job) {
 TEST(JobDecision, waits_after_a_failure) {
   ObjectPtr owner = job(R"({"completions":1})");
   auto fallen = tracked_pod("f", failed(1, "2024-01-01T00:59:57Z"));
-  JobFacts facts = facts_of(*owner, {fallen});
-  JobDecision decision = decide_job(facts, {2, kNow - std::chrono::seconds(3)}, at(kNow));
+  ObservedJob observed = observed_pod(*owner, {fallen});
+  JobDecision decision = decide_job(observed, {2, kNow - std::chrono::seconds(3)}, at(kNow));
   EXPECT_TRUE(decision.create.empty());
   EXPECT_EQ(*decision.again, std::chrono::seconds(17));
-  EXPECT_EQ(decide_job(facts, {2, kNow - std::chrono::seconds(20)}, at(kNow)).create.size(), 1u);
+  EXPECT_EQ(decide_job(observed, {2, kNow - std::chrono::seconds(20)}, at(kNow)).create.size(), 1u);
 }
 
 TEST(JobDecision, each_index_waits_for_itself) {
@@ -382,23 +382,23 @@ TEST(JobDecision, each_index_waits_for_itself) {
   JobDecision decision = decided(*owner, {fallen});
   EXPECT_EQ(decision.create, (std::vector<std::optional<int64_t>>{1}));
   EXPECT_EQ(*decision.again, std::chrono::seconds(17));
-  JobFacts facts = facts_of(*owner, {fallen});
-  EXPECT_TRUE(track_job(facts, decision, {1, 0, 0}, kNow).release.empty())
+  ObservedJob observed = observed_pod(*owner, {fallen});
+  EXPECT_TRUE(track_job(observed, decision, {1, 0, 0}, kNow).release.empty())
       << "it is held until its successor has taken its count over";
-  EXPECT_EQ(job_pod(facts, 0).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "2");
-  EXPECT_EQ(job_pod(facts, 1).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "0");
+  EXPECT_EQ(job_pod(observed, 0).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "2");
+  EXPECT_EQ(job_pod(observed, 1).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "0");
 }
 
 TEST(JobPod, has_the_finalizer_and_what_its_index_brings) {
   ObjectPtr owner = job(R"({"completions":2,"template":{"metadata":{"labels":{"a":"b"},"finalizers":["x/y"]},"spec":{
     "initContainers":[{"name":"i","env":[{"name":"JOB_COMPLETION_INDEX","value":"mine"}]}],"containers":[{"name":"c"}]}}})");
-  JobFacts facts = facts_of(*owner, {});
-  json::value plain = job_pod(facts, std::nullopt);
+  ObservedJob observed = observed_pod(*owner, {});
+  json::value plain = job_pod(observed, std::nullopt);
   EXPECT_EQ(to_text(*find(plain, "metadata.finalizers")), R"(["x/y","batch.kubernetes.io/job-tracking"])");
   EXPECT_EQ(get_string(plain, "metadata.generateName"), "j-");
   EXPECT_FALSE(find(plain, "spec.hostname"));
 
-  json::value made = job_pod(facts, 12);
+  json::value made = job_pod(observed, 12);
   EXPECT_EQ(get_string(made, "metadata.generateName"), "j-12-");
   EXPECT_EQ(get_string(made, "spec.hostname"), "j-12");
   for (const char* place : {"metadata.annotations", "metadata.labels"})
@@ -415,9 +415,9 @@ TEST(JobTracking, a_job_without_indexes_counts_adopted_pods_that_have_them) {
   ObjectPtr owner = job(R"({"completions":3,"parallelism":2})");
   std::vector<ObjectPtr> pods{tracked_pod("a", kSucceeded, "0"), tracked_pod("b", kSucceeded, "0"),
                               tracked_pod("c", failed(), "1")};
-  JobFacts facts = facts_of(*owner, pods);
-  EXPECT_EQ(facts.succeeded, 2);
-  JobTracking tracking = track_job(facts, decided(*owner, pods), {}, kNow);
+  ObservedJob observed = observed_pod(*owner, pods);
+  EXPECT_EQ(observed.succeeded, 2);
+  JobTracking tracking = track_job(observed, decided(*owner, pods), {}, kNow);
   EXPECT_EQ(to_text(get_object(tracking.status, "uncountedTerminatedPods")), R"({"succeeded":["a","b"],"failed":["c"]})");
   EXPECT_EQ(names(tracking.release), "a b c");
 }
@@ -426,11 +426,11 @@ TEST(JobTracking, no_more_uids_than_a_status_holds) {
   ObjectPtr owner = job(R"({"completions":2000,"parallelism":2000})");
   std::vector<ObjectPtr> pods;
   for (size_t i = 0; i < kUncountedMax + 10; ++i) pods.push_back(tracked_pod("p" + std::to_string(i), kSucceeded));
-  JobFacts facts = facts_of(*owner, pods);
-  JobTracking tracking = track_job(facts, decided(*owner, pods), {}, kNow);
+  ObservedJob observed = observed_pod(*owner, pods);
+  JobTracking tracking = track_job(observed, decided(*owner, pods), {}, kNow);
   EXPECT_EQ(get_array(tracking.status, "uncountedTerminatedPods.succeeded").size(), kUncountedMax);
   EXPECT_EQ(tracking.release.size(), kUncountedMax);
-  EXPECT_EQ(facts.succeeded, int64_t(kUncountedMax + 10));
+  EXPECT_EQ(observed.succeeded, int64_t(kUncountedMax + 10));
 }
 
 }  // namespace

@@ -47,11 +47,11 @@ TEST_F(NodeObjectTest, is_registered_and_then_left_alone) {
 // The machine as the test says.
 class HousekeepingTest : public NodeObjectTest {
  protected:
-  NodeObject object_{config_, client_, runtime_, clock_, [this](MachineFacts& facts) {
-                       facts.memory_available = memory_available_;
-                       facts.disk = Bytes(1000);
-                       facts.disk_available = disk_available_;
-                       facts.processes = 0;
+  NodeObject object_{config_, client_, runtime_, clock_, [this](MachineInfo& info) {
+                       info.memory_available = memory_available_;
+                       info.disk = Bytes(1000);
+                       info.disk_available = disk_available_;
+                       info.processes = 0;
                      }};
   void look() {
     auto kept = object_.housekeep();
@@ -159,7 +159,7 @@ TEST_F(HousekeepingTest, the_lease_goes_with_its_node) {
 }
 
 TEST_F(NodeObjectTest, shows_the_huge_pages_there_are) {
-  MachineFacts machine;
+  MachineInfo machine;
   machine.memory = 1024_MiB;
   machine.huge_pages = {{"hugepages-1Gi", Bytes(0)}, {"hugepages-2Mi", 64_MiB}};
   EXPECT_EQ(node_capacity(config_, machine)["hugepages-2Mi"], "64Mi");
@@ -203,7 +203,7 @@ TEST_F(NodeObjectTest, heals_labels_and_shows_images) {
 }
 
 TEST_F(NodeObjectTest, pressure_is_a_condition) {
-  MachineFacts machine;
+  MachineInfo machine;
   machine.memory = Bytes(int64_t(4) << 30);
   machine.memory_available = 50_MiB;
   machine.disk = Bytes(1000);
@@ -263,7 +263,7 @@ TEST_F(HousekeepingTest, what_is_put_into_the_capacity_becomes_allocatable) {
 
 TEST_F(NodeObjectTest, no_more_memory_is_allocatable_than_pods_may_hold) {
   auto memory = [&](std::optional<Bytes> bound, std::map<std::string, Bytes> huge_pages = {}) {
-    MachineFacts machine;
+    MachineInfo machine;
     machine.memory = 1024_MiB;
     machine.pods_memory = bound;
     machine.huge_pages = std::move(huge_pages);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pod lifecycle as a table: facts in, steps out.
+// The pod lifecycle as a table: observed state in, steps out.
 #include "daemon/node/plan.h"
 
 #include <gtest/gtest.h>
@@ -11,48 +11,48 @@ using std::chrono::seconds;
 
 const SteadyTime kNow{seconds(1000)};
 
-ContainerFacts fresh(std::string name, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
-  ContainerFacts facts;
-  facts.name = std::move(name);
-  facts.role = role;
-  facts.policy = role == Role::sidecar ? RestartPolicy::always : policy;
-  return facts;
+ObservedContainer fresh(std::string name, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
+  ObservedContainer observed;
+  observed.name = std::move(name);
+  observed.role = role;
+  observed.policy = role == Role::sidecar ? RestartPolicy::always : policy;
+  return observed;
 }
-ContainerFacts running(std::string name, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
-  ContainerFacts facts = fresh(std::move(name), role, policy);
-  facts.in_sandbox = facts.ever_ran = facts.running = facts.started = true;
-  return facts;
+ObservedContainer running(std::string name, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
+  ObservedContainer observed = fresh(std::move(name), role, policy);
+  observed.in_sandbox = observed.ever_ran = observed.running = observed.started = true;
+  return observed;
 }
-ContainerFacts ended(std::string name, int code, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
-  ContainerFacts facts = fresh(std::move(name), role, policy);
-  facts.in_sandbox = facts.ever_ran = true;
-  facts.exit_code = code;
-  return facts;
+ObservedContainer ended(std::string name, int code, Role role = Role::main, RestartPolicy policy = RestartPolicy::always) {
+  ObservedContainer observed = fresh(std::move(name), role, policy);
+  observed.in_sandbox = observed.ever_ran = true;
+  observed.exit_code = code;
+  return observed;
 }
 template <typename F>
-ContainerFacts with(ContainerFacts facts, F&& change) {
-  change(facts);
-  return facts;
+ObservedContainer with(ObservedContainer observed, F&& change) {
+  change(observed);
+  return observed;
 }
-ContainerFacts lost(ContainerFacts facts) {  // with the sandbox it ran in
-  facts.in_sandbox = facts.running = facts.started = false;
-  if (!facts.exit_code) facts.exit_code = 255;
-  return facts;
+ObservedContainer lost(ObservedContainer observed) {  // with the sandbox it ran in
+  observed.in_sandbox = observed.running = observed.started = false;
+  if (!observed.exit_code) observed.exit_code = 255;
+  return observed;
 }
 
-PodFacts pod(SandboxFact sandbox, std::vector<ContainerFacts> main, std::vector<ContainerFacts> init = {}) {
-  PodFacts facts;
-  facts.sandbox = sandbox;
-  facts.main = std::move(main);
-  facts.init = std::move(init);
-  facts.now = kNow;
-  for (const auto& container : facts.main) facts.initialized_before |= container.in_sandbox;
-  return facts;
+ObservedPod pod(SandboxFact sandbox, std::vector<ObservedContainer> main, std::vector<ObservedContainer> init = {}) {
+  ObservedPod observed;
+  observed.sandbox = sandbox;
+  observed.main = std::move(main);
+  observed.init = std::move(init);
+  observed.now = kNow;
+  for (const auto& container : observed.main) observed.initialized_before |= container.in_sandbox;
+  return observed;
 }
 template <typename F>
-PodFacts with(PodFacts facts, F&& change) {
-  change(facts);
-  return facts;
+ObservedPod with(ObservedPod observed, F&& change) {
+  change(observed);
+  return observed;
 }
 
 std::string text(const Plan& plan) {  // "create_sandbox start:a … -> failed"
@@ -80,13 +80,13 @@ constexpr auto kInit = Role::init;
 constexpr auto kSidecar = Role::sidecar;
 constexpr auto kMain = Role::main;
 
-void deleted(PodFacts& facts) { facts.deleting = true; }
-void node_ends(PodFacts& facts) { facts.node_ends_by = kNow + seconds(60); }
+void deleted(ObservedPod& observed) { observed.deleting = true; }
+void node_ends(ObservedPod& observed) { observed.node_ends_by = kNow + seconds(60); }
 
 TEST(Plan, does_what_the_lifecycle_asks) {
   struct Row {
     const char* name;
-    PodFacts facts;
+    ObservedPod observed;
     const char* want;
   };
   auto initial = [](const char* name) { return fresh(name, kInit, kOnFailure); };
@@ -215,7 +215,7 @@ TEST(Plan, does_what_the_lifecycle_asks) {
       {"the deadline", with(pod(kAlive, {running("a")}), [](auto& f) { f.active_deadline = kNow; }), "terminate:a/30 -> failed"},
       {"refused", with(pod(kAbsent, {fresh("a")}), [](auto& f) { f.verdict = Verdict::failed; }), "release -> failed"},
   };
-  for (const Row& row : rows) EXPECT_EQ(text(make_plan(row.facts)), row.want) << row.name;
+  for (const Row& row : rows) EXPECT_EQ(text(make_plan(row.observed)), row.want) << row.name;
 }
 
 TEST(Plan, stops_in_phases) {
@@ -236,10 +236,10 @@ TEST(Plan, stops_in_phases) {
   };
   for (const Row& row : rows) {
     for (bool deleting : {true, false}) {
-      PodFacts facts =
+      ObservedPod observed =
           pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = row.stopping, c.ailment = Ailment::liveness_probe; })});
-      facts.deleting = deleting;
-      Plan plan = make_plan(facts);
+      observed.deleting = deleting;
+      Plan plan = make_plan(observed);
       EXPECT_EQ(text(plan), row.want) << row.name;
       EXPECT_EQ(plan.again, row.again) << row.name;
     }
@@ -248,25 +248,25 @@ TEST(Plan, stops_in_phases) {
 
 TEST(Plan, a_sidecar_waits_for_its_turn_no_longer_than_the_pods_grace) {
   Stopping hook_done{.deadline = kNow + seconds(30)}, told{.terminated = true, .deadline = kNow + seconds(30)};
-  auto facts = pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = told; })},
+  auto observed = pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = told; })},
                    {running("s", kSidecar), with(running("t", kSidecar), [&](auto& c) { c.stopping = hook_done; })});
-  facts.deleting = true;
-  facts.end_deadline = kNow + seconds(30);
-  Plan plan = make_plan(facts);
+  observed.deleting = true;
+  observed.end_deadline = kNow + seconds(30);
+  Plan plan = make_plan(observed);
   EXPECT_EQ(text(plan), "");
-  EXPECT_EQ(plan.again, facts.end_deadline);
-  EXPECT_EQ(plan.end_deadline, facts.end_deadline);
-  facts.end_deadline.reset();
-  EXPECT_EQ(make_plan(facts).end_deadline, kNow + seconds(30)) << "it begins with the first look";
-  facts.deleting = false;
-  EXPECT_FALSE(make_plan(facts).end_deadline);
+  EXPECT_EQ(plan.again, observed.end_deadline);
+  EXPECT_EQ(plan.end_deadline, observed.end_deadline);
+  observed.end_deadline.reset();
+  EXPECT_EQ(make_plan(observed).end_deadline, kNow + seconds(30)) << "it begins with the first look";
+  observed.deleting = false;
+  EXPECT_FALSE(make_plan(observed).end_deadline);
 }
 
 TEST(Plan, wakes_for_the_earliest_reason) {
-  auto facts = pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(9); }),
+  auto observed = pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(9); }),
                             with(ended("b", 1), [](auto& c) { c.back_off_until = kNow + seconds(4); })});
-  facts.active_deadline = kNow + seconds(6);
-  EXPECT_EQ(make_plan(facts).again, kNow + seconds(4));
+  observed.active_deadline = kNow + seconds(6);
+  EXPECT_EQ(make_plan(observed).again, kNow + seconds(4));
 }
 
 TEST(Plan, says_whether_init_is_done) {

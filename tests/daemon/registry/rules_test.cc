@@ -25,14 +25,14 @@ ObjectPtr pod(const std::string& metadata, const std::string& rest) {
 }
 
 TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
-  const schema::KindFacts pods{.counts_generations = true, .graceful = true}, plain{}, orphaning{.orphans_dependents = true};
+  const schema::KindTraits pods{.counts_generations = true, .graceful = true}, plain{}, orphaning{.orphans_dependents = true};
   const WallTime now = WallTime(std::chrono::seconds(1'700'000'000));
   const std::string bound = R"("spec":{"nodeName":"x","terminationGracePeriodSeconds":7})", unbound = R"("spec":{})";
   const std::string marked = R"(,"deletionTimestamp":"2023-11-14T22:13:20Z","deletionGracePeriodSeconds":7)";
   struct Row {
     const char* name;
     ObjectPtr before;
-    schema::KindFacts facts;
+    schema::KindTraits traits;
     DeleteOptions options;
     const char* want;  // what, and the grace when marked
   };
@@ -72,7 +72,7 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
            {"orphan is a finalizer", pod("", unbound), plain, propagated("Orphan"), "mark 0"},
            {"background takes them off", pod(R"(,"finalizers":["orphan"])", unbound), plain, propagated("Background"), "remove"},
        }) {
-    DeletionPlan plan = MUST(plan_deletion(*row.before, row.options, row.facts, now));
+    DeletionPlan plan = MUST(plan_deletion(*row.before, row.options, row.traits, now));
     std::string got = plan.verb == DeletionPlan::Do::remove ? "remove"
                       : plan.verb == DeletionPlan::Do::nothing
                           ? "nothing"

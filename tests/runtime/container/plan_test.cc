@@ -78,7 +78,7 @@ TEST(Plan, shares_shm_in_the_pod_and_guards_the_kernel_s_places) {
   for (const MountDraft& each : mounts) EXPECT_TRUE(each.flags & launch::kMountNoLinks) << each.destination;
   EXPECT_EQ(mounts[3].kind, launch::MountKind::pod_shm);
   EXPECT_EQ(mounts[6].type, "cgroup2");
-  SandboxFacts host;
+  SandboxInfo host;
   host.has_ipc = false;
   mounts = *plan_mounts(spec, host, {});
   EXPECT_EQ(mounts[3].kind, launch::MountKind::attach);
@@ -101,7 +101,7 @@ TEST(Plan, gives_no_capability_that_it_has_not) {
   wanted.bounding = wanted.permitted = {"CAP_CHOWN", "CAP_SYS_RESOURCE"};
   wanted.effective = {"CAP_CHOWN", "CAP_KILL"};
   wanted.ambient = {"CAP_CHOWN"};
-  OwnFacts own;
+  LauncherInfo own;
   own.capabilities = ~(uint64_t(1) << kCapSysResource);
   CapabilitySets sets = *plan_capabilities(wanted, own);
   EXPECT_EQ(sets.bounding, 1u);
@@ -201,7 +201,7 @@ TEST(Plan, of_variables_of_one_name_the_last_counts) {
 TEST(Plan, says_which_namespaces_are_new_and_which_are_joined) {
   oci::Spec spec;
   spec.linux_.namespaces = {{"mount", ""}, {"pid", ""}, {"network", "/run/netns/x"}, {"user", ""}, {"cgroup", ""}};
-  SandboxFacts alone;
+  SandboxInfo alone;
   alone.is_pod = false;
   NamespacePlan plan = *plan_namespaces(spec, alone);
   EXPECT_EQ(plan.fresh, uint64_t(CLONE_NEWNS | CLONE_NEWPID));
@@ -212,7 +212,7 @@ TEST(Plan, says_which_namespaces_are_new_and_which_are_joined) {
   plan = *plan_namespaces(spec, alone);
   EXPECT_EQ(plan.user_path, "/proc/1/ns/user");
   EXPECT_TRUE(plan.in_host_tree);
-  SandboxFacts pod;
+  SandboxInfo pod;
   plan = *plan_namespaces({}, pod);
   EXPECT_EQ(plan.fresh, uint64_t(CLONE_NEWPID));  // coracle-pause makes its mount namespace
   EXPECT_TRUE(plan.new_cgroup);

@@ -614,12 +614,12 @@ TEST(Seccomp, library_and_kernel_say_what_they_know) {
   auto holds = [](const std::vector<std::string>& list, const char* name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
-  SeccompFacts facts = seccomp_facts();
-  EXPECT_TRUE(facts.version.starts_with("2.")) << facts.version;
+  SeccompInfo info = seccomp_info();
+  EXPECT_TRUE(info.version.starts_with("2.")) << info.version;
   for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"})
-    EXPECT_TRUE(holds(facts.architectures, name)) << name;
+    EXPECT_TRUE(holds(info.architectures, name)) << name;
   // Of every kernel that Coracle runs on.
-  for (const std::string& name : oci::seccomp_flag_names()) EXPECT_TRUE(holds(facts.flags, name.c_str())) << name;
+  for (const std::string& name : oci::seccomp_flag_names()) EXPECT_TRUE(holds(info.flags, name.c_str())) << name;
 }
 
 }  // namespace

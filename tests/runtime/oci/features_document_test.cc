@@ -15,8 +15,8 @@
 namespace coracle::oci {
 namespace {
 
-FeatureFacts facts() {
-  FeatureFacts out;
+FeatureInfo info() {
+  FeatureInfo out;
   out.runtime_version = "0.1.0";
   out.seccomp_version = "2.5.4";
   out.seccomp_architectures = {"SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"};
@@ -36,7 +36,7 @@ Spec spec() {
 }
 
 TEST(OciFeatures, has_every_member_of_the_specification) {
-  json::value out = features(facts());
+  json::value out = features(info());
   for (const char* path : {"ociVersionMin",
                            "ociVersionMax",
                            "hooks",
@@ -70,7 +70,7 @@ TEST(OciFeatures, has_every_member_of_the_specification) {
 }
 
 TEST(OciFeatures, accepts_what_it_lists) {
-  json::value out = features(facts());
+  json::value out = features(info());
   for (const char* version : {"ociVersionMin", "ociVersionMax"}) {
     Spec wanted = spec();
     wanted.version = get_string(out, version);
@@ -106,7 +106,7 @@ TEST(OciFeatures, accepts_what_it_lists) {
 }
 
 TEST(OciFeatures, reads_seccomp_profiles_of_what_it_lists) {
-  json::value out = features(facts());
+  json::value out = features(info());
   for (const json::value& action : array_at(out, "linux.seccomp.actions"))
     for (const json::value& op : array_at(out, "linux.seccomp.operators")) {
       json::object rule{{"names", json::array{"read"}},
@@ -123,7 +123,7 @@ TEST(OciFeatures, reads_seccomp_profiles_of_what_it_lists) {
 }
 
 TEST(OciFeatures, says_what_it_has_not) {
-  FeatureFacts none;
+  FeatureInfo none;
   json::value out = features(none);
   EXPECT_EQ(to_text(*find(out, "linux.seccomp")), R"({"enabled":false})");
   EXPECT_EQ(to_text(*find(out, "potentiallyUnsafeConfigAnnotations")), "[]");

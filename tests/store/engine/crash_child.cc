@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that crash_test.cc kills: several writers and watchers on one engine, telling on standard output what was
-// acknowledged to them and what they saw, until it is ended. One line per fact, written in one piece:
+// acknowledged to them and what they saw, until it is ended. One line per record, written in one piece:
 //   "start 17"                  the engine is open; its revision
 //   "ack 18 put w0-3 D42"       revision, what, name, value; D: durable, S: soft
 //   "ack 19 del w0-3 S"
@@ -30,7 +30,7 @@ void tell(const std::string& line) {
   (void)!::write(STDOUT_FILENO, text.data(), text.size());  // short enough to be atomic on a pipe
 }
 
-std::string fact(const Event& event) {
+std::string record(const Event& event) {
   bool removed = event.type == EventType::deleted;
   std::string value(removed ? get_string(event.object->json(), "metadata.uid") : get_string(event.object->json(), "data.value"));
   return std::to_string(event.revision) + (removed ? " del " : " put ") + event.object->name() + " " + value;
@@ -68,7 +68,7 @@ void keep_watching(Engine& engine, int number, Revision after) {
   for (;;) {
     auto event = watcher->take({}, std::chrono::steady_clock::now() + std::chrono::hours(1));
     if (!event) return;  // too slow: ended, which is allowed
-    if (*event) tell("seen" + std::to_string(number) + " " + fact(**event));
+    if (*event) tell("seen" + std::to_string(number) + " " + record(**event));
   }
 }
 

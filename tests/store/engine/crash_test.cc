@@ -24,15 +24,15 @@ extern char** environ;
 namespace coracle::engine {
 namespace {
 
-struct Fact {  // what one revision did
+struct Record {  // what one revision did
   std::string what, name, value;
-  bool operator==(const Fact&) const = default;
+  bool operator==(const Record&) const = default;
 };
 
 struct Story {  // everything one process told
   Revision start = 0;
-  std::map<Revision, Fact> acknowledged;
-  std::map<Revision, Fact> seen;
+  std::map<Revision, Record> acknowledged;
+  std::map<Revision, Record> seen;
   std::map<std::string, std::vector<Revision>> watchers;
   std::map<std::string, bool> removing;  // a removal was begun, and nothing else of that name was acknowledged since
   std::vector<std::string> errors;
@@ -45,21 +45,21 @@ Story read_story(const std::string& text) {
     std::istringstream words(line);
     std::string who;
     Revision revision = 0;
-    Fact fact;
+    Record record;
     if (!(words >> who)) continue;
     if (who == "error") {
       story.errors.push_back(line);
     } else if (who == "removing") {
-      words >> fact.name;
-      story.removing[fact.name] = true;
+      words >> record.name;
+      story.removing[record.name] = true;
     } else if (words >> revision; who == "start") {
       story.start = revision;
-    } else if (words >> fact.what >> fact.name >> fact.value; who == "ack") {
-      story.acknowledged[revision] = fact;
-      story.removing[fact.name] = false;
+    } else if (words >> record.what >> record.name >> record.value; who == "ack") {
+      story.acknowledged[revision] = record;
+      story.removing[record.name] = false;
     } else {
       story.watchers[who].push_back(revision);
-      story.seen[revision] = fact;
+      story.seen[revision] = record;
     }
   }
   return story;
@@ -130,11 +130,11 @@ class CrashTest : public testing::Test {
 
   // No revision means two things, in this story or any before it.
   void check_meaning(const Story& story) {
-    for (const auto* facts : {&story.acknowledged, &story.seen}) {
-      for (const auto& [revision, fact] : *facts) {
+    for (const auto* records : {&story.acknowledged, &story.seen}) {
+      for (const auto& [revision, record] : *records) {
         ASSERT_GT(revision, story.start);
         ASSERT_LE(revision, engine_->revision());
-        Fact known = fact;
+        Record known = record;
         if (known.what == "del") known.value = "";  // an acknowledgement knows the durability, a watcher does not
         auto [was, fresh] = meaning_.insert({revision, known});
         ASSERT_TRUE(fresh || was->second == known) << "revision " << revision << " means two things";
@@ -142,23 +142,23 @@ class CrashTest : public testing::Test {
     }
   }
 
-  // The latest durable fact of each name must have survived: the object is at that revision or a later one.
+  // The latest durable record of each name must have survived: the object is at that revision or a later one.
   void check_nothing_durable_is_lost(const Story& story) {
-    std::map<std::string, std::pair<Revision, Fact>> latest;
-    for (const auto* facts : {&story.acknowledged, &story.seen}) {
-      for (const auto& [revision, fact] : *facts) {
-        if (!fact.value.starts_with('D')) continue;
-        auto& entry = latest[fact.name];
-        if (revision >= entry.first) entry = {revision, fact};
+    std::map<std::string, std::pair<Revision, Record>> latest;
+    for (const auto* records : {&story.acknowledged, &story.seen}) {
+      for (const auto& [revision, record] : *records) {
+        if (!record.value.starts_with('D')) continue;
+        auto& entry = latest[record.name];
+        if (revision >= entry.first) entry = {revision, record};
       }
     }
     for (const auto& [name, entry] : latest) {
-      const auto& [revision, fact] = entry;
+      const auto& [revision, record] = entry;
       auto found = engine_->get(kConfigMap, {"default", name});
       if (!found) {
-        ASSERT_TRUE(fact.what == "del" || removed_after(story, name, revision))
-            << name << " is lost: revision " << revision << " " << fact.value;
-      } else if (fact.what == "put") {
+        ASSERT_TRUE(record.what == "del" || removed_after(story, name, revision))
+            << name << " is lost: revision " << revision << " " << record.value;
+      } else if (record.what == "put") {
         ASSERT_GE((*found)->revision(), revision) << name << " is older than revision " << revision;
       } else {
         ASSERT_GT((*found)->revision(), revision) << name << " was removed and is back";
@@ -167,8 +167,8 @@ class CrashTest : public testing::Test {
   }
 
   static bool removed_after(const Story& story, const std::string& name, Revision revision) {
-    for (const auto* facts : {&story.acknowledged, &story.seen})
-      for (auto later = facts->upper_bound(revision); later != facts->end(); ++later)
+    for (const auto* records : {&story.acknowledged, &story.seen})
+      for (auto later = records->upper_bound(revision); later != records->end(); ++later)
         if (later->second.what == "del" && later->second.name == name) return true;
     auto removing = story.removing.find(name);  // it was on its way when the process died
     return removing != story.removing.end() && removing->second;
@@ -179,14 +179,14 @@ class CrashTest : public testing::Test {
     for (const ObjectPtr& object : MUST(engine_->list(kConfigMap, {})).items) {
       auto told = meaning_.find(object->revision());
       if (told == meaning_.end()) continue;
-      ASSERT_EQ(told->second, (Fact{"put", object->name(), std::string(get_string(object->json(), "data.value"))}));
+      ASSERT_EQ(told->second, (Record{"put", object->name(), std::string(get_string(object->json(), "data.value"))}));
     }
   }
 
   TemporaryDirectory directory_;
   std::unique_ptr<TemporaryDirectory> copy_;
   std::unique_ptr<Engine> engine_;
-  std::map<Revision, Fact> meaning_;
+  std::map<Revision, Record> meaning_;
 };
 
 TEST_F(CrashTest, loses_nothing_that_was_acknowledged_and_repeats_no_revision) {

@@ -102,38 +102,38 @@ TEST(Catalog, knows_subresources_and_verbs) {
   EXPECT_FALSE(catalog().of(kNamespace).has_verb("deletecollection"));
 }
 
-TEST(Catalog, knows_facts_of_a_kind_and_not_of_its_namesake_in_another_group) {
-  const KindFacts &pod = catalog().of(kPod).facts, &of_metrics = catalog().of(kPodMetrics).facts;
+TEST(Catalog, has_traits_of_a_kind_and_not_of_its_namesake_in_another_group) {
+  const KindTraits &pod = catalog().of(kPod).traits, &of_metrics = catalog().of(kPodMetrics).traits;
   EXPECT_EQ(pod.pod_template, ".");
-  EXPECT_EQ(catalog().of(kCronJob).facts.pod_template, "spec.jobTemplate.spec.template");
+  EXPECT_EQ(catalog().of(kCronJob).traits.pod_template, "spec.jobTemplate.spec.template");
   EXPECT_TRUE(pod.graceful && pod.counts_generations && pod.returns_deleted);
   EXPECT_FALSE(of_metrics.graceful || of_metrics.counts_generations || of_metrics.returns_deleted);
   EXPECT_EQ(pod.selectable.front().name, "spec.nodeName");
   EXPECT_TRUE(of_metrics.selectable.empty());
   auto field = [](const KindInfo* info, std::string_view name) {
-    auto all = info->facts.selectable;
+    auto all = info->traits.selectable;
     return std::ranges::find(all, name, [](const Selectable& each) { return each.name; });
   };
   EXPECT_EQ(field(catalog().by_resource("", "v1", "events"), "source")->other_path, "reportingComponent");
   EXPECT_EQ(field(catalog().by_resource("events.k8s.io", "v1", "events"), "regarding.name")->path, "involvedObject.name");
   EXPECT_EQ(field(&catalog().of(kNode), "spec.unschedulable")->otherwise, "false");
-  EXPECT_EQ(catalog().of(kJob).facts.selectable_refusal, "field label \"%\" not supported for batchv1.Job");
+  EXPECT_EQ(catalog().of(kJob).traits.selectable_refusal, "field label \"%\" not supported for batchv1.Job");
 }
 
-// Facts of the version that is stored stand there alone, or who reads them finds half of them.
-TEST(Catalog, facts_of_what_is_stored_stand_at_the_version_that_is_stored) {
+// Traits stand at the stored version only: who reads them at another version finds half of them.
+TEST(Catalog, traits_of_what_is_stored_stand_at_the_version_that_is_stored) {
   for (const KindInfo& info : catalog().kinds()) {
     if (info.is_stored()) continue;
-    const KindFacts& facts = info.facts;
-    bool has_any = facts.orphans_dependents || facts.counts_generations || facts.graceful || facts.awaits_finalize ||
-                   facts.keeps_first_status || facts.from_template || facts.names_pods || facts.uncounted || facts.no_owners ||
-                   !facts.status_keeps.empty() || !facts.durability.empty() || !facts.pod_template.empty() ||
-                   !facts.heartbeat.empty() || !facts.finalizer.empty() || !facts.warns.empty();
+    const KindTraits& traits = info.traits;
+    bool has_any = traits.orphans_dependents || traits.counts_generations || traits.graceful || traits.awaits_finalize ||
+                   traits.keeps_first_status || traits.from_template || traits.names_pods || traits.uncounted || traits.no_owners ||
+                   !traits.status_keeps.empty() || !traits.durability.empty() || !traits.pod_template.empty() ||
+                   !traits.heartbeat.empty() || !traits.finalizer.empty() || !traits.warns.empty();
     EXPECT_FALSE(has_any) << info.kind.api_version() << " " << info.kind.kind;
   }
 }
 
-TEST(Catalog, facts_name_fields_that_there_are) {
+TEST(Catalog, traits_name_fields_that_there_are) {
   auto has_field = [](const Type& root, std::string_view path) {
     const Type* type = &root;
     for (std::string_view name : split(path, '.')) {
@@ -147,14 +147,14 @@ TEST(Catalog, facts_name_fields_that_there_are) {
   for (const KindInfo& info : catalog().kinds()) {
     const std::string name = info.kind.qualified_resource();
     const Type& stored = info.stored().type();
-    for (const Selectable& field : info.facts.selectable) {
+    for (const Selectable& field : info.traits.selectable) {
       EXPECT_TRUE(has_field(stored, field.path)) << name << " " << field.path;
       EXPECT_TRUE(field.other_path.empty() || has_field(stored, field.other_path)) << name << " " << field.other_path;
     }
-    for (std::string_view path : {info.facts.pod_template, info.facts.heartbeat})
+    for (std::string_view path : {info.traits.pod_template, info.traits.heartbeat})
       EXPECT_TRUE(path.empty() || path == "." || has_field(stored, path)) << name << " " << path;
     constexpr std::string_view kDurabilities[] = {"", "soft", "lazy", "observed", "derived", "remeasured"};
-    EXPECT_NE(std::ranges::find(kDurabilities, info.facts.durability), std::end(kDurabilities)) << name;
+    EXPECT_NE(std::ranges::find(kDurabilities, info.traits.durability), std::end(kDurabilities)) << name;
   }
 }
 

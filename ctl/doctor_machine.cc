@@ -45,33 +45,33 @@ ProbeResult probe_result(const Result<T>& result, bool root) {
 
 // ---- kernel ----
 
-CgroupFacts read_cgroups() {
-  CgroupFacts facts;
+CgroupInfo read_cgroups() {
+  CgroupInfo info;
   std::string mounts = read_text("/proc/self/mountinfo");
   for (std::string_view line : split(mounts, '\n')) {
     auto words = split(line, ' ');
     if (line.find(" - cgroup2 ") == line.npos || words.size() < 6) continue;
-    facts.mounted_at = words[4];
+    info.mounted_at = words[4];
     break;
   }
-  if (!facts.mounted_at.empty()) facts.controllers = read_first_line(facts.mounted_at + "/cgroup.controllers");
+  if (!info.mounted_at.empty()) info.controllers = read_first_line(info.mounted_at + "/cgroup.controllers");
   std::string own = read_text("/proc/self/cgroup");
   for (std::string_view line : split(own, '\n')) {
     auto parts = split(line, ':');  // "5:memory:/path"; v2's line names none
     if (parts.size() >= 3 && !parts[1].empty() && !parts[1].starts_with("name="))
-      facts.v1_controllers.append(facts.v1_controllers.empty() ? "" : ",").append(parts[1]);
+      info.v1_controllers.append(info.v1_controllers.empty() ? "" : ",").append(parts[1]);
   }
-  facts.kernel_cmdline = read_first_line("/proc/cmdline");
+  info.kernel_cmdline = read_first_line("/proc/cmdline");
   for (const char* path : {"/boot/firmware/cmdline.txt", "/boot/cmdline.txt"}) {
     if (!sys::exists(path)) continue;
-    facts.pi_cmdline_path = path;
-    facts.pi_cmdline = read_text(path);
+    info.pi_cmdline_path = path;
+    info.pi_cmdline = read_text(path);
     break;
   }
-  return facts;
+  return info;
 }
 
-Result<void> try_clone_into_cgroup(const CgroupFacts& cgroup) {
+Result<void> try_clone_into_cgroup(const CgroupInfo& cgroup) {
   std::string own = read_text("/proc/self/cgroup"), path;
   for (std::string_view line : split(own, '\n'))
     if (line.starts_with("0::")) path = line.substr(3);
@@ -79,7 +79,7 @@ Result<void> try_clone_into_cgroup(const CgroupFacts& cgroup) {
   return sys::try_clone(0, &directory);
 }
 
-std::vector<Feature> try_features(const CgroupFacts& cgroup, bool root) {
+std::vector<Feature> try_features(const CgroupInfo& cgroup, bool root) {
   std::vector<Feature> features;
   auto add = [&](std::string name, std::string needed_for, std::string module, const auto& result, bool required = true) {
     features.push_back({std::move(name), std::move(needed_for), std::move(module), probe_result(result, root), required});
@@ -133,82 +133,82 @@ Result<std::vector<double>> measure_syncs(const std::string& directory) {
   return spans;
 }
 
-DiskFacts read_disk(const Settings& settings, bool root) {
-  DiskFacts facts;
-  facts.path = nearest_directory(settings.state_dir);
-  auto directory = sys::open_directory(facts.path);
+StorageInfo read_disk(const Settings& settings, bool root) {
+  StorageInfo info;
+  info.path = nearest_directory(settings.state_dir);
+  auto directory = sys::open_directory(info.path);
   if (!directory) {
-    facts.measured = facts.overlay = facts.own_users = facts.quotas = probe_result(directory, root);
-    return facts;
+    info.measured = info.overlay = info.own_users = info.quotas = probe_result(directory, root);
+    return info;
   }
   if (auto usage = sys::disk_usage(*directory)) {
-    facts.total = usage->total, facts.available = usage->available;
-    facts.inodes = usage->inodes, facts.inodes_free = usage->inodes_free;
+    info.total = usage->total, info.available = usage->available;
+    info.inodes = usage->inodes, info.inodes_free = usage->inodes_free;
   }
-  std::tie(facts.device, facts.file_system) = device_of(read_text("/proc/self/mountinfo"), facts.path);
+  std::tie(info.device, info.file_system) = device_of(read_text("/proc/self/mountinfo"), info.path);
   if (!root) {
-    facts.measured = facts.overlay = facts.own_users = facts.quotas = {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
-    return facts;
+    info.measured = info.overlay = info.own_users = info.quotas = {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
+    return info;
   }
-  auto spans = measure_syncs(facts.path);
-  facts.measured = probe_result(spans, root);
-  if (spans) facts.sync_ms = std::move(*spans);
-  facts.overlay = probe_result(sys::try_overlay(facts.path), root);
-  facts.own_users = facts.overlay.outcome == ProbeResult::works ? probe_result(sys::try_own_users(facts.path), root)
+  auto spans = measure_syncs(info.path);
+  info.measured = probe_result(spans, root);
+  if (spans) info.sync_ms = std::move(*spans);
+  info.overlay = probe_result(sys::try_overlay(info.path), root);
+  info.own_users = info.overlay.outcome == ProbeResult::works ? probe_result(sys::try_own_users(info.path), root)
                                                           : ProbeResult{ProbeResult::not_tried, "containers' roots cannot be made at all"};
-  facts.quotas = probe_result(sys::project_use(*directory, 0), root);
-  return facts;
+  info.quotas = probe_result(sys::project_use(*directory, 0), root);
+  return info;
 }
 
 // ---- clock, memory ----
 
-ClockFacts read_clock() {
-  ClockFacts facts;
-  facts.now = system_clock().now();
+ClockInfo read_clock() {
+  ClockInfo info;
+  info.now = system_clock().now();
   Result<Fd> self = sys::open("/proc/self/exe", O_RDONLY);
   if (self)
-    if (auto about = sys::stat(*self)) facts.built = WallTime(std::chrono::seconds(about->st_mtim.tv_sec));
-  if (auto kept = sys::clock_is_synchronised()) facts.synchronised = *kept;
+    if (auto about = sys::stat(*self)) info.built = WallTime(std::chrono::seconds(about->st_mtim.tv_sec));
+  if (auto kept = sys::clock_is_synchronised()) info.synchronised = *kept;
   auto clocks = sys::list("/sys/class/rtc");
-  facts.has_battery_clock = clocks && !clocks->empty();
-  return facts;
+  info.has_battery_clock = clocks && !clocks->empty();
+  return info;
 }
 
-MemoryFacts read_memory() {
-  MemoryFacts facts;
+MemoryInfo read_memory() {
+  MemoryInfo info;
   std::string text = read_text("/proc/meminfo");
   for (std::string_view line : split(text, '\n')) {
     std::string_view value = trim(line.substr(std::min(line.size(), line.find(':') + 1)));
     Bytes bytes(parse_number<int64_t>(value.substr(0, value.find(' '))).value_or(0) << 10);
-    if (line.starts_with("MemTotal:")) facts.total = bytes;
-    if (line.starts_with("MemAvailable:")) facts.available = bytes;
+    if (line.starts_with("MemTotal:")) info.total = bytes;
+    if (line.starts_with("MemAvailable:")) info.available = bytes;
   }
-  facts.swaps = parse_swaps(read_text("/proc/swaps"));
-  return facts;
+  info.swaps = parse_swaps(read_text("/proc/swaps"));
+  return info;
 }
 
 // ---- network ----
 
-FirewallFacts read_firewall(bool root, const std::set<std::string>& programs) {
-  FirewallFacts facts;
+FirewallInfo read_firewall(bool root, const std::set<std::string>& programs) {
+  FirewallInfo info;
   if (root) {
     auto rules = list_ruleset();
-    facts.rules_read = probe_result(rules, root);
-    if (rules) facts.ruleset = std::move(*rules);
+    info.rules_read = probe_result(rules, root);
+    if (rules) info.ruleset = std::move(*rules);
     std::string tables = read_text("/proc/net/ip_tables_names");
-    facts.legacy = tables.find("filter") != tables.npos;
-    if (facts.legacy)
+    info.legacy = tables.find("filter") != tables.npos;
+    if (info.legacy)
       if (auto said = sys::output_of({"iptables-legacy", "-S", "FORWARD"}, sys::Complaints::dropped))
-        facts.legacy_forward = std::move(*said);
+        info.legacy_forward = std::move(*said);
   } else {
-    facts.rules_read = {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
+    info.rules_read = {ProbeResult::not_tried, "needs root (sudo coraclectl doctor)"};
   }
-  if (read_text("/etc/ufw/ufw.conf").find("ENABLED=yes") != std::string::npos) facts.managers.insert("ufw");
-  if (programs.contains("firewalld")) facts.managers.insert("firewalld");
-  if (programs.contains("dockerd")) facts.managers.insert("docker");
-  facts.forwarding = read_number("/proc/sys/net/ipv4/ip_forward");
-  facts.reverse_path = read_number("/proc/sys/net/ipv4/conf/all/rp_filter");
-  return facts;
+  if (read_text("/etc/ufw/ufw.conf").find("ENABLED=yes") != std::string::npos) info.managers.insert("ufw");
+  if (programs.contains("firewalld")) info.managers.insert("firewalld");
+  if (programs.contains("dockerd")) info.managers.insert("docker");
+  info.forwarding = read_number("/proc/sys/net/ipv4/ip_forward");
+  info.reverse_path = read_number("/proc/sys/net/ipv4/conf/all/rp_filter");
+  return info;
 }
 
 // Which program holds a socket, by its inode; only root sees others' descriptors.
@@ -265,7 +265,7 @@ std::set<std::string> running_programs() {
 
 // ---- coracled ----
 
-void ask_api(Commands& commands, const Facts& facts, DaemonFacts& daemon) {
+void ask_api(Commands& commands, const MachineInfo& info, DaemonInfo& daemon) {
   if (commands.flags().request_timeout == "0") commands.flags().request_timeout = kApiTimeout;
   auto session = commands.session();
   if (!session) {
@@ -279,7 +279,7 @@ void ask_api(Commands& commands, const Facts& facts, DaemonFacts& daemon) {
   auto nodes = (*session)->json({.path = "/api/v1/nodes"});
   if (!nodes) return;
   const json::array& items = get_array(*nodes, "items");
-  std::string own = facts.settings.node_name.empty() ? to_lower(facts.host_name) : facts.settings.node_name;
+  std::string own = info.settings.node_name.empty() ? to_lower(info.host_name) : info.settings.node_name;
   for (const auto& node : items) {
     if (items.size() > 1 && get_string(node, "metadata.name") != own) continue;
     daemon.node = get_string(node, "metadata.name");
@@ -287,23 +287,23 @@ void ask_api(Commands& commands, const Facts& facts, DaemonFacts& daemon) {
   }
 }
 
-DaemonFacts read_daemon(Commands& commands, const Facts& facts) {
-  DaemonFacts daemon;
+DaemonInfo read_daemon(Commands& commands, const MachineInfo& info) {
+  DaemonInfo daemon;
   std::error_code ignored;
   std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const std::string& directory : {own, std::string("/usr/bin"), std::string("/usr/local/bin")})
     daemon.installed |= sys::exists(directory + "/coracled");
-  for (const std::string& program : {facts.settings.pause_program, facts.settings.image_program})
+  for (const std::string& program : {info.settings.pause_program, info.settings.image_program})
     if (!sys::exists(program)) daemon.missing.push_back(program);
-  daemon.running = facts.programs.contains("coracled");
+  daemon.running = info.programs.contains("coracled");
   daemon.with_systemd = sys::exists("/run/systemd/system");
-  ask_api(commands, facts, daemon);
+  ask_api(commands, info, daemon);
   return daemon;
 }
 
 // The daemon compares its file with what it has in memory: nobody else can.
-StoreFacts read_store(Commands& commands, const DaemonFacts& daemon) {
-  StoreFacts store;
+StoreInfo read_store(Commands& commands, const DaemonInfo& daemon) {
+  StoreInfo store;
   if (daemon.ready.outcome != ProbeResult::works) {
     store.checked = {ProbeResult::not_tried, "coracled does not answer"};
     return store;
@@ -321,36 +321,36 @@ StoreFacts read_store(Commands& commands, const DaemonFacts& daemon) {
 
 }  // namespace
 
-Facts read_facts(Commands& commands, const std::string& config_file) {
-  Facts facts;
-  facts.root = sys::own_uid() == 0;
-  facts.settings.file = config_file;
+MachineInfo read_machine_info(Commands& commands, const std::string& config_file) {
+  MachineInfo info;
+  info.root = sys::own_uid() == 0;
+  info.settings.file = config_file;
   if (auto text = sys::read_file(config_file)) {
-    auto settings = parse_settings(*text, facts.settings);
-    if (settings) facts.settings = std::move(*settings);
-    else facts.settings_error = config_file + ": " + settings.error().text();
+    auto settings = parse_settings(*text, info.settings);
+    if (settings) info.settings = std::move(*settings);
+    else info.settings_error = config_file + ": " + settings.error().text();
   }
   utsname name{};
   (void)::uname(&name);
-  facts.kernel = name.release, facts.architecture = name.machine, facts.host_name = name.nodename;
-  auto version = split(facts.kernel, '.');
-  facts.kernel_major = parse_number<int>(version[0]).value_or(0);
+  info.kernel = name.release, info.architecture = name.machine, info.host_name = name.nodename;
+  auto version = split(info.kernel, '.');
+  info.kernel_major = parse_number<int>(version[0]).value_or(0);
   if (version.size() > 1)
-    facts.kernel_minor = parse_number<int>(version[1].substr(0, version[1].find_first_not_of("0123456789"))).value_or(0);
+    info.kernel_minor = parse_number<int>(version[1].substr(0, version[1].find_first_not_of("0123456789"))).value_or(0);
   std::string model = read_text("/proc/device-tree/model");
-  facts.model = model.substr(0, model.find('\0'));
-  facts.cgroup = read_cgroups();
-  facts.features = try_features(facts.cgroup, facts.root);
-  facts.disk = read_disk(facts.settings, facts.root);
-  facts.clock = read_clock();
-  facts.memory = read_memory();
-  facts.programs = running_programs();
-  facts.firewall = read_firewall(facts.root, facts.programs);
-  if (auto text = sys::read_file("/etc/resolv.conf")) facts.nameservers = parse_nameservers(*text);
-  facts.listeners = read_listeners(facts.settings.port);
-  facts.daemon = read_daemon(commands, facts);
-  facts.store = read_store(commands, facts.daemon);
-  return facts;
+  info.model = model.substr(0, model.find('\0'));
+  info.cgroup = read_cgroups();
+  info.features = try_features(info.cgroup, info.root);
+  info.disk = read_disk(info.settings, info.root);
+  info.clock = read_clock();
+  info.memory = read_memory();
+  info.programs = running_programs();
+  info.firewall = read_firewall(info.root, info.programs);
+  if (auto text = sys::read_file("/etc/resolv.conf")) info.nameservers = parse_nameservers(*text);
+  info.listeners = read_listeners(info.settings.port);
+  info.daemon = read_daemon(commands, info);
+  info.store = read_store(commands, info.daemon);
+  return info;
 }
 
 // ---- parsers ----
@@ -460,7 +460,7 @@ void add_doctor(Commands& commands) {
   doctor.add_option("-o,--output", flags->output, "json").one_of({"json"});
   doctor.add_option("--config", flags->config, "coracled's settings");
   commands.on(doctor, [&commands, flags]() -> Result<int> {
-    std::vector<Finding> findings = examine(read_facts(commands, flags->config));
+    std::vector<Finding> findings = examine(read_machine_info(commands, flags->config));
     if (flags->output == "json") out(to_pretty(findings_json(findings)) + "\n");
     else out(visible_lines(print_findings(findings)));  // programs name themselves, those in containers too
     return healthy(findings) ? 0 : 1;

@@ -22,7 +22,7 @@ namespace {
 
 using Whom = std::set<std::string>;
 
-std::map<std::string, Whom> facts() {
+std::map<std::string, Whom> known_calls() {
   std::map<std::string, Whom> out;
   std::ifstream file(DOCKER_CALLS);
   for (std::string line; std::getline(file, line);) {
@@ -64,10 +64,10 @@ void compare(const std::map<std::string, Whom>& known, const std::vector<std::st
       seccomp_data data{};
       data.nr = number;
       data.arch = machine.audit;
-      auto fact = known.find(name);
-      bool lets = fact != known.end() && (fact->second.count("everyone") || fact->second.count("arguments"));
-      if (fact != known.end())
-        for (const std::string& whom : fact->second) lets |= held.count(whom) > 0;
+      auto outcome = known.find(name);
+      bool lets = outcome != known.end() && (outcome->second.count("everyone") || outcome->second.count("arguments"));
+      if (outcome != known.end())
+        for (const std::string& whom : outcome->second) lets |= held.count(whom) > 0;
       ++compared;
       EXPECT_EQ(run_filter(*program, data) == SECCOMP_RET_ALLOW, lets)
           << machine.name << " " << name << ": Docker " << (lets ? "lets" : "stops") << " it";
@@ -77,7 +77,7 @@ void compare(const std::map<std::string, Whom>& known, const std::vector<std::st
 }
 
 TEST(DefaultSeccomp, is_docker_s_call_by_call) {
-  const auto known = facts();
+  const auto known = known_calls();
   ASSERT_GT(known.size(), 350u);
   compare(known, {});
   compare(known, oci::default_spec().process.capabilities->bounding);
