@@ -153,7 +153,7 @@ void check_space(const MachineInfo& info, Findings& findings) {
   int percent = int(disk.available.count * 100 / disk.total.count);
   std::string says =
       human(disk.available) + " of " + human(disk.total) + " free (" + std::to_string(percent) + " %) at " + disk.path;
-  std::string advice = "make room: coraclectl image list, coraclectl image remove; journalctl --vacuum-size=50M; apt clean";
+  std::string advice = "free space: coraclectl image list, coraclectl image remove; journalctl --vacuum-size=50M; apt clean";
   if (disk.available < kDiskLeast) say(findings, Level::fail, "disk space", says, advice);
   else if (percent < 10) say(findings, Level::warn, "disk space", says + ": below 10 % the node tells DiskPressure", advice);
   else say(findings, Level::ok, "disk space", says);

@@ -45,7 +45,7 @@ std::string container_cure(std::string_view reason, std::string_view message, co
   if (reason == "ErrImagePull" || reason == "ImagePullBackOff") {
     if (says("insecureRegistries") || says("the clock of this machine")) return {};  // the message says what to do
     if (says("no space left on device") || says("No space left on device") || says("the disk is nearly full"))
-      return "make room: coraclectl image prune";
+      return "free space: coraclectl image prune";
     if (says("Read-only file system"))
       return "the disk can only be read, after errors most often: dmesg says which; check it with fsck, or replace it";
     if (says(" 401") || says(" 403"))

@@ -17,8 +17,8 @@
 namespace coracle {
 namespace {
 
-void to_journal(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
-  std::string message = "MESSAGE=" + std::string(room) + ": " + std::string(text);
+void to_journal(LogLevel level, std::string_view component, std::string_view text, LogFields fields) {
+  std::string message = "MESSAGE=" + std::string(component) + ": " + std::string(text);
   std::vector<std::string> more;
   for (const auto& [name, value] : fields) {
     message.append(" ").append(name).append("=").append(value);
@@ -28,7 +28,7 @@ void to_journal(LogLevel level, std::string_view room, std::string_view text, Lo
   }
   more.push_back(message);
   more.push_back("PRIORITY=" + std::to_string(int(level)));
-  more.push_back("CORACLE_ROOM=" + std::string(room));
+  more.push_back("CORACLE_COMPONENT=" + std::string(component));
   more.push_back("SYSLOG_IDENTIFIER=coracled");
   std::vector<iovec> parts;
   for (auto& line : more) parts.push_back({line.data(), line.size()});
@@ -49,8 +49,8 @@ void choose_log(LogLevel level) {
   if (is_journal()) return set_log_sink(to_journal, level);
   constexpr size_t kFileBytesMax = 8 << 20;
   auto text = std::make_shared<TextLog>(STDERR_FILENO, kFileBytesMax, std::vector<int>{STDOUT_FILENO});
-  set_log_sink([text](LogLevel level, std::string_view room, std::string_view what,
-                      LogFields fields) { text->write(level, room, what, fields); },
+  set_log_sink([text](LogLevel level, std::string_view component, std::string_view what,
+                      LogFields fields) { text->write(level, component, what, fields); },
                level);
 }
 

@@ -6,7 +6,7 @@
 
 namespace coracle {
 
-// Sets the log output of the whole process. In the journal a line has the fields MESSAGE, PRIORITY, CORACLE_ROOM and one
+// Sets the log output of the whole process. In the journal a line has the fields MESSAGE, PRIORITY, CORACLE_COMPONENT and one
 // CORACLE_<FIELD> per field (systemd.journal-fields(7)). Otherwise it is text; if standard error is a file, its size is limited
 // (text_log.h).
 void choose_log(LogLevel level);

@@ -37,9 +37,9 @@ TextLog::TextLog(int fd, size_t file_bytes_max, std::vector<int> also)
   if (length > 0) path_.assign(path, size_t(length));
 }
 
-void TextLog::write(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
+void TextLog::write(LogLevel level, std::string_view component, std::string_view text, LogFields fields) {
   const std::string line =
-      format_micro_time(system_clock().now()) + " " + name_of(level) + " " + log_line(room, text, fields) + "\n";
+      format_micro_time(system_clock().now()) + " " + name_of(level) + " " + log_line(component, text, fields) + "\n";
   std::lock_guard lock(mutex_);
   if (::write(fd_, line.data(), line.size()) > 0) turn_over();  // a failed log write cannot be logged
 }

@@ -20,7 +20,7 @@ class TextLog {
   // numbers in `also` that referred to the same file.
   TextLog(int fd, size_t file_bytes_max, std::vector<int> also = {});
 
-  void write(LogLevel level, std::string_view room, std::string_view text, LogFields fields);  // from any thread
+  void write(LogLevel level, std::string_view component, std::string_view text, LogFields fields);  // from any thread
 
  private:
   void turn_over();

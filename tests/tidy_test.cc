@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of the tree: reads every source file and holds the table of layers and the few rules that a reader relies on
-// (README.md, "The rooms"). Run with the root of the source tree as CORACLE_SOURCE.
+// (README.md, "Components"). Run with the root of the source tree as CORACLE_SOURCE.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ struct Source {
 std::vector<Source> read_sources() {
   const char* root = std::getenv("CORACLE_SOURCE");
   std::vector<Source> sources;
-  for (const char* room : {"runtime", "store", "daemon", "ctl", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root ? root : ".") / room)) {
+  for (const char* folder : {"runtime", "store", "daemon", "ctl", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root ? root : ".") / folder)) {
       std::string extension = entry.path().extension();
       if (extension != ".h" && extension != ".cc") continue;
       Source source{fs::relative(entry.path(), root ? root : "."), {}};
@@ -73,7 +73,7 @@ std::string code_of(const std::string& line) {  // without comment and string co
 
 // Who may include whom: the first row whose prefix fits a file counts; its own directory is always allowed.
 struct Layer {
-  std::string room;
+  std::string folder;
   std::vector<std::string> may_include;
 };
 
@@ -152,7 +152,7 @@ const std::vector<Layer>& layers() {
 
 const Layer* layer_of(const std::string& path) {
   for (const auto& layer : layers())
-    if (path.starts_with(layer.room)) return &layer;
+    if (path.starts_with(layer.folder)) return &layer;
   return nullptr;
 }
 
@@ -160,13 +160,13 @@ TEST(Tidy, holds_the_table_of_layers) {
   static const std::regex include(R"(^\s*#\s*include\s+"([^"]+)\")");
   for (const auto& source : sources()) {
     const Layer* layer = layer_of(source.path);
-    ASSERT_TRUE(layer) << source.path << " stands in no room";
+    ASSERT_TRUE(layer) << source.path << " is in no folder of the table";
     for (size_t i = 0; i < source.lines.size(); ++i) {
       std::smatch match;
       if (!std::regex_search(source.lines[i], match, include)) continue;
       std::string target = match[1];
-      EXPECT_TRUE(target.starts_with(layer->room) || starts_with_any(target, layer->may_include))
-          << source.path << ":" << i + 1 << ": " << layer->room << " may not include " << target;
+      EXPECT_TRUE(target.starts_with(layer->folder) || starts_with_any(target, layer->may_include))
+          << source.path << ":" << i + 1 << ": " << layer->folder << " may not include " << target;
     }
   }
 }

@@ -43,7 +43,7 @@ struct Stdin {
     return some;
   }
   // Blocks until the queue has space. False: the client has disconnected.
-  bool wait_for_room(const Fd& socket) {
+  bool wait_for_space(const Fd& socket) {
     for (;;) {
       taken.clear();
       if (bytes.size() < kBacklogMax) return true;
@@ -64,7 +64,7 @@ void take_input(ExecRun& run, Stdin& input, const ChannelProtocol& protocol, con
 
 // Reads until the client disconnects or has answered the close frame.
 void read_input(WebSocket& socket, const Fd& connection, ExecRun& run, Stdin& input, const ChannelProtocol& protocol) {
-  while (input.wait_for_room(connection)) {
+  while (input.wait_for_space(connection)) {
     auto message = socket.receive();
     if (!message || !*message) return;
     auto got = decode_channel(protocol, (*message)->payload);

@@ -104,7 +104,7 @@ struct HttpServer::State {
   // ---- acceptor ----
   void accept_connections(std::stop_token stop);
   void accept(const Fd& listener);
-  bool make_room();
+  bool close_longest_resting();
   void pause_accepting(const Error& why);
   void resume_accepting();
   void stirred(uint64_t token);
@@ -221,7 +221,7 @@ void HttpServer::State::accept(const Fd& listener) {
       connection->token = b.next_token++;
       return b.connections() >= limits.connections;
     });
-    if (full && !make_room()) continue;  // closed by its destructor
+    if (full && !close_longest_resting()) continue;  // closed by its destructor
     connection->rests_until = std::chrono::steady_clock::now() + limits.handshake;
     rest(std::move(connection));
   }
@@ -230,7 +230,7 @@ void HttpServer::State::accept(const Fd& listener) {
 // Closes a connection for a new one. Otherwise a client that opens connections and sends nothing could block all others, even
 // without credentials. First come connections without a completed handshake and those with a final response, then the one that
 // has been idle for longest.
-bool HttpServer::State::make_room() {
+bool HttpServer::State::close_longest_resting() {
   auto worst = shared.with([](Shared& b) -> ConnectionPtr {
     auto wanted = [](const Connection& x) { return x.greeted && x.lingers == 0; };
     auto worse = [&](const Connection& x, const Connection& y) {

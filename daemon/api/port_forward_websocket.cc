@@ -38,7 +38,7 @@ class ForwardChannels {
 
   // Reads until the client disconnects or has answered the close frame.
   void receive() {
-    while (wait_for_room()) {
+    while (wait_for_space()) {
       auto message = socket_.receive();
       if (!message || !*message) return;
       auto got = decode_channel(protocol_, (*message)->payload);
@@ -92,7 +92,7 @@ class ForwardChannels {
     else (void)input(index).put(got.bytes);  // false after the pod has closed its receiving side, which is fine
   }
 
-  bool wait_for_room() {
+  bool wait_for_space() {
     for (;;) {
       taken_.clear();
       size_t waiting = 0;

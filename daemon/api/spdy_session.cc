@@ -81,7 +81,7 @@ void SpdySession::reset(uint32_t stream, spdy::ResetStatus status) {
 void SpdySession::taken(size_t count) {
   if (count == 0) return;
   waiting_ -= count;
-  room_.signal();
+  space_.signal();
 }
 
 // Removes a stream that both sides have ended.
@@ -101,7 +101,7 @@ Result<void> SpdySession::run() {
   Result<void> outcome;
   if (link_.write(greeting)) {
     for (;;) {
-      if (!wait_for_room()) break;
+      if (!wait_for_space()) break;
       auto bytes = link_.read();
       if (!bytes && bytes.error().code() == Code::unavailable) break;  // it disconnected without GOAWAY, as clients do
       outcome = bytes ? take(*bytes) : Result<void>(bytes.take_error());
@@ -137,12 +137,12 @@ void SpdySession::leave() {
 }
 
 // Blocks until reading may continue. False: the client has disconnected.
-bool SpdySession::wait_for_room() {
+bool SpdySession::wait_for_space() {
   for (;;) {
-    room_.clear();
+    space_.clear();
     bool full = waiting_ >= kSessionBacklogMax || (last_filled_ && last_filled_->input_.size() >= kBacklogMax);
     if (!full) return true;
-    if (sys::wait_gone(link_.socket().get(), room_.fd())) return false;
+    if (sys::wait_gone(link_.socket().get(), space_.fd())) return false;
   }
 }
 

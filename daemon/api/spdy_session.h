@@ -91,7 +91,7 @@ class SpdySession {
   Result<void> change_windows(const spdy::Settings& frame);
   Result<void> widen(const spdy::WindowUpdate& frame);
   void refuse(uint32_t stream, spdy::ResetStatus status);
-  bool wait_for_room();
+  bool wait_for_space();
   void end_input(uint32_t stream);
   void forget(uint32_t stream);
   void leave();
@@ -110,7 +110,7 @@ class SpdySession {
   Guarded<Shared> shared_;
   SpdyStreamPtr last_filled_;        // used by run() only: the stream that received data last
   std::atomic<size_t> waiting_ = 0;  // queued bytes in all streams
-  sys::Wakeup room_;
+  sys::Wakeup space_;
   size_t received_ = 0;  // used by run() only: bytes since the last window update
 };
 

@@ -207,15 +207,15 @@ class DeploymentPlanner {
     if (old_pods == 0) return false;
     int64_t minimum = replicas_ - max_unavailable_;
     int64_t new_unavailable = spec_replicas(*new_) - available_replicas(*new_);
-    int64_t room = sum(all_, spec_replicas) - minimum - new_unavailable;
-    if (room <= 0) return false;
+    int64_t surplus = sum(all_, spec_replicas) - minimum - new_unavailable;
+    if (surplus <= 0) return false;
     std::vector<int64_t> sizes;
     for (const ObjectPtr& set : old_) sizes.push_back(spec_replicas(*set));
     // First pods that are not available anyway, without using maxUnavailable.
-    for (size_t i = 0; i < old_.size() && room > 0; ++i) {
-      int64_t broken = std::clamp<int64_t>(sizes[i] - available_replicas(*old_[i]), 0, room);
+    for (size_t i = 0; i < old_.size() && surplus > 0; ++i) {
+      int64_t broken = std::clamp<int64_t>(sizes[i] - available_replicas(*old_[i]), 0, surplus);
       sizes[i] -= broken;
-      room -= broken;
+      surplus -= broken;
     }
     int64_t healthy = sum(all_, available_replicas) - minimum;
     for (size_t i = 0; i < old_.size() && healthy > 0; ++i) {

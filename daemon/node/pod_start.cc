@@ -55,7 +55,7 @@ Result<void> PodSync::start(const std::string& name) {
   record->mark = ContainerMark::from_text(spec->metadata);
   event(false, "Created", "Created container: " + name, container);
   auto started = seams_.runtime.start_container(uid_, *spec);
-  if (!started && started.error().err() == ENOSPC && make_room(*record)) started = seams_.runtime.start_container(uid_, *spec);
+  if (!started && started.error().err() == ENOSPC && free_disk_space(*record)) started = seams_.runtime.start_container(uid_, *spec);
   if (started) note_started(*container, *record);
   else note_start_failed(*container, *record, attempt, started.error());
   remove_old_attempts(*record);
@@ -229,7 +229,7 @@ void PodSync::config_error(const ContainerRef& container, ContainerRecord& recor
 
 // On a full disk: removes the writable layers of earlier attempts. Their logs and results are kept. Returns whether anything was
 // removed.
-bool PodSync::make_room(const ContainerRecord& record) {
+bool PodSync::free_disk_space(const ContainerRecord& record) {
   bool any = false;
   for (int old = std::max(0, record.attempt - kLogsKept); old < record.attempt; old++)
     any |= bool(seams_.runtime.remove_container(uid_, record.name + "-" + std::to_string(old)));

@@ -120,7 +120,7 @@ class PodSync {
   Result<void> release();
   Result<void> forget();
   void remove_old_attempts(const ContainerRecord& record);
-  bool make_room(const ContainerRecord& record);
+  bool free_disk_space(const ContainerRecord& record);
   void note_back_offs(const Plan& plan);
 
   // ---- report ----

@@ -47,12 +47,12 @@ Resolver::Resolver(Ask ask) : shared_(std::make_shared<Shared>()) {
 
 // Null if none was free before the deadline.
 std::shared_ptr<Resolver::Place> Resolver::take_place(const std::string& asker, const CallContext& context) {
-  auto has_room = [&](const Lasting& lasting) {
+  auto has_space = [&](const Lasting& lasting) {
     auto its = lasting.by_asker.find(asker);
     return lasting.all < kLookupsAtOnce && (its == lasting.by_asker.end() || its->second < kLookupsOfOneAtOnce);
   };
-  const bool is_taken = shared_->lasting.wait_until(context.stop, context.deadline, has_room, [&](Lasting& lasting) {
-    if (!has_room(lasting)) return false;
+  const bool is_taken = shared_->lasting.wait_until(context.stop, context.deadline, has_space, [&](Lasting& lasting) {
+    if (!has_space(lasting)) return false;
     ++lasting.all, ++lasting.by_asker[asker];
     return true;
   });

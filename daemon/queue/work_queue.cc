@@ -195,7 +195,7 @@ std::map<std::string, QueueCount> WorkQueue::counts() const {
   });
 }
 
-void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Reconcile& reconcile) {
+void work_once(WorkQueue& queue, const Key& key, std::string_view component, const Reconcile& reconcile) {
   auto outcome = reconcile(key);
   if (outcome) {
     queue.forget(key);
@@ -203,12 +203,12 @@ void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Re
     return;
   }
   bool expected = outcome.error().code() == Code::conflict;  // a concurrent write: the retry reads the new state
-  log(expected ? LogLevel::debug : LogLevel::warning, room, outcome.error().text(), {{"key", key.text()}});
+  log(expected ? LogLevel::debug : LogLevel::warning, component, outcome.error().text(), {{"key", key.text()}});
   queue.add_backed_off(key);
 }
 
-void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view room, const Reconcile& reconcile) {
-  while (auto lease = queue.take(stop)) work_once(queue, lease->key(), room, reconcile);
+void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view component, const Reconcile& reconcile) {
+  while (auto lease = queue.take(stop)) work_once(queue, lease->key(), component, reconcile);
 }
 
 }  // namespace coracle

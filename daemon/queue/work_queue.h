@@ -83,9 +83,9 @@ struct Outcome {
 using Reconcile = std::function<Result<Outcome>(const Key& key)>;
 
 // Calls reconcile once. A failure is logged here and retried with back-off.
-void work_once(WorkQueue& queue, const Key& key, std::string_view room, const Reconcile& reconcile);
+void work_once(WorkQueue& queue, const Key& key, std::string_view component, const Reconcile& reconcile);
 
 // Calls reconcile for each key until stopped.
-void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view room, const Reconcile& reconcile);
+void run_worker(std::stop_token stop, WorkQueue& queue, std::string_view component, const Reconcile& reconcile);
 
 }  // namespace coracle

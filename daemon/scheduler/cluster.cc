@@ -66,7 +66,7 @@ NodeInfo& Cluster::info(const std::string& name) {
   nodes_by_slot_[slot] = std::make_unique<NodeInfo>();
   nodes_by_slot_[slot]->slot = slot;
   nodes_by_slot_[slot]->name = name;
-  nodes_by_slot_[slot]->room_since = nodes_by_slot_[slot]->labels_since = ++changes_;
+  nodes_by_slot_[slot]->usage_since = nodes_by_slot_[slot]->labels_since = ++changes_;
   for (auto& [text, counter] : counters_) counter->by_slot.resize(std::max(counter->by_slot.size(), nodes_by_slot_.size()), 0);
   return *nodes_by_slot_[slot];
 }
@@ -86,7 +86,7 @@ void Cluster::put_node(const ObjectPtr& object) {
   view::NodeStatus status = view.status();
   node.allocatable = Amounts::of(status.has_allocatable() ? status.allocatable() : status.capacity());
   node.pods_max = node.allocatable.get("pods");
-  node.room_since = ++changes_;
+  node.usage_since = ++changes_;
   node.images = images_of(status);
   count_images(node, 1);
   if (looks_the_same) return;
@@ -277,7 +277,7 @@ void Cluster::count(const PodInfo& pod, NodeInfo& node, int by) {
   else node.requested -= pod.requests.exact;
   node.scored_cpu_milli += by * pod.requests.scored_cpu_milli;
   node.scored_memory += by * pod.requests.scored_memory;
-  node.room_since = ++changes_;
+  node.usage_since = ++changes_;
   for (auto& [text, counter] : counters_)
     if (means_all(*counter, pod)) counter->by_slot[node.slot] += by;
   hold(pod.affinity, TermKind::affinity, node.slot, by);

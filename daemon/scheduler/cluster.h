@@ -37,7 +37,7 @@ struct NodeInfo {
   Amounts allocatable, requested;
   int64_t scored_cpu_milli = 0, scored_memory = 0;
   // The number of the cluster's change that last changed free resources or labels; never 0.
-  uint64_t room_since = 0, labels_since = 0;
+  uint64_t usage_since = 0, labels_since = 0;
 
   std::string name;
   RestingPtr node;
@@ -104,7 +104,7 @@ struct HeldTerm {
 // share the questions.
 class NodeMemo {
  public:
-  // `since`: NodeInfo::room_since or labels_since, depending on the subject of the question. `compute` is called if the cached
+  // `since`: NodeInfo::usage_since or labels_since, depending on the subject of the question. `compute` is called if the cached
   // result is older.
   template <typename Compute>
   int64_t ask(const NodeInfo& node, uint64_t since, Compute&& compute) {

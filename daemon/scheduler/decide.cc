@@ -147,7 +147,7 @@ json::object explain(const Framework& framework, const PodInfoPtr& pod, Cluster&
     }
     if (fits && !framework.fits(cycle, *node, nominations)) {
       fits = false;
-      Reasons reasons{{"its room is kept for a pod of higher priority that is nominated to the node", "",
+      Reasons reasons{{"its resources are reserved for a pod of higher priority that is nominated to the node", "",
                        "that pod placed elsewhere, or gone"}};
       filters.push_back({{"plugin", "nominated pods"}, {"ok", false}, {"reasons", reasons_of(reasons)}});
       note("node " + node->name + ": ", reasons);

@@ -203,7 +203,7 @@ struct Scheduler::State {
     b.queue.remove(pod.key());
     b.bindings.erase(pod.key());
     b.unsure.erase(pod.uid());
-    keep_no_room(b, pod.uid(), node);
+    drop_nomination(b, pod.uid(), node);
     PodInfoPtr now = b.cluster.read(pod);
     uint32_t what = what_changed(change.before && !view::Pod(*change.before).spec().node_name().empty() ? known : nullptr, *now);
     bool same = known && b.cluster.node_of(pod.uid()) == node && known->group == now->group && known->deleting == now->deleting &&
@@ -214,7 +214,7 @@ struct Scheduler::State {
   }
 
   // Removes the pod's nomination, except on the node that it is placed on or nominated to.
-  void keep_no_room(Board& b, const std::string& uid, std::string_view but_on = {}) {
+  void drop_nomination(Board& b, const std::string& uid, std::string_view but_on = {}) {
     auto [nominated, kept_on] = b.denominate(uid);
     if (nominated && kept_on != but_on) wake(b, {.what = ClusterEvent::pod_removed, .pod = nominated.get()});
   }
@@ -224,7 +224,7 @@ struct Scheduler::State {
     if (b.cluster.placed(pod.uid())) return;  // it is being bound
     PodInfoPtr info = b.cluster.read(pod);
     std::string nominated(view::Pod(pod).status().nominated_node_name());
-    keep_no_room(b, pod.uid(), nominated);
+    drop_nomination(b, pod.uid(), nominated);
     if (!nominated.empty()) b.nominations[nominated].push_back(info);
     if (framework_of(pod)->pre_enqueue(*info).code != Answer::success) b.queue.remove(pod.key());
     else if (!change.before || !asks_the_same(*change.before, pod)) b.queue.add(std::move(info));
@@ -335,7 +335,7 @@ struct Scheduler::State {
       is_put_off = !decision.post_filter.node.empty() && !b.unsure.empty();  // one of those places may become free
       if (is_put_off) decision.post_filter.victims.clear();
       if (!decision.post_filter.node.empty()) outranked = nominate(b, info, decision.post_filter.node);
-      else if (decision.node.empty() && decision.post_filter.eligible) keep_no_room(b, info->uid);
+      else if (decision.node.empty() && decision.post_filter.eligible) drop_nomination(b, info->uid);
       return std::pair(std::move(info), std::move(decision));
     });
     if (!decision.node.empty()) {
@@ -356,7 +356,7 @@ struct Scheduler::State {
 
   // Nominates the pod to the node. Returns pods of lower priority that were nominated to it.
   std::vector<PodInfoPtr> nominate(Board& b, const PodInfoPtr& pod, const std::string& node) {
-    keep_no_room(b, pod->uid, node);
+    drop_nomination(b, pod->uid, node);
     std::vector<PodInfoPtr> outranked;
     auto& pods = b.nominations[node];
     std::erase_if(pods, [&](const PodInfoPtr& other) {

@@ -9,8 +9,8 @@
 namespace coracle {
 namespace {
 
-void to_stderr(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
-  const std::string line = "<" + std::to_string(int(level)) + ">" + log_line(room, text, fields) + "\n";
+void to_stderr(LogLevel level, std::string_view component, std::string_view text, LogFields fields) {
+  const std::string line = "<" + std::to_string(int(level)) + ">" + log_line(component, text, fields) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -19,8 +19,8 @@ LogLevel g_level = LogLevel::info;
 
 }  // namespace
 
-std::string log_line(std::string_view room, std::string_view text, LogFields fields) {
-  std::string line = std::string(room) + ": " + std::string(text);
+std::string log_line(std::string_view component, std::string_view text, LogFields fields) {
+  std::string line = std::string(component) + ": " + std::string(text);
   for (const auto& [name, value] : fields) line.append(" ").append(name).append("=").append(value);
   return one_line(line);
 }
@@ -30,8 +30,8 @@ void set_log_sink(LogSink sink, LogLevel level) {
   g_level = level;
 }
 
-void log(LogLevel level, std::string_view room, std::string_view text, LogFields fields) {
-  if (level <= g_level) g_sink(level, room, text, fields);
+void log(LogLevel level, std::string_view component, std::string_view text, LogFields fields) {
+  if (level <= g_level) g_sink(level, component, text, fields);
 }
 
 }  // namespace coracle

@@ -32,12 +32,12 @@ void take_attribute(const oci::MountOption& option, uint64_t& set, uint64_t& cle
   clear = (clear & ~option.set) | option.clear;
 }
 
-const std::string* env_value(const std::vector<std::string>& env, std::string_view name, std::string& room) {
+const std::string* env_value(const std::vector<std::string>& env, std::string_view name, std::string& buffer) {
   for (const std::string& item : env) {
     if (!item.starts_with(name) || item.size() <= name.size() || item[name.size()] != '=') continue;
-    room = item.substr(name.size() + 1);
+    buffer = item.substr(name.size() + 1);
   }
-  return &room;
+  return &buffer;
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kPulledVersion = 1;
 
-// Makes room for one more repository by dropping a pulled one; the administrator's imports stay.
-void make_room(std::map<std::string, PulledFrom>& repositories) {
+// Makes space for one more repository by dropping a pulled one; the administrator's imports stay.
+void drop_one(std::map<std::string, PulledFrom>& repositories) {
   auto is_pulled = [](const auto& each) { return !each.second.imported; };
   if (size_t(std::count_if(repositories.begin(), repositories.end(), is_pulled)) < kPulledRepositoriesMax) return;
   repositories.erase(std::find_if(repositories.begin(), repositories.end(), is_pulled));
@@ -21,7 +21,7 @@ void make_room(std::map<std::string, PulledFrom>& repositories) {
 PulledFrom& entry_of(PulledRecord& record, const std::string& repository) {
   auto found = record.repositories.find(repository);
   if (found != record.repositories.end()) return found->second;
-  make_room(record.repositories);
+  drop_one(record.repositories);
   return record.repositories[repository];
 }
 

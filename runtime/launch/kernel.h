@@ -334,9 +334,9 @@ inline bool same(const char* a, const char* b) {
   while (*a && *a == *b) ++a, ++b;
   return *a == *b;
 }
-inline void copy_text(char* to, const char* from, size_t room) {  // always terminated by NUL
+inline void copy_text(char* to, const char* from, size_t capacity) {  // always terminated by NUL
   size_t n = 0;
-  for (; n + 1 < room && from[n]; ++n) to[n] = from[n];
+  for (; n + 1 < capacity && from[n]; ++n) to[n] = from[n];
   to[n] = 0;
 }
 

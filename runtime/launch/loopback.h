@@ -12,7 +12,7 @@ inline int bring_loopback_up() noexcept {
     char name[16];
     union {
       short flags;
-      char room[24];
+      char padding[24];
     };
   };
   constexpr unsigned long kSiocgifflags = 0x8913, kSiocsifflags = 0x8914;

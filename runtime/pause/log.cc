@@ -163,10 +163,10 @@ void log_bytes(int index, int which, const char* at, size_t size) {
   while (at < end) {
     const char* newline = find_newline(at, end);
     const bool has_newline = newline < end;
-    const size_t piece = size_t(newline - at), room = kLineMax - stream.held;
-    if (piece > room || (piece == room && room == 0 && !has_newline)) {  // too long for one line
-      add_line(slot, heads, false, held, stream.held, at, room);
-      at += room;
+    const size_t piece = size_t(newline - at), capacity = kLineMax - stream.held;
+    if (piece > capacity || (piece == capacity && capacity == 0 && !has_newline)) {  // too long for one line
+      add_line(slot, heads, false, held, stream.held, at, capacity);
+      at += capacity;
       flush(slot);  // the held bytes are about to be overwritten
       stream.held = 0;
     } else if (has_newline) {
@@ -247,8 +247,8 @@ size_t read_once(int index, int which) {
     wait_for_audience(index, which);
     return 0;
   }
-  size_t room = audience == Audience::ready ? kAttachedReadMax : sizeof read_buffer;
-  long n = k_read(stream.fd, read_buffer, room);
+  size_t capacity = audience == Audience::ready ? kAttachedReadMax : sizeof read_buffer;
+  long n = k_read(stream.fd, read_buffer, capacity);
   if (n == -kEagain || n == -kEintr) return 0;
   if (n <= 0) {  // a terminal whose slave is closed returns EIO
     close_stream(index, which);

@@ -147,8 +147,8 @@ Result<size_t> read_some(const Fd& fd, std::span<char> buffer) {
 Result<std::string> read_from_start(const Fd& fd, size_t max) {
   char small[4096];  // the usual size of a kernel file
   std::string large(max > sizeof small ? max : 0, '\0');
-  char* room = large.empty() ? small : large.data();
-  ssize_t n = ::pread(fd.get(), room, max, 0);
+  char* into = large.empty() ? small : large.data();
+  ssize_t n = ::pread(fd.get(), into, max, 0);
   if (n < 0) return Error::from_errno("read");
   if (large.empty()) return std::string(small, size_t(n));
   large.resize(size_t(n));

@@ -32,8 +32,8 @@ class Digest {
     for (std::string_view part : {object.kind().group, object.kind().resource, object.ns(), object.name(), object.uid()})
       add(part);
     add(std::to_string(revision));
-    std::string room;
-    add(object.text(room));
+    std::string buffer;
+    add(object.text(buffer));
   }
   int64_t value() const { return int64_t(hash_); }
 
@@ -48,10 +48,10 @@ Result<void> write_rows(Database& database, const Copy& copy) {
   int64_t id = 0;
   for (const RestingPtr& each : copy.objects) {
     const RestingObject& object = *each;
-    std::string room;
+    std::string buffer;
     digest.add(object, object.revision());
     put.bind(++id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
-    put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(room));
+    put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(buffer));
     TRY(put.run());
   }
   Statement keep = TRY(database.prepare("INSERT INTO files VALUES(?,?)"));

@@ -168,9 +168,9 @@ Result<void> Disk::write_rows(const std::vector<Row>& rows, std::optional<Revisi
   for (const Row& row : rows) {
     if (row.object) {
       const RestingObject& object = *row.object;
-      std::string room;
+      std::string buffer;
       file_->put.bind(row.id).bind(object.kind().group).bind(object.kind().resource).bind(object.ns()).bind(object.name());
-      file_->put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(room));
+      file_->put.bind(object.uid()).bind(int64_t(object.revision())).bind(object.text(buffer));
       TRY(file_->put.run());
     } else {
       TRY(file_->drop.bind(row.id).run());

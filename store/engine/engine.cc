@@ -431,7 +431,7 @@ std::vector<std::string> Engine::check() {
     auto found = state_->disk->check([&](int64_t id, std::string_view text) {
       auto known = expected.extract(id);
       if (!known) differences.push_back("row " + std::to_string(id) + " is there, and should not be");
-      else if (std::string room; known.mapped() && known.mapped()->text(room) != text)
+      else if (std::string buffer; known.mapped() && known.mapped()->text(buffer) != text)
         differences.push_back(name_of(*known.mapped()) + " is not what was written");
     });
     if (found.empty())

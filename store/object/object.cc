@@ -357,10 +357,10 @@ Result<RestingPtr> RestingObject::from_text(const Kind& kind, KeyView key, Revis
   return rests_packed(kind) ? make_packed(parts, text) : make(parts);
 }
 
-std::string_view RestingObject::text(std::string& room) const {
-  room.clear();
+std::string_view RestingObject::text(std::string& buffer) const {
+  buffer.clear();
   if (!is_packed()) return kept();
-  return room = unpack_text(kept(), text_size_, head());
+  return buffer = unpack_text(kept(), text_size_, head());
 }
 
 void intrusive_ptr_add_ref(const RestingObject* object) noexcept { object->holders_.fetch_add(1, std::memory_order_relaxed); }
@@ -386,8 +386,8 @@ ObjectPtr RestingObject::awake() const {
 }
 
 bool RestingObject::mentions(std::string_view word) const {
-  std::string room;
-  return holds(text(room), word);
+  std::string buffer;
+  return holds(text(buffer), word);
 }
 
 // ---- awake ----

@@ -66,8 +66,8 @@ class RestingObject {
   std::string_view name() const { return at(ns_size_, name_size_); }
   std::string_view uid() const { return at(ns_size_ + name_size_, uid_size_); }
   Revision revision() const { return revision_; }
-  // Canonical JSON. Compressed text is unpacked into `room`; otherwise that stays empty.
-  std::string_view text(std::string& room) const;
+  // Canonical JSON. Compressed text is unpacked into `buffer`; otherwise that stays empty.
+  std::string_view text(std::string& buffer) const;
   size_t text_size() const { return text_size_; }
   size_t memory_size() const { return sizeof(RestingObject) + ns_size_ + name_size_ + uid_size_ + kept().size(); }
   bool mentions(std::string_view word) const;  // as Object's

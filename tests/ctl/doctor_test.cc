@@ -115,8 +115,8 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"a full disk", [](MachineInfo& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB",
                "image remove"},
            Row{"a nearly full disk", [](MachineInfo& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space", Level::warn,
-               "DiskPressure", "make room"},
-           Row{"no inodes", [](MachineInfo& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes", "make room"},
+               "DiskPressure", "free space"},
+           Row{"no inodes", [](MachineInfo& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes", "free space"},
            Row{"a slow card",
                [](MachineInfo& f) {
                  f.disk.device = "/dev/mmcblk0p2", f.disk.sync_ms = {30, 40, 50};

@@ -211,9 +211,9 @@ TEST_F(Why, what_to_do_follows_from_what_the_message_says) {
   EXPECT_EQ(cure(R"({"waiting":{"reason":"ImagePullBackOff","message":"untrusted; or list the server in insecureRegistries"}})"),
             "");
   EXPECT_EQ(cure(R"({"waiting":{"reason":"ErrImagePull","message":"write layer: No space left on device"}})"),
-            "make room: coraclectl image prune");
+            "free space: coraclectl image prune");
   EXPECT_EQ(cure(R"({"waiting":{"reason":"ImagePullBackOff","message":"pull a/b: the disk is nearly full"}})"),
-            "make room: coraclectl image prune");
+            "free space: coraclectl image prune");
   EXPECT_EQ(cure(R"({"waiting":{"reason":"ErrImagePull","message":"open image store: mkdir: Read-only file system"}})"),
             "the disk can only be read, after errors most often: dmesg says which; check it with fsck, or replace it");
   EXPECT_EQ(cure(R"({"terminated":{"exitCode":128,"reason":"StartError","message":"exec: /app: Exec format error"}})"),

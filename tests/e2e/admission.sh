@@ -68,7 +68,7 @@ used() { k get resourcequota q -n bounded -o "jsonpath={.status.used.$1}"; }
 uses() { [ "$(used "$1")" = "$2" ]; }
 check "… and counted" until_true 10 uses pods 0
 k create deployment web --image=localhost/busybox:latest --replicas=3 -n bounded -- sleep 100000 >/dev/null
-check "a workload gets as many pods as there is room for" until_true 30 running bounded app=web 2
+check "a workload gets as many pods as there is space for" until_true 30 running bounded app=web 2
 expect "… and no more" 2 used pods
 check "… which its events say" until_true 20 eval 'k get events -n bounded | grep -q "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"'
 expect_fail "a third by hand is refused" 'pods "third" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2' eval 'pod bounded third | k apply -f -'

@@ -627,7 +627,7 @@ def attack_by_stalled_watchers():
 
 
 def attack_by_filling():
-    """Megabytes, one object after the other: all are kept, or it is said that there is no more room."""
+    """Megabytes, one object after the other: all are kept, or it is said that there is no more space."""
     body = json.dumps({"metadata": {"generateName": "fill-", "labels": {"fill": "yes"}}, "data": {"a": "x" * 1000000}})
     answers = {}
     refused = b""
@@ -638,9 +638,9 @@ def attack_by_filling():
             refused = said
             break
     print("#   answers: %s; memory %d MiB" % (answers, memory() >> 20), flush=True)
-    told(not refused or b"space" in refused or b"quota" in refused.lower(), "sixty objects of a megabyte are kept, or refused for want of room", answers, refused)
+    told(not refused or b"space" in refused or b"quota" in refused.lower(), "sixty objects of a megabyte are kept, or refused for want of space", answers, refused)
     expect("and go", {200}, ask("DELETE", TENANT + "/configmaps?labelSelector=fill"))
-    expect("after which there is room", {201}, ask("POST", TENANT + "/configmaps", '{"metadata":{"name":"room"}}', JSON))
+    expect("after which there is space", {201}, ask("POST", TENANT + "/configmaps", '{"metadata":{"name":"space"}}', JSON))
 
 
 def attack_as_node():

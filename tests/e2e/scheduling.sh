@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Scheduling on the running daemon: the [sig-scheduling] lines of Kubernetes' conformance suite, each by its name, and what this
-# scheduler adds to them. Room is counted in an extended resource that the node is given through the API, as that suite does.
+# scheduler adds to them. Space is counted in an extended resource that the node is given through the API, as that suite does.
 # for: daemon/scheduler daemon/placement
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -36,7 +36,7 @@ check "one that does not is told so" until_true 10 refused additional "^0/1 node
 expect_match "with the figures" "node edge: $res requested 4, free 3 of 10" why additional
 soon expect_match "in an event too" "^FailedScheduling: 0/1 nodes are available: 1 Insufficient $res" events_of additional
 k delete pod fills --grace-period=0 --force >/dev/null 2>&1
-check "and gets the room when it is free" until_true 20 running additional
+check "and gets the space when it is free" until_true 20 running additional
 expect "the node agent leaves alone what others say the node has" 10 k get node edge -o "jsonpath={.status.allocatable.example\.com/fakecpu}"
 clear_pods
 
@@ -93,7 +93,7 @@ pod preemptor "priorityClassName: high," "$(asks 8)"
 disruption() { k get pod victim -o 'jsonpath={.status.conditions[?(@.type=="DisruptionTarget")].reason}'; }
 check "it is told why it goes" until_true 20 eval '[ "$(disruption)" = PreemptionByScheduler ]'
 check "it is being deleted" until_true 10 eval '[ -n "$(k get pod victim -o "jsonpath={.metadata.deletionTimestamp}")" ]'
-soon expect "the room is kept for the preemptor" edge k get pod preemptor -o 'jsonpath={.status.nominatedNodeName}'
+soon expect "the space is kept for the preemptor" edge k get pod preemptor -o 'jsonpath={.status.nominatedNodeName}'
 check "an event says so" until_true 10 eval 'events_of victim | grep -q "^Preempted: Preempted by pod $(k get pod preemptor -o "jsonpath={.metadata.uid}") on node edge"'
 c patch pod victim --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 check "and it runs there when the victim has gone" until_true 20 running preemptor
@@ -112,7 +112,7 @@ check "five of the first set run" until_true 30 up rs1 5
 replicas rs2 medium 4 1
 check "four of the second run beside them" until_true 30 up rs2 4
 replicas rs3 high 3 2
-check "three larger ones of the third make themselves room" until_true 30 up rs3 3
+check "three larger ones of the third make themselves space" until_true 30 up rs3 3
 check "from the first set alone" until_true 30 eval 'up rs2 4 && up rs1 0'
 for one in rs1 rs2 rs3; do k delete rs $one >/dev/null; done
 clear_pods

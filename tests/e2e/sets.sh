@@ -100,7 +100,7 @@ check "a pod is refused by its node" until_true 20 is pod evicted-0 .status.phas
 uid=$(get pod evicted-0 .metadata.uid)
 check "another comes under its name" until_true 60 eval 'now=$(get pod evicted-0 .metadata.uid 2>/dev/null) && [ -n "$now" ] && [ "$now" != "$uid" ]'
 k delete pod taker >/dev/null
-check "and one runs when there is room" until_true 90 has_ready evicted 1
+check "and one runs when there is space" until_true 90 has_ready evicted 1
 remove statefulset evicted
 
 echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic] should have a working scale subresource [Conformance]"

@@ -269,8 +269,8 @@ ask() {  # ask COMMAND...: it runs, and `worst` says how long somebody else wait
 }
 worst() { cut -d ' ' -f 1 "$T/ask.out"; }
 entries=50000 deep=10000 pods=1
-room=$(df --output=iavail "$T" | tail -n 1)
-if [ "${CORACLE_LONG:-0}" != 0 ]; then pods=5; [ "$room" -lt 11000000 ] || entries=10000000; fi
+space=$(df --output=iavail "$T" | tail -n 1)
+if [ "${CORACLE_LONG:-0}" != 0 ]; then pods=5; [ "$space" -lt 11000000 ] || entries=10000000; fi
 usual_time() {  # usual_time NAME: the milliseconds until an ordinary pod runs, of several the middle one
   local i
   for i in $(seq $pods); do ready_in_time "$1-$i"; done | sort -n | sed -n "$(((pods + 1) / 2))p"
@@ -408,5 +408,5 @@ if [ -n "$others" ]; then check "$others" until_true 20 eval 'c exec beside -- s
 check "pods with volumes elsewhere write" ready_in_time ordinary6
 check "and the node keeps what it is told" eval 'c create configmap later --from-literal=a=b && c get configmap later'
 c delete pod full beside >/dev/null; c delete pvc full beside --wait=false >/dev/null
-check "when the claim is deleted the room is there again" until_true 20 eval '[ "$(df -m --output=used "$disk" | tail -n 1)" -lt 8 ]'
+check "when the claim is deleted the space is there again" until_true 20 eval '[ "$(df -m --output=used "$disk" | tail -n 1)" -lt 8 ]'
 untouched "through all of it nothing was made outside"

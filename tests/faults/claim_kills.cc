@@ -102,9 +102,9 @@ class Life {
     (void)need(client_.create(kServiceAccount, {{"metadata", {{"name", "default"}, {"namespace", "default"}}}}), "account");
     json::value labels = {{"kubernetes.io/hostname", kMachine}};
     (void)need(client_.create(kNode, {{"metadata", {{"name", kMachine}, {"labels", std::move(labels)}}}}), "node");
-    json::value room = {{"cpu", "4"}, {"memory", "2Gi"}, {"pods", "110"}};
+    json::value capacity = {{"cpu", "4"}, {"memory", "2Gi"}, {"pods", "110"}};
     json::value ready = {{"type", "Ready"}, {"status", "True"}};
-    json::value status = {{"status", {{"capacity", room}, {"allocatable", room}, {"conditions", json::array{ready}}}}};
+    json::value status = {{"status", {{"capacity", capacity}, {"allocatable", capacity}, {"conditions", json::array{ready}}}}};
     (void)need(client_.patch(kNode, {"", kMachine}, PatchType::merge, status, {.subresource = "status"}), "node");
     (void)need(
         client_.create(kConfigMap, {{"metadata", {{"name", kScript.name}, {"namespace", kScript.ns}}}, {"data", {{"at", "0"}}}}),

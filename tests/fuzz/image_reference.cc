@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes the small texts of the image room: references (what is accepted must be stable when written out and read again),
+// Fuzzes the small texts of runtime/image: references (what is accepted must be stable when written out and read again),
 // registries' challenges, users.
 #include <cstdint>
 #include <cstdlib>

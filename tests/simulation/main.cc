@@ -29,8 +29,8 @@ struct Sum {
 
 int run_one(uint64_t seed) {
   set_log_sink(
-      [](LogLevel, std::string_view room, std::string_view text, LogFields fields) {
-        std::printf("log: %.*s: %.*s", int(room.size()), room.data(), int(text.size()), text.data());
+      [](LogLevel, std::string_view component, std::string_view text, LogFields fields) {
+        std::printf("log: %.*s: %.*s", int(component.size()), component.data(), int(text.size()), text.data());
         for (const auto& [name, value] : fields)
           std::printf(" %.*s=%.*s", int(name.size()), name.data(), int(value.size()), value.data());
         std::printf("\n");

@@ -17,7 +17,7 @@ namespace coracle::simulation {
 
 class User {
  public:
-  // `ranks`: whether pods are of different importance, and short of room; but not where what is ready stays so.
+  // `ranks`: whether pods are of different importance, and short of space; but not where what is ready stays so.
   User(const ClusterState& cluster_state, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks);
   void begin();
   void act();     // one thing; errors are the user's own affair

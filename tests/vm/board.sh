@@ -50,7 +50,7 @@ done
 echo "# $count starts with the disk full"
 check "the pod that ran was not disturbed" 60 "is \"\$(of_pod steady '{.status.containerStatuses[0].containerID}{.status.containerStatuses[0].restartCount}')\" '$before'" || diagnose
 check "the other restarts all the same" 400 'now=$(restarts restarting); until_true 310 eval "[ \$(restarts restarting) -gt $now ]"' || diagnose
-check "with room it heals by itself" 120 'empty_disk; until_true 60 coraclectl create configmap healed' || diagnose
+check "with space it heals by itself" 120 'empty_disk; until_true 60 coraclectl create configmap healed' || diagnose
 
 # ---- the disk can only be read ----
 

@@ -29,7 +29,7 @@ check "systemd-analyze verify is clean" 60 'systemd-analyze verify --man=no /usr
 check "the service starts and says that it is ready" 120 'systemctl daemon-reload; systemd-tmpfiles --create coracle.conf; echo "podPidsLimit: 64" >/etc/coracle/config.yaml; systemctl enable --quiet --now coracled && is "$(systemctl is-active coracled)" active && systemctl show -p StatusText coracled | grep -q https' || { diagnose; exit 1; }
 check "the node becomes ready, and can hold every limit" 60 'until_true 50 ready && is "$(coraclectl get nodes -o "jsonpath={.items[0].status.conditions[?(@.type==\"LimitsUnenforced\")].status}")" False && ! journalctl -b -u coracled --no-pager | grep "not enforced"' || { diagnose; exit 1; }
 check "its state is private" 20 'is "$(stat -c %a /var/lib/coracle /run/coracle | tr "\n" " ")" "700 700 "'
-check "what it logs has fields of its own" 20 'journalctl --sync; journalctl -b -u coracled -o export CORACLE_ROOM=main | grep -qx "SYSLOG_IDENTIFIER=coracled" && journalctl -b -o export CORACLE_ROOM=main | grep -qx "CORACLE_MS=[0-9]*"'
+check "what it logs has fields of its own" 20 'journalctl --sync; journalctl -b -u coracled -o export CORACLE_COMPONENT=main | grep -qx "SYSLOG_IDENTIFIER=coracled" && journalctl -b -o export CORACLE_COMPONENT=main | grep -qx "CORACLE_MS=[0-9]*"'
 check "an image is made on the spot" 60 'rootfs /root/box && coraclectl image pack /root/box localhost/busybox:latest --cmd sh && coraclectl image list | grep -q localhost/busybox' || { diagnose; exit 1; }
 check "the hello manifest runs" 180 'coraclectl apply -f /usr/share/coracle/hello.yaml && until_true 150 hello_runs' || { diagnose; exit 1; }
 check "its Service answers" 60 'until_true 30 hello_answers'

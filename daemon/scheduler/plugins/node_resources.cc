@@ -96,9 +96,9 @@ class NodeResourcesFit : public Plugin {
 
   Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     const Amounts &asked = cycle.info->requests.exact, &all = node.allocatable, &used = node.requested;
-    bool room = int64_t(node.pods.size()) < node.pods_max && asked.cpu_milli <= all.cpu_milli - used.cpu_milli &&
+    bool enough = int64_t(node.pods.size()) < node.pods_max && asked.cpu_milli <= all.cpu_milli - used.cpu_milli &&
                 asked.memory <= all.memory - used.memory && asked.ephemeral <= all.ephemeral - used.ephemeral;
-    if (room && asked.others().empty()) return Answer::success;
+    if (enough && asked.others().empty()) return Answer::success;
     return check(asked, all, used, node.pods.size(), node.pods_max, why);
   }
 
@@ -109,7 +109,7 @@ class NodeResourcesFit : public Plugin {
   void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const NodeResourcesScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
-      return state.memo->ask(node, node.room_since, [&] { return fit(state.resources, node); });
+      return state.memo->ask(node, node.usage_since, [&] { return fit(state.resources, node); });
     });
   }
 
@@ -199,7 +199,7 @@ class BalancedAllocation : public Plugin {
   void score(const CycleState& cycle, std::vector<NodeScore>& scores) const override {
     const auto& state = static_cast<const NodeResourcesScoreState&>(*cycle.score_state[index]);
     score_each(scores, [&](const NodeInfo& node) {
-      return state.memo->ask(node, node.room_since, [&] { return balance(state.resources, node); });
+      return state.memo->ask(node, node.usage_since, [&] { return balance(state.resources, node); });
     });
   }
 

@@ -49,7 +49,7 @@ std::string directory_name(const Key& claim, std::string_view uid) {
 // The root that contains it already, or the one with the most free space.
 Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name) const {
   Root best;
-  Bytes room{-1};
+  Bytes most{-1};
   Error why(Code::invalid, "no directory for volumes is set");
   for (const std::string& path : roots_) {
     TRY(sys::make_directories(path, 0711));
@@ -61,8 +61,8 @@ Result<DiskDirectories::Root> DiskDirectories::root_for(const std::string& name)
       continue;
     }
     Bytes available = TRY(sys::disk_usage(root.directory)).available;
-    if (available <= room) continue;
-    best = std::move(root), room = available;
+    if (available <= most) continue;
+    best = std::move(root), most = available;
   }
   if (!best.directory) return why;
   return best;

@@ -64,8 +64,8 @@ Result<std::vector<sys::Stretch>> InodeTar::data_of(const Fd& file, const struct
 
 Result<void> InodeTar::add_data(const Fd& file, const std::string& name, sys::Stretch data) {
   for (int64_t at = data.begin; at < data.end;) {
-    const size_t room = size_t(std::min<int64_t>(data.end - at, buffer_.size()));
-    size_t got = TRY(sys::read_at(file, std::span(buffer_.data(), room), at));
+    const size_t chunk = size_t(std::min<int64_t>(data.end - at, buffer_.size()));
+    size_t got = TRY(sys::read_at(file, std::span(buffer_.data(), chunk), at));
     if (got == 0) return Error(Code::conflict, name + " shrank while it was read");
     TRY(tar_.data(std::string_view(buffer_.data(), got)));
     at += int64_t(got);

@@ -173,8 +173,8 @@ class TreeCopy {
       auto data = TRY(sys::data_after(from, at, size));
       if (!data) break;
       for (at = data->begin; at < data->end;) {
-        const size_t room = size_t(std::min<int64_t>(data->end - at, buffer_.size()));
-        size_t got = TRY(sys::read_at(from, std::span(buffer_.data(), room), at));
+        const size_t chunk = size_t(std::min<int64_t>(data->end - at, buffer_.size()));
+        size_t got = TRY(sys::read_at(from, std::span(buffer_.data(), chunk), at));
         if (got == 0) return Error(Code::conflict, "it shrank while it was read");
         TRY(sys::write_at(to, std::string_view(buffer_.data(), got), at));
         at += int64_t(got);

@@ -294,7 +294,7 @@ TEST_F(HttpServerTest, closes_clients_beyond_its_connections) {
   EXPECT_EQ(first.receive().status, 200);
 }
 
-TEST_F(HttpServerTest, who_has_rested_longest_makes_room_for_a_newcomer) {
+TEST_F(HttpServerTest, who_has_rested_longest_makes_space_for_a_newcomer) {
   HttpServerLimits limits;
   limits.connections = 3;
   start(limits);

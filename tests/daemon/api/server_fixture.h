@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole API in a temporary directory, on loopback, with a node that is played: what the room's tests stand on.
+// A whole API in a temporary directory, on loopback, with a node that is played: the fixture of the API's tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -61,7 +61,7 @@ TEST_F(SlowBodies, of_strangers_are_answered_and_not_waited_for) {
   }
 }
 
-TEST_F(SlowBodies, of_one_user_leave_room_for_all_others) {
+TEST_F(SlowBodies, of_one_user_leave_space_for_all_others) {
   start();
   std::vector<std::unique_ptr<RawClient>> slow;
   for (int i = 0; i < 64; i++) slow.push_back(begin_body("", &admin));
@@ -90,7 +90,7 @@ TEST_F(SlowBodies, of_one_user_are_a_share_of_all) {
   EXPECT_EQ(refused.header("Retry-After"), "1");
   EXPECT_TRUE(one_more->at_end());
   auto of_another = begin_body("", &admin);
-  ASSERT_TRUE(await_bodies(5)) << "there is room for somebody else";
+  ASSERT_TRUE(await_bodies(5)) << "there is space for somebody else";
   std::string rest = R"("metadata":{"name":"whole"}})";
   of_another->send(rest + std::string(999 - rest.size(), ' '));
   EXPECT_EQ(of_another->receive().status, 201);

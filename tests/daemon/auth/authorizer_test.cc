@@ -138,7 +138,7 @@ TEST(Authorizer, answers_in_microseconds) {
   auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(fixture.may(member, "create", "deployments", "default", "", "apps"));
   auto each = (std::chrono::steady_clock::now() - begin) / kRounds;
-  EXPECT_LT(each, std::chrono::microseconds(500)) << "with room for a slow, busy machine and a build without optimisation";
+  EXPECT_LT(each, std::chrono::microseconds(500)) << "with space for a slow, busy machine and a build without optimisation";
 }
 
 TEST(RoleIndex, asks_a_role_once_however_many_bindings_give_it) {

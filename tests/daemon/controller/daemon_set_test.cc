@@ -215,7 +215,7 @@ TEST(DaemonSetPlan, or_within_max_surge) {
       {"it went", kSurge, "toRn Ro", "+b"},
       {"the old one does not work: it is replaced at once", kSurge, "no Ro", "+a +b"},
       {"neither works: the new one stays", kSurge, "nonn", "-a0"},
-      {"a leaving one makes room", kSurge, "to", "+a"},
+      {"a leaving one makes space", kSurge, "to", "+a"},
       {"too many of each", kSurge, "RoRonnnn", "-a1 -a3"},
       {"none where it should not be, once another makes up for it", kSurge, "sRo Rn", "-a0"},
       {"the last one stays until then", kSurge, "sRo nn", ""},

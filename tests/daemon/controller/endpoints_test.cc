@@ -225,7 +225,7 @@ TEST_F(Slices, hold_a_hundred_each_and_change_no_more_than_they_must) {
   EXPECT_EQ(step(backend_pods(250)), "3 0 0");
   EXPECT_EQ(endpoints(), 250u);
   EXPECT_EQ(step(backend_pods(250)), "0 0 0");
-  EXPECT_EQ(step(backend_pods(251)), "0 1 0");  // the one with room
+  EXPECT_EQ(step(backend_pods(251)), "0 1 0");  // the one with space
   std::vector<ObjectPtr> fewer = backend_pods(251);
   fewer.erase(fewer.begin());
   EXPECT_EQ(step(fewer), "0 1 0");

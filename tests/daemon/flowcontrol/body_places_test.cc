@@ -35,7 +35,7 @@ TEST(BodyPlaces, large_bodies_take_more) {
   EXPECT_EQ(first.size(), 5u) << "half of what may be held";
   auto second = as_many_as_can_be(places, "second", 3 << 20);
   EXPECT_EQ(second.size(), 3u);
-  EXPECT_TRUE(places.take("third", 3 << 20)) << "there is always some room for the next";
+  EXPECT_TRUE(places.take("third", 3 << 20)) << "there is always some space for the next";
 }
 
 TEST(BodyPlaces, come_back_and_say_when_to_ask_again) {

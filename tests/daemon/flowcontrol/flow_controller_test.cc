@@ -103,7 +103,7 @@ TEST(FlowController, a_crowd_does_not_hold_up_others) {
   EXPECT_EQ(flow(flow_controller.counts()).rejected.at("queue-full"), 1u);
 }
 
-TEST(FlowController, threads_that_wait_are_bounded_also_where_queues_have_room) {
+TEST(FlowController, threads_that_wait_are_bounded_also_where_queues_have_space) {
   FlowController flow_controller(one_level(R"({"type":"Queue","queuing":{"queues":8,"handSize":8,"queueLengthLimit":100}})"),
                     {1, 4, milliseconds(20000)});
   std::optional<FlowController::Seat> first(MUST(flow_controller.enter(flow_controller.classify(user("a"), pods()))));

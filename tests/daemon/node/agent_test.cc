@@ -691,7 +691,7 @@ TEST_F(AgentTest, what_cannot_be_executed_is_told_and_tried_again) {
   EXPECT_EQ(state(), "Running");
 }
 
-TEST_F(AgentTest, on_a_full_disk_a_container_takes_the_room_of_the_one_before) {
+TEST_F(AgentTest, on_a_full_disk_a_container_takes_the_space_of_the_one_before) {
   boot();
   put_pod(kOne);
   ASSERT_EQ(state(), "Running");

@@ -625,7 +625,7 @@ TEST(FullStore, refuses_users_and_lets_the_machine_work) {
       R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":")" + large + "\"}]}}";
   EXPECT_FALSE(fixture.try_make(kPod, pod, internal)) << "a controller makes them of what a user has written";
 
-  EXPECT_TRUE(fixture.registry().remove(kConfigMap, {"default", "c0"}, {}, writer)) << "it is marked, which takes room";
+  EXPECT_TRUE(fixture.registry().remove(kConfigMap, {"default", "c0"}, {}, writer)) << "it is marked, which takes space";
   json::value none = RegistryFixture::parse(R"({"metadata":{"finalizers":null}})");
   EXPECT_TRUE(fixture.registry().patch(kConfigMap, {"default", "c0"}, {}, PatchType::merge, none, false, writer));
   EXPECT_FALSE(fixture.registry().get(kConfigMap, {"default", "c0"}));

@@ -180,7 +180,7 @@ struct Oracle {
 
   // ---- filters ----
 
-  bool has_room(const json::value& node) const {
+  bool has_space(const json::value& node) const {
     if (int64_t(pods_on(node).size()) + 1 > allocatable(node, "pods")) return false;
     for (const string& name : asked_resources(pod)) {
       int64_t wanted = request(pod, name);
@@ -310,7 +310,7 @@ struct Oracle {
   }
 
   bool fits(const json::value& node) const {
-    return is_open(node) && tolerates_hard_taints(pod, node) && wants_node(pod, node) && has_ports(node) && has_room(node) &&
+    return is_open(node) && tolerates_hard_taints(pod, node) && wants_node(pod, node) && has_ports(node) && has_space(node) &&
            is_level(node) && has_company(node) && is_undisturbed(node);
   }
 

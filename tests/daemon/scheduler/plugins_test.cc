@@ -170,7 +170,7 @@ TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
 }
 
 // Scores are remembered for pods that ask the same.
-TEST(NodeResources, scores_are_of_the_room_there_is_now) {
+TEST(NodeResources, scores_are_of_the_space_there_is_now) {
   SchedulerFixture fixture;
   auto all = [](const char* cpu) { return R"({"pods":"9","memory":"4Gi","cpu":")" + std::string(cpu) + "\"}"; };
   auto raw = [&](const char* plugin) { return fixture.scores(pod("p", asks("1", "1Gi")), plugin)["n1"].raw; };

@@ -105,7 +105,7 @@ TEST_F(Preemption, spares_what_a_budget_protects) {
   EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n1: db");  // not at any price: budgets are honoured where there is a choice
 }
 
-TEST_F(Preemption, room_made_is_kept_from_the_less_important) {
+TEST_F(Preemption, space_made_is_kept_from_the_less_important) {
   put_nodes({"n1"});
   fixture.nominations["n1"].push_back(fixture.cluster.read(*ranked("boss", 10, "3")));
   EXPECT_EQ(fixture.decide(ranked("small", 1, "1")).node, "n1");
@@ -115,7 +115,7 @@ TEST_F(Preemption, room_made_is_kept_from_the_less_important) {
   EXPECT_EQ(fixture.decide(boss).node, "n1");
 }
 
-TEST_F(Preemption, may_be_for_company_not_only_for_room) {
+TEST_F(Preemption, may_be_for_company_not_only_for_space) {
   fixture.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
   fixture.place(ranked("loud", 1, "1", R"({"app":"loud"})"), "n1");
   const std::string shy =

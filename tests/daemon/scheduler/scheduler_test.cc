@@ -147,7 +147,7 @@ TEST_F(SchedulerTest, leaves_alone_what_is_not_its_own) {
   EXPECT_EQ(node_of("gated"), "pi");
 }
 
-TEST_F(SchedulerTest, tells_why_and_tries_again_when_room_is_made) {
+TEST_F(SchedulerTest, tells_why_and_tries_again_when_space_is_made) {
   put_node("2");
   start();
   put_pod("first", "2");
@@ -164,7 +164,7 @@ TEST_F(SchedulerTest, tells_why_and_tries_again_when_room_is_made) {
   EXPECT_EQ(node_of("second"), "pi");
 }
 
-TEST_F(SchedulerTest, a_finished_pod_leaves_room_and_a_node_that_changes_gives_hope) {
+TEST_F(SchedulerTest, a_finished_pod_leaves_space_and_a_node_that_changes_gives_hope) {
   put_node("1");
   start();
   put_pod("first", "1");
@@ -180,7 +180,7 @@ TEST_F(SchedulerTest, a_finished_pod_leaves_room_and_a_node_that_changes_gives_h
   EXPECT_EQ(node_of("third"), "pi");
 }
 
-TEST_F(SchedulerTest, two_pods_are_not_given_the_same_room) {
+TEST_F(SchedulerTest, two_pods_are_not_given_the_same_space) {
   put_node("3");
   start();
   for (const char* name : {"a", "b"})
@@ -191,7 +191,7 @@ TEST_F(SchedulerTest, two_pods_are_not_given_the_same_room) {
   EXPECT_NE(node_of("a").empty(), node_of("b").empty());
 }
 
-TEST_F(SchedulerTest, a_failed_binding_gives_the_room_back_and_is_tried_again) {
+TEST_F(SchedulerTest, a_failed_binding_gives_the_space_back_and_is_tried_again) {
   put_node("2");
   start();
   client.fail(1, Error(Code::unavailable, "disk is full"), "create_subresource pods/binding");
@@ -203,7 +203,7 @@ TEST_F(SchedulerTest, a_failed_binding_gives_the_room_back_and_is_tried_again) {
   EXPECT_EQ(node_of("a"), "pi");
 }
 
-TEST_F(SchedulerTest, room_is_kept_for_a_pod_of_which_nobody_knows_whether_it_was_bound) {
+TEST_F(SchedulerTest, space_is_kept_for_a_pod_of_which_nobody_knows_whether_it_was_bound) {
   put_node("2");
   start();
   for (Code code : {Code::timeout, Code::internal, Code::unavailable}) {
@@ -220,7 +220,7 @@ TEST_F(SchedulerTest, room_is_kept_for_a_pod_of_which_nobody_knows_whether_it_wa
   }
 }
 
-TEST_F(SchedulerTest, kept_room_is_given_back_when_the_pod_is_refused_goes_elsewhere_or_is_deleted) {
+TEST_F(SchedulerTest, kept_space_is_given_back_when_the_pod_is_refused_goes_elsewhere_or_is_deleted) {
   put_node("2");
   start();
   auto put_both = [&] {
@@ -280,7 +280,7 @@ struct PreemptingTest : SchedulerTest {
   }
 };
 
-TEST_F(PreemptingTest, victims_are_told_and_the_room_is_kept) {
+TEST_F(PreemptingTest, victims_are_told_and_the_space_is_kept) {
   put_node("2");
   start();
   put_ranked("low", "2", 1);
@@ -296,7 +296,7 @@ TEST_F(PreemptingTest, victims_are_told_and_the_room_is_kept) {
   EXPECT_EQ(get_string(victim, "reason"), "PreemptionByScheduler");
   EXPECT_EQ(get_string(victim, "message"), "default-scheduler: preempting to accommodate a higher priority pod");
   EXPECT_NE(events.take().find("Preempted: Preempted by pod " + find("high")->uid() + " on node pi"), std::string::npos);
-  put_ranked("sneaks", "1", 5);  // less important: the room is not for it
+  put_ranked("sneaks", "1", 5);  // less important: the space is not for it
   clock.advance(1h);
   client.erase(kPod, {"default", "low"});
   settle();
@@ -313,7 +313,7 @@ TEST_F(PreemptingTest, a_pod_that_may_be_bound_is_waited_for) {
   put_ranked("high", "2", 10);
   EXPECT_FALSE(find("low")->deleting());
   EXPECT_EQ(node_of("high"), "");
-  for (auto delay : {1s, 2s}) {  // of "low", which finds that the room is kept for another; then of "high"
+  for (auto delay : {1s, 2s}) {  // of "low", which finds that the space is kept for another; then of "high"
     clock.advance(delay);
     settle();
   }

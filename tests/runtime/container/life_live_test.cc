@@ -203,7 +203,7 @@ TEST_F(LifeLive, gives_an_exec_a_terminal) {
 
 TEST_F(LifeLive, ends_an_exec_that_is_let_go) {
   ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
-  for (int i = 0; i < 200; ++i) {  // more than pause has room for at once
+  for (int i = 0; i < 200; ++i) {  // more than pause has space for at once
     ExecSpec spec;
     spec.args = {"/bin/sleep", "2000"};
     auto exec = runtime().exec("pod", "app-0", spec);
@@ -384,7 +384,7 @@ TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
     }
     std::string line = id + "\n";
     (void)!::write(said.get(), line.data(), line.size());
-    // Old ones are forgotten, so that a pod's room does not fill.
+    // Old ones are forgotten, so that a pod's slots do not fill.
     auto state = fixture.runtime->sandbox("pod");
     if (!state) ::_exit(3);
     for (auto& container : state->containers)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes tars, layers, images and archives for the tests of this room: good ones, and any bad one that can be said in tar.
+// Makes tars, layers, images and archives for the tests of this component: good ones, and any bad one that can be said in tar.
 #pragma once
 
 #include <sys/types.h>

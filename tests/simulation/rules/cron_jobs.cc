@@ -139,7 +139,7 @@ class CronJobsRule : public Rule {
         if (has_condition(job, how) && maybe_ended(cluster_state, *cron_job, how) > limit(*cron_job, how)) return;
     }
     cluster_state.violated("cronjobs: removed " + job.key().text() +
-                   (over(job) ? ", which the history has room for" : ", which still runs"));
+                   (over(job) ? ", which the history has space for" : ", which still runs"));
   }
 
   static bool maybe_runs(const ClusterState& cluster_state, const Object& job) {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tests/simulation/rules/revisions.h"
-#include "tests/simulation/rules/room.h"
+#include "tests/simulation/rules/resources.h"
 
 namespace coracle::simulation {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "tests/simulation/rules/jobs.h"
-#include "tests/simulation/rules/room.h"
+#include "tests/simulation/rules/resources.h"
 
 namespace coracle::simulation {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler: a pod is bound once; to a node that takes it, by its taints, its cordon and its room, in some state that the
+// The scheduler: a pod is bound once; to a node that takes it, by its taints, its cordon and its space, in some state that the
 // daemon may still believe in. At rest, no pod waits that a node would take.
 // Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
 #include <algorithm>
 
-#include "tests/simulation/rules/room.h"
+#include "tests/simulation/rules/resources.h"
 
 namespace coracle::simulation {
 namespace {
@@ -21,14 +21,14 @@ class PlacementRule : public Rule {
     if (actor != Actor::daemon) return;
     std::vector<ObjectPtr> nodes = cluster_state.believable(kNode, {"", std::string(node)});
     if (nodes.empty()) return cluster_state.violated(name + ", which the daemon knows is gone");
-    Room used = used_on(cluster_state, node, change.after->uid());
+    Resources used = used_on(cluster_state, node, change.after->uid());
     bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return takes(*each, *change.after); });
     bool fits = std::any_of(nodes.begin(), nodes.end(),
                             [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
     bool waited = !get_array(change.after->json(), "spec.volumes").empty();  // for its volumes, since it was chosen
     if (!taken && !waited) return cluster_state.violated(name + ", which does not take it");
     if (!fits)
-      cluster_state.violated(name + ", which has no room: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
+      cluster_state.violated(name + ", which has no space: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
   }
 
   void at_rest(const ClusterState& cluster_state) override {
@@ -46,8 +46,8 @@ class PlacementRule : public Rule {
 
  private:
   // By what the daemon knows to be there. `own` counts in any case.
-  static Room used_on(const ClusterState& cluster_state, std::string_view node, const std::string& own) {
-    Room used;
+  static Resources used_on(const ClusterState& cluster_state, std::string_view node, const std::string& own) {
+    Resources used;
     for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (get_string(pod->json(), "spec.nodeName") != node || finished(*pod)) continue;
       if (pod->uid() != own && cluster_state.daemon_unaware_of(*pod)) continue;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preemption: a pod has to go for a more important one that waits, may preempt, does not fit beside it, would fit without all
-// that are less important, and has no place elsewhere; in some state that the daemon may still believe in. Room that is kept for
+// that are less important, and has no place elsewhere; in some state that the daemon may still believe in. Space that is kept for
 // a pod is given to no less important one. At rest, no pod waits that may preempt and would fit so, and who was told to go for
 // another one has gone. Which victims are chosen is decided by the scheduler's own tests. Source: Kubernetes "Pod Priority and
 // Preemption".
 #include <algorithm>
 
-#include "tests/simulation/rules/room.h"
+#include "tests/simulation/rules/resources.h"
 
 namespace coracle::simulation {
 namespace {
@@ -32,7 +32,7 @@ class PreemptionRule : public Rule {
   void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (actor != Actor::daemon || !(*change.kind == kPod) || !change.before || !change.after) return;
     if (is_told_to_go(*change.after) && !is_told_to_go(*change.before)) check_victim(cluster_state, *change.before);
-    if (node_of(*change.before).empty() && !node_of(*change.after).empty()) check_room_kept(cluster_state, *change.after);
+    if (node_of(*change.before).empty() && !node_of(*change.after).empty()) check_nomination(cluster_state, *change.after);
   }
 
   void at_rest(const ClusterState& cluster_state) override {
@@ -41,7 +41,7 @@ class PreemptionRule : public Rule {
         return cluster_state.violated("preemption: " + describe(*pod) + " was told to go, and stays");
       if (!waits(*pod) || !may_preempt(*pod) || chooses_nodes(*pod)) continue;
       for (const ObjectPtr& node : cluster_state.all(kNode)) {
-        Room used = asked(*pod);
+        Resources used = asked(*pod);
         bool lesser = false;
         for (const ObjectPtr& other : cluster_state.all(kPod)) {
           if (node_of(*other) != node->name() || finished(*other)) continue;
@@ -70,9 +70,9 @@ class PreemptionRule : public Rule {
     cluster_state.violated(name + ", " + why);
   }
 
-  // Why this pod has no reason to ask for room on that node.
+  // Why this pod has no reason to ask for space on that node.
   static std::string against(const ClusterState& cluster_state, const Object& pod, const std::string& node) {
-    Room most = asked(pod) + most_used(cluster_state, node, pod), least = asked(pod) + least_used(cluster_state, node, pod);
+    Resources most = asked(pod) + most_used(cluster_state, node, pod), least = asked(pod) + least_used(cluster_state, node, pod);
     std::vector<ObjectPtr> versions = cluster_state.believable(kNode, {"", node});
     bool fits = std::ranges::all_of(versions, [&](const ObjectPtr& each) { return offered(*each).holds(most, asked(pod)); });
     if (!versions.empty() && fits) return describe(pod) + " fits beside it";
@@ -82,7 +82,7 @@ class PreemptionRule : public Rule {
     if (chooses_nodes(pod)) return "";
     for (const ObjectPtr& other : cluster_state.all(kNode)) {
       std::vector<ObjectPtr> certain = cluster_state.certain(kNode, other->key());
-      Room there = asked(pod) + most_used(cluster_state, other->name(), pod);
+      Resources there = asked(pod) + most_used(cluster_state, other->name(), pod);
       bool free = std::ranges::all_of(certain, [&](const ObjectPtr& each) {
         return takes(*each, pod) && has_volumes(cluster_state, *each, pod) && offered(*each).holds(there, asked(pod));
       });
@@ -91,21 +91,21 @@ class PreemptionRule : public Rule {
     return "";
   }
 
-  // By all pods that the daemon may take to be there, and by those as important for which it may keep room.
-  static Room most_used(const ClusterState& cluster_state, std::string_view node, const Object& but) {
-    std::map<std::string, Room> used;
+  // By all pods that the daemon may take to be there, and by those as important for which it may keep space.
+  static Resources most_used(const ClusterState& cluster_state, std::string_view node, const Object& but) {
+    std::map<std::string, Resources> used;
     for (const ObjectPtr& pod : cluster_state.believable_in(kPod, "")) {
       bool there = node_of(*pod) == node && !finished(*pod), may_come = waits(*pod) && priority(*pod) >= priority(but);
       if (pod->uid() != but.uid() && (there || may_come)) used[pod->uid()] = asked(*pod);
     }
-    Room sum;
-    for (const auto& [uid, room] : used) sum = sum + room;
+    Resources sum;
+    for (const auto& [uid, resources] : used) sum = sum + resources;
     return sum;
   }
 
   // By those at least as important that are there without doubt.
-  static Room least_used(const ClusterState& cluster_state, std::string_view node, const Object& by) {
-    Room sum;
+  static Resources least_used(const ClusterState& cluster_state, std::string_view node, const Object& by) {
+    Resources sum;
     for (const ObjectPtr& pod : cluster_state.all(kPod)) {
       if (priority(*pod) < priority(by)) continue;
       std::vector<ObjectPtr> certain = cluster_state.certain(kPod, pod->key());
@@ -116,9 +116,9 @@ class PreemptionRule : public Rule {
     return sum;
   }
 
-  static void check_room_kept(const ClusterState& cluster_state, const Object& pod) {
+  static void check_nomination(const ClusterState& cluster_state, const Object& pod) {
     std::string node(node_of(pod));
-    Room used = asked(pod);
+    Resources used = asked(pod);
     std::string kept_for;
     for (const ObjectPtr& other : cluster_state.all(kPod)) {
       if (other->uid() == pod.uid()) continue;
@@ -126,7 +126,7 @@ class PreemptionRule : public Rule {
       if (certain.empty()) continue;
       if (std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
         used = used + asked(*other);
-      bool kept = priority(*other) >= priority(pod) && !cluster_state.daemon_could_not_tell(*other) &&  // it may keep no room any more
+      bool kept = priority(*other) >= priority(pod) && !cluster_state.daemon_could_not_tell(*other) &&  // it may keep no space any more
                   std::ranges::all_of(certain, [&](const ObjectPtr& each) {
                     return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node;
                   });
@@ -135,7 +135,7 @@ class PreemptionRule : public Rule {
     std::vector<ObjectPtr> versions = cluster_state.believable(kNode, {"", node});
     bool fits = std::ranges::any_of(versions, [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(pod)); });
     if (!kept_for.empty() && !fits)
-      cluster_state.violated("preemption: " + describe(pod) + " takes the room on " + node + " that is kept for" + kept_for);
+      cluster_state.violated("preemption: " + describe(pod) + " takes the space on " + node + " that is kept for" + kept_for);
   }
 };
 

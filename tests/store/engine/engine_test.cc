@@ -89,7 +89,7 @@ TEST_F(EngineTest, a_group_happens_whole_or_not_at_all) {
   EXPECT_LT(stored[1]->revision(), stored[2]->revision());
 }
 
-// With room for some kilobytes.
+// With space for some kilobytes.
 class FullTest : public EngineFixture {
  protected:
   void SetUp() override {
@@ -115,12 +115,12 @@ TEST_F(FullTest, refuses_what_is_new_and_lets_go_of_what_is_there) {
   EXPECT_GT(engine().usage().bytes, engine().usage().bytes_max);
   EXPECT_TRUE(engine().remove(kConfigMap, key("a"), std::nullopt, Durability::durable));
   EXPECT_TRUE(engine().remove(kConfigMap, key("b"), std::nullopt, Durability::durable));
-  EXPECT_TRUE(try_put("e", large, std::nullopt)) << "there is room again";
+  EXPECT_TRUE(try_put("e", large, std::nullopt)) << "there is space again";
   EXPECT_FALSE(try_put("f", large + large, std::nullopt));
   EXPECT_EQ(told.size(), 2u);
 }
 
-TEST_F(FullTest, a_group_that_does_not_fit_takes_no_room) {
+TEST_F(FullTest, a_group_that_does_not_fit_takes_no_space) {
   const std::string large(2000, 'x');
   std::vector<Write> writes;
   for (const char* name : {"a", "b", "c", "d", "e"}) writes.push_back({&kConfigMap, key(name), body(name, large), Revision(0)});

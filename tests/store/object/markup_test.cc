@@ -36,7 +36,7 @@ TEST(Markup, is_escaped_in_revisions) {
   EXPECT_EQ(get_string(*parse_json(newer->text()), "metadata.annotations.c"), "<");
   ObjectPtr other =
       MUST(Object::make(kConfigMap, *parse_json(R"({"metadata":{"name":"a","namespace":"b"},"data":{"page":"<p>"}})")));
-  EXPECT_NE(other->text().find("<p>"), std::string::npos) << "nobody compares these, and they take less room so";
+  EXPECT_NE(other->text().find("<p>"), std::string::npos) << "nobody compares these, and they take less space so";
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ constexpr const char* kWeb = R"({"apiVersion":"v1","kind":"Pod","metadata":{"nam
 Result<ObjectPtr> made(const char* text, const Kind& kind = kPod) { return Object::make(kind, *parse_json(text)); }
 
 std::string text_of(const RestingPtr& object) {
-  std::string room;
-  return std::string(object->text(room));
+  std::string buffer;
+  return std::string(object->text(buffer));
 }
 
 TEST(Object, reads_metadata) {
@@ -227,9 +227,9 @@ TEST(Object, an_event_is_the_same_when_it_has_rested) {
   ObjectPtr event = MUST(made(kStarted, kEvent))->with_revision(1234567);
   RestingPtr resting = event->at_rest();
   EXPECT_EQ(resting->awake(), event);
-  std::string room;
-  EXPECT_EQ(resting->text(room), event->text());
-  EXPECT_FALSE(room.empty()) << "it is packed";
+  std::string buffer;
+  EXPECT_EQ(resting->text(buffer), event->text());
+  EXPECT_FALSE(buffer.empty()) << "it is packed";
   EXPECT_EQ(resting->text_size(), event->text().size());
   EXPECT_TRUE(resting->mentions("Started"));
   EXPECT_FALSE(resting->mentions("Killing"));

@@ -74,7 +74,7 @@ struct SampleRow {
 constexpr const char* kClass = "storage.k8s.io/v1/StorageClass";
 constexpr const char* kDriver = "storage.k8s.io/v1/CSIDriver";
 constexpr const char* kCsiNode = "storage.k8s.io/v1/CSINode";
-constexpr const char* kRoom = "storage.k8s.io/v1/CSIStorageCapacity";
+constexpr const char* kStorageCapacity = "storage.k8s.io/v1/CSIStorageCapacity";
 constexpr const char* kAttach = "storage.k8s.io/v1/VolumeAttachment";
 constexpr const char* kAttributes = "storage.k8s.io/v1/VolumeAttributesClass";
 constexpr const char* kFlow = "flowcontrol.apiserver.k8s.io/v1/FlowSchema";
@@ -135,15 +135,15 @@ const SampleRow kSampleRows[] = {
     {kCsiNode, "/spec/drivers", R"([{"name":"a.b","nodeID":"1"},{"name":"a.b","nodeID":"1"}])",
      "spec.drivers[1].name: FieldValueDuplicate: Duplicate value: \"a.b\"\n"},
     // ---- CSIStorageCapacity
-    {kRoom, "/storageClassName", R"("")",
+    {kStorageCapacity, "/storageClassName", R"("")",
      "storageClassName: FieldValueInvalid: Invalid value: \"\": a lowercase RFC 1123 subdomain"},
-    {kRoom, "/storageClassName", R"("A")",
+    {kStorageCapacity, "/storageClassName", R"("A")",
      "storageClassName: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
-    {kRoom, "/capacity", R"("-1")", "capacity: FieldValueInvalid: Invalid value: \"-1\": must be greater than or equal to 0\n"},
-    {kRoom, "/nodeTopology", R"({"matchExpressions":[{"key":"a","operator":"In"}]})",
+    {kStorageCapacity, "/capacity", R"("-1")", "capacity: FieldValueInvalid: Invalid value: \"-1\": must be greater than or equal to 0\n"},
+    {kStorageCapacity, "/nodeTopology", R"({"matchExpressions":[{"key":"a","operator":"In"}]})",
      "nodeTopology.matchExpressions[0].values: FieldValueRequired: Required value: must be specified when `operator` is 'In' or "
      "'NotIn'\n"},
-    {kRoom, "/metadata/name", R"("A")", "metadata.name: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
+    {kStorageCapacity, "/metadata/name", R"("A")", "metadata.name: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
     // ---- VolumeAttachment
     {kAttach, "/spec/attacher", R"("")", "spec.attacher: FieldValueRequired: Required value\n"},
     {kAttach, "/spec/attacher", R"("a_b")",
@@ -467,7 +467,7 @@ TEST(ExtensionValidate, keeps_what_may_not_change) {
            Change{kDriver, "/spec/attachRequired", "true",
                   "spec.attachedRequired: FieldValueInvalid: Invalid value: true: field is immutable\n"},
            Change{kCsiNode, "/spec/drivers/0/nodeID", R"("n2")", "spec.drivers: FieldValueInvalid: Invalid value: {"},
-           Change{kRoom, "/storageClassName", R"("slow")",
+           Change{kStorageCapacity, "/storageClassName", R"("slow")",
                   "storageClassName: FieldValueInvalid: Invalid value: \"slow\": field is immutable\n"},
            Change{kAttach, "/spec/nodeName", R"("n2")", "spec: FieldValueInvalid: Invalid value: {"},
            Change{kAttributes, "/parameters", R"({"iops":"5"})",

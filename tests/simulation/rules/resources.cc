@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See room.h.
-#include "tests/simulation/rules/room.h"
+// See resources.h.
+#include "tests/simulation/rules/resources.h"
 
 #include <algorithm>
 
@@ -26,16 +26,16 @@ bool tolerates_taint(const Object& pod, const json::value& taint) {
 
 }  // namespace
 
-Room asked(const Object& pod) {
-  Room room{0, 0, 1};
+Resources asked(const Object& pod) {
+  Resources resources{0, 0, 1};
   for (const json::value& container : get_array(pod.json(), "spec.containers")) {
-    room.cpu += quantity(container, "resources.requests", "cpu", true);
-    room.memory += quantity(container, "resources.requests", "memory", false);
+    resources.cpu += quantity(container, "resources.requests", "cpu", true);
+    resources.memory += quantity(container, "resources.requests", "memory", false);
   }
-  return room;
+  return resources;
 }
 
-Room offered(const Object& node) {
+Resources offered(const Object& node) {
   return {quantity(node.json(), "status.allocatable", "cpu", true), quantity(node.json(), "status.allocatable", "memory", false),
           quantity(node.json(), "status.allocatable", "pods", false)};
 }
