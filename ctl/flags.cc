@@ -253,7 +253,7 @@ Result<std::string> CommandLine::parse(int count, const char* const* words) {
   std::vector<std::string> read = TRY(FlagWords(app_.get()).read(std::vector<std::string>(words + 1, words + count)));
   std::vector<const char*> line = {words[0]};
   for (const auto& word : read) line.push_back(word.c_str());
-  try {  // wall: CLI11 reports by exceptions
+  try {  // boundary: CLI11 reports by exceptions
     app_->parse(int(line.size()), line.data());
   } catch (const CLI::CallForHelp&) {
     return app_->help();

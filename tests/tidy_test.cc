@@ -192,8 +192,8 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
       // Inside a larger expression g++ 12 does not destroy what was already built when TRY returns early. A statement of its
       // own, or the whole right side of = or return, is safe.
       {"TRY stands alone", {"TRY("}, std::regex(R"(\bTRY\()"), {"runtime/base/result.h"}},
-      {"throw only at walls", {"throw"}, std::regex(R"(\bthrow\b)"), {"tests/"}},
-      {"catch only at walls",
+      {"throw only at boundaries", {"throw"}, std::regex(R"(\bthrow\b)"), {"tests/"}},
+      {"catch only at boundaries",
        {"catch"},
        std::regex(R"(\bcatch\s*\()"),
        {"runtime/base/json.cc", "runtime/cli/main.cc", "daemon/api/", "ctl/flags.cc", "tests/", "store/schema/generate"}},

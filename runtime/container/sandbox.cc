@@ -28,7 +28,7 @@ static_assert(kSandboxContainersMax == pause::kSlotsMax);
 constexpr std::chrono::milliseconds kStateTimeout{5000};
 constexpr size_t kSysctlBytesMax = 16384;
 
-WallTime wall(uint64_t nanoseconds) {
+WallTime wall_time(uint64_t nanoseconds) {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(nanoseconds)));
 }
 int64_t nanoseconds(WallTime time) {
@@ -347,7 +347,7 @@ SandboxState Sandbox::state() const {
   SandboxState out;
   out.id = record_.id;
   out.metadata = record_.metadata;
-  out.created = wall(uint64_t(record_.created_ns));
+  out.created = wall_time(uint64_t(record_.created_ns));
   known_.with([&](const Known& known) {
     out.alive = known.is_alive;
     out.pid = known.is_alive ? pause_pid_ : 0;
@@ -450,7 +450,7 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
     auto found = known.containers.find(id);
     if (found == known.containers.end()) return;
     Container& container = found->second;
-    container.started = wall(state.started_ns);
+    container.started = wall_time(state.started_ns);
     container.is_running = !has_ended;
     if (!has_ended && pidfd) container.pidfd = std::move(pidfd), container.pid = pid;
     if (!has_ended) return;
@@ -460,7 +460,7 @@ void Sandbox::apply(const pause::State& state, Fd pidfd) {
     exit.signal = WIFSIGNALED(state.wait_status) ? WTERMSIG(state.wait_status) : 0;
     exit.oom_killed = oom_killed;
     exit.started = container.started;
-    exit.finished = wall(state.finished_ns);
+    exit.finished = wall_time(state.finished_ns);
     container.exit = exit;
     container.ended->store(exit.exit_code);
   });
