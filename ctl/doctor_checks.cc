@@ -405,9 +405,9 @@ void check_others(const MachineInfo& info, Findings& findings) {
     if (!info.programs.contains(row.program)) continue;
     if (row.program == std::string_view("kube-apiserver") && info.programs.contains("kubelet")) continue;
     alone = false;
-    say(findings, row.level, "neighbours", row.says, row.advice);
+    say(findings, row.level, "other engines", row.says, row.advice);
   }
-  if (alone) say(findings, Level::ok, "neighbours", "no other Kubernetes or Docker runs here");
+  if (alone) say(findings, Level::ok, "other engines", "no other Kubernetes or Docker runs here");
 }
 
 void check_name(const MachineInfo& info, Findings& findings) {

@@ -160,7 +160,7 @@ class HttpSocket : public Session::Socket {
   std::unique_ptr<Http::Connection> connection_;
 };
 
-// Letters to insert, drop, change or swap with their neighbour, to get from one word to the other.
+// Letters to insert, drop, change or swap with the next one, to get from one word to the other.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;

@@ -75,7 +75,7 @@ inline std::string tree_of(const std::string& path) {
   return out;
 }
 
-// A hostile neighbour: exchanges two names with each other, again and again, until destroyed.
+// A hostile process: exchanges two names with each other, again and again, until destroyed.
 class Exchanger {
  public:
   Exchanger(std::string one, std::string two) : one_(std::move(one)), two_(std::move(two)), thread_([this] { run(); }) {}

@@ -264,7 +264,7 @@ TEST_P(MountAttack, files_for_every_container_stay_inside) {
   }
 }
 
-// GHSA-7ww5-4wqc-m92c, and what Docker hides since: what the processor's sensors tell tells of the neighbours too.
+// GHSA-7ww5-4wqc-m92c, and what Docker hides since: what the processor's sensors show tells of other containers too.
 TEST_P(MountAttack, sensors_are_out_of_sight) {
   std::string sys = volume();
   MUST(sys::make_directories(sys + "/devices/virtual/powercap/intel-rapl:0"));

@@ -181,7 +181,7 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"no nameserver", [](MachineInfo& f) { f.nameservers = std::vector<std::string>(); }, "dns", Level::warn,
                "names no nameserver", "nameserver"},
            Row{"no resolv.conf", [](MachineInfo& f) { f.nameservers.reset(); }, "dns", Level::warn, "cannot be read", "resolv.conf"},
-           Row{"k3s", [](MachineInfo& f) { f.programs.insert("k3s-server"); }, "neighbours", Level::fail, "k3s", "disable --now k3s"},
+           Row{"k3s", [](MachineInfo& f) { f.programs.insert("k3s-server"); }, "other engines", Level::fail, "k3s", "disable --now k3s"},
            Row{"the port is taken",
                [](MachineInfo& f) {
                  f.daemon.running = false, f.listeners = {{"tcp", "0.0.0.0", 6443, "kube-apiserver"}};

@@ -15,7 +15,7 @@ in_phase() { [ "$(c get pod "$1" -o 'jsonpath={.status.phase}')" = "$2" ]; }
 once() {  # once ARGUMENTS...: the daemon in the foreground; it must end by itself
   timeout 20 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" "$@"
 }
-from_outside() {  # the API on this address, with the authority's certificate verified, as the neighbour sees it
+from_outside() {  # the API on this address, with the authority's certificate verified, as another host sees it
   nsenter --net="/run/netns/$ns-out" -- "$coraclectl" --kubeconfig "$T/outside.kubeconfig" get --raw /readyz
 }
 

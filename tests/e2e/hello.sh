@@ -44,7 +44,7 @@ expect "the log is there" "serving as $pod" k logs "$pod"
 ip=$(k get service hello -o 'jsonpath={.spec.clusterIP}')
 soon expect "the node reaches the ClusterIP" "hello from coracle" in_ns curl -sf -m 5 "http://$ip/index.html"
 soon expect "the node reaches the NodePort" "hello from coracle" in_ns curl -sf -m 5 "http://10.55.0.2:30080/index.html"
-soon expect "the neighbour reaches the NodePort" "hello from coracle" ip netns exec "$ns-out" curl -sf -m 5 "http://10.55.0.2:30080/index.html"
+soon expect "another host reaches the NodePort" "hello from coracle" ip netns exec "$ns-out" curl -sf -m 5 "http://10.55.0.2:30080/index.html"
 soon expect "a pod reaches the Service by name" "hello from coracle" k exec "$pod" -- wget -qO- http://hello/index.html
 soon expect "… and by its full name" "hello from coracle" k exec "$pod" -- wget -qO- http://hello.default.svc.cluster.local/index.html
 expect_match "the API is in DNS" "10\.96\.0\.1$" k exec "$pod" -- nslookup kubernetes.default.svc.cluster.local

@@ -115,7 +115,7 @@ ${EXTRA_CONFIG:-}
 EOF
 }
 
-# What is outside of the machine: our namespace has one address and a default route to a neighbour.
+# What is outside of the machine: our namespace has one address and a default route to another host.
 make_network() {
   ip netns add "$ns" && ip netns add "$ns-out" || return 1
   ip link add eth0 netns "$ns" type veth peer name eth0 netns "$ns-out"

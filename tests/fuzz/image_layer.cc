@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes the way of a layer: decompression, tar, unpacking into a directory, whose neighbour must stay as it is.
+// Fuzzes the way of a layer: decompression, tar, unpacking into a directory, whose sibling must stay as it is.
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -52,9 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (!dir) std::abort();
     (void)coracle::image::unpack_layer(plain, *dir, false, limits);
   }
-  size_t neighbours = 0;
-  for (const auto& entry : fs::directory_iterator(base)) (void)entry, ++neighbours;
-  if (neighbours != 1) std::abort();  // something came out
+  size_t siblings = 0;
+  for (const auto& entry : fs::directory_iterator(base)) (void)entry, ++siblings;
+  if (siblings != 1) std::abort();  // something came out
   fs::remove_all(target);
   return 0;
 }

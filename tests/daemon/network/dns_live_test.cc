@@ -164,7 +164,7 @@ TEST_F(Dns, answers_pods_and_the_machine_without_any_resolver) {
             "NOERROR 10.96.0.1; SERVFAIL; NOERROR 10.244.0.200");
 }
 
-TEST_F(Dns, the_neighbourhood_is_not_served) {
+TEST_F(Dns, hosts_of_the_local_network_are_not_served) {
   cluster();
   sys::Netlink link = MUST(sys::Netlink::open_in(outside));
   MUST(link.add_route({.destination = "10.96.0.0/16", .gateway = kMachine, .link = MUST(link.index_of("uplink"))}));
