@@ -189,7 +189,7 @@ Result<int> run_whoami(Commands& commands) {
 
 void add_about(Commands& commands) {
   auto resources_flags = std::make_shared<ResourcesFlags>();
-  Command resources = commands.add("api-resources", "The kinds of objects the server knows");
+  Command resources = commands.add("api-resources", "The kinds of objects the server serves");
   resources.add_option("-o,--output", resources_flags->output, "name or wide");
   Flag group = resources.add_option("--api-group", resources_flags->group, "only this group");
   resources.add_option("--namespaced", resources_flags->namespaced, "true or false").optional_value("true");
@@ -198,7 +198,7 @@ void add_about(Commands& commands) {
     resources_flags->has_group = group.count() > 0;
     return run_resources(commands, *resources_flags);
   });
-  Command versions = commands.add("api-versions", "The groups and versions the server knows");
+  Command versions = commands.add("api-versions", "The groups and versions the server serves");
   commands.on(versions, [&commands] { return run_versions(commands); });
 
   auto explain_path = std::make_shared<std::string>();

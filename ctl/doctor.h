@@ -23,7 +23,7 @@ const char* level_name(Level level);                  // "OK", "WARN", "FAIL", "
 struct Finding {
   Level level = Level::ok;
   std::string check;   // "memory"
-  std::string says;    // the result, one line
+  std::string message;    // the result, one line
   std::string advice;  // what to do, one step per line; "" if nothing
 };
 

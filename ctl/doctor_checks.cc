@@ -19,8 +19,8 @@ constexpr Bytes kDiskLeast = 200_MiB, kMemoryLeast = 100_MiB, kMemorySmall{int64
 constexpr double kSyncGood = 20, kSyncBearable = 100, kSyncStall = 500;  // milliseconds
 constexpr int kYearSane = 2024;
 
-void say(Findings& findings, Level level, std::string check, std::string says, std::string advice = {}) {
-  findings.push_back({level, std::move(check), std::move(says), std::move(advice)});
+void say(Findings& findings, Level level, std::string check, std::string message, std::string advice = {}) {
+  findings.push_back({level, std::move(check), std::move(message), std::move(advice)});
 }
 
 bool has_word(std::string_view words, std::string_view word, char separator = ' ') {
@@ -79,17 +79,17 @@ void check_cgroups(const MachineInfo& info, Findings& findings) {
       held_by_v1.emplace_back(controller);
   }
   if (missing.empty()) return say(findings, Level::ok, "limits", "limits of memory, cpu, pids and io are enforced");
-  std::string says = "limits of " + join(missing, ", ") + " are not enforced (pods run without them)";
+  std::string message = "limits of " + join(missing, ", ") + " are not enforced (pods run without them)";
   if (!held_by_v1.empty())
-    return say(findings, Level::warn, "limits", says + ": cgroup v1 holds " + join(held_by_v1, ", "),
+    return say(findings, Level::warn, "limits", message + ": cgroup v1 holds " + join(held_by_v1, ", "),
                "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
   bool memory = missing.front() == "memory";
   if (memory && is_raspberry(info))
-    return say(findings, Level::warn, "limits", says + ": Raspberry Pi OS switches memory off", raspberry_advice(cgroup));
+    return say(findings, Level::warn, "limits", message + ": Raspberry Pi OS switches memory off", raspberry_advice(cgroup));
   if (memory && has_word(cgroup.kernel_cmdline, "cgroup_disable=memory"))
-    return say(findings, Level::warn, "limits", says + ": the kernel's command line says cgroup_disable=memory",
+    return say(findings, Level::warn, "limits", message + ": the kernel's command line says cgroup_disable=memory",
                "take it out of GRUB_CMDLINE_LINUX in /etc/default/grub, then: sudo update-grub && sudo reboot");
-  say(findings, Level::warn, "limits", says + ": the kernel does not offer them here",
+  say(findings, Level::warn, "limits", message + ": the kernel does not offer them here",
       memory ? "add cgroup_enable=memory to the kernel's command line, or use a kernel with CONFIG_MEMCG"
              : "in a container or virtual machine, its host decides which it passes on");
 }
@@ -132,8 +132,8 @@ Judged judge_file_system(const std::string& name) {
       Row{"tmpfs", Level::warn, "is memory: everything is gone after a reboot"},
       Row{"ramfs", Level::warn, "is memory: everything is gone after a reboot"},
       Row{"overlay", Level::warn, "is an overlay: the image's root cannot be one on top of it (a container?)"},
-      Row{"vfat", Level::fail, "knows neither owners nor links: images cannot be unpacked"},
-      Row{"exfat", Level::fail, "knows neither owners nor links: images cannot be unpacked"},
+      Row{"vfat", Level::fail, "has neither owners nor links: images cannot be unpacked"},
+      Row{"exfat", Level::fail, "has neither owners nor links: images cannot be unpacked"},
       Row{"ntfs", Level::fail, "does not know Linux' owners: images cannot be unpacked"},
       Row{"nfs", Level::fail, "is on the network: the store needs a local disk"},
       Row{"cifs", Level::fail, "is on the network: the store needs a local disk"},
@@ -151,12 +151,12 @@ void check_space(const MachineInfo& info, Findings& findings) {
   if (disk.total.count == 0)
     return say(findings, Level::skip, "disk space", "the data directory " + info.settings.state_dir + " cannot be looked at");
   int percent = int(disk.available.count * 100 / disk.total.count);
-  std::string says =
+  std::string message =
       human(disk.available) + " of " + human(disk.total) + " free (" + std::to_string(percent) + " %) at " + disk.path;
   std::string advice = "free space: coraclectl image list, coraclectl image remove; journalctl --vacuum-size=50M; apt clean";
-  if (disk.available < kDiskLeast) say(findings, Level::fail, "disk space", says, advice);
-  else if (percent < 10) say(findings, Level::warn, "disk space", says + ": below 10 % the node tells DiskPressure", advice);
-  else say(findings, Level::ok, "disk space", says);
+  if (disk.available < kDiskLeast) say(findings, Level::fail, "disk space", message, advice);
+  else if (percent < 10) say(findings, Level::warn, "disk space", message + ": below 10 % the node tells DiskPressure", advice);
+  else say(findings, Level::ok, "disk space", message);
   if (disk.inodes > 0 && disk.inodes_free < disk.inodes / 20)
     say(findings, Level::warn, "disk space",
         "only " + std::to_string(disk.inodes_free) + " of " + std::to_string(disk.inodes) + " inodes are free", advice);
@@ -166,8 +166,8 @@ void check_disk(const MachineInfo& info, Findings& findings) {
   const StorageInfo& disk = info.disk;
   if (!disk.file_system.empty()) {
     Judged judged = judge_file_system(disk.file_system);
-    std::string says = disk.file_system + (disk.device.empty() ? "" : " on " + disk.device);
-    say(findings, judged.level, "file system", judged.why.empty() ? says : says + " " + judged.why, judged.advice);
+    std::string message = disk.file_system + (disk.device.empty() ? "" : " on " + disk.device);
+    say(findings, judged.level, "file system", judged.why.empty() ? message : message + " " + judged.why, judged.advice);
   }
   if (disk.overlay.outcome == ProbeResult::fails)
     say(findings, Level::fail, "overlay", "containers' roots cannot be made in " + disk.path + ": " + disk.overlay.why,
@@ -191,16 +191,16 @@ void check_disk(const MachineInfo& info, Findings& findings) {
   std::vector<double> sorted = disk.sync_ms;
   std::sort(sorted.begin(), sorted.end());
   double median = sorted[sorted.size() / 2], worst = sorted.back();
-  std::string says = "4 KiB reach the disk in " + human_ms(median) + " (median of " + std::to_string(sorted.size()) +
+  std::string message = "4 KiB reach the disk in " + human_ms(median) + " (median of " + std::to_string(sorted.size()) +
                      "), at worst " + human_ms(worst);
   bool card = disk.device.find("mmcblk") != disk.device.npos;
   std::string advice = card ? "a card of class A2, or better an SSD on USB for " + info.settings.state_dir
                             : "look for what else writes (iotop), or move " + info.settings.state_dir + " to a faster disk";
-  if (median > kSyncBearable) say(findings, Level::fail, "disk speed", says + ": each write to the API takes that long", advice);
+  if (median > kSyncBearable) say(findings, Level::fail, "disk speed", message + ": each write to the API takes that long", advice);
   else if (median > kSyncGood || worst > kSyncStall)
     say(findings, Level::warn, "disk speed",
-        says + (median > kSyncGood ? ": each write to the API takes that long" : ": now and then a write stalls"), advice);
-  else say(findings, Level::ok, "disk speed", says);
+        message + (median > kSyncGood ? ": each write to the API takes that long" : ": now and then a write stalls"), advice);
+  else say(findings, Level::ok, "disk speed", message);
 }
 
 // ---- clock, memory ----
@@ -229,11 +229,11 @@ void check_clock(const MachineInfo& info, Findings& findings) {
 
 void check_memory(const MachineInfo& info, Findings& findings) {
   const MemoryInfo& memory = info.memory;
-  std::string says = human(memory.available) + " of " + human(memory.total) + " available";
+  std::string message = human(memory.available) + " of " + human(memory.total) + " available";
   if (memory.available < kMemoryLeast)
-    say(findings, Level::warn, "memory", says + ": below 100 MiB the node tells MemoryPressure",
+    say(findings, Level::warn, "memory", message + ": below 100 MiB the node tells MemoryPressure",
         "stop what is not needed (systemctl list-units --type=service), or give pods lower limits");
-  else say(findings, Level::ok, "memory", says);
+  else say(findings, Level::ok, "memory", message);
   std::vector<std::string> zram, card;
   for (const Swap& swap : memory.swaps) {
     if (swap.name.starts_with("/dev/zram")) zram.push_back(swap.name);
@@ -382,7 +382,7 @@ void check_others(const MachineInfo& info, Findings& findings) {
   struct Row {
     const char* program;
     Level level;
-    const char* says;
+    const char* message;
     const char* advice;
   };
   static constexpr std::array rows = {
@@ -405,7 +405,7 @@ void check_others(const MachineInfo& info, Findings& findings) {
     if (!info.programs.contains(row.program)) continue;
     if (row.program == std::string_view("kube-apiserver") && info.programs.contains("kubelet")) continue;
     alone = false;
-    say(findings, row.level, "other engines", row.says, row.advice);
+    say(findings, row.level, "other engines", row.message, row.advice);
   }
   if (alone) say(findings, Level::ok, "other engines", "no other Kubernetes or Docker runs here");
 }
@@ -609,7 +609,7 @@ std::string print_findings(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     std::string level = level_name(finding.level);
     text += level + std::string(6 - level.size(), ' ') + finding.check + std::string(width + 2 - finding.check.size(), ' ') +
-            finding.says + "\n";
+            finding.message + "\n";
     if (finding.advice.empty()) continue;
     for (std::string_view line : split(finding.advice, '\n'))
       text += std::string(6 + width + 2, ' ') + "> " + std::string(line) + "\n";
@@ -624,7 +624,7 @@ json::value findings_json(const std::vector<Finding>& findings) {
   json::array list;
   for (const Finding& finding : findings)
     list.push_back(json::object{
-        {"level", level_name(finding.level)}, {"check", finding.check}, {"message", finding.says}, {"advice", finding.advice}});
+        {"level", level_name(finding.level)}, {"check", finding.check}, {"message", finding.message}, {"advice", finding.advice}});
   return json::object{{"healthy", healthy(findings)}, {"findings", std::move(list)}};
 }
 

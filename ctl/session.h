@@ -96,7 +96,7 @@ struct Named {  // one object or, with an empty name, all of a kind
 };
 
 // "pods", "pod a b", "pod/a svc/b", "pods,services", "all". Errors: bad_request, with a suggestion for a misspelt kind. With
-// `unknown`, kinds that nobody knows are told there, and the others are still given.
+// `unknown`, unknown kinds are told there, and the others are still given.
 Result<std::vector<Named>> parse_named(const std::vector<std::string>& args, std::vector<Error>* unknown = nullptr);
 
 struct Document {  // one object from a file

@@ -8,7 +8,7 @@
 namespace coracle::admission {
 namespace {
 
-bool wants_app_armor(const json::value& spec) {
+bool needs_app_armor(const json::value& spec) {
   auto wants = [](const json::value& of) {
     std::string_view type = get_string(of, "securityContext.appArmorProfile.type");
     return !type.empty() && type != "Unconfined";
@@ -46,7 +46,7 @@ class NotServed : public Plugin {
   static void app_armor(const Request& request) {
     const json::value* pod = pod_of(request.info, *request.object);
     const json::value* spec = pod ? find(*pod, "spec") : nullptr;
-    if (spec && wants_app_armor(*spec))
+    if (spec && needs_app_armor(*spec))
       request.warn("this machine's kernel has no AppArmor: pods that ask for a profile do not run");
   }
 };

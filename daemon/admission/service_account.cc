@@ -47,7 +47,7 @@ Result<ObjectPtr> account_of(const Request& request, const ClusterState& cluster
 
 // ---- the token ----
 
-bool wants_token(const json::value& pod, const Object& account) {
+bool needs_token(const json::value& pod, const Object& account) {
   if (const json::value* own = find(pod, "spec.automountServiceAccountToken"); own && own->is_bool()) return own->get_bool();
   return get_bool(account.json(), "automountServiceAccountToken", true);
 }
@@ -170,7 +170,7 @@ class ServiceAccount : public Plugin {
     make(pod, "spec.serviceAccountName") = name;
     make(pod, "spec.serviceAccount") = name;  // the deprecated field is kept equal
     ObjectPtr account = TRY(account_of(request, cluster, true));
-    if (wants_token(pod, *account)) mount_token(pod, cluster);
+    if (needs_token(pod, *account)) mount_token(pod, cluster);
     if (get_array(pod, "spec.imagePullSecrets").empty())
       if (const json::array& secrets = get_array(account->json(), "imagePullSecrets"); !secrets.empty())
         make(pod, "spec.imagePullSecrets") = secrets;

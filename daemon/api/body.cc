@@ -28,7 +28,7 @@ BodyReader::BodyReader(TlsConnection& connection, const Head& head, bool as_sent
       pace_(pace),
       complete_(!head.has_body()),
       left_(head.content_length.value_or(0)) {
-  if (!as_sent && equal_fold(head.headers.get("Content-Encoding"), "gzip")) unpacker_.emplace(Coding::gzip);
+  if (!as_sent && equals_ignore_case(head.headers.get("Content-Encoding"), "gzip")) unpacker_.emplace(Coding::gzip);
 }
 
 void BodyReader::invite() {

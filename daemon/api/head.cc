@@ -44,7 +44,7 @@ Result<std::string> decode_component(std::string_view text) {
 // Path and query of an absolute target, as sent to proxies: "http://host:6443/api?x=y". Source: RFC 9112 section 3.2.2
 std::string_view without_host(std::string_view target) {
   for (std::string_view scheme : {"http://", "https://"}) {
-    if (target.size() < scheme.size() || !equal_fold(target.substr(0, scheme.size()), scheme)) continue;
+    if (target.size() < scheme.size() || !equals_ignore_case(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     size_t end = std::min(target.find_first_of("/?"), target.size());
     if (end == 0) return {};  // without a host
@@ -70,7 +70,7 @@ Result<void> read_request_line(std::string_view line, Head& head) {
   if (std::find(std::begin(kMethods), std::end(kMethods), head.method) == std::end(kMethods))
     return Error(Code::method_not_allowed, "no such method here");
   std::string_view target = line.substr(first + 1, last - first - 1), version = line.substr(last + 1);
-  head.keep_alive = head.knows_chunks = TRY(minor_version(version)) > 0;
+  head.keep_alive = head.supports_chunked = TRY(minor_version(version)) > 0;
   if (!std::all_of(target.begin(), target.end(), is_target_char)) return malformed("request target");
   if (target == "*" && head.method == "OPTIONS") return head.path = target, Result<void>();
   target = without_host(target);
@@ -95,7 +95,7 @@ Result<void> read_header(std::string_view line, Headers& headers) {
 Result<bool> is_chunked(const Headers& headers) {
   auto codings = headers.all("Transfer-Encoding");
   if (codings.empty()) return false;
-  if (codings.size() == 1 && equal_fold(codings[0], "chunked")) return true;
+  if (codings.size() == 1 && equals_ignore_case(codings[0], "chunked")) return true;
   return not_spoken(501, "only the chunked transfer encoding is understood");
 }
 
@@ -112,21 +112,21 @@ Result<std::optional<uint64_t>> length_of(const Headers& headers) {
 Result<void> check_host(const Head& head) {
   auto hosts = head.headers.all("Host");
   if (hosts.size() > 1) return Error(Code::bad_request, "too many Host headers");
-  if (hosts.empty() && head.knows_chunks) return Error(Code::bad_request, "missing required Host header");
+  if (hosts.empty() && head.supports_chunked) return Error(Code::bad_request, "missing required Host header");
   return {};
 }
 
 // Only 100-continue is supported. Source: RFC 9110 section 10.1.1
 Result<void> read_expectation(Head& head) {
   std::string_view expected = head.headers.get("Expect");
-  if (expected.empty() || !head.knows_chunks) return {};
-  if (!equal_fold(expected, "100-continue")) return not_spoken(417, "the only expectation that is met is 100-continue");
+  if (expected.empty() || !head.supports_chunked) return {};
+  if (!equals_ignore_case(expected, "100-continue")) return not_spoken(417, "the only expectation that is met is 100-continue");
   head.awaits_continue = head.has_body();
   return {};
 }
 
-Result<void> frame_body(Head& head) {
-  if (head.headers.has("Transfer-Encoding") && !head.knows_chunks) return malformed("Transfer-Encoding in HTTP/1.0");
+Result<void> determine_body_length(Head& head) {
+  if (head.headers.has("Transfer-Encoding") && !head.supports_chunked) return malformed("Transfer-Encoding in HTTP/1.0");
   if (head.headers.has("Transfer-Encoding") && head.headers.has("Content-Length"))
     return malformed("both Content-Length and Transfer-Encoding");
   head.chunked = TRY(is_chunked(head.headers));
@@ -158,7 +158,7 @@ std::string_view take_line(std::string_view& bytes) {
 
 }  // namespace
 
-bool equal_fold(std::string_view a, std::string_view b) {
+bool equals_ignore_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
@@ -169,21 +169,21 @@ std::string_view take_part(std::string_view& left, char separator) {
   return part;
 }
 
-bool names_token(std::string_view field, std::string_view token) {
+bool header_has_token(std::string_view field, std::string_view token) {
   while (!field.empty())
-    if (equal_fold(trim(take_part(field, ',')), token)) return true;
+    if (equals_ignore_case(trim(take_part(field, ',')), token)) return true;
   return false;
 }
 
 std::string_view Headers::get(std::string_view name) const {
   for (const auto& [key, value] : all_)
-    if (equal_fold(key, name)) return value;
+    if (equals_ignore_case(key, name)) return value;
   return {};
 }
 std::vector<std::string_view> Headers::all(std::string_view name) const {
   std::vector<std::string_view> found;
   for (const auto& [key, value] : all_)
-    if (equal_fold(key, name)) found.push_back(value);
+    if (equals_ignore_case(key, name)) found.push_back(value);
   return found;
 }
 bool Headers::has(std::string_view name) const { return !all(name).empty(); }
@@ -216,10 +216,10 @@ bool Query::has(std::string_view name) const { return !all(name).empty(); }
 bool Query::flag(std::string_view name) const {
   auto values = all(name);
   if (values.empty()) return false;
-  return values[0] != "0" && !equal_fold(values[0], "false");
+  return values[0] != "0" && !equals_ignore_case(values[0], "false");
 }
 
-Result<Head> vet_head(std::string_view bytes) {
+Result<Head> parse_request_head(std::string_view bytes) {
   if (bytes.size() > kHeadBytesMax) return Error(Code::too_large, "the request head is too large");
   if (!bytes.ends_with("\r\n\r\n")) return malformed("unfinished head");
   bytes.remove_suffix(2);
@@ -233,11 +233,11 @@ Result<Head> vet_head(std::string_view bytes) {
     else TRY(read_header(line, head.headers));
   }
   TRY(check_host(head));
-  TRY(frame_body(head));
+  TRY(determine_body_length(head));
   TRY(read_expectation(head));
   auto connection = head.headers.all("Connection");  // several lines are one list
   auto names = [&](std::string_view token) {
-    return std::any_of(connection.begin(), connection.end(), [&](std::string_view field) { return names_token(field, token); });
+    return std::any_of(connection.begin(), connection.end(), [&](std::string_view field) { return header_has_token(field, token); });
   };
   if (names("close")) head.keep_alive = false;
   else if (names("keep-alive")) head.keep_alive = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The head of an HTTP request, validated before authentication and before its body is read.
-//   bytes ──vet_head──▶ Head: the fields for routing, and how to read the body (body.h)
+//   bytes ──parse_request_head──▶ Head: the fields for routing, and how to read the body (body.h)
 // One parser for all prevents request smuggling, which needs two different readings of one head. The limits are defined here as
 // well. Pure. Source: RFC 9112 (message syntax), RFC 9110 (fields), RFC 3986 (targets); the behaviour of Go's net/http.
 #pragma once
@@ -53,14 +53,14 @@ struct Head {
   std::optional<uint64_t> content_length;
   bool chunked = false;
   bool keep_alive = true;
-  bool knows_chunks = true;      // false for HTTP/1.0
+  bool supports_chunked = true;      // false for HTTP/1.0
   bool awaits_continue = false;  // the client waits for 100 Continue before it sends the body
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
 };
 
 // Parses a request head. `bytes` ends with the empty line. Errors: bad_request (malformed, without Host, or with an ambiguous
 // body length), method_not_allowed, too_large, unsupported (transfer coding, expectation or HTTP version).
-Result<Head> vet_head(std::string_view bytes);
+Result<Head> parse_request_head(std::string_view bytes);
 
 constexpr size_t kAnswerHeadBytesMax = 64 << 10;
 
@@ -76,11 +76,11 @@ struct AnswerHead {
 // coding).
 Result<AnswerHead> vet_answer_head(std::string_view bytes);
 
-bool equal_fold(std::string_view a, std::string_view b);  // ASCII
+bool equals_ignore_case(std::string_view a, std::string_view b);  // ASCII
 // Removes the part of `left` before `separator`, and the separator, and returns the part. Unlike split() it does not process the
 // rest: heads may be long and hostile.
 std::string_view take_part(std::string_view& left, char separator);
 // Whether a comma-separated field ("Connection: keep-alive, Upgrade") contains `token`, case-insensitively.
-bool names_token(std::string_view field, std::string_view token);
+bool header_has_token(std::string_view field, std::string_view token);
 
 }  // namespace coracle::api

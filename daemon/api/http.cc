@@ -39,7 +39,7 @@ std::stop_token Exchange::notice_peer() {
 
 ChunkedAnswer::ChunkedAnswer(Exchange& exchange, std::string_view content_type,
                              const std::vector<std::pair<std::string, std::string>>& headers)
-    : exchange_(exchange), connection_(exchange.take_over()), chunked_(exchange.head.knows_chunks) {
+    : exchange_(exchange), connection_(exchange.take_over()), chunked_(exchange.head.supports_chunked) {
   bool stays = chunked_ && exchange.head.keep_alive;
   std::string head = begin_head(200, headers, !chunked_);
   if (chunked_) head += "Transfer-Encoding: chunked\r\n";
@@ -115,7 +115,7 @@ std::string begin_head(int status, const std::vector<std::pair<std::string, std:
 
 std::string_view connection_header(const Head& asked, bool stays) {
   if (!stays) return "Connection: close\r\n";
-  return asked.knows_chunks ? "" : "Connection: keep-alive\r\n";  // HTTP/1.0 closes by default
+  return asked.supports_chunked ? "" : "Connection: keep-alive\r\n";  // HTTP/1.0 closes by default
 }
 
 }  // namespace coracle::api

@@ -39,7 +39,7 @@ bool write_answer(TlsConnection& connection, const Head& asked, const Answer& an
   const std::vector<std::string_view>& pieces = answer.pieces.empty() ? whole : answer.pieces;
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();
-  std::string head = begin_head(answer.status, answer.headers, !asked.knows_chunks);
+  std::string head = begin_head(answer.status, answer.headers, !asked.supports_chunked);
   bool framed = answer.status != 204 && answer.status != 304;  // these have no body. Source: RFC 9110 sections 15.3.5, 15.4.5
   if (framed && !answer.content_type.empty()) head.append("Content-Type: ").append(answer.content_type).append("\r\n");
   if (framed) head.append("Content-Length: ").append(std::to_string(bytes)).append("\r\n");
@@ -419,7 +419,7 @@ HttpServer::State::Served HttpServer::State::serve_one(Connection& connection) {
   }
   connection.head_until.reset();
   connection.blank_bytes = 0;
-  auto head = vet_head(*bytes);
+  auto head = parse_request_head(*bytes);
   if (!head) return refuse_one(connection, {}, head.error());
 
   bool occupies = is_long(*head);

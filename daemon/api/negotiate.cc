@@ -53,7 +53,7 @@ std::optional<As> as_of(const MediaType& type) {
   return std::nullopt;
 }
 
-bool wants_pretty(const Head& head) {
+bool asks_for_pretty(const Head& head) {
   if (std::string_view asked = head.query.get("pretty"); !asked.empty()) {  // as Go parses a boolean
     static constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
     return std::find(std::begin(kTrue), std::end(kTrue), asked) != std::end(kTrue);
@@ -114,7 +114,7 @@ std::optional<Wanted> wanted_as(const MediaType& type, Offer offer) {
 
 Result<std::vector<Wanted>> negotiate_all(const Head& head, Offer offer) {
   std::vector<Wanted> all;
-  bool pretty = wants_pretty(head);
+  bool pretty = asks_for_pretty(head);
   std::vector<MediaType> types = accepted_by(head);
   if (types.empty()) all.emplace_back();
   for (const MediaType& type : types) {

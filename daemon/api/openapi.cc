@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kV3 = "/openapi/v3";
 
-bool wants_protobuf(const Head& head) {
+bool accepts_protobuf(const Head& head) {
   for (std::string_view field : head.headers.all("Accept"))
     for (const MediaType& type : parse_accept(field)) {
       if (type.type == "application/json" || type.type == "*/*") return false;
@@ -47,7 +47,7 @@ void serve_openapi(Call& call) {
   const std::string& path = call.route.path;
   std::string etag = "\"" + schema::openapi_hash(*call.catalog) + "\"";
   if (path == "/openapi/v2") {
-    bool protobuf = wants_protobuf(call.head());
+    bool protobuf = accepts_protobuf(call.head());
     auto make = protobuf ? +[](const schema::Catalog& catalog, std::string_view) { return schema::openapi_v2_protobuf(catalog); }
                          : +[](const schema::Catalog& catalog, std::string_view) { return schema::openapi_v2(catalog); };
     return send(call, protobuf ? schema::kOpenApiV2MediaType : "application/json", etag, make, {}, false);

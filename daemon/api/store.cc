@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kBackupPieceBytes = 64 << 10;
 
-bool wants_keys(const Call& call) { return call.query().get("keys") != "false"; }
+bool needs_keys(const Call& call) { return call.query().get("keys") != "false"; }
 
 Result<void> send_backup(Call& call) {
-  Fd copy = TRY(call.context.maintenance->backup(wants_keys(call)));
+  Fd copy = TRY(call.context.maintenance->backup(needs_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/vnd.sqlite3", common_headers(call));
   std::string piece(kBackupPieceBytes, '\0');
   for (;;) {
@@ -33,7 +33,7 @@ Result<void> send_backup(Call& call) {
 Result<void> take_backup(Call& call) {
   call.exchange.connection.set_read_deadline(SteadyTime::max());  // no limit for uploads
   json::value restored =
-      TRY(call.context.maintenance->restore([&](const auto& take) { return call.exchange.stream_body(take); }, wants_keys(call)));
+      TRY(call.context.maintenance->restore([&](const auto& take) { return call.exchange.stream_body(take); }, needs_keys(call)));
   ChunkedAnswer answer(call.exchange, "application/json", common_headers(call));
   answer.write(to_text(restored) + "\n");
   answer.end();

@@ -31,7 +31,7 @@ Result<void> may_open(Call& call) {
 }
 
 bool asks_for_spdy(const Head& head) {
-  return names_token(head.headers.get("Connection"), "upgrade") && names_token(head.headers.get("Upgrade"), "SPDY/3.1");
+  return header_has_token(head.headers.get("Connection"), "upgrade") && header_has_token(head.headers.get("Upgrade"), "SPDY/3.1");
 }
 
 Result<std::optional<std::string>> accept_spdy(Call& call, const std::vector<std::string_view>& ours) {

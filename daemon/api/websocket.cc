@@ -45,8 +45,8 @@ std::string websocket_accept(std::string_view key) {
 }
 
 bool asks_for_websocket(const Head& head) {
-  return head.method == "GET" && names_token(head.headers.get("Connection"), "upgrade") &&
-         names_token(head.headers.get("Upgrade"), "websocket");
+  return head.method == "GET" && header_has_token(head.headers.get("Connection"), "upgrade") &&
+         header_has_token(head.headers.get("Upgrade"), "websocket");
 }
 
 Result<std::optional<Frame>> FrameDecoder::next() {

@@ -152,7 +152,7 @@ void Agent::hear_storage() {
                          .trees = seams_.runtime.trees(),
                          .node_name = config_.node_name,
                          .host_root = config_.host_root,
-                         .knows_pods = [this] { return seams_.pods.synced(); },
+                         .has_pods = [this] { return seams_.pods.synced(); },
                          .is_ours = [this](const Object& volume) { return provisioner_->is_ours(volume); },
                          .may_provision = [this](const Object& claim) { return provisioner_->may_provision(claim); },
                          .look_again = [this](const Key& claim) { on_source(kPersistentVolumeClaim, claim); },

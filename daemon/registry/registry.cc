@@ -81,7 +81,7 @@ Error reworded(const Kind& kind, const Key& key, Error error) {
 }
 
 // Whether a quota has changed since admission read it: then the write must be admitted again.
-bool wants_recount(const Error& error, const Kind& kind) {
+bool needs_recount(const Error& error, const Kind& kind) {
   return error.code() == Code::conflict && error.details() && error.details()->kind == kResourceQuota.resource &&
          !(kind == kResourceQuota);
 }
@@ -640,7 +640,7 @@ Result<Written> Registry::modify(const Target& target, const Change& change, boo
     if (!found) return reworded(target.info.kind, target.key, found.take_error());
     ObjectPtr old = *std::move(found);
     auto written = modify_once(target, old, change, writer);
-    if (!written && attempt < kConflictAttempts && wants_recount(written.error(), target.stored().kind)) continue;
+    if (!written && attempt < kConflictAttempts && needs_recount(written.error(), target.stored().kind)) continue;
     bool again = !written && written.error().code() == Code::conflict && retry && attempt < kConflictAttempts;
     if (!again) return written;
     auto now = engine_.get(target.stored().kind, target.key);
@@ -697,7 +697,7 @@ Result<Written> Registry::modify_once(const Target& target, const ObjectPtr& bef
                   ? engine_.remove(stored.kind, target.key, old.revision(), durability)
                   : commit({&stored.kind, target.key, std::move(object), old.revision(), is_beyond_limit(stored, false, writer)},
                            std::move(charges), durability);
-  if (!done && wants_recount(done.error(), stored.kind)) return done.take_error();
+  if (!done && needs_recount(done.error(), stored.kind)) return done.take_error();
   if (!done) return reworded(target.info.kind, target.key, done.take_error());
   return Written{schema::shown_as(target.info, *std::move(done)), false};
 }

@@ -58,7 +58,7 @@ inline long syscall(long number, long a = any(), long b = any(), long c = any(),
   return x0;
 }
 #else
-#error "coracle knows x86_64 and aarch64"
+#error "coracle supports x86_64 and aarch64"
 #endif
 
 template <typename T>

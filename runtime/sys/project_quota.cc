@@ -16,7 +16,7 @@ constexpr uint64_t kBlock = 1024;  // QIF_DQBLKSIZE: the unit of a limit
 Result<fsxattr> attributes_of(const Fd& directory) {
   fsxattr found{};
   if (::ioctl(directory.get(), FS_IOC_FSGETXATTR, &found) == 0) return found;
-  if (errno == ENOTTY || errno == EOPNOTSUPP) return Error(Code::unsupported, "the file system knows no projects");
+  if (errno == ENOTTY || errno == EOPNOTSUPP) return Error(Code::unsupported, "the file system has no projects");
   return Error::from_errno("read the project");
 }
 
@@ -38,7 +38,7 @@ Result<void> set_project(const Fd& directory, uint32_t number) {
   wanted.fsx_projid = number;
   wanted.fsx_xflags |= FS_XFLAG_PROJINHERIT;
   if (::ioctl(directory.get(), FS_IOC_FSSETXATTR, &wanted) == 0) return {};
-  if (errno == ENOTTY || errno == EOPNOTSUPP) return Error(Code::unsupported, "the file system knows no projects");
+  if (errno == ENOTTY || errno == EOPNOTSUPP) return Error(Code::unsupported, "the file system has no projects");
   return Error::from_errno("set the project");
 }
 

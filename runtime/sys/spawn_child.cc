@@ -88,7 +88,7 @@ long clone_onto_stack(clone_args* arguments, size_t size, SpawnChild* child) noe
       : "memory", "cc");
   return first;
 #else
-#error "spawn knows x86_64 and aarch64"
+#error "spawn supports x86_64 and aarch64"
 #endif
 }
 

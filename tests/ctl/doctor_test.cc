@@ -81,7 +81,7 @@ const Finding* finding(const std::vector<Finding>& findings, std::string_view ch
 
 TEST(Doctor, finds_nothing_on_a_healthy_machine) {
   auto findings = examine(healthy_machine());
-  for (const auto& one : findings) EXPECT_EQ(one.level, Level::ok) << one.check << ": " << one.says;
+  for (const auto& one : findings) EXPECT_EQ(one.level, Level::ok) << one.check << ": " << one.message;
   EXPECT_TRUE(healthy(findings));
 }
 
@@ -91,7 +91,7 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
     std::function<void(MachineInfo&)> trouble;
     const char* check;
     Level level;
-    const char* says;
+    const char* message;
     const char* advice;
   };
   for (const Row& row : {
@@ -217,7 +217,7 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
     auto findings = examine(info);
     const Finding* found = finding(findings, row.check, row.level);
     ASSERT_TRUE(found) << row.name << "\n" << print_findings(findings);
-    EXPECT_NE(found->says.find(row.says), std::string::npos) << row.name << ": " << found->says;
+    EXPECT_NE(found->message.find(row.message), std::string::npos) << row.name << ": " << found->message;
     EXPECT_NE(found->advice.find(row.advice), std::string::npos) << row.name << ": " << found->advice;
     EXPECT_EQ(healthy(findings), row.level != Level::fail) << row.name;
   }
@@ -376,7 +376,7 @@ TEST(Doctor, tells_of_a_damaged_store_before_it_is_needed) {
   const auto findings = examine(info);
   const Finding* found = finding(findings, "store", Level::fail);
   ASSERT_TRUE(found);
-  EXPECT_NE(found->says.find("configmaps default/a is not what was written (and 1 more)"), std::string::npos);
+  EXPECT_NE(found->message.find("configmaps default/a is not what was written (and 1 more)"), std::string::npos);
   EXPECT_NE(found->advice.find("coraclectl backup"), std::string::npos);
   info.store = {{ProbeResult::not_tried, "coracled does not answer"}, {}};
   EXPECT_TRUE(finding(examine(info), "store", Level::skip));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Applications as their projects' manifests run them, with images made from Debian's packages: databases, brokers, proxies, collectors,
-# schedulers of work. The manifests are our own words for what the published ones have in common: probes, hooks, volumes of every
+# schedulers of work. The manifests are written anew after what the published ones have in common: probes, hooks, volumes of every
 # kind, accounts, the host's network, budgets, autoscalers. Takes a Debian of its own, so it belongs to long runs.
 # for: runtime daemon ctl store
 . "$(dirname "$0")/lib.sh"

@@ -27,7 +27,7 @@ pod_of() { c get pods -l "app=$1" -o 'jsonpath={.items[0].metadata.name}'; }
 message() { c get pods -l "app=$1" -o 'jsonpath={.items[0].status.conditions[?(@.type=="PodScheduled")].message}'; }
 says() { message "$1" | grep -q -- "$2"; }
 is_ready() { [ "$(c get pods -l "app=$1" -o 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")].status}')" = True ]; }
-# When the container began, and when it was ready: the API's times are whole seconds, so the containers' own words count.
+# When the container began, and when it was ready: the API's times are whole seconds, so the containers' output counts.
 began() { c logs "$(pod_of "$1")" --tail=1; }
 after() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 

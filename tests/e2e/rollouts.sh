@@ -47,7 +47,7 @@ round() {  # round CLIENT
   rolls "$who" "$n" deployment/web deployment.apps/web
   workload "$n" StatefulSet db "replicas: 2, serviceName: db,"
   rolls "$who" "$n" statefulset/db statefulset.apps/db
-  expect_fail "$who: pause what knows no pause" 'statefulsets.apps "db" pausing is not supported' k -n "$n" rollout pause statefulset/db
+  expect_fail "$who: pause what has no pause" 'statefulsets.apps "db" pausing is not supported' k -n "$n" rollout pause statefulset/db
   expect "$who: scale a StatefulSet" "statefulset.apps/db scaled" k -n "$n" scale statefulset/db --replicas=1
   expect_match "$who: describe its revision" '^ControllerRevision|^Revision: +[0-9]' k -n "$n" describe controllerrevisions -l app=db
   workload "$n" DaemonSet agent

@@ -46,7 +46,7 @@ c -n small apply -f - >/dev/null <<'Y'
   spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: "localhost/busybox:latest", command: [sleep, "100000"]}]}}}}
 Y
 limited() { c -n small why deployment many | grep -Eq 'exceeded quota: few.*limited: pods=1'; }
-check "the quota, by the ReplicaSet's own words" until_true 20 limited
+check "the quota, from the ReplicaSet's condition" until_true 20 limited
 echo "# a command that always fails"
 deployment crashing '' >/dev/null; c patch deployment crashing -p '{"spec":{"template":{"spec":{"containers":[{"name":"c","command":["sh","-c","echo no luck; exit 7"]}]}}}}' >/dev/null
 told deployment/crashing "how it ended" 'it ended before with 7, Error'

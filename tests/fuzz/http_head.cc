@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace coracle::api;
-  auto head = vet_head({reinterpret_cast<const char*>(data), size});
+  auto head = parse_request_head({reinterpret_cast<const char*>(data), size});
   if (!head) return 0;
   if (head->chunked && head->content_length) std::abort();  // where its body ends must be known for certain
   if (head->awaits_continue && !head->has_body()) std::abort();

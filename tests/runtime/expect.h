@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expectations on results, for GoogleTest: what failed is printed in its own words.
+// Expectations on results, for GoogleTest: what failed is printed as its error.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -12,11 +12,11 @@ namespace coracle::api {
 namespace {
 
 bool starts_with_fold(std::string_view text, std::string_view prefix) {
-  return text.size() >= prefix.size() && equal_fold(text.substr(0, prefix.size()), prefix);
+  return text.size() >= prefix.size() && equals_ignore_case(text.substr(0, prefix.size()), prefix);
 }
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view other) { return equal_fold(name, other); });
+  return std::any_of(names.begin(), names.end(), [&](std::string_view other) { return equals_ignore_case(name, other); });
 }
 
 // The hop-by-hop headers: those of RFC 9110 and those that Connection names.
@@ -37,7 +37,7 @@ class OfConnection {
 };
 
 bool is_credential(std::string_view name) {
-  return equal_fold(name, "Authorization") || is_one_of(name, {"Impersonate-User", "Impersonate-Group", "Impersonate-Uid"}) ||
+  return equals_ignore_case(name, "Authorization") || is_one_of(name, {"Impersonate-User", "Impersonate-Group", "Impersonate-Uid"}) ||
          starts_with_fold(name, "Impersonate-Extra-");
 }
 
@@ -111,7 +111,7 @@ std::string clean_path(std::string_view path) {
 
 bool asks_for_upgrade(const Head& head) {
   for (std::string_view field : head.headers.all("Connection"))
-    if (names_token(field, "Upgrade")) return true;
+    if (header_has_token(field, "Upgrade")) return true;
   return false;
 }
 
@@ -125,13 +125,13 @@ std::string request_head(const Head& head, const ProxiedRequest& proxied, bool u
   OfConnection of_connection(head.headers);
   for (const auto& [name, value] : head.headers.items()) {
     bool asks = upgrade && is_one_of(name, {"Connection", "Upgrade"});
-    if (equal_fold(name, "X-Forwarded-For")) forwarded += value + ", ";
-    bool ours = is_one_of(name, {"Host", "Expect", "X-Forwarded-For"}) || (!upgrade && equal_fold(name, "X-Forwarded-Uri"));
+    if (equals_ignore_case(name, "X-Forwarded-For")) forwarded += value + ", ";
+    bool ours = is_one_of(name, {"Host", "Expect", "X-Forwarded-For"}) || (!upgrade && equals_ignore_case(name, "X-Forwarded-Uri"));
     if (ours || is_credential(name) || (!asks && of_connection(name))) continue;
-    std::string kept = equal_fold(name, "Sec-WebSocket-Protocol") ? without_token(value) : value;
+    std::string kept = equals_ignore_case(name, "Sec-WebSocket-Protocol") ? without_token(value) : value;
     if (!kept.empty() || value.empty()) add(text, name, kept);
   }
-  if (names_token(head.headers.get("TE"), "trailers")) add(text, "TE", "trailers");
+  if (header_has_token(head.headers.get("TE"), "trailers")) add(text, "TE", "trailers");
   if (!proxied.client.empty()) add(text, "X-Forwarded-For", forwarded + proxied.client);
   if (!upgrade) add(text, "X-Forwarded-Uri", proxied.prefix + path);
   if (!upgrade) add(text, "Connection", "close");  // upstream connections are not reused
@@ -150,7 +150,7 @@ std::string answer_head(const AnswerHead& head, Framing framing, bool keep_alive
   for (const auto& [name, value] : head.headers.items()) {
     bool of_origins = is_one_of(name, {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
                                        "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"});
-    bool replaced = location && equal_fold(name, "Location");
+    bool replaced = location && equals_ignore_case(name, "Location");
     if (!of_origins && !replaced && !of_connection(name)) add(text, name, value);
   }
   if (location) add(text, "Location", *location);

@@ -136,7 +136,7 @@ class Delivery {
     bool has_body = exchange_.head.method != "HEAD" && head.status != 204 && head.status != 304;
     prepare_links(head, location.has_value(), has_body);
     Framing framing = framing_of(head, has_body);
-    keep_alive &= framing != Framing::close && exchange_.head.keep_alive && exchange_.head.knows_chunks;
+    keep_alive &= framing != Framing::close && exchange_.head.keep_alive && exchange_.head.supports_chunked;
     TlsConnection& connection = exchange_.take_over(head.status);
     chunked_ = framing == Framing::chunked;
     bool sent = connection.write(answer_head(head, framing, keep_alive, location, more_)) && connection.flush();
@@ -181,7 +181,7 @@ class Delivery {
   Framing framing_of(const AnswerHead& head, bool has_body) const {
     if (!has_body) return head.content_length && !rewrites_ && head.status != 204 ? Framing::length : Framing::none;
     if (head.content_length && !rewrites_) return Framing::length;
-    return exchange_.head.knows_chunks ? Framing::chunked : Framing::close;
+    return exchange_.head.supports_chunked ? Framing::chunked : Framing::close;
   }
 
   Result<void> pass_body(ResponseReader& response) {

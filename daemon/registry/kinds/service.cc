@@ -183,8 +183,8 @@ Result<void> allocate(json::value& service, const Allocation& allocation) {
     else TRY(give_address(service, others, allocation.ranges));
   }
   bool balanced = type == "LoadBalancer";
-  bool wants_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
-  if (wants_ports) TRY(give_ports(service, others, given, allocation.ranges));
+  bool needs_ports = has_ports(type) && !(balanced && !get_bool(service, "spec.allocateLoadBalancerNodePorts", true));
+  if (needs_ports) TRY(give_ports(service, others, given, allocation.ranges));
   return has_health_port(service) ? give_health_port(service, others, given, allocation.ranges) : Result<void>();
 }
 

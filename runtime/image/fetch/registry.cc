@@ -173,7 +173,7 @@ Result<std::string> Registry::authorize(Http& http, const ChallengedBy& by, cons
     if (challenge.scheme == "bearer") return fetch_token(http, by, challenge, who);
   for (const Challenge& challenge : challenges)
     if (challenge.scheme == "basic" && who) return basic(*who);
-  return Error(Code::unauthorized, by.origin + " wants a user name and a password");
+  return Error(Code::unauthorized, by.origin + " asks for a user name and a password");
 }
 
 Result<Registry::Exchange> Registry::open(Http& http, const Endpoint& endpoint, const std::string& path,

@@ -13,7 +13,7 @@ namespace {
 // With a host behind the first of the lines, as HTTP/1.1 demands.
 Result<Head> vet(std::string lines) {
   size_t first = lines.find("\r\n") + 2;
-  return vet_head(lines.insert(first, "Host: h\r\n") + "\r\n");
+  return parse_request_head(lines.insert(first, "Host: h\r\n") + "\r\n");
 }
 
 TEST(Head, reads_target_query_and_headers) {
@@ -79,8 +79,8 @@ TEST(Head, refuses_what_is_malformed_or_ambiguous) {
       EXPECT_EQ(code_name(got.error().code()), code_name(row.want)) << row.name;
     }
   }
-  EXPECT_FALSE(vet_head("GET / HTTP/1.1\r\n"));
-  EXPECT_EQ(vet_head(std::string(kHeadBytesMax, 'a') + "\r\n\r\n").error().code(), Code::too_large);
+  EXPECT_FALSE(parse_request_head("GET / HTTP/1.1\r\n"));
+  EXPECT_EQ(parse_request_head(std::string(kHeadBytesMax, 'a') + "\r\n\r\n").error().code(), Code::too_large);
 }
 
 // Source: RFC 9110 sections 15.5.18, 15.6.2, 15.6.6; as Go's net/http answers
@@ -94,12 +94,12 @@ TEST(Head, has_a_status_of_its_own_for_what_is_not_spoken) {
     EXPECT_EQ(get_int(to_status(got.error()), "code"), status);
     EXPECT_EQ(find(to_status(got.error()), "reason"), nullptr);
   }
-  EXPECT_TRUE(MUST(vet("GET / HTTP/1.2\r\n")).knows_chunks);
+  EXPECT_TRUE(MUST(vet("GET / HTTP/1.2\r\n")).supports_chunked);
 }
 
 TEST(Head, demands_a_host_of_http_1_1_alone) {
-  EXPECT_EQ(vet_head("GET / HTTP/1.1\r\n\r\n").error().text(), "missing required Host header");
-  EXPECT_TRUE(vet_head("GET / HTTP/1.0\r\n\r\n"));
+  EXPECT_EQ(parse_request_head("GET / HTTP/1.1\r\n\r\n").error().text(), "missing required Host header");
+  EXPECT_TRUE(parse_request_head("GET / HTTP/1.0\r\n\r\n"));
 }
 
 TEST(Head, reads_targets_as_proxies_send_them) {
@@ -161,8 +161,8 @@ TEST(Head, of_the_largest_size_costs_little) {
 }
 
 TEST(Head, finds_tokens_in_lists) {
-  EXPECT_TRUE(names_token("keep-alive, Upgrade", "upgrade"));
-  EXPECT_FALSE(names_token("keep-alive, Upgraded", "upgrade"));
+  EXPECT_TRUE(header_has_token("keep-alive, Upgrade", "upgrade"));
+  EXPECT_FALSE(header_has_token("keep-alive, Upgraded", "upgrade"));
 }
 
 }  // namespace

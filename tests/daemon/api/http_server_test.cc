@@ -492,7 +492,7 @@ TEST_F(HttpServerTest, speaks_http_1_0) {
   RawClient stream(port);
   stream.send("GET /long HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   RawAnswer head = stream.receive_head();
-  EXPECT_EQ(head.header("Transfer-Encoding"), "") << "it knows no chunks";
+  EXPECT_EQ(head.header("Transfer-Encoding"), "") << "it has no chunks";
   EXPECT_EQ(head.header("Connection"), "close");
   EXPECT_EQ(stream.receive_exactly(5), "begun");
 }

@@ -10,7 +10,7 @@ namespace coracle::api {
 namespace {
 
 Head head_of(const std::string& method, const std::string& target, const std::string& headers = {}) {
-  return MUST(vet_head(method + " " + target + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"));
+  return MUST(parse_request_head(method + " " + target + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"));
 }
 
 TEST(Route, reads_positions) {

@@ -350,7 +350,7 @@ TEST(IdMappedOverlay, shows_layers_as_the_pod_s_and_writes_nothing_to_them) {
   std::string mounts = MUST(sys::read_file("/proc/self/mountinfo"));
   EXPECT_EQ(mounts.find(path), mounts.npos) << "nothing of it was ever in our tree";
   EXPECT_TRUE(std::filesystem::is_empty(path + "/staging"));
-  // A file system that knows no id maps is named.
+  // A file system that has no id maps is named.
   sys::Overlay bad{{"/proc/self", path + "/b"}, path + "/upper", path + "/work", path + "/staging", &maps->user};
   auto refused = sys::mount_overlay(bad);
   ASSERT_FALSE(refused.ok());

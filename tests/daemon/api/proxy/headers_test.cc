@@ -10,7 +10,7 @@ namespace {
 const ProxiedRequest kProxied{"/api/v1/namespaces/ns/pods/p:80/proxy", "/some/page", "10.0.0.1:80", "192.0.2.9"};
 
 std::string passed_on(const std::string& head, bool upgrade = false, const ProxiedRequest& proxied = kProxied) {
-  return request_head(MUST(vet_head(head + "\r\n")), proxied, upgrade);
+  return request_head(MUST(parse_request_head(head + "\r\n")), proxied, upgrade);
 }
 
 TEST(ProxyRequest, carries_the_method_the_rest_of_the_path_and_the_query_as_they_were_sent) {
@@ -61,8 +61,8 @@ TEST(ProxyRequest, asks_for_another_protocol_in_the_clients_words) {
   const std::string upgrade =
       "GET /w HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer x\r\n"
       "Sec-WebSocket-Protocol: chat, base64url.bearer.authorization.k8s.io.c2VjcmV0\r\nSec-WebSocket-Key: k\r\n";
-  EXPECT_TRUE(asks_for_upgrade(MUST(vet_head(upgrade + "\r\n"))));
-  EXPECT_FALSE(asks_for_upgrade(MUST(vet_head("GET /w HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n"))));
+  EXPECT_TRUE(asks_for_upgrade(MUST(parse_request_head(upgrade + "\r\n"))));
+  EXPECT_FALSE(asks_for_upgrade(MUST(parse_request_head("GET /w HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n"))));
   EXPECT_EQ(passed_on(upgrade, true),
             "GET /some/page HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
             "Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Key: k\r\nX-Forwarded-For: 192.0.2.9\r\n\r\n");

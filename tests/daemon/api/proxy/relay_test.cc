@@ -165,7 +165,7 @@ TEST(Relay, bodies_are_framed_anew_however_they_ended) {
     EXPECT_EQ(answer.body, row.body) << row.answer;
     EXPECT_EQ(answer.header("Content-Length"), row.length);
     EXPECT_EQ(both.client.get("/p/x").body, row.body);
-    both.client.send("GET /p/x HTTP/1.0\r\n\r\n");  // whose client knows no chunks
+    both.client.send("GET /p/x HTTP/1.0\r\n\r\n");  // whose client has no chunks
     RawAnswer old = both.client.receive_head();
     EXPECT_EQ(old.header("Transfer-Encoding"), "");
     EXPECT_EQ(old.header("Connection"), "close");

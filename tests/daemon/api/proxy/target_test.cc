@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a request to a proxy subresource goes, by what the API knows; and where it never goes.
+// Where a request to a proxy subresource goes, by what the API has; and where it never goes.
 #include "daemon/api/proxy/target.h"
 
 #include <gtest/gtest.h>
