@@ -68,9 +68,9 @@ bool is_remote_directory(const Remote& remote, const std::string& path) {
   StreamRequest request = remote.with({"test", "-d", path}, false);
   auto socket = open_stream(remote.session, request);
   if (!socket) return false;
-  StreamEnds ends;
+  StreamHandles ends;
   ends.on_stdout = ends.on_stderr = [](std::string_view) -> Result<void> { return {}; };
-  auto code = talk(**socket, request, ends);
+  auto code = run_stream(**socket, request, ends);
   return code && *code == 0;
 }
 
@@ -91,10 +91,10 @@ Result<void> upload(const Remote& remote, const std::string& from, const std::st
       sent = send_tree(from, name, pipe.write.get());
       pipe.write.reset();
     });
-    StreamEnds ends;
+    StreamHandles ends;
     ends.input = pipe.read.get();
     ends.on_stderr = keep(complaint);
-    code = talk(*socket, request, ends);
+    code = run_stream(*socket, request, ends);
     pipe.read.reset();  // a sender that still writes to a tar that has ended
   }
   TRY(judge(remote, std::move(code), complaint));
@@ -119,10 +119,10 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
       received = receive_tree(pipe.read.get(), to, keep_modes);
       pipe.read.reset();
     });
-    StreamEnds ends;
+    StreamHandles ends;
     ends.on_stdout = [&](std::string_view bytes) { return sys::write_all(pipe.write, bytes); };
     ends.on_stderr = keep(complaint);
-    code = talk(*socket, request, ends);
+    code = run_stream(*socket, request, ends);
     pipe.write.reset();
   }
   // A process that was heard to its end tells best what was wrong; one that was cut off broke on what we could not write.

@@ -57,7 +57,7 @@ Result<int> run_exec(Commands& commands, ExecFlags flags, bool attach) {
   auto socket = TRY(open_stream(*session, request));
   if (attach && flags.tty && flags.use_stdin && !flags.quiet)
     std::fputs("If you don't see a command prompt, try pressing enter.\n", stderr);
-  int code = TRY(talk(*socket, request));
+  int code = TRY(run_stream(*socket, request));
   if (code != 0 && !attach) std::fprintf(stderr, "command terminated with exit code %d\n", code);
   return code;
 }

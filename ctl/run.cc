@@ -100,7 +100,7 @@ class Attached {
     const std::string before = session_.text(log_request(false)).value_or("");  // an attach hears only what comes after it
     out(before);
     size_t heard = 0;
-    StreamEnds ends;
+    StreamHandles ends;
     ends.interruptible = flags_.remove;  // to take the pod away; with a terminal ^C is the process'
     ends.on_stdout = [&](std::string_view bytes) -> Result<void> {
       heard += bytes.size();
@@ -113,7 +113,7 @@ class Attached {
       return {};
     };
     auto socket = open_stream(session_, request);
-    auto talked = socket ? talk(**socket, request, ends) : Result<int>(socket.take_error());
+    auto talked = socket ? run_stream(**socket, request, ends) : Result<int>(socket.take_error());
     if (flags_.pod.restart == "Always") {  // it runs again and has no end
       if (!socket) out(missed(before.size(), 0));
       else TRY(std::move(talked));

@@ -42,7 +42,7 @@ class RawTerminal {  // the terminal's modes are put back on every way out
 
 class Conversation {
  public:
-  Conversation(Session::Socket& socket, const StreamEnds& ends) : socket_(socket), send_buffer_(socket), ends_(ends) {}
+  Conversation(Session::Socket& socket, const StreamHandles& ends) : socket_(socket), send_buffer_(socket), ends_(ends) {}
 
   Result<void> send(uint8_t channel, std::string_view bytes) {
     std::string payload(1, char(channel));
@@ -77,7 +77,7 @@ class Conversation {
   }
 
   bool ended() const { return ended_; }
-  const StreamEnd& end() const { return end_; }
+  const StreamResult& end() const { return end_; }
 
  private:
   Result<void> handle(const Message& message) {
@@ -107,9 +107,9 @@ class Conversation {
 
   Session::Socket& socket_;
   SendBuffer send_buffer_;
-  const StreamEnds& ends_;
+  const StreamHandles& ends_;
   MessageReader reader_;
-  StreamEnd end_;
+  StreamResult end_;
   bool ended_ = false;
 };
 
@@ -138,8 +138,8 @@ class Signals {
 
 }  // namespace
 
-StreamEnd read_stream_end(std::string_view text) {
-  StreamEnd end;
+StreamResult read_stream_end(std::string_view text) {
+  StreamResult end;
   auto status = parse_json(text);
   if (!status) {
     end.failure = Error(Code::internal, std::string(text));
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const Str
   return session.upgrade(sent, kChannelProtocol);
 }
 
-Result<int> talk(Session::Socket& socket, const StreamRequest& request, const StreamEnds& ends) {
+Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, const StreamHandles& ends) {
   Conversation conversation(socket, ends);
   RawTerminal terminal;
   if (request.tty && request.use_stdin) terminal.enter();
@@ -201,7 +201,7 @@ Result<int> talk(Session::Socket& socket, const StreamRequest& request, const St
     }
   }
   std::fflush(stderr);
-  const StreamEnd& end = conversation.end();
+  const StreamResult& end = conversation.end();
   if (end.failure) return *end.failure;
   if (!end.exit_code) return Error(Code::unavailable, "the connection ended before the process did");
   return *end.exit_code;

@@ -22,7 +22,7 @@ struct StreamRequest {
   bool use_stdin = false, tty = false;
 };
 
-struct StreamEnds {
+struct StreamHandles {
   int input = STDIN_FILENO;                                            // read if the request uses stdin
   std::function<Result<void>(std::string_view)> on_stdout, on_stderr;  // empty: this process's stdout or stderr
   bool interruptible = false;  // SIGINT and SIGTERM end the stream with 128 + signal and not this process
@@ -32,13 +32,13 @@ struct StreamEnds {
 Result<std::unique_ptr<Session::Socket>> open_stream(Session& session, const StreamRequest& request);
 // Copies the streams until the process ends. With a tty, the local terminal is in raw mode meanwhile. Returns the exit code of
 // the process. Errors: unavailable if the connection breaks first; the server's error if there is no exit code.
-Result<int> talk(Session::Socket& socket, const StreamRequest& request, const StreamEnds& ends = {});
+Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, const StreamHandles& ends = {});
 
 // Reads the Status that the error channel carries at the end of a stream. Pure.
-struct StreamEnd {
+struct StreamResult {
   std::optional<int> exit_code;
   std::optional<Error> failure;
 };
-StreamEnd read_stream_end(std::string_view text);
+StreamResult read_stream_end(std::string_view text);
 
 }  // namespace coracle::ctl

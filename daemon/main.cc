@@ -121,7 +121,7 @@ Result<Why> wait_for_end(const Fd& signals, const Daemon& daemon, bool follow_ad
   bool watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
   auto monitor = TRY(sys::NetlinkMonitor::open());
   auto clock = sys::ClockWatch::open();
-  if (!clock) log_warning("main", "nobody will say when the clock is set: " + clock.error().text());
+  if (!clock) log_warning("main", "changes of the system clock cannot be watched: " + clock.error().text());
   Moment look_at;                                         // time of the next check after a change of addresses
   if (follow_address) look_at = system_clock().steady();  // they may have changed while the components were created
   Resting resting(daemon);

@@ -59,7 +59,7 @@ Result<int> minor_version(std::string_view version) {
   auto is_digit = [&](size_t at) { return version[at] >= '0' && version[at] <= '9'; };
   bool well_formed = version.size() == 8 && version.starts_with("HTTP/") && is_digit(5) && version[6] == '.' && is_digit(7);
   if (!well_formed) return malformed("HTTP version");
-  if (version[5] != '1') return not_spoken(505, "only HTTP/1.1 is spoken here");
+  if (version[5] != '1') return not_spoken(505, "unsupported HTTP version, expected 1.0 or 1.1");
   return version[7] - '0';
 }
 
@@ -68,7 +68,7 @@ Result<void> read_request_line(std::string_view line, Head& head) {
   if (first == last || !is_token(line.substr(0, first))) return malformed("request line");
   head.method = line.substr(0, first);
   if (std::find(std::begin(kMethods), std::end(kMethods), head.method) == std::end(kMethods))
-    return Error(Code::method_not_allowed, "no such method here");
+    return Error(Code::method_not_allowed, "unsupported HTTP method");
   std::string_view target = line.substr(first + 1, last - first - 1), version = line.substr(last + 1);
   head.keep_alive = head.supports_chunked = TRY(minor_version(version)) > 0;
   if (!std::all_of(target.begin(), target.end(), is_target_char)) return malformed("request target");

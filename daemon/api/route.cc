@@ -34,7 +34,7 @@ void read_resource(const std::vector<std::string>& segments, size_t at, Route& r
 }
 
 // The route of the segments, as far as they match.
-Route read_meaning(const std::vector<std::string>& segments) {
+Route route_of_segments(const std::vector<std::string>& segments) {
   Route route;
   route.path = join(segments, "/").insert(0, 1, '/');
   if (segments.empty()) return route;
@@ -66,14 +66,14 @@ Result<Route> read_route(std::string_view path) {
     segments.push_back(std::move(segment));
     if (segments.size() > kSegmentsMax) return Error(Code::bad_request, "the path has too many segments");
     if (segments.back() != "proxy") continue;
-    Route route = read_meaning(segments);
+    Route route = route_of_segments(segments);
     if (!route.is_proxy()) continue;
     route.rest = path.substr(size_t(raw.data() - path.data()) + raw.size());
     if (!percent_decode(route.rest)) return Error(Code::bad_request, "broken percent-encoding in the path");
     route.path += route.rest;
     return route;
   }
-  return read_meaning(segments);
+  return route_of_segments(segments);
 }
 
 bool asks_for_watch(const Route& route, const Head& head) {

@@ -12,7 +12,7 @@ namespace {
 
 const Key kApi{"default", "kubernetes"}, kDns{"kube-system", "kube-dns"};
 
-json::value made_anew(const Object& gone) {
+json::value copy_for_recreate(const Object& gone) {
   json::value body = gone.json();
   json::object metadata{{"name", gone.name()}, {"namespace", gone.ns()}};
   if (const json::value* labels = find(body, "metadata.labels")) metadata["labels"] = *labels;
@@ -44,7 +44,7 @@ class ClusterServices : public Controller {
         return seen.contains({kind, key}) ? seen.at({kind, key}) : nullptr;
       });
       if (!gone || informer->get(key)) continue;
-      auto created = client_.create(*kind, made_anew(*gone));
+      auto created = client_.create(*kind, copy_for_recreate(*gone));
       if (!created && created.error().code() != Code::already_exists) return created.take_error().wrap("bring back " + key.name);
     }
     return Outcome{};

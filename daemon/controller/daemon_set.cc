@@ -56,7 +56,7 @@ class DaemonSetController : public Controller {
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kDaemonSet, sets_, enqueue, selectors_);
+        if (pod) enqueue_owner(*pod, kDaemonSet, sets_, enqueue, selectors_);
     });
     nodes_.on_change([=, this](const Informer::Change& change) {
       if (change.before && change.after && same_to_pods(*change.before, *change.after)) return;

@@ -37,7 +37,7 @@ class DeploymentController : public Controller {
     });
     sets_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& set : {change.before, change.after})
-        if (set) name_owner(*set, kDeployment, deployments_, enqueue, selectors_);
+        if (set) enqueue_owner(*set, kDeployment, deployments_, enqueue, selectors_);
     });
     pods_.on_change([=, this](const Informer::Change& change) {  // Recreate waits for the last old pod
       bool ended = !change.after || (change.before && pod_finished(view::Pod(*change.after)));

@@ -23,14 +23,14 @@ namespace coracle::controller {
 OwnedPlan plan_owned(const Object& object, const std::vector<OwnerReference>& owners, const std::vector<OwnerState>& states,
                      bool has_dependents) {
   OwnedPlan plan;
-  bool solid = false, waiting = false;
+  bool present = false, waiting = false;
   for (size_t i = 0; i < owners.size(); ++i) {
-    if (states[i] == OwnerState::solid) solid = true;
+    if (states[i] == OwnerState::present) present = true;
     else plan.drop.push_back(owners[i].uid);
     waiting |= states[i] == OwnerState::waiting;
   }
   if (plan.drop.empty()) return plan;
-  if (solid) {
+  if (present) {
     plan.what = OwnedPlan::What::drop_references;
     return plan;
   }
@@ -109,9 +109,9 @@ class GarbageCollector : public Controller {
     const bool owned = mentions_owners(object);
     if (change.after && (owned || (object.mentions("finalizers") && object.deleting()))) enqueue.now(key_of(object));
     if (owned && (!change.after || object.deleting()))
-      for (const OwnerReference& owner : object.owners()) name_owner(object, owner, enqueue);
+      for (const OwnerReference& owner : object.owners()) enqueue_owner(object, owner, enqueue);
     if (change.before && change.after && owners_text(*change.before) != owners_text(*change.after))
-      for (const OwnerReference& owner : change.before->owners()) name_owner(object, owner, enqueue);
+      for (const OwnerReference& owner : change.before->owners()) enqueue_owner(object, owner, enqueue);
   }
 
   // The references in the object's text: most changes do not touch them, and then nothing must be parsed.
@@ -123,7 +123,7 @@ class GarbageCollector : public Controller {
   }
 
   // Enqueues an owner that is being deleted, because it may wait for this object.
-  void name_owner(const Object& object, const OwnerReference& reference, const Enqueue& enqueue) const {
+  void enqueue_owner(const Object& object, const OwnerReference& reference, const Enqueue& enqueue) const {
     const Held* held = held_for(reference);
     if (!held) return;
     ObjectPtr owner = held->cache->get({held->kind->namespaced ? object.ns() : "", reference.name});
@@ -179,10 +179,10 @@ class GarbageCollector : public Controller {
   // The caches of different kinds are not consistent with each other, so the store is asked before an owner counts as absent.
   Result<OwnerState> state_of(const Object& object, const OwnerReference& reference, Uids& known) {
     const Held* held = held_for(reference);
-    if (!held) return OwnerState::solid;  // a kind that is not served: not decided here
+    if (!held) return OwnerState::present;  // a kind that is not served: not decided here
     if (held->kind->namespaced && object.ns().empty()) {
       tell_wrong_namespace(object, reference);
-      return OwnerState::solid;  // such an owner is impossible, so its existence is not decided here
+      return OwnerState::present;  // such an owner is impossible, so its existence is not decided here
     }
     Key key{held->kind->namespaced ? object.ns() : "", reference.name};
     ObjectPtr owner = held->cache->get(key);
@@ -195,7 +195,7 @@ class GarbageCollector : public Controller {
       }
       owner = *live;
     }
-    return owner->deleting() && has_finalizer(*owner, kForeground) ? OwnerState::waiting : OwnerState::solid;
+    return owner->deleting() && has_finalizer(*owner, kForeground) ? OwnerState::waiting : OwnerState::present;
   }
 
   // Owners must be in the same namespace or cluster-scoped.

@@ -47,7 +47,7 @@ class JobController : public Controller {
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kJob, jobs_, enqueue, selectors_);
+        if (pod) enqueue_owner(*pod, kJob, jobs_, enqueue, selectors_);
       if (change.after && has_finalizer(*change.after, kJobTracking) && !job_of(*change.after)) name_pod(*change.after);
     });
   }

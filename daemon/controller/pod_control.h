@@ -42,7 +42,7 @@ class PodControl {
 
 // Enqueues the owner of a pod or another dependent; for an orphan, each of `owners` that would adopt it. `selectors` caches their
 // selectors.
-void name_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue, SelectorCache& selectors);
+void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue, SelectorCache& selectors);
 json::value label_selector_of(const Object& owner);  // spec.selector; null if absent
 
 // The time until the next ready pod becomes available, because no event occurs when minReadySeconds have elapsed. nullopt if

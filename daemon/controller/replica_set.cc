@@ -150,7 +150,7 @@ class ReplicaSetController : public Controller {
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, flavour_.kind, sets_, enqueue, selectors_);
+        if (pod) enqueue_owner(*pod, flavour_.kind, sets_, enqueue, selectors_);
     });
   }
 

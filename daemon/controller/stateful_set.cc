@@ -46,13 +46,13 @@ class StatefulSetController : public Controller {
     });
     pods_.on_change([=, this](const Informer::Change& change) {
       for (const ObjectPtr& pod : {change.before, change.after})
-        if (pod) name_owner(*pod, kStatefulSet, sets_, enqueue, selectors_);
+        if (pod) enqueue_owner(*pod, kStatefulSet, sets_, enqueue, selectors_);
       if (!change.after)
-        name_whose(*change.before, enqueue,
+        enqueue_sets_with_name(*change.before, enqueue,
                    [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
     });
     claims_.on_change([=, this](const Informer::Change& change) {  // a deleted claim may be needed, or its deletion was awaited
-      if (!change.after) name_whose(*change.before, enqueue, may_be_claim_of);
+      if (!change.after) enqueue_sets_with_name(*change.before, enqueue, may_be_claim_of);
     });
     watch_history(revisions_, kStatefulSet, sets_, enqueue, selectors_);
   }
@@ -83,7 +83,7 @@ class StatefulSetController : public Controller {
 
  private:
   // Enqueues the sets for which a deleted pod or claim may have occupied a name.
-  void name_whose(const Object& gone, const Enqueue& enqueue, bool (*whose)(const Object& set, std::string_view name)) {
+  void enqueue_sets_with_name(const Object& gone, const Enqueue& enqueue, bool (*whose)(const Object& set, std::string_view name)) {
     for (const ObjectPtr& set : sets_.list(gone.ns()))
       if (whose(*set, gone.name())) enqueue.now(set->key());
   }

@@ -187,7 +187,7 @@ void DnsServer::State::run(std::stop_token stop) {
     Result<std::vector<sys::Ready>> ready = sys::epoll_wait(epoll, time_left());
     now = system_clock().steady();
     if (!ready) {
-      log_error("dns", "stopped", {{"why", ready.error().text()}});
+      log_error("dns", "the DNS server has stopped", {{"why", ready.error().text()}});
       return;
     }
     for (const sys::Ready& one : *ready) {

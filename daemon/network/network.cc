@@ -158,7 +158,7 @@ void Network::on_lost_link(std::function<void(const std::string& sandbox)> lost)
 
 void Network::publish_dns(Client& client) {
   Result<void> made = ensure_dns_service(client, state_->dns);
-  if (!made) log_warning("dns", "no Service shows the DNS server", {{"why", made.error().text()}});
+  if (!made) log_warning("dns", "cannot create or update the Service of the DNS server", {{"why", made.error().text()}});
 }
 
 std::string Network::dns_address() const { return state_->dns.text(); }

@@ -167,18 +167,18 @@ Result<Ipv4> PodNetwork::attach(const std::string& sandbox, const Fd& netns, std
   Result<void> admitted = guard_.admit(attachment.address);
   if (!admitted && guarded_) admitted = restore_guard();  // another program has just removed the tables
   if (!guarded_) admitted = {};                           // open() has already warned
-  Result<void> plugged = admitted ? plug(attachment, netns) : std::move(admitted);
+  Result<void> plugged = admitted ? create_veth(attachment, netns) : std::move(admitted);
   for (int tries = 0; exists_already(plugged) && tries < kUnplugTries; ++tries) {
     // The kernel has not yet removed the interface of the address's last owner. This is rare, because addresses are reused late.
-    TRY(unplug(attachment.address));
-    plugged = plug(attachment, netns);
+    TRY(remove_veth(attachment.address));
+    plugged = create_veth(attachment, netns);
   }
   if (plugged) return attachment.address;
   TRY(detach(sandbox));
   return std::move(plugged.take_error()).wrap("connect " + attachment.address.text());
 }
 
-Result<void> PodNetwork::unplug(Ipv4 address) {
+Result<void> PodNetwork::remove_veth(Ipv4 address) {
   sys::Netlink host = TRY(sys::Netlink::open());
   Result<uint32_t> index = host.index_of(link_name(address));
   Result<void> removed = index ? host.remove_link(*index) : Result<void>(index.take_error());
@@ -188,7 +188,7 @@ Result<void> PodNetwork::unplug(Ipv4 address) {
 
 // Configures the pod's namespace (defaults for its interfaces), then creates the veth pair, then configures the pod's end.
 // Idempotent: existing parts are kept.
-Result<void> PodNetwork::plug(const Attachment& attachment, const Fd& netns) {
+Result<void> PodNetwork::create_veth(const Attachment& attachment, const Fd& netns) {
   const std::string address = attachment.address.text(), gateway = this->gateway().text();
   const std::string name = link_name(attachment.address);
   const std::string own_mac = pod_mac(attachment.address), host_mac = machine_mac(attachment.address);

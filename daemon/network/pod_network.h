@@ -81,9 +81,9 @@ class PodNetwork {
       : config_(config), records_(config.run_dir + "/attachments"), mtu_(mtu), state_(config.pods) {}
   Result<void> restore();
   Result<Attachment> reserve(const std::string& sandbox, std::vector<HostPort> host_ports);
-  Result<void> plug(const Attachment& attachment, const Fd& netns);
+  Result<void> create_veth(const Attachment& attachment, const Fd& netns);
   std::vector<Ipv4> attached() const;
-  Result<void> unplug(Ipv4 address);
+  Result<void> remove_veth(Ipv4 address);
 
   PodNetworkConfig config_;
   AttachmentRecords records_;

@@ -61,7 +61,7 @@ bool shows(const std::string& directory, const Payload& payload) {
 }
 
 // Creates the parent directories of a file, outermost first, below `directory`.
-Result<void> make_way(const std::string& directory, const std::string& path, uint32_t first_id) {
+Result<void> make_parent_directories(const std::string& directory, const std::string& path, uint32_t first_id) {
   for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
     std::string full = directory + "/" + path.substr(0, slash);
     TRY(sys::make_directories(full, 0755));
@@ -73,7 +73,7 @@ Result<void> make_way(const std::string& directory, const std::string& path, uin
 Result<void> write_files(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, uint32_t first_id) {
   for (const auto& [path, file] : payload) {
     std::string full = directory + "/" + path;
-    TRY(make_way(directory, path, first_id));
+    TRY(make_parent_directories(directory, path, first_id));
     TRY(sys::replace_file(full, file.content, file.mode, sys::Durability::volatile_));
     if (first_id) TRY(files::set_owner(full, first_id + file.uid.value_or(0), first_id + gid.value_or(0)));
     else if (gid || file.uid) TRY(files::set_owner(full, file.uid, gid));

@@ -84,18 +84,18 @@ Result<Outcome> PodSync::run() {
   weigh();
   take_reports();
   admit();
-  take_verdicts();
+  apply_probe_results();
   shorten_grace();
   refresh_volumes();
   wait_for_others();
   wait_for_rules();
   Plan plan = make_plan(observed_pod(record_, pod(), desired_.gone, seams_.clock.steady(), seams_.node_ends_by(pod())));
-  take_verdict(plan);
+  set_phase_from_plan(plan);
   auto applied = apply(plan);
   if (forgotten_) return Outcome{};
   if (acted_) {
     TRY(look());
-    take_verdicts();
+    apply_probe_results();
   }
   note_back_offs(plan);
   TRY(write_status().wrap("write status"));
@@ -126,7 +126,7 @@ Result<bool> PodSync::prepare() {
   record_.key = desired_.object->key();
   paths_ = TRY(paths_of(seams_.config, record_.key, uid_));
   ObjectPtr known = api();
-  if (!std::exchange(entry_.looked, true)) adopt_left_status();
+  if (!std::exchange(entry_.looked, true)) restore_status();
   adopt_status(record_, known ? known->json() : pod(), seams_.clock);
   if (!record_.start_time) record_.start_time = seams_.clock.now();
   if (const auto* limit = find(pod(), "spec.activeDeadlineSeconds"); limit && limit->is_int64())
@@ -147,7 +147,7 @@ bool PodSync::waits_for_predecessor() const {
 }
 
 // An ended pod has its status on the disk, in case the API had not stored it before a crash.
-void PodSync::adopt_left_status() {
+void PodSync::restore_status() {
   auto text = sys::read_file(paths_.state + "/status.json");
   if (!text) return;
   auto status = parse_json(*text);
@@ -312,7 +312,7 @@ void PodSync::end_as_evicted(std::string why) {
 }
 
 // Copies the probe results of running containers to the record.
-void PodSync::take_verdicts() {
+void PodSync::apply_probe_results() {
   for (const auto& ref : containers().all()) {
     ContainerRecord* container = record_.find(ref.name);
     if (!container || !container->running) continue;
@@ -372,7 +372,7 @@ void PodSync::shorten_grace() {
     if (container.stopping) container.stopping->deadline = std::min(container.stopping->deadline, latest);
 }
 
-void PodSync::take_verdict(const Plan& plan) {
+void PodSync::set_phase_from_plan(const Plan& plan) {
   record_.end_deadline = plan.end_deadline;
   record_.initialized = plan.initialized || (record_.initialized && (plan.verdict != Verdict::none || deleting()));
   if (record_.verdict != Verdict::none || plan.verdict == Verdict::none) return;

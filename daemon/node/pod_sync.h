@@ -47,7 +47,7 @@ class PodSync {
   Result<bool> prepare();
   bool waits_for_predecessor() const;
   void weigh();
-  void adopt_left_status();
+  void restore_status();
   Result<void> look();
   void note_released();  // for users_of_claim()
   struct Attempts {      // the newest two attempts of one container in the sandbox
@@ -62,13 +62,13 @@ class PodSync {
   void take_reports();
   void take_pull(const std::string& name, const PullDone& pull);
   void end_as_evicted(std::string why);
-  void take_verdicts();
+  void apply_probe_results();
   void admit();
   void shorten_grace();
   void wait_for_others();
   void wait_for_rules();
   bool is_selected() const;  // by a Service's selector
-  void take_verdict(const Plan& plan);
+  void set_phase_from_plan(const Plan& plan);
 
   // ---- apply ----
   Result<void> apply(const Plan& plan);

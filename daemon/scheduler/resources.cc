@@ -119,7 +119,7 @@ bool Amounts::has(std::string_view name) const {
   return found != others_.end() && found->first == name;
 }
 
-bool Amounts::asks_for_nothing() const {
+bool Amounts::is_zero() const {
   return cpu_milli == 0 && memory == 0 && ephemeral == 0 &&
          std::all_of(others_.begin(), others_.end(), [](const Other& other) { return other.second == 0; });
 }

@@ -21,7 +21,7 @@ class Amounts {
   int64_t get(std::string_view name) const;
   void set(std::string_view name, int64_t amount);
   bool has(std::string_view name) const;  // of the other resources: whether it is present
-  bool asks_for_nothing() const;
+  bool is_zero() const;
   Amounts& operator+=(const Amounts& other);
   Amounts& operator-=(const Amounts& other);
   void add_own(const Amounts& other);   // as +=, but only those other resources that this already has

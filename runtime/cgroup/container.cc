@@ -22,7 +22,7 @@ constexpr int kTries = 8;                      // another caller may be removing
 constexpr const char* kInScope = "container";
 
 bool asks_for_something(const std::vector<Setting>& limits) {
-  return !std::all_of(limits.begin(), limits.end(), asks_for_nothing);
+  return !std::all_of(limits.begin(), limits.end(), is_no_op);
 }
 
 // The controllers to enable: those that every container has, and those of its limits.
@@ -157,7 +157,7 @@ Result<Container> Container::make(const Caller& caller, const Wanted& wanted, in
     case Manager::systemd: TRY(out.make_scope(place, wanted, limits, pid)); break;
     case Manager::disabled:
       for (const Setting& each : limits)
-        if (!asks_for_nothing(each)) out.warnings_.push_back(each.field + ": cgroups are disabled; the limit is not enforced");
+        if (!is_no_op(each)) out.warnings_.push_back(each.field + ": cgroups are disabled; the limit is not enforced");
       break;
   }
   return out;

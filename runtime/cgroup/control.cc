@@ -94,7 +94,7 @@ Result<Outcome> write_one(const Fd& cgroup, const Setting& setting, Unenforceabl
     if (written.error().err() == EINVAL && !is_last_try) return Outcome{.is_worth_another_try = true};
     return written.take_error().wrap(setting.field);
   }
-  if (asks_for_nothing(setting)) return Outcome{};
+  if (is_no_op(setting)) return Outcome{};
   Lacks::Lack lack = lacks.explain(setting);
   bool is_left_out = unenforceable == Unenforceable::warn || (unenforceable == Unenforceable::warn_on_v1 && lack.is_held_by_v1);
   if (!is_left_out) return Error(Code::unsupported, lack.text);

@@ -204,7 +204,7 @@ Result<void> add_unified(const std::map<std::string, std::string>& in, Writer& t
 
 uint64_t io_weight_of(uint16_t weight) { return 1 + (std::clamp<uint64_t>(weight, 10, 1000) - 10) * 9999 / 990; }
 
-bool asks_for_nothing(const Setting& setting) {
+bool is_no_op(const Setting& setting) {
   return setting.may_be_absent || setting.value == "max" || setting.value.starts_with("max ");
 }
 

@@ -47,7 +47,7 @@ Result<std::vector<Setting>> settings(const oci::Resources& resources);
 
 // True if the setting requests what holds anyway, so that nothing is lost if it cannot be written: "max", or no swap without swap
 // accounting.
-bool asks_for_nothing(const Setting& setting);
+bool is_no_op(const Setting& setting);
 // "memory" for "memory.max"; "cgroup" for the core files.
 std::string controller_of(const std::string& file);
 

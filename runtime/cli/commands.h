@@ -62,6 +62,6 @@ Result<void> print(const std::string& text);  // to standard output, flushed
 Result<void> destroy(const Containers& containers, Container& container);
 Result<Fd> block_signals();  // all that can be forwarded; call before anything else is started
 // Waits for a child of ours, forwards signals and connects its terminal, if any, to ours. Returns its exit code.
-Result<int> stay_in_front(const Fd& pidfd, const Fd& signals, Fd terminal);
+Result<int> run_foreground(const Fd& pidfd, const Fd& signals, Fd terminal);
 
 }  // namespace coracle::cli

@@ -170,7 +170,7 @@ Result<Fd> block_signals() {
   return sys::make_signalfd(all);
 }
 
-Result<int> stay_in_front(const Fd& pidfd, const Fd& signals, Fd terminal) {
+Result<int> run_foreground(const Fd& pidfd, const Fd& signals, Fd terminal) {
   std::optional<TerminalBridge> bridge;
   if (terminal) {
     TerminalBridge joined = TRY(TerminalBridge::join(std::move(terminal)));

@@ -156,7 +156,7 @@ Result<int> exec(const Options& options) {
     return written.take_error();
   }
   if (options.detach) return 0;
-  return stay_in_front(launch.pidfd(), signals, std::move(*terminal)).wrap("wait for the process");
+  return run_foreground(launch.pidfd(), signals, std::move(*terminal)).wrap("wait for the process");
 }
 
 }  // namespace coracle::cli

@@ -324,7 +324,7 @@ Result<int> run(const Options& options) {
   }
   if (options.detach) return 0;
   container.unlock();
-  int code = TRY(stay_in_front(maker.launch().pidfd(), signals, maker.take_terminal()));
+  int code = TRY(run_foreground(maker.launch().pidfd(), signals, maker.take_terminal()));
   if (!options.keep) TRY(destroy(maker.containers(), container));
   return code;
 }

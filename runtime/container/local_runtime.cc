@@ -115,17 +115,17 @@ void LocalRuntime::listen() {
   while (true) {
     auto ready = sys::epoll_wait(epoll_, std::nullopt);
     if (!ready) {
-      log_error("runtime", "event loop ends", {{"error", ready.error().text()}});
+      log_error("runtime", "the event loop has failed, exits of containers are not seen any more", {{"error", ready.error().text()}});
       return;
     }
     for (const sys::Ready& each : *ready) {
       if (each.key == kStopKey) return;
-      hear(each.key);
+      on_epoll_event(each.key);
     }
   }
 }
 
-void LocalRuntime::hear(uint64_t key) {
+void LocalRuntime::on_epoll_event(uint64_t key) {
   std::shared_ptr<Sandbox> sandbox = all_.with([&](All& all) -> std::shared_ptr<Sandbox> {
     for (auto& [id, entry] : all.by_id)
       if (entry.key == key) return entry.sandbox;

@@ -63,7 +63,7 @@ class LocalRuntime : public Runtime {
   Result<void> listen_to(const std::string& id, std::shared_ptr<Sandbox> sandbox);
   Result<std::shared_ptr<Sandbox>> get(const std::string& id);
   void listen();  // the event thread
-  void hear(uint64_t key);
+  void on_epoll_event(uint64_t key);
   void tell(const std::string& id);
 
   RuntimeContext context_;

@@ -23,7 +23,7 @@ struct Talk {
   void say(const std::string& bytes) { ASSERT_EQ(::send(server.get(), bytes.data(), bytes.size(), 0), ssize_t(bytes.size())); }
   std::unique_ptr<PairSocket> client;
   Fd server;
-  StreamEnds ends;
+  StreamHandles ends;
   std::string stdout_text, stderr_text;
 };
 
@@ -34,7 +34,7 @@ TEST(Stream, sorts_channels_and_gives_the_exit_code) {
   Talk talk_;
   talk_.say(frame(1, "") + frame(1, "out ") + frame(2, "err") + frame(1, std::string(300, 'x')) + frame(3, kExit3) +
             std::string("\x88\x00", 2));
-  auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
+  auto code = run_stream(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
   ASSERT_TRUE(code) << code.error().text();
   EXPECT_EQ(*code, 3);
   EXPECT_EQ(talk_.stdout_text, "out " + std::string(300, 'x'));
@@ -54,7 +54,7 @@ TEST(Stream, sends_its_input_and_its_end) {
     talk_.say(frame(3, R"({"status":"Success"})"));
     talk_.server.reset();
   });
-  auto code = talk(*talk_.client, {.pod = "p", .command = {"cat"}, .use_stdin = true}, talk_.ends);
+  auto code = run_stream(*talk_.client, {.pod = "p", .command = {"cat"}, .use_stdin = true}, talk_.ends);
   server.join();
   EXPECT_EQ(first, std::string("\0hello", 6));
   EXPECT_EQ(second, std::string("\xff\0", 2));
@@ -73,7 +73,7 @@ TEST(Stream, answers_pings) {
     answer = {char(bytes[6] ^ bytes[2]), char(bytes[7] ^ bytes[3])};
     talk_.say(frame(3, R"({"status":"Success"})") + std::string("\x88\x00", 2));
   });
-  EXPECT_TRUE(talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends));
+  EXPECT_TRUE(run_stream(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends));
   server.join();
   EXPECT_EQ(answer, "hi");
 }
@@ -82,12 +82,12 @@ TEST(Stream, says_when_the_connection_breaks) {
   Talk talk_;
   talk_.say(frame(1, "half"));
   talk_.server.reset();
-  auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
+  auto code = run_stream(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().code(), Code::unavailable);
   Talk closed;
   closed.say(std::string("\x88\x00", 2));
-  code = talk(*closed.client, {.pod = "p", .command = {"x"}}, closed.ends);
+  code = run_stream(*closed.client, {.pod = "p", .command = {"x"}}, closed.ends);
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().text(), "the connection ended before the process did");
 }
@@ -96,12 +96,12 @@ TEST(Stream, stops_when_its_output_has_nowhere_to_go) {
   Talk talk_;
   talk_.ends.on_stdout = [](std::string_view) -> Result<void> { return Error(Code::internal, "disk full"); };
   talk_.say(frame(1, "x"));
-  auto code = talk(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
+  auto code = run_stream(*talk_.client, {.pod = "p", .command = {"x"}}, talk_.ends);
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().text(), "disk full");
 }
 
-TEST(StreamEnd, is_read_from_the_error_channel) {
+TEST(StreamResult, is_read_from_the_error_channel) {
   EXPECT_EQ(read_stream_end(R"({"status":"Success"})").exit_code, 0);
   EXPECT_EQ(read_stream_end(kExit3).exit_code, 3);
   EXPECT_EQ(read_stream_end(R"({"status":"Failure","reason":"NonZeroExitCode"})").exit_code, 1);

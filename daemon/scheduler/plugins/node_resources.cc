@@ -154,7 +154,7 @@ class NodeResourcesFit : public Plugin {
         why->push_back({"Too many pods", std::to_string(pods) + " of " + std::to_string(pods_max) + " pods", "one pod less"});
       else return code;
     }
-    if (asked.asks_for_nothing()) return code;
+    if (asked.is_zero()) return code;
     auto look = [&](std::string_view name, int64_t want, int64_t all, int64_t used) {
       if (want == 0 || want <= all - used) return;
       code = code == Answer::unresolvable || want > all ? Answer::unresolvable : Answer::unschedulable;

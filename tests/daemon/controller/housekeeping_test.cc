@@ -393,7 +393,7 @@ TEST(OwnedPlan, follows_its_owners) {
     const char* propagation;
   };
   for (const Row& row :
-       {Row{S::solid, S::solid, false, W::nothing, ""}, Row{S::solid, S::absent, false, W::drop_references, ""},
+       {Row{S::present, S::present, false, W::nothing, ""}, Row{S::present, S::absent, false, W::drop_references, ""},
         Row{S::absent, S::absent, false, W::remove, "Background"}, Row{S::waiting, S::absent, true, W::remove, "Foreground"},
         Row{S::waiting, S::absent, false, W::remove, "Background"}}) {
     OwnedPlan plan = plan_owned(*object, owners, {row.first, row.second}, row.dependents);
