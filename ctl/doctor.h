@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctor: examines the machine and reports problems with advice. It has two halves, so that each verdict can be tested without
 // the machine that it is about:
-//   read_machine_info (doctor_machine.cc: files, probes, measurements, the API) ──MachineInfo──▶ examine (doctor_checks.cc: pure) ──▶ findings
+//   read_machine_info (doctor_machine.cc: files, probes, measurements, the API) ──MachineInfo──▶ examine (doctor_checks.cc: pure)
+//   ──▶ findings
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ const char* level_name(Level level);                  // "OK", "WARN", "FAIL", "
 
 struct Finding {
   Level level = Level::ok;
-  std::string check;   // "memory"
-  std::string message;    // the result, one line
-  std::string advice;  // what to do, one step per line; "" if nothing
+  std::string check;    // "memory"
+  std::string message;  // the result, one line
+  std::string advice;   // what to do, one step per line; "" if nothing
 };
 
 // The result of a probe.
@@ -84,7 +85,7 @@ struct MemoryInfo {
 };
 
 struct FirewallInfo {
-  ProbeResult rules_read;                             // of nftables
+  ProbeResult rules_read;                       // of nftables
   json::value ruleset;                          // {"nftables": [...]}
   bool legacy = false;                          // iptables' old tables are in use
   std::string legacy_forward;                   // "-P FORWARD DROP\n-A FORWARD …", "" = not read

@@ -172,7 +172,8 @@ void check_disk(const MachineInfo& info, Findings& findings) {
   if (disk.overlay.outcome == ProbeResult::fails)
     say(findings, Level::fail, "overlay", "containers' roots cannot be made in " + disk.path + ": " + disk.overlay.why,
         "put stateDir on ext4, xfs, f2fs or btrfs; sudo modprobe overlay");
-  else if (disk.overlay.outcome == ProbeResult::not_tried) say(findings, Level::skip, "overlay", "not tried: " + disk.overlay.why);
+  else if (disk.overlay.outcome == ProbeResult::not_tried)
+    say(findings, Level::skip, "overlay", "not tried: " + disk.overlay.why);
   else say(findings, Level::ok, "overlay", "containers' roots can be made in " + disk.path);
   if (disk.own_users.outcome == ProbeResult::fails)
     say(findings, Level::warn, "own users", "pods with hostUsers false cannot run: " + disk.own_users.why,
@@ -184,7 +185,8 @@ void check_disk(const MachineInfo& info, Findings& findings) {
     say(findings, Level::warn, "volume sizes", "nothing holds the volumes of claims to their sizes: " + disk.quotas.why,
         "ext4: tune2fs -O project,quota DEVICE while it is not mounted, and the mount option prjquota (of the root: "
         "rootflags=prjquota)\nor a disk of its own for volumes, XFS mounted with pquota: volumeDirs in config.yaml");
-  else if (disk.quotas.outcome == ProbeResult::not_tried) say(findings, Level::skip, "volume sizes", "not tried: " + disk.quotas.why);
+  else if (disk.quotas.outcome == ProbeResult::not_tried)
+    say(findings, Level::skip, "volume sizes", "not tried: " + disk.quotas.why);
   else say(findings, Level::ok, "volume sizes", "volumes of claims are held to their sizes");
 
   if (disk.sync_ms.empty()) return say(findings, Level::skip, "disk speed", "not measured: " + disk.measured.why);
@@ -192,11 +194,12 @@ void check_disk(const MachineInfo& info, Findings& findings) {
   std::sort(sorted.begin(), sorted.end());
   double median = sorted[sorted.size() / 2], worst = sorted.back();
   std::string message = "4 KiB reach the disk in " + human_ms(median) + " (median of " + std::to_string(sorted.size()) +
-                     "), at worst " + human_ms(worst);
+                        "), at worst " + human_ms(worst);
   bool card = disk.device.find("mmcblk") != disk.device.npos;
   std::string advice = card ? "a card of class A2, or better an SSD on USB for " + info.settings.state_dir
                             : "look for what else writes (iotop), or move " + info.settings.state_dir + " to a faster disk";
-  if (median > kSyncBearable) say(findings, Level::fail, "disk speed", message + ": each write to the API takes that long", advice);
+  if (median > kSyncBearable)
+    say(findings, Level::fail, "disk speed", message + ": each write to the API takes that long", advice);
   else if (median > kSyncGood || worst > kSyncStall)
     say(findings, Level::warn, "disk speed",
         message + (median > kSyncGood ? ": each write to the API takes that long" : ": now and then a write stalls"), advice);
@@ -348,9 +351,8 @@ void check_dns(const MachineInfo& info, Findings& findings) {
   // Our own DNS server stands in the machine's network, so it may ask a resolver on loopback; a pod that wants the
   // machine's resolv.conf may not.
   if (reachable.empty())
-    return say(
-        findings, Level::ok, "dns",
-        "asks " + info.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
+    return say(findings, Level::ok, "dns",
+               "asks " + info.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
   say(findings, Level::ok, "dns", "asks " + join(*info.nameservers, ", "));
 }
 
@@ -459,7 +461,8 @@ void check_daemon(const MachineInfo& info, Findings& findings) {
 
 void check_store(const MachineInfo& info, Findings& findings) {
   const StoreInfo& store = info.store;
-  if (store.checked.outcome != ProbeResult::works) return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
+  if (store.checked.outcome != ProbeResult::works)
+    return say(findings, Level::skip, "store", "not checked: " + store.checked.why);
   if (store.most.count > 0 && store.used.count >= store.most.count / 10 * kStoreTenthsMost) {
     say(findings, store.used.count >= store.most.count / 100 * 99 ? Level::fail : Level::warn, "store",
         "objects take " + human(store.used) + " of the " + human(store.most) +
@@ -623,8 +626,10 @@ std::string print_findings(const std::vector<Finding>& findings) {
 json::value findings_json(const std::vector<Finding>& findings) {
   json::array list;
   for (const Finding& finding : findings)
-    list.push_back(json::object{
-        {"level", level_name(finding.level)}, {"check", finding.check}, {"message", finding.message}, {"advice", finding.advice}});
+    list.push_back(json::object{{"level", level_name(finding.level)},
+                                {"check", finding.check},
+                                {"message", finding.message},
+                                {"advice", finding.advice}});
   return json::object{{"healthy", healthy(findings)}, {"findings", std::move(list)}};
 }
 

@@ -154,8 +154,9 @@ StorageInfo read_disk(const Settings& settings, bool root) {
   info.measured = probe_result(spans, root);
   if (spans) info.sync_ms = std::move(*spans);
   info.overlay = probe_result(sys::try_overlay(info.path), root);
-  info.own_users = info.overlay.outcome == ProbeResult::works ? probe_result(sys::try_own_users(info.path), root)
-                                                          : ProbeResult{ProbeResult::not_tried, "containers' roots cannot be made at all"};
+  info.own_users = info.overlay.outcome == ProbeResult::works
+                       ? probe_result(sys::try_own_users(info.path), root)
+                       : ProbeResult{ProbeResult::not_tried, "containers' roots cannot be made at all"};
   info.quotas = probe_result(sys::project_use(*directory, 0), root);
   return info;
 }

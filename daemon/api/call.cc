@@ -88,7 +88,8 @@ void join_pieces(Answer& answer) {
 // Compresses a large response for remote clients; for local ones that would cost more than it saves.
 void compress(Call& call) {
   Answer& answer = call.answer();
-  bool wanted = header_has_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
+  bool wanted =
+      header_has_token(call.head().headers.get("Accept-Encoding"), "gzip") && !call.exchange.connection.peer().loopback();
   if (!wanted || size_of(answer) <= kGzipFrom) return;
   Packer packer(Coding::gzip);
   if (!packer.works()) return;

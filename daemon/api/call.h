@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "daemon/auth/audit_log.h"
 #include "daemon/api/http.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/negotiate.h"
 #include "daemon/api/route.h"
 #include "daemon/api/server.h"
 #include "daemon/api/user.h"
+#include "daemon/auth/audit_log.h"
 #include "daemon/backup/store_maintenance.h"
 #include "daemon/flowcontrol/flow_controller.h"
 #include "store/schema/catalog.h"
@@ -50,8 +50,8 @@ struct Call {
   const schema::KindInfo* info = nullptr;  // of the resource
   std::vector<std::string> warnings;
   std::optional<flowcontrol::Classified> flow;  // its flow schema and priority level
-  std::string audit_id;                      // the header Audit-ID
-  auth::AuditRecord* audit = nullptr;      // the audit record; nullptr: not audited
+  std::string audit_id;                         // the header Audit-ID
+  auth::AuditRecord* audit = nullptr;           // the audit record; nullptr: not audited
 
   const Head& head() const { return exchange.head; }
   Answer& answer() { return exchange.answer; }

@@ -114,8 +114,7 @@ bool good_until(const KeyPair& pair, const std::string& ca, WallTime until, cons
   auto info = read_certificate_info(pair.certificate);
   std::vector<std::string> addresses;
   for (const auto& address : names.addresses) addresses.push_back(canonical_address(address));
-  return info && info->not_after > until && names_all(info->dns_names, names.dns_names) &&
-         names_all(info->addresses, addresses);
+  return info && info->not_after > until && names_all(info->dns_names, names.dns_names) && names_all(info->addresses, addresses);
 }
 
 }  // namespace

@@ -237,7 +237,8 @@ Result<Head> parse_request_head(std::string_view bytes) {
   TRY(read_expectation(head));
   auto connection = head.headers.all("Connection");  // several lines are one list
   auto names = [&](std::string_view token) {
-    return std::any_of(connection.begin(), connection.end(), [&](std::string_view field) { return header_has_token(field, token); });
+    return std::any_of(connection.begin(), connection.end(),
+                       [&](std::string_view field) { return header_has_token(field, token); });
   };
   if (names("close")) head.keep_alive = false;
   else if (names("keep-alive")) head.keep_alive = true;

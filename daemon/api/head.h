@@ -53,7 +53,7 @@ struct Head {
   std::optional<uint64_t> content_length;
   bool chunked = false;
   bool keep_alive = true;
-  bool supports_chunked = true;      // false for HTTP/1.0
+  bool supports_chunked = true;  // false for HTTP/1.0
   bool awaits_continue = false;  // the client waits for 100 Continue before it sends the body
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
 };

@@ -71,7 +71,7 @@ struct Connection {
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-struct Shared {                                 // state shared by the acceptor and the workers
+struct Shared {                               // state shared by the acceptor and the workers
   std::map<uint64_t, ConnectionPtr> resting;  // registered in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
   std::deque<ConnectionPtr> waiting;              // readable, without a thread yet
@@ -295,7 +295,7 @@ void HttpServer::State::hand_over(ConnectionPtr connection) {
   if (!hire) return;
   try {
     start_thread("http-worker", [this] { work(); }).detach();  // counted in `threads`, which stop() waits for
-  } catch (const std::system_error& why) {              // no more threads are possible: a running one will serve it
+  } catch (const std::system_error& why) {                     // no more threads are possible: a running one will serve it
     log_warning("api", "no thread for a request", {{"why", why.what()}});
     shared.with([](Shared& b) { b.threads--; });
   }

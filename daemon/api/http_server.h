@@ -26,7 +26,7 @@ constexpr int kRequestsMax = 192;      // concurrent short requests, including q
 constexpr int kWatchesMax = 512;       // concurrent watches, log follows, execs
 constexpr int kBodiesMax = 160;        // short requests that wait for their clients to send the body or to read the response
 constexpr int kConnectionsMax = 1024;  // open connections, including idle ones
-constexpr int kWorkersSpare = 8;          // extra threads that can still answer 429
+constexpr int kWorkersSpare = 8;       // extra threads that can still answer 429
 
 struct HttpServerLimits {  // tests use small values
   int requests = kRequestsMax, watches = kWatchesMax, connections = kConnectionsMax, bodies = kBodiesMax;

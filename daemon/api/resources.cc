@@ -62,7 +62,8 @@ Result<void> create(Call& call) {
     const schema::Subresource* sub = call.info->subresource(call.route.subresource);
     const schema::Type* type = sub->type();
     json::value body = TRY(read_value(call, type, &writer.duplicates));
-    json::value answer = TRY(call.context.registry.create_subresource(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
+    json::value answer =
+        TRY(call.context.registry.create_subresource(call.kind(), call.key(), call.route.subresource, std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();
   }
   bool placed = !call.kind().namespaced || !call.route.ns.empty();
@@ -71,7 +72,8 @@ Result<void> create(Call& call) {
   json::value body = TRY(read_value(call, &call.info->type(), &writer.duplicates));
   if (call.kind().resource == "bindings") {  // the older form of a binding: the body names the pod
     std::string pod(get_string(body, "metadata.name"));
-    json::value answer = TRY(call.context.registry.create_subresource(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
+    json::value answer =
+        TRY(call.context.registry.create_subresource(kPod, {call.route.ns, pod}, "binding", std::move(body), writer));
     return answer_value(call, answer, 201), Result<void>();
   }
   registry::Written written = TRY(call.context.registry.create(call.kind(), {call.route.ns, ""}, std::move(body), writer));

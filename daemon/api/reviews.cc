@@ -2,10 +2,10 @@
 // Reviews: questions about authentication and authorization, sent as objects that are never stored; and the OpenID documents for
 // verifying service account tokens. Source: Kubernetes authentication.k8s.io/v1, authorization.k8s.io/v1; OpenID Connect
 // Discovery 1.0.
-#include "daemon/auth/string_lists.h"
-#include "daemon/auth/user_info.h"
 #include "daemon/api/handlers.h"
 #include "daemon/api/options.h"
+#include "daemon/auth/string_lists.h"
+#include "daemon/auth/user_info.h"
 #include "daemon/registry/metadata.h"
 #include "runtime/base/clock.h"
 #include "store/object/status.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: the Kubernetes API over HTTPS. It contains only HTTP; the registry stores objects and the node runs pods.
-//   connection (http_server) ▸ authentication (user) ▸ route (route, catalog) ▸ authorization ▸ verb (resources, watch, …) ▸ response
-// It owns the certificates (certificates.h): it creates them on the first start and renews them while it runs. Threads: "acceptor"
-// (one), the worker pool (http_server.h), and "maintenance" (one, runs once an hour for the certificates).
+//   connection (http_server) ▸ authentication (user) ▸ route (route, catalog) ▸ authorization ▸ verb (resources, watch, …) ▸
+//   response
+// It owns the certificates (certificates.h): it creates them on the first start and renews them while it runs. Threads:
+// "acceptor" (one), the worker pool (http_server.h), and "maintenance" (one, runs once an hour for the certificates).
 #pragma once
 
 #include <functional>
@@ -10,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "daemon/api/certificates.h"
+#include "daemon/api/http_server.h"
 #include "daemon/auth/audit_log.h"
 #include "daemon/auth/authentication.h"
 #include "daemon/auth/certificate_request.h"
 #include "daemon/auth/write_guard.h"
-#include "daemon/api/certificates.h"
-#include "daemon/api/http_server.h"
 #include "daemon/backup/store_maintenance.h"
 #include "daemon/flowcontrol/body_places.h"
 #include "daemon/flowcontrol/flow_controller.h"
@@ -40,8 +41,8 @@ struct Config {
   std::string cluster_domain = "cluster.local";
   std::string system_logs = "/var/log";  // directory that a node's proxy serves at /logs/
   std::string kubeconfig_path;           // "": none is written
-  auth::AuditSettings audit;           // without paths: no audit
-  auth::TokenSettings tokens;          // an empty issuer is derived from cluster_domain
+  auth::AuditSettings audit;             // without paths: no audit
+  auth::TokenSettings tokens;            // an empty issuer is derived from cluster_domain
   std::vector<HealthCheck> checks;       // for /readyz and /livez, in addition to the server's own
   HttpServerLimits limits;
   flowcontrol::FlowControllerLimits flow_controller;
@@ -72,7 +73,7 @@ class Server {
   const std::vector<sys::Endpoint>& bound() const;
   const std::string& ca_certificate() const;  // PEM; for kube-root-ca.crt
   KeyPair admin() const;                      // the administrator's certificate and key
-  auth::Authority authority() const;        // signs certificate signing requests
+  auth::Authority authority() const;          // signs certificate signing requests
   const auth::Authorizer& authorizer() const;
   const auth::Tokens& tokens() const;
   HttpServer::Counts counts() const;

@@ -221,9 +221,9 @@ bool TlsConnection::write_through(std::string_view& bytes) {
       auto before = std::exchange(before_wait_, nullptr);
       if (!before()) return broken_ = true, false;
     }
-    auto woken =
-        wants ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_timeout_)
-              : sys::WaitResult{};
+    auto woken = wants
+                     ? sys::wait_ready(socket_.get(), why == SSL_ERROR_WANT_READ, why == SSL_ERROR_WANT_WRITE, -1, write_timeout_)
+                     : sys::WaitResult{};
     if (!woken.first.readable && !woken.first.writable) return broken_ = true, false;
   }
   return true;

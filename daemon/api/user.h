@@ -5,10 +5,10 @@
 // Source: Kubernetes "Authenticating", "User impersonation", "Authorization Overview"; apiserver endpoints/request.
 #pragma once
 
-#include "daemon/auth/attributes.h"
-#include "daemon/auth/authentication.h"
 #include "daemon/api/route.h"
 #include "daemon/api/tls.h"
+#include "daemon/auth/attributes.h"
+#include "daemon/auth/authentication.h"
 
 namespace coracle::api {
 

@@ -197,7 +197,7 @@ struct LeftBehind {
 
 // Writes events without waking the watch's thread: for watches of plain stored texts whose client keeps up.
 std::optional<engine::Delegate> make_delegate(Call& call, const WatchRequest& request, Stream& stream, Frames& frames,
-                                             LeftBehind& left) {
+                                              LeftBehind& left) {
   if (!is_plain(request.wanted) || !frames.can_do_without_waiting()) return std::nullopt;
   TlsConnection& connection = call.exchange.connection;
   auto write = [&connection, &left](const std::function<bool()>& what) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/auth/attributes.h"
 #include "daemon/admission/user.h"
+#include "daemon/auth/attributes.h"
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "daemon/auth/rules.h"
 #include "daemon/admission/user.h"
+#include "daemon/auth/rules.h"
 #include "daemon/registry/registry.h"
 
 namespace coracle::auth {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "daemon/auth/rules.h"
 #include "daemon/admission/user.h"
+#include "daemon/auth/rules.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/result.h"
 #include "store/engine/engine.h"

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/admission/user.h"
 #include "daemon/auth/jwt.h"
 #include "daemon/auth/static_tokens.h"
 #include "daemon/auth/token_cache.h"
-#include "daemon/admission/user.h"
 #include "daemon/registry/registry.h"
 
 namespace coracle::auth {

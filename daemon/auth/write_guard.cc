@@ -115,8 +115,8 @@ Result<void> WriteGuard::check_certificate_request(const registry::GuardedWrite&
   auto refuse = [&](const std::string& why) { return forbidden(write.kind, name_of(write), why); };
   if (!write.old && signer == kApiClientSigner) {
     auto csr = read_certificate_request(get_string(write.object, "spec.request"));
-    bool masters = csr && std::find(csr->organizations.begin(), csr->organizations.end(), kAdministrators) !=
-                                csr->organizations.end();
+    bool masters =
+        csr && std::find(csr->organizations.begin(), csr->organizations.end(), kAdministrators) != csr->organizations.end();
     if (masters) return refuse("use of " + signer + " signer with system:masters group is not allowed");
   }
   // A node requests only certificates for its own name. Source: Kubernetes NodeRestriction, admitCSR.

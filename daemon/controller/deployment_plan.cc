@@ -485,7 +485,9 @@ bool same_template(const json::value& a, const json::value& b) {
   });
 }
 
-DeploymentPlan plan_deployment(const ObservedDeployment& observed, WallTime now) { return DeploymentPlanner(observed, now).plan(); }
+DeploymentPlan plan_deployment(const ObservedDeployment& observed, WallTime now) {
+  return DeploymentPlanner(observed, now).plan();
+}
 
 json::value status_after_collision(const Object& deployment) {
   json::value body = deployment.json();

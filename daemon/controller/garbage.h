@@ -14,7 +14,7 @@ inline constexpr std::string_view kForeground = "foregroundDeletion";
 inline constexpr std::string_view kOrphan = "orphan";
 
 enum class OwnerState {
-  present,    // exists and is not waiting for its dependents
+  present,  // exists and is not waiting for its dependents
   waiting,  // in foreground deletion: it waits for its dependents to be deleted
   absent,   // deleted, or another object has its name
 };

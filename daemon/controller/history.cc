@@ -108,7 +108,8 @@ std::vector<ObjectPtr> beyond_limit(const Object& set, const std::vector<ObjectP
   return out;
 }
 
-void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const Enqueue& enqueue, SelectorCache& selectors) {
+void watch_history(Informer& revisions, const Kind& kind, const Informer& sets, const Enqueue& enqueue,
+                   SelectorCache& selectors) {
   index_by_controller(revisions);
   // An event of a revision that its set has just created is skipped, unless the set did not know of another revision then and
   // gave it the same number.

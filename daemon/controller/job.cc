@@ -153,7 +153,8 @@ class JobController : public Controller {
     return control_.remove(job, pod, failure);
   }
 
-  Result<void> track(const ObservedJob& observed, const JobDecision& decision, const JobPods& counts, const JobBackOff& back_off) {
+  Result<void> track(const ObservedJob& observed, const JobDecision& decision, const JobPods& counts,
+                     const JobBackOff& back_off) {
     const Object& job = observed.object;
     JobTracking tracking = track_job(observed, decision, counts, clock_.now());
     ObjectPtr written = TRY(write(job, tracking.status));

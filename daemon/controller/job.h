@@ -78,7 +78,7 @@ struct ObservedJob {
 };
 // `active`: neither finished nor being deleted. `held`: see ObservedJob.
 ObservedJob observe_job(const Object& object, std::vector<ObjectPtr> pods, std::vector<ObjectPtr> active,
-                     std::set<std::string> held);
+                        std::set<std::string> held);
 
 // The time since `moment`; `what` identifies it.
 using Since = std::function<std::chrono::nanoseconds(const std::string& what, WallTime moment)>;

@@ -135,7 +135,8 @@ std::optional<Condition> end_by_indexes(const ObservedJob& observed) {
   int64_t failed = observed.failed_indexes.size();
   if (observed.per_index && spec.has_max_failed_indexes() && failed > spec.max_failed_indexes())
     return failure("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes");
-  if (failed > 0 && failed + observed.done.size() >= *observed.completions) return failure("FailedIndexes", "Job has failed indexes");
+  if (failed > 0 && failed + observed.done.size() >= *observed.completions)
+    return failure("FailedIndexes", "Job has failed indexes");
   if (auto met = success_rule(observed.job, observed.done)) return Condition{"SuccessCriteriaMet", "True", "SuccessPolicy", *met};
   return std::nullopt;
 }
@@ -342,18 +343,18 @@ bool ObservedJob::failed_pod(const Object& pod) const {
 }
 
 ObservedJob observe_job(const Object& object, std::vector<ObjectPtr> pods, std::vector<ObjectPtr> active,
-                     std::set<std::string> held) {
+                        std::set<std::string> held) {
   view::Job job(object);
   view::JobSpec spec = job.spec();
   bool indexed = spec.completion_mode() == "Indexed";
   ObservedJob observed{.object = object,
-                 .job = job,
-                 .indexed = indexed,
-                 .per_index = indexed && spec.has_backoff_limit_per_index(),
-                 .only_failed_replaced = spec.pod_replacement_policy() == "Failed" || spec.has_pod_failure_policy(),
-                 .pods = std::move(pods),
-                 .active = std::move(active),
-                 .held = std::move(held)};
+                       .job = job,
+                       .indexed = indexed,
+                       .per_index = indexed && spec.has_backoff_limit_per_index(),
+                       .only_failed_replaced = spec.pod_replacement_policy() == "Failed" || spec.has_pod_failure_policy(),
+                       .pods = std::move(pods),
+                       .active = std::move(active),
+                       .held = std::move(held)};
   if (spec.has_completions()) observed.completions = spec.completions();
   std::set<ObjectPtr> runs(observed.active.begin(), observed.active.end());
   for (const ObjectPtr& pod : observed.pods)

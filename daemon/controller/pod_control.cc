@@ -49,7 +49,8 @@ Result<void> PodControl::remove(const Object& owner, const Object& pod, Failure&
   return {};
 }
 
-void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue, SelectorCache& selectors) {
+void enqueue_owner(const Object& pod, const Kind& kind, const Informer& owners, const Enqueue& enqueue,
+                   SelectorCache& selectors) {
   if (auto owner = pod.controller()) {
     if (owner->kind == kind.kind) enqueue.now({pod.ns(), owner->name});
     return;

@@ -49,7 +49,7 @@ class StatefulSetController : public Controller {
         if (pod) enqueue_owner(*pod, kStatefulSet, sets_, enqueue, selectors_);
       if (!change.after)
         enqueue_sets_with_name(*change.before, enqueue,
-                   [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
+                               [](const Object& set, std::string_view pod) { return ordinal_of(set, pod).has_value(); });
     });
     claims_.on_change([=, this](const Informer::Change& change) {  // a deleted claim may be needed, or its deletion was awaited
       if (!change.after) enqueue_sets_with_name(*change.before, enqueue, may_be_claim_of);
@@ -83,7 +83,8 @@ class StatefulSetController : public Controller {
 
  private:
   // Enqueues the sets for which a deleted pod or claim may have occupied a name.
-  void enqueue_sets_with_name(const Object& gone, const Enqueue& enqueue, bool (*whose)(const Object& set, std::string_view name)) {
+  void enqueue_sets_with_name(const Object& gone, const Enqueue& enqueue,
+                              bool (*whose)(const Object& set, std::string_view name)) {
     for (const ObjectPtr& set : sets_.list(gone.ns()))
       if (whose(*set, gone.name())) enqueue.now(set->key());
   }

@@ -350,8 +350,8 @@ class StatefulSetPlanner {
   json::value status() const {
     const std::string &current = observed_.current->name(), &update = observed_.update->name();
     Counts counts = count(
-        set_, observed_.pods, [this](const Object& pod) { return !pod.deleting() && !observed_.removed.contains(pod.uid()); }, current,
-        update, now_);  // pods that this plan deletes still count, because the deletion may fail
+        set_, observed_.pods, [this](const Object& pod) { return !pod.deleting() && !observed_.removed.contains(pod.uid()); },
+        current, update, now_);  // pods that this plan deletes still count, because the deletion may fail
     bool rolls = get_string(set_.json(), "spec.updateStrategy.type") == "RollingUpdate";
     bool complete = rolls && counts.updated == replicas_ && counts.ready == replicas_ && counts.all == replicas_;
     if (complete) counts.current = counts.updated;
@@ -376,7 +376,9 @@ class StatefulSetPlanner {
 
 }  // namespace
 
-StatefulSetPlan plan_stateful_set(const ObservedStatefulSet& observed, WallTime now) { return StatefulSetPlanner(observed, now).plan(); }
+StatefulSetPlan plan_stateful_set(const ObservedStatefulSet& observed, WallTime now) {
+  return StatefulSetPlanner(observed, now).plan();
+}
 
 json::value ending_stateful_set_status(const Object& set, const std::vector<ObjectPtr>& pods, WallTime now) {
   std::string_view current = get_string(set.json(), "status.currentRevision"),

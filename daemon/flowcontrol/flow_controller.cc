@@ -204,7 +204,8 @@ void FlowController::leave(Waiter& request) {
   if (level.gone && level.queues.idle()) std::erase_if(levels_, [&](const auto& one) { return one.get() == &level; });
 }
 
-FlowController::Seat::Seat(FlowController& controller, std::unique_ptr<Waiter> request) : controller_(&controller), request_(std::move(request)) {}
+FlowController::Seat::Seat(FlowController& controller, std::unique_ptr<Waiter> request)
+    : controller_(&controller), request_(std::move(request)) {}
 FlowController::Seat::Seat(Seat&& other) noexcept = default;
 FlowController::Seat::~Seat() {
   if (request_) controller_->leave(*request_);

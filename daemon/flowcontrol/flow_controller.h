@@ -24,8 +24,8 @@
 namespace coracle::flowcontrol {
 
 struct FlowControllerLimits {
-  int seats = 64;                              // of the whole server, without exempt requests
-  int waiting = 96;                            // waiting requests in total: each one uses a thread
+  int seats = 64;                             // of the whole server, without exempt requests
+  int waiting = 96;                           // waiting requests in total: each one uses a thread
   std::chrono::milliseconds timeout{15'000};  // time limit of waiting
 };
 

@@ -96,7 +96,8 @@ void FlowObjects::judge_schemas(const FlowRules& rules) {
     auto written = registry_.update(kFlowSchema, key, "status", *std::move(judged), writer);
     if (written || written.error().code() == Code::conflict || written.error().code() == Code::not_found)
       continue;  // changed concurrently: its event triggers another pass
-    log_warning("flowcontrol", "the condition of a flow schema cannot be written: " + written.error().text(), {{"name", key.name}});
+    log_warning("flowcontrol", "the condition of a flow schema cannot be written: " + written.error().text(),
+                {{"name", key.name}});
   }
 }
 

@@ -23,8 +23,8 @@ class FlowObjects {
   // Both must outlive it.
   FlowObjects(registry::Registry& registry, FlowController& controller) : registry_(registry), controller_(controller) {}
 
-  // Starts watching the objects. `changed` is called on the store's thread when reconcile() must be called; it must not block. Errors:
-  // the store's.
+  // Starts watching the objects. `changed` is called on the store's thread when reconcile() must be called; it must not block.
+  // Errors: the store's.
   Result<void> follow(std::function<void()> changed);
   void unfollow();
 

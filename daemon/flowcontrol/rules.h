@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/auth/attributes.h"
 #include "daemon/admission/user.h"
+#include "daemon/auth/attributes.h"
 #include "daemon/flowcontrol/queue_set.h"
 #include "daemon/flowcontrol/shares.h"
 #include "runtime/base/json.h"

@@ -279,7 +279,8 @@ Result<void> ServiceProxy::State::bring_level() {
   const bool is_concerned = !udp.empty() || !plan.udp.empty();
   Result<void> forgotten = forget_flows(udp, plan.udp, config.services);
   udp = std::move(plan.udp);
-  if (!forgotten && is_concerned) log_warning("network", "stale UDP conntrack entries may remain", {{"why", forgotten.error().text()}});
+  if (!forgotten && is_concerned)
+    log_warning("network", "stale UDP conntrack entries may remain", {{"why", forgotten.error().text()}});
   return {};
 }
 

@@ -195,7 +195,8 @@ Result<void> Agent::start() {
   if (config_.mounts.tmpfs) {
     // A tmpfs of its own, because programs in ConfigMaps may be executed, and /run is mounted noexec.
     auto mounted = config_.mounts.tmpfs(config_.memory_dir, Bytes(0), 0700);
-    if (!mounted) log_warning("node", "no tmpfs for volumes in memory, secrets are written to the disk: " + mounted.error().text());
+    if (!mounted)
+      log_warning("node", "no tmpfs for volumes in memory, secrets are written to the disk: " + mounted.error().text());
   }
   TRY(adopt());
   probes_.start();

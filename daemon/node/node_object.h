@@ -40,8 +40,8 @@ struct MachineInfo {  // state of the machine; tests supply their own
   std::string arch, kernel_version, os_image, machine_id, system_uuid, boot_id;
 };
 MachineInfo read_machine(const AgentConfig& config);
-void read_load(const AgentConfig& config, MachineInfo& info);         // the values that change often: memory, processes, disk
-Pressure pressure_on(const MachineInfo& info);                        // observed now, or held
+void read_load(const AgentConfig& config, MachineInfo& info);           // the values that change often: memory, processes, disk
+Pressure pressure_on(const MachineInfo& info);                          // observed now, or held
 Bytes memory_field(const std::string& meminfo, std::string_view name);  // of the text of /proc/meminfo: "MemTotal:". 0 if absent
 
 // The extended resources that an administrator has added to the node's capacity ("example.com/dongle"); they are allocatable too.
@@ -81,7 +81,7 @@ class NodeObject {
   runtime::Runtime& runtime_;
   const Clock& clock_;
   const ReadLoad read_load_;
-  Guarded<MachineInfo> machine_;   // as last read
+  Guarded<MachineInfo> machine_;    // as last read
   Guarded<json::object> extended_;  // extended resources of the Node as last read
   struct News {
     bool touched = false, clock_set = false;

@@ -82,7 +82,9 @@ class Planner {
     return failed ? Verdict::failed : Verdict::succeeded;
   }
 
-  bool in_sandbox(const ObservedContainer& container) const { return observed_.sandbox == SandboxFact::alive && container.in_sandbox; }
+  bool in_sandbox(const ObservedContainer& container) const {
+    return observed_.sandbox == SandboxFact::alive && container.in_sandbox;
+  }
 
   // Starts the init containers in order, each after the previous one is done. Returns whether the main containers may start.
   bool run_init_containers() {

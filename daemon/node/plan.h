@@ -72,7 +72,7 @@ struct ObservedPod {
   std::optional<SteadyTime> active_deadline;
   std::optional<SteadyTime> node_ends_by;  // node shutdown: nothing is started, and containers must end by then
   std::optional<SteadyTime> drain_until;   // Services still send it connections: termination begins then at the latest
-  std::vector<ObservedContainer> init;        // including sidecars, in order
+  std::vector<ObservedContainer> init;     // including sidecars, in order
   std::vector<ObservedContainer> main, ephemeral;
   SteadyTime now;
 };

@@ -55,7 +55,8 @@ Result<void> PodSync::start(const std::string& name) {
   record->mark = ContainerMark::from_text(spec->metadata);
   event(false, "Created", "Created container: " + name, container);
   auto started = seams_.runtime.start_container(uid_, *spec);
-  if (!started && started.error().err() == ENOSPC && free_disk_space(*record)) started = seams_.runtime.start_container(uid_, *spec);
+  if (!started && started.error().err() == ENOSPC && free_disk_space(*record))
+    started = seams_.runtime.start_container(uid_, *spec);
   if (started) note_started(*container, *record);
   else note_start_failed(*container, *record, attempt, started.error());
   remove_old_attempts(*record);

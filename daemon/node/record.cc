@@ -166,7 +166,7 @@ void end_by(ObservedPod& observed, SteadyTime latest) {
 bool is_critical(const json::value& pod) { return get_int(pod, "spec.priority") >= schema::kSystemClusterCritical; }
 
 ObservedPod observed_pod(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
-                  std::optional<SteadyTime> node_ends_by) {
+                         std::optional<SteadyTime> node_ends_by) {
   ObservedPod observed;
   observed.sandbox = record.sandbox;
   observed.deleting = gone || !get_string(pod, "metadata.deletionTimestamp").empty();
@@ -187,7 +187,8 @@ ObservedPod observed_pod(const PodRecord& record, const json::value& pod, bool g
   for (const auto& container : ephemeral_of(pod))
     if (const ContainerRecord* found = record.find(container.name))
       observed.ephemeral.push_back(observed_container(*found, container, pod));
-  observed.initialized_before = std::any_of(observed.main.begin(), observed.main.end(), [](const auto& c) { return c.in_sandbox; });
+  observed.initialized_before =
+      std::any_of(observed.main.begin(), observed.main.end(), [](const auto& c) { return c.in_sandbox; });
   if (node_ends_by) end_by(observed, *node_ends_by);
   return observed;
 }

@@ -104,7 +104,7 @@ void adopt_status(PodRecord& record, const json::value& pod, const Clock& clock)
 
 // `node_ends_by`: see ObservedPod; no grace period extends beyond it.
 ObservedPod observed_pod(const PodRecord& record, const json::value& pod, bool gone, SteadyTime now,
-                  std::optional<SteadyTime> node_ends_by = std::nullopt);
+                         std::optional<SteadyTime> node_ends_by = std::nullopt);
 
 // Whether the priority class is system-cluster-critical or system-node-critical. Such pods end last in a node shutdown and are
 // never evicted. Source: KEP-2000.

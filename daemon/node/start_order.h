@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StartOrder: the pods of this node that this daemon has seen ready, and the pods that may not start yet. After a power cut,
-// every status in the API is outdated, so the start-up dependencies (daemon/startup) use this state instead. Thread-safe, does not
-// block.
+// every status in the API is outdated, so the start-up dependencies (daemon/startup) use this state instead. Thread-safe, does
+// not block.
 #pragma once
 
 #include <map>

@@ -16,7 +16,7 @@ namespace coracle::node {
 
 namespace {
 
-constexpr const char* kByHand = "by hand";            // source of the credentials of `image pull`
+constexpr const char* kByHand = "by hand";           // source of the credentials of `image pull`
 constexpr std::chrono::seconds kConnectTimeout{10};  // for a server with a full accept queue
 
 // A running exec: two threads copy its output to the client, and the caller's thread copies the input to it.

@@ -26,7 +26,7 @@ struct VolumeArchiveSeams {
   volume::Directories& directories;
   runtime::Trees& trees;
   std::string node_name, host_root;
-  std::function<bool()> has_pods;                        // true when all pods of the API, and so all users of claims, are known
+  std::function<bool()> has_pods;                          // true when all pods of the API, and so all users of claims, are known
   std::function<bool(const Object& volume)> is_ours;       // created by this node's provisioner
   std::function<bool(const Object& claim)> may_provision;  // this node's provisioner can create a volume for it
   std::function<void(const Key& claim)> look_again;        // syncs the pods that wait for the claim

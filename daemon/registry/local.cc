@@ -63,7 +63,8 @@ Result<void> LocalClient::remove(const Kind& kind, const Key& key, const DeleteO
   return {};
 }
 
-Result<json::value> LocalClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
+Result<json::value> LocalClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
+                                                    const json::value& body) {
   return registry_.create_subresource(kind, key, subresource, body, internal_writer());
 }
 

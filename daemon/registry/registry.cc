@@ -758,7 +758,7 @@ Result<engine::RestingPage> Registry::remove_all(const Kind& kind, const ListReq
 // ---- subresources ----
 
 Result<json::value> Registry::create_subresource(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
-                                  const Writer& writer) {
+                                                 const Writer& writer) {
   const schema::KindPtr served = TRY(catalogs_.find(kind));
   body = TRY(decode_action(*served, key, subresource, std::move(body), writer));
   admission::Request request = request_for(admission::Operation::create, served->stored(), key, subresource, writer);

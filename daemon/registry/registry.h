@@ -114,7 +114,8 @@ class Registry {
                                          const Writer& writer);
 
   // ---- subresources: binding, eviction (eviction.cc), token. They return the response body. ----
-  Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, json::value body, const Writer& writer);
+  Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, json::value body,
+                                         const Writer& writer);
 
  private:
   // Computes the new object from the present one. Called again after a concurrent write.

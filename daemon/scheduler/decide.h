@@ -28,7 +28,7 @@ struct Decision {
   std::string message;             // the reason, if no node fits
   PluginSet refused;               // the plugins that rejected a node, if no node fits
   std::vector<Write> before_bind;  // written before the pod is bound
-  PostFilterResult result;                   // the result of PostFilter, if no node fits
+  PostFilterResult post_filter;    // the result of PostFilter, if no node fits
 };
 
 // `start`: the position at which filtering begins in a large cluster; it is advanced.

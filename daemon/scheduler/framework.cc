@@ -173,7 +173,8 @@ Framework::Placement Framework::place(CycleState& cycle, const Nominations& nomi
     const bool has_nominated = !nominations.empty();
     for (size_t looked_at = 0; looked_at < nodes.size() && feasible.size() < want; looked_at++) {
       const NodeInfo* node = nodes[start];
-      if (has_nominated ? fits(cycle, *node, nominations) : ask_filters(cycle, *node) == Answer::success) feasible.push_back(node);
+      if (has_nominated ? fits(cycle, *node, nominations) : ask_filters(cycle, *node) == Answer::success)
+        feasible.push_back(node);
       if (++start == nodes.size()) start = 0;
     }
   }

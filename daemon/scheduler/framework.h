@@ -144,7 +144,7 @@ class Plugin {
   virtual Answer filter(const CycleState&, const NodeInfo&, Reasons*) const { return Answer::success; }
   // Called for a pod that fits no node, with each node's verdict. Source: Kubernetes "Pod Priority and Preemption".
   virtual PostFilterResult post_filter(const Framework&, CycleState&, const Nominations&,
-                             const std::vector<std::pair<const NodeInfo*, Answer>>&) const {
+                                       const std::vector<std::pair<const NodeInfo*, Answer>>&) const {
     return {};
   }
   // Called once per pod, with the nodes that fit. `skip`: all scores are 0.

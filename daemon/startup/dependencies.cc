@@ -290,7 +290,8 @@ Result<std::vector<Dependency>> parse_after(std::string_view text) {
   return out;
 }
 
-DependencyCache::DependencyCache(const Lister& lister, const std::string& ns) : observed_(std::make_unique<Observed>(lister, ns)) {}
+DependencyCache::DependencyCache(const Lister& lister, const std::string& ns)
+    : observed_(std::make_unique<Observed>(lister, ns)) {}
 DependencyCache::~DependencyCache() = default;
 
 std::vector<std::string> DependencyCache::missing(const Object& pod) {
@@ -310,7 +311,9 @@ std::string DependencyCache::waits_for(const Object& pod) {
 
 std::string DependencyCache::cycle(const Object& pod) { return CycleFinder<Observed>(pod, *observed_).find(pod); }
 
-std::vector<std::string> missing(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).missing(pod); }
+std::vector<std::string> missing(const Object& pod, const Lister& lister) {
+  return DependencyCache(lister, pod.ns()).missing(pod);
+}
 std::string waits_for(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).waits_for(pod); }
 std::string cycle(const Object& pod, const Lister& lister) { return DependencyCache(lister, pod.ns()).cycle(pod); }
 

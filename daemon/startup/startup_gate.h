@@ -25,8 +25,8 @@ class StartupGate : public Lister {
   // changed.
   void on_change(std::function<void(const std::string& ns)> changed);
 
-  // As dependencies.h's functions, with a cache per namespace that is valid until something changes there. Thread-safe. Must not be used
-  // with a `ready` function: its changes do not invalidate the cache.
+  // As dependencies.h's functions, with a cache per namespace that is valid until something changes there. Thread-safe. Must not
+  // be used with a `ready` function: its changes do not invalidate the cache.
   std::string waits_for(const Object& pod);
   std::string cycle(const Object& pod);
 

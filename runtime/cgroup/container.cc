@@ -21,9 +21,7 @@ constexpr int kTries = 8;                      // another caller may be removing
 // many notifications that the kernel delays the last one.
 constexpr const char* kInScope = "container";
 
-bool asks_for_something(const std::vector<Setting>& limits) {
-  return !std::all_of(limits.begin(), limits.end(), is_no_op);
-}
+bool asks_for_something(const std::vector<Setting>& limits) { return !std::all_of(limits.begin(), limits.end(), is_no_op); }
 
 // The controllers to enable: those that every container has, and those of its limits.
 std::vector<std::string> controllers_for(const std::vector<Setting>& limits) {

@@ -28,8 +28,7 @@ std::optional<uint64_t> value_in(std::string_view text, std::string_view key) { 
 
 // Waits until cgroup.events contains the line "key wanted". Errors: timeout, with the text `late`; not_found if the cgroup has
 // been removed.
-Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std::chrono::milliseconds timeout,
-                        const char* late) {
+Result<void> wait_event(const Fd& cgroup, const char* key, uint64_t wanted, std::chrono::milliseconds timeout, const char* late) {
   Fd events = TRY(sys::open_at(cgroup, "cgroup.events", O_RDONLY));
   auto deadline = std::chrono::steady_clock::now() + timeout;
   while (true) {

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "runtime/base/text.h"
-#include "runtime/cli/launch.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/launch.h"
 #include "runtime/cli/log.h"
 #include "runtime/oci/features_document.h"
 #include "runtime/sys/process.h"

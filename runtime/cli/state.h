@@ -88,7 +88,7 @@ class Containers {
   Fd root_;
 };
 
-struct ProcessStat {      // from /proc/PID/stat
+struct ProcessStat {       // from /proc/PID/stat
   uint64_t started = 0;    // clock ticks since boot
   bool has_ended = false;  // a zombie
 };

@@ -43,14 +43,14 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(const Config& config, s
   std::string boot_id = TRY(sys::boot_id());
   LauncherInfo own = TRY(launcher_info());
   RuntimeContext context{std::move(cgroups),
-              std::move(records),
-              std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
-              snapshots,
-              std::move(run_dir),
-              std::move(pause_program),
-              std::move(boot_id),
-              own,
-              std::make_unique<DevicePrograms>()};
+                         std::move(records),
+                         std::make_unique<SeccompCache>(config.state_dir + "/seccomp"),
+                         snapshots,
+                         std::move(run_dir),
+                         std::move(pause_program),
+                         std::move(boot_id),
+                         own,
+                         std::make_unique<DevicePrograms>()};
   std::unique_ptr<LocalRuntime> out(new LocalRuntime(std::move(context)));
   out->images_ = std::move(images);
   out->trees_ = std::move(trees);
@@ -115,7 +115,8 @@ void LocalRuntime::listen() {
   while (true) {
     auto ready = sys::epoll_wait(epoll_, std::nullopt);
     if (!ready) {
-      log_error("runtime", "the event loop has failed, exits of containers are not seen any more", {{"error", ready.error().text()}});
+      log_error("runtime", "the event loop has failed, exits of containers are not seen any more",
+                {{"error", ready.error().text()}});
       return;
     }
     for (const sys::Ready& each : *ready) {

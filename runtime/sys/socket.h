@@ -64,7 +64,7 @@ struct WaitResult {
 // `second_for`: the events of `second` to wait for: input (which includes end of file), or only the peer's closing.
 enum class SecondFor { input, leaving };
 WaitResult wait_ready(int first, bool want_read, bool want_write, int second, Timeout timeout,
-                  SecondFor second_for = SecondFor::input);
+                      SecondFor second_for = SecondFor::input);
 
 // Waits until the peer of `socket` has closed it or shut down its direction (true), or `second` is readable (false). Does not
 // look at pending input.

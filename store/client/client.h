@@ -115,7 +115,8 @@ class Client {
                                   const UpdateOptions& options = {}) = 0;
   virtual Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options = {}) = 0;
   // Creates on a subresource: "binding", "eviction", "token". Returns the body of the response.
-  virtual Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) = 0;
+  virtual Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
+                                                 const json::value& body) = 0;
   // Errors: those of list, returned here; later errors go to on_end.
   virtual Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) = 0;
 };

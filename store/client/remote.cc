@@ -308,7 +308,8 @@ Result<void> Remote::remove(const Kind& kind, const Key& key, const DeleteOption
   return {};
 }
 
-Result<json::value> Remote::create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
+Result<json::value> Remote::create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
+                                               const json::value& body) {
   return send(request_of("POST", api_path(kind, key.ns, key.name, subresource), to_text(body)));
 }
 

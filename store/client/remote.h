@@ -34,7 +34,8 @@ class Remote : public Client {
   Result<ObjectPtr> patch(const Kind& kind, const Key& key, PatchType type, const json::value& patch,
                           const UpdateOptions& options = {}) override;
   Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options = {}) override;
-  Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) override;
+  Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
+                                         const json::value& body) override;
   Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) override;
 
   Http& http() { return *http_; }  // for requests that are not about objects: logs, discovery

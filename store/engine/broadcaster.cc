@@ -346,13 +346,14 @@ std::shared_ptr<Inbox> Broadcaster::join(const Kind& kind, const std::string& ns
 
 void Broadcaster::leave(const std::shared_ptr<Inbox>& inbox) { shared_->remove(inbox); }
 
-std::unique_ptr<Watcher> Broadcaster::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events, Revision upto) {
+std::unique_ptr<Watcher> Broadcaster::begin_watcher(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events,
+                                                    Revision upto) {
   inbox->begin(std::move(events), upto);
   return std::make_unique<BroadcastWatcher>(shared_, std::move(inbox), upto);
 }
 
 std::unique_ptr<Subscription> Broadcaster::begin_subscription(std::shared_ptr<Inbox> inbox, std::vector<RestingEvent> events,
-                                                      Revision upto, Callbacks callbacks) {
+                                                              Revision upto, Callbacks callbacks) {
   auto push = std::make_shared<Shared::Push>();
   push->inbox = inbox;
   inbox->subscribed = true;

@@ -82,11 +82,11 @@ class Inbox {
     size_t superseded_bytes = 0;
     Revision upto = 0;  // the revision of the initial events: later events up to it are dropped
     size_t behind_max = 0;
-    std::optional<Error> end;           // not yet returned
+    std::optional<Error> end;            // not yet returned
     const Delegate* delegate = nullptr;  // set while the owner sleeps: receives its events
-    bool queued = false;                // the delegate is queued for its thread
-    bool delegating = false;           // the delegate is running
-    bool called = false;                // the delegate has returned false: the owner must wake up
+    bool queued = false;                 // the delegate is queued for its thread
+    bool delegating = false;             // the delegate is running
+    bool called = false;                 // the delegate has returned false: the owner must wake up
     Revision delegated_upto = 0;
     bool ready() const { return begun && ((!events.empty() && !delegate) || end || called); }
   };

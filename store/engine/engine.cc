@@ -21,9 +21,9 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
+#include "store/engine/broadcaster.h"
 #include "store/engine/continue_token.h"
 #include "store/engine/disk.h"
-#include "store/engine/broadcaster.h"
 #include "store/engine/memory.h"
 #include "store/engine/plan.h"
 #include "store/object/status.h"
@@ -674,7 +674,8 @@ Result<std::unique_ptr<Subscription>> Engine::subscribe(const Kind& kind, const 
                                                         Callbacks callbacks) {
   auto inbox = state_->broadcaster.join(kind, ns, state_->options.watch_queue_max);
   auto start = state_->start_of_watch(kind, ns, after);
-  if (start) return state_->broadcaster.begin_subscription(std::move(inbox), std::move(start->events), start->upto, std::move(callbacks));
+  if (start)
+    return state_->broadcaster.begin_subscription(std::move(inbox), std::move(start->events), start->upto, std::move(callbacks));
   state_->broadcaster.leave(inbox);
   return start.take_error();
 }

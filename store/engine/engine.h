@@ -121,8 +121,8 @@ struct FileSize {
 };
 
 // Receives events in place of a watcher's owner that sleeps in take(), so that one change need not wake hundreds of threads.
-// Called on a single thread of the broadcaster for all watchers: it must not block. Returning false wakes the owner, which receives the
-// following events.
+// Called on a single thread of the broadcaster for all watchers: it must not block. Returning false wakes the owner, which
+// receives the following events.
 struct Delegate {
   std::function<bool(const Event&)> event;
   std::function<bool()> rest;  // called after the last event for now
@@ -145,8 +145,8 @@ class Watcher {
 // the watch has ended, and the index must be rebuilt.
 bool drain(Watcher& watcher, const std::function<void(const Object& object, bool is_gone)>& put);
 
-// A watch whose callbacks run on the engine's broadcaster thread: they must return quickly and must not call the engine. The destructor
-// ends the watch; no callback runs after it (except the current one, if it is called inside a callback).
+// A watch whose callbacks run on the engine's broadcaster thread: they must return quickly and must not call the engine. The
+// destructor ends the watch; no callback runs after it (except the current one, if it is called inside a callback).
 class Subscription {
  public:
   virtual ~Subscription() = default;

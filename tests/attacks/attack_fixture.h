@@ -212,8 +212,8 @@ class Attack : public testing::TestWithParam<Caller> {
     return state ? int(get_int(*state, "pid")) : 0;
   }
 
-  // coracle-oci, with everything it writes. Each call has a file of its own: a detached container keeps that of its start, and what
-  // it writes meanwhile is not part of another command's.
+  // coracle-oci, with everything it writes. Each call has a file of its own: a detached container keeps that of its start, and
+  // what it writes meanwhile is not part of another command's.
   Outcome oci(std::vector<std::string> args) {
     std::string root = fixture_->path() + "/oci", log = fixture_->path() + "/oci." + std::to_string(++calls_) + ".out";
     args.insert(args.begin(), {CORACLE_OCI, "--root", root});

@@ -87,7 +87,8 @@ void write_bundle(LiveRuntime& fixture) {
 
 double time_other(LiveRuntime& fixture, const char* program, int round) {
   sys::Pipe out = MUST(sys::make_pipe());
-  std::string id = "coracle-bench-" + std::to_string(::getpid()) + "-" + std::to_string(round), bundle = fixture.path() + "/bundle";
+  std::string id = "coracle-bench-" + std::to_string(::getpid()) + "-" + std::to_string(round),
+              bundle = fixture.path() + "/bundle";
   const char* argv[] = {program, "run", "--bundle", bundle.c_str(), id.c_str(), nullptr};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);

@@ -111,7 +111,8 @@ double measure(int nodes, int pods, bool mixed) {
     timed([&] {
       info = queue.pop({});
       if (!info) return;
-      decision = scheduler::decide(fixture.framework(), info, fixture.cluster, fixture.lister, fixture.nominations, fixture.start);
+      decision =
+          scheduler::decide(fixture.framework(), info, fixture.cluster, fixture.lister, fixture.nominations, fixture.start);
       if (decision.node.empty()) return queue.park(info->key, decision.refused, {});
       fixture.cluster.place(info, decision.node);
     });
@@ -124,7 +125,8 @@ double measure(int nodes, int pods, bool mixed) {
     timed([&] {  // as the informer brings it back
       queue.remove(info->key);
       PodInfoPtr now = fixture.cluster.read(*after);
-      if (now->group != info->group || fixture.cluster.node_of(now->uid) != decision.node) fixture.cluster.place(now, decision.node);
+      if (now->group != info->group || fixture.cluster.node_of(now->uid) != decision.node)
+        fixture.cluster.place(now, decision.node);
     });
   }
   std::printf("bench: scheduler, %s, %d of %d pods onto %d nodes: %.0f pods/s, %.1f us each\n",

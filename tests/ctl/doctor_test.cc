@@ -14,22 +14,22 @@ MachineInfo healthy_machine() {
   info.root = true;
   info.kernel = "6.12.25+deb13-arm64", info.kernel_major = 6, info.kernel_minor = 12, info.architecture = "aarch64";
   info.cgroup = {.mounted_at = "/sys/fs/cgroup",
-                  .controllers = "cpuset cpu io memory pids",
-                  .v1_controllers = "",
-                  .kernel_cmdline = "quiet"};
+                 .controllers = "cpuset cpu io memory pids",
+                 .v1_controllers = "",
+                 .kernel_cmdline = "quiet"};
   info.features = {{"veth", "pods' network", "veth", {ProbeResult::works, ""}}};
   info.disk = {.path = "/var/lib/coracle",
-                .file_system = "ext4",
-                .device = "/dev/sda1",
-                .total = Bytes(int64_t(100) << 30),
-                .available = Bytes(int64_t(50) << 30)};
+               .file_system = "ext4",
+               .device = "/dev/sda1",
+               .total = Bytes(int64_t(100) << 30),
+               .available = Bytes(int64_t(50) << 30)};
   info.disk.inodes = 1000, info.disk.inodes_free = 900;
   info.disk.sync_ms = {1, 2, 3};
   info.disk.measured = info.disk.overlay = info.disk.own_users = info.disk.quotas = {ProbeResult::works, ""};
   info.clock = {.now = *parse_time("2026-05-01T10:00:00Z"),
-                 .built = *parse_time("2026-01-01T00:00:00Z"),
-                 .synchronised = true,
-                 .has_battery_clock = true};
+                .built = *parse_time("2026-01-01T00:00:00Z"),
+                .synchronised = true,
+                .has_battery_clock = true};
   info.memory = {.total = Bytes(int64_t(4) << 30), .available = Bytes(int64_t(2) << 30), .swaps = {}};
   info.firewall.rules_read = {ProbeResult::works, ""};
   info.firewall.ruleset = *parse_json(R"({"nftables":[]})");
@@ -100,8 +100,8 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
            Row{"no cgroup v2", [](MachineInfo& f) { f.cgroup.mounted_at = ""; }, "cgroups", Level::fail, "not mounted",
                "systemd.unified_cgroup_hierarchy=1"},
            Row{"v1 holds controllers",
-               [](MachineInfo& f) { f.cgroup.controllers = "", f.cgroup.v1_controllers = "cpu,cpuacct,memory,pids,blkio"; }, "limits",
-               Level::warn, "cgroup v1 holds memory, cpu, pids, io", "systemd.unified_cgroup_hierarchy=1"},
+               [](MachineInfo& f) { f.cgroup.controllers = "", f.cgroup.v1_controllers = "cpu,cpuacct,memory,pids,blkio"; },
+               "limits", Level::warn, "cgroup v1 holds memory, cpu, pids, io", "systemd.unified_cgroup_hierarchy=1"},
            Row{"memory switched off on a PC",
                [](MachineInfo& f) { f.cgroup.controllers = "cpu io pids", f.cgroup.kernel_cmdline = "ro cgroup_disable=memory"; },
                "limits", Level::warn, "cgroup_disable=memory", "update-grub"},
@@ -114,9 +114,10 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                "veth", Level::fail, "Operation not supported", "modprobe veth"},
            Row{"a full disk", [](MachineInfo& f) { f.disk.available = 100_MiB; }, "disk space", Level::fail, "100 MiB of 100 GiB",
                "image remove"},
-           Row{"a nearly full disk", [](MachineInfo& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space", Level::warn,
-               "DiskPressure", "free space"},
-           Row{"no inodes", [](MachineInfo& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes", "free space"},
+           Row{"a nearly full disk", [](MachineInfo& f) { f.disk.available = Bytes(int64_t(5) << 30); }, "disk space",
+               Level::warn, "DiskPressure", "free space"},
+           Row{"no inodes", [](MachineInfo& f) { f.disk.inodes_free = 3; }, "disk space", Level::warn, "3 of 1000 inodes",
+               "free space"},
            Row{"a slow card",
                [](MachineInfo& f) {
                  f.disk.device = "/dev/mmcblk0p2", f.disk.sync_ms = {30, 40, 50};
@@ -134,7 +135,8 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                "disk speed", Level::warn, "stalls", "iotop"},
            Row{"data in memory", [](MachineInfo& f) { f.disk.file_system = "tmpfs"; }, "file system", Level::warn,
                "gone after a reboot", "stateDir"},
-           Row{"data on a stick", [](MachineInfo& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners", "ext4"},
+           Row{"data on a stick", [](MachineInfo& f) { f.disk.file_system = "vfat"; }, "file system", Level::fail, "owners",
+               "ext4"},
            Row{"no id maps",
                [](MachineInfo& f) {
                  f.disk.own_users = {ProbeResult::fails, "cannot be id-mapped"};
@@ -151,13 +153,14 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                },
                "overlay", Level::fail, "Invalid argument", "modprobe overlay"},
            Row{"the year 1970",
-               [](MachineInfo& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; }, "clock",
-               Level::fail, "no clock battery", "set-ntp true"},
-           Row{"before the program", [](MachineInfo& f) { f.clock.now = *parse_time("2025-01-01T00:00:00Z"); }, "clock", Level::fail,
-               "before this program existed", "date -s"},
+               [](MachineInfo& f) { f.clock.now = *parse_time("1970-01-01T00:01:00Z"), f.clock.has_battery_clock = false; },
+               "clock", Level::fail, "no clock battery", "set-ntp true"},
+           Row{"before the program", [](MachineInfo& f) { f.clock.now = *parse_time("2025-01-01T00:00:00Z"); }, "clock",
+               Level::fail, "before this program existed", "date -s"},
            Row{"nobody keeps the clock", [](MachineInfo& f) { f.clock.synchronised = false; }, "clock", Level::warn,
                "nothing keeps it right", "set-ntp"},
-           Row{"little memory", [](MachineInfo& f) { f.memory.available = 60_MiB; }, "memory", Level::warn, "MemoryPressure", "limits"},
+           Row{"little memory", [](MachineInfo& f) { f.memory.available = 60_MiB; }, "memory", Level::warn, "MemoryPressure",
+               "limits"},
            Row{"swap on a card",
                [](MachineInfo& f) {
                  f.disk.device = "/dev/mmcblk0p2", f.memory.swaps = {{"/var/swap", 100_MiB}};
@@ -174,20 +177,24 @@ TEST(Doctor, names_each_trouble_and_what_to_do) {
                "ip filter FORWARD", "iptables -I FORWARD -s 10.244.0.0/24 -j ACCEPT"},
            Row{"ufw's input", [](MachineInfo& f) { f.firewall.ruleset = ruleset(kUfwInput), f.firewall.managers = {"ufw"}; },
                "firewall", Level::warn, "its DNS", "ufw allow from 10.244.0.0/24"},
-           Row{"firewalld", [](MachineInfo& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"firewalld"}; },
+           Row{"firewalld",
+               [](MachineInfo& f) { f.firewall.ruleset = ruleset(kDockerForward), f.firewall.managers = {"firewalld"}; },
                "firewall", Level::fail, "drops", "--zone=trusted --add-source=10.244.0.0/24"},
            Row{"old iptables", [](MachineInfo& f) { f.firewall.legacy = true, f.firewall.legacy_forward = "-P FORWARD DROP\n"; },
                "firewall", Level::fail, "DROP", "iptables-legacy -I FORWARD"},
            Row{"no nameserver", [](MachineInfo& f) { f.nameservers = std::vector<std::string>(); }, "dns", Level::warn,
                "names no nameserver", "nameserver"},
-           Row{"no resolv.conf", [](MachineInfo& f) { f.nameservers.reset(); }, "dns", Level::warn, "cannot be read", "resolv.conf"},
-           Row{"k3s", [](MachineInfo& f) { f.programs.insert("k3s-server"); }, "other engines", Level::fail, "k3s", "disable --now k3s"},
+           Row{"no resolv.conf", [](MachineInfo& f) { f.nameservers.reset(); }, "dns", Level::warn, "cannot be read",
+               "resolv.conf"},
+           Row{"k3s", [](MachineInfo& f) { f.programs.insert("k3s-server"); }, "other engines", Level::fail, "k3s",
+               "disable --now k3s"},
            Row{"the port is taken",
                [](MachineInfo& f) {
                  f.daemon.running = false, f.listeners = {{"tcp", "0.0.0.0", 6443, "kube-apiserver"}};
                },
                "ports", Level::fail, "kube-apiserver listens on tcp 0.0.0.0:6443", "another port"},
-           Row{"a name that is none", [](MachineInfo& f) { f.host_name = "my_pi"; }, "name", Level::fail, "\"my_pi\"", "set-hostname"},
+           Row{"a name that is none", [](MachineInfo& f) { f.host_name = "my_pi"; }, "name", Level::fail, "\"my_pi\"",
+               "set-hostname"},
            Row{"not ready",
                [](MachineInfo& f) {
                  f.daemon.ready = {ProbeResult::fails, "timed out"};

@@ -8,7 +8,8 @@
 //   claim_kills begin DIRECTORY  a store with a node
 //   claim_kills live DIRECTORY   what is examined: goes on with the script, prints "step NAME" for each of its steps and "done"
 //   CORACLE_SEED: of the dice
-// The store, the registry, the binder with all other controllers, the scheduler, the provisioner and its directories are the daemon's own. Only a pod is played: it runs when its volume is there, and writes one file into an empty one.
+// The store, the registry, the binder with all other controllers, the scheduler, the provisioner and its directories are the
+// daemon's own. Only a pod is played: it runs when its volume is there, and writes one file into an empty one.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMachine = "pi";
 constexpr std::chrono::seconds kTimeout{60};  // of a step, and of a process
-const Key kScript{"default", "script"};        // how far it is, and what each claim is to hold, by uid
+const Key kScript{"default", "script"};       // how far it is, and what each claim is to hold, by uid
 
 Key here(const std::string& name) { return {"default", name}; }
 

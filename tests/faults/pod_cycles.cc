@@ -40,7 +40,7 @@ Result<void> live(LiveRuntime& fixture, int i) {
   TRY(fixture.runtime->create_sandbox(pod));
   const bool ends = i % 4 == 0;
   TRY(fixture.runtime->start_container(pod.id, fixture.program("app-0", ends ? std::vector<std::string>{"/bin/true"}
-                                                                         : std::vector<std::string>{"/bin/sleep", "1000"})));
+                                                                             : std::vector<std::string>{"/bin/sleep", "1000"})));
   if (i % 3 == 0) TRY(fixture.runtime->start_container(pod.id, fixture.shell("side-0", "echo said; sleep 1000")));
   if (i % 5 == 0 && !ends) {
     runtime::ExecSpec exec;

@@ -194,7 +194,8 @@ class Examination {
     if (out.has_failed || !out.is_reached) return "";
     if (fault_is_of_log(out.fault.call)) return "";  // lines are missing, and everything else is there
     for (const auto& [name, want] : want_)
-      if (output_of_step(name) != want) return "all succeeds, and " + name + " is another: " + first_difference(want, output_of_step(name));
+      if (output_of_step(name) != want)
+        return "all succeeds, and " + name + " is another: " + first_difference(want, output_of_step(name));
     return "";
   }
 

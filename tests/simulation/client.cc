@@ -163,7 +163,7 @@ Result<void> UnreliableClient::remove(const Kind& kind, const Key& key, const De
 }
 
 Result<json::value> UnreliableClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
-                                          const json::value& body) {
+                                                         const json::value& body) {
   ObjectPtr done;
   auto describe = [&] { return "create_subresource " + resource(kind, subresource) + " " + key.text() + " " + to_text(body); };
   auto carry_out = [&]() -> Result<json::value> {

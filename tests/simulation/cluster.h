@@ -86,7 +86,8 @@ class ToldClient : public Client {
   Result<void> remove(const Kind& kind, const Key& key, const DeleteOptions& options = {}) override {
     return told(cluster_.client().remove(kind, key, options));
   }
-  Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) override {
+  Result<json::value> create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
+                                         const json::value& body) override {
     return told(cluster_.client().create_subresource(kind, key, subresource, body));
   }
   Result<std::unique_ptr<Watch>> watch(const Kind&, const WatchOptions&, WatchSink&) override {

@@ -80,7 +80,9 @@ std::vector<ObjectPtr> ClusterState::believable_owner(const Kind& kind, const Ob
   std::erase_if(all, [&](const ObjectPtr& each) { return each->uid() != owner->uid; });
   return all;
 }
-std::vector<ObjectPtr> ClusterState::believable_to_writer(const Kind& kind, const Key& key) const { return versions(kind, key, true); }
+std::vector<ObjectPtr> ClusterState::believable_to_writer(const Kind& kind, const Key& key) const {
+  return versions(kind, key, true);
+}
 
 std::vector<ObjectPtr> ClusterState::versions(const Kind& kind, const Key& key, bool to_writer) const {
   const Table* all = table(kind);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClusterState: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it; and
-// the rules that hold over it. A rule is asked after every single change (safety), and when all has come to rest (convergence).
+// ClusterState: what there is, as it was written, change by change; what there was, as far as the daemon may still believe in it;
+// and the rules that hold over it. A rule is asked after every single change (safety), and when all has come to rest
+// (convergence).
 #pragma once
 
 #include <deque>

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime/base/clock.h"
+#include "tests/simulation/cluster_state.h"
 #include "tests/simulation/dice.h"
 #include "tests/simulation/trace.h"
-#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 

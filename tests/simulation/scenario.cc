@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See scenario.h. One thread: every step is one of the parts getting on by one, which one is the dice's choice.
-//   storm:  watches deliver · controllers run once · scheduler runs once · nodes look at pods · the user acts · time passes · watches
-//   break calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and nothing
-//   may move
+//   storm:  watches deliver · controllers run once · scheduler runs once · nodes look at pods · the user acts · time passes ·
+//   watches break calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and
+//   nothing may move
 #include "tests/simulation/scenario.h"
 
 #include <memory>
@@ -13,9 +13,9 @@
 #include "daemon/volume/local/provisioner.h"
 #include "tests/catalogs.h"
 #include "tests/simulation/client.h"
+#include "tests/simulation/cluster_state.h"
 #include "tests/simulation/nodes.h"
 #include "tests/simulation/user.h"
-#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr int64_t kNodesMax = 5;
-constexpr int kPassesMax = 20'000;      // of a calm: beyond that it never comes to rest
+constexpr int kPassesMax = 20'000;     // of a calm: beyond that it never comes to rest
 constexpr seconds kRest{15 * 60};      // so long nothing may be written; deadlines of controllers are shorter
 constexpr seconds kLateMost{20};       // no watch is later; who waits for its own writes gives up at 30
 constexpr seconds kCalmMax{4 * 3600};  // back-off and deadlines come to an end within it
@@ -345,7 +345,8 @@ class Scenario {
     uint64_t writes = daemon_->client.writes();
     daemon_->client.drop_all();
     if (!come_to_rest(false)) return;
-    if (daemon_->client.writes() != writes) return cluster_state_.violated("quiet: something moved when everything was told anew");
+    if (daemon_->client.writes() != writes)
+      return cluster_state_.violated("quiet: something moved when everything was told anew");
     // Why a pod waits is told in the words of when it was judged, and again by who judges anew; by the next one it is the same.
     // Autoscalers that begin anew take the number that is there for their advice, and say so until their window is over.
     for (bool may_explain : {true, false}) {

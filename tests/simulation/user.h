@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulation/cluster_state.h"
 #include "tests/simulation/dice.h"
 #include "tests/simulation/trace.h"
-#include "tests/simulation/cluster_state.h"
 
 namespace coracle::simulation {
 

@@ -84,7 +84,8 @@ void User::change_load() {
   std::string load = (shared ? "shared " : "each ") + std::to_string(dice_.between(0, 40) * 10 * parts) + " " +
                      std::to_string(dice_.between(1, 9) * 10 * parts);
   json::value data = {{"data", {{app, load}}}};
-  if (!cluster_state_.find(kConfigMap, kLoads)) create(kConfigMap, {{"metadata", {{"name", kLoads.name}, {"namespace", kLoads.ns}}}});
+  if (!cluster_state_.find(kConfigMap, kLoads))
+    create(kConfigMap, {{"metadata", {{"name", kLoads.name}, {"namespace", kLoads.ns}}}});
   bool done = client_.patch(kConfigMap, kLoads, PatchType::merge, data).ok();
   if (trace_.on()) trace_.say("user: the load of " + app + " is " + load + (done ? "" : " (refused)"));
 }

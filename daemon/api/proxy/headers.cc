@@ -37,7 +37,8 @@ class OfConnection {
 };
 
 bool is_credential(std::string_view name) {
-  return equals_ignore_case(name, "Authorization") || is_one_of(name, {"Impersonate-User", "Impersonate-Group", "Impersonate-Uid"}) ||
+  return equals_ignore_case(name, "Authorization") ||
+         is_one_of(name, {"Impersonate-User", "Impersonate-Group", "Impersonate-Uid"}) ||
          starts_with_fold(name, "Impersonate-Extra-");
 }
 
@@ -126,7 +127,8 @@ std::string request_head(const Head& head, const ProxiedRequest& proxied, bool u
   for (const auto& [name, value] : head.headers.items()) {
     bool asks = upgrade && is_one_of(name, {"Connection", "Upgrade"});
     if (equals_ignore_case(name, "X-Forwarded-For")) forwarded += value + ", ";
-    bool ours = is_one_of(name, {"Host", "Expect", "X-Forwarded-For"}) || (!upgrade && equals_ignore_case(name, "X-Forwarded-Uri"));
+    bool ours =
+        is_one_of(name, {"Host", "Expect", "X-Forwarded-For"}) || (!upgrade && equals_ignore_case(name, "X-Forwarded-Uri"));
     if (ours || is_credential(name) || (!asks && of_connection(name))) continue;
     std::string kept = equals_ignore_case(name, "Sec-WebSocket-Protocol") ? without_token(value) : value;
     if (!kept.empty() || value.empty()) add(text, name, kept);

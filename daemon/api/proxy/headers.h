@@ -16,11 +16,11 @@
 
 namespace coracle::api {
 
-struct ProxiedRequest {       // one proxied request
-  std::string prefix;  // the path up to "proxy": "/api/v1/namespaces/default/pods/web/proxy"
-  std::string rest;    // the rest of the path, as sent: "/index.html"
-  std::string host;    // the target's host in a URL: "10.42.0.7:8080"
-  std::string client;  // the client's address
+struct ProxiedRequest {  // one proxied request
+  std::string prefix;    // the path up to "proxy": "/api/v1/namespaces/default/pods/web/proxy"
+  std::string rest;      // the rest of the path, as sent: "/index.html"
+  std::string host;      // the target's host in a URL: "10.42.0.7:8080"
+  std::string client;    // the client's address
 };
 
 // The path for the target, without empty and dot segments, which cannot lead above "/". A trailing slash stays.

@@ -7,8 +7,8 @@
 #include <optional>
 #include <thread>
 
-#include "daemon/api/proxy/response_reader.h"
 #include "daemon/api/proxy/links.h"
+#include "daemon/api/proxy/response_reader.h"
 #include "daemon/api/proxy/upstream.h"
 #include "daemon/api/recode.h"
 #include "runtime/base/guarded.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResponseReader: reads an HTTP response from an upstream: the head, then the body with any framing. It buffers one read at a time, so a
-// body of any size passes in pieces.
+// ResponseReader: reads an HTTP response from an upstream: the head, then the body with any framing. It buffers one read at a
+// time, so a body of any size passes in pieces.
 //   Upstream ──bytes──▶ head | body (length, chunks, until the end) | trailers
 // Source: RFC 9112 sections 2, 6 and 7.
 #pragma once

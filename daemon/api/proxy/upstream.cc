@@ -142,7 +142,7 @@ Result<void> Upstream::write(std::string_view bytes, const Fd& giver) {
       continue;
     }
     sys::WaitResult woken = sys::wait_ready(socket_.get(), attempt.wants_read, attempt.wants_write, giver.get(), std::nullopt,
-                                        sys::SecondFor::leaving);
+                                            sys::SecondFor::leaving);
     if (woken.second_left) return Error(Code::cancelled, "context canceled");
   }
   return {};

@@ -65,7 +65,7 @@ class DefaultPreemption : public Plugin {
   uint32_t points() const override { return post_filter_point; }
 
   PostFilterResult post_filter(const Framework& framework, CycleState& cycle, const Nominations& nominations,
-                     const std::vector<std::pair<const NodeInfo*, Answer>>& verdicts) const override {
+                               const std::vector<std::pair<const NodeInfo*, Answer>>& verdicts) const override {
     PostFilterResult result;
     result.message = not_eligible(cycle, verdicts);
     result.eligible = result.message.empty();

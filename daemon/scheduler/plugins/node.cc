@@ -72,7 +72,9 @@ class NodePorts : public Plugin {
  public:
   std::string_view name() const override { return "NodePorts"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
-  Answer pre_filter(CycleState& cycle, Reasons&) const override { return cycle.info->ports.empty() ? Answer::skip : Answer::success; }
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
+    return cycle.info->ports.empty() ? Answer::skip : Answer::success;
+  }
   Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     for (const PodInfoPtr& other : node.pods) {
       const HostPort* port = nullptr;

@@ -97,7 +97,7 @@ class NodeResourcesFit : public Plugin {
   Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     const Amounts &asked = cycle.info->requests.exact, &all = node.allocatable, &used = node.requested;
     bool enough = int64_t(node.pods.size()) < node.pods_max && asked.cpu_milli <= all.cpu_milli - used.cpu_milli &&
-                asked.memory <= all.memory - used.memory && asked.ephemeral <= all.ephemeral - used.ephemeral;
+                  asked.memory <= all.memory - used.memory && asked.ephemeral <= all.ephemeral - used.ephemeral;
     if (enough && asked.others().empty()) return Answer::success;
     return check(asked, all, used, node.pods.size(), node.pods_max, why);
   }

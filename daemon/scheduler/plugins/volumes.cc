@@ -97,7 +97,9 @@ class NodeVolumeLimits : public Plugin {
   std::string_view name() const override { return "NodeVolumeLimits"; }
   uint32_t points() const override { return pre_filter_point | filter_point; }
 
-  Answer pre_filter(CycleState& cycle, Reasons&) const override { return cycle.info->claims.empty() ? Answer::skip : Answer::success; }
+  Answer pre_filter(CycleState& cycle, Reasons&) const override {
+    return cycle.info->claims.empty() ? Answer::skip : Answer::success;
+  }
   Answer filter(const CycleState& cycle, const NodeInfo& node, Reasons* why) const override {
     ObjectPtr csi = cycle.lister.csi_node(node.name);
     if (!csi) return Answer::success;

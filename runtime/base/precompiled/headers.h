@@ -4,10 +4,10 @@
 #ifndef CORACLE_PRECOMPILED_HEADERS_H  // #pragma once is a warning in a header that is compiled by itself
 #define CORACLE_PRECOMPILED_HEADERS_H
 
-#include <boost/json.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/json.hpp>
 #include <cctype>
 #include <cerrno>
 #include <charconv>

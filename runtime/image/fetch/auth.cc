@@ -70,7 +70,8 @@ Result<void> check_realm(const std::string& realm, const ChallengedBy& by, bool 
   if (by.origin.starts_with("https:") && by.verified && !encrypted)
     return Error(Code::forbidden, "the registry asks for a token to be fetched unencrypted from " + shown);
   if (is_local_host(host) && !by.is_local)
-    return Error(Code::forbidden, "the registry asks for a token to be fetched from this machine itself or its link, at " + shown);
+    return Error(Code::forbidden,
+                 "the registry asks for a token to be fetched from this machine itself or its link, at " + shown);
   bool same_host = host == host_of_origin(by.origin) || (by.is_local && is_local_host(host));
   if (with_credentials && !encrypted && !same_host)
     return Error(Code::forbidden, "the registry asks for the credentials to be sent unencrypted to another host, at " + shown);

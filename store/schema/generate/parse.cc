@@ -30,7 +30,7 @@ const std::vector<std::string> kMarks = {"created-by-update",
                                          "no-owners",
                                          "review"};
 const std::vector<std::string> kTraits = {"status-keeps", "durability", "pod-template",      "heartbeat",
-                                         "finalizer",    "warns",      "selectable-refusal"};
+                                          "finalizer",    "warns",      "selectable-refusal"};
 
 namespace {
 

@@ -284,7 +284,8 @@ void check_resize(const json::value& now, const json::value& before, Findings& o
         const json::object &amounts = get_object(containers[i], path), &had = get_object(olds[i], path);
         bool removes =
             std::ranges::any_of(kResizable, [&](std::string_view name) { return had.contains(name) && !amounts.contains(name); });
-        if (removes) out.forbidden(sub(item(std::string(list), i), path), "resource " + std::string(field) + " cannot be removed");
+        if (removes)
+          out.forbidden(sub(item(std::string(list), i), path), "resource " + std::string(field) + " cannot be removed");
       }
     }
   }

@@ -15,9 +15,9 @@ std::string asks(const std::string& requests, const std::string& limits) {
 TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
   AdmissionFixture fixture;
   MUST(fixture.put(std::string(kRange) +
-                 R"({"type":"Container","default":{"cpu":"500m","memory":"64Mi"},"defaultRequest":{"cpu":"100m"}}]}})"));
-  ObjectPtr pod = MUST(fixture.put(
-      AdmissionFixture::pod("p", R"(,"resources":{"limits":{"memory":"32Mi"}})", R"(,"initContainers":[{"name":"first","image":"i"}])")));
+                   R"({"type":"Container","default":{"cpu":"500m","memory":"64Mi"},"defaultRequest":{"cpu":"100m"}}]}})"));
+  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("p", R"(,"resources":{"limits":{"memory":"32Mi"}})",
+                                                         R"(,"initContainers":[{"name":"first","image":"i"}])")));
   const json::value& container = get_array(pod->json(), "spec.containers")[0];
   EXPECT_EQ(get_string(container, "resources.limits.cpu"), "500m");
   EXPECT_EQ(get_string(container, "resources.limits.memory"), "32Mi") << "what was named stays";
@@ -29,7 +29,7 @@ TEST(LimitRanger, gives_what_is_not_named_and_says_so) {
   EXPECT_EQ(get_string(pod->json(), "status.qosClass"), "Burstable") << "the class follows from what was given";
   EXPECT_EQ(get_array(container, "resizePolicy").size(), 2u) << "and so do defaults";
   EXPECT_TRUE(fixture.registry().create_subresource(kPod, pod->key(), "binding",
-                                   json::object{{"target", json::object{{"kind", "Node"}, {"name", "n"}}}}, {}));
+                                                    json::object{{"target", json::object{{"kind", "Node"}, {"name", "n"}}}}, {}));
 }
 
 TEST(LimitRanger, refuses_what_is_outside) {
@@ -58,17 +58,18 @@ TEST(LimitRanger, refuses_what_is_outside) {
     AdmissionFixture fixture;
     // As it was stored once: what a LimitRange's own defaults would add is not asked for here.
     MUST(fixture.engine->write({&fixture.kind("v1", "LimitRange"),
-                              {"default", "range"},
-                              AdmissionFixture::parse(std::string(kRange) + row.limit + R"(]}})"),
-                              Revision(0)},
-                             engine::Durability::durable));
+                                {"default", "range"},
+                                AdmissionFixture::parse(std::string(kRange) + row.limit + R"(]}})"),
+                                Revision(0)},
+                               engine::Durability::durable));
     EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", row.container)), "pods \"p\" is forbidden: " + row.says);
   }
 }
 
 TEST(LimitRanger, bounds_claims_by_what_they_request) {
   AdmissionFixture fixture;
-  MUST(fixture.put(std::string(kRange) + R"({"type":"PersistentVolumeClaim","min":{"storage":"1Gi"},"max":{"storage":"2Gi"}}]}})"));
+  MUST(fixture.put(std::string(kRange) +
+                   R"({"type":"PersistentVolumeClaim","min":{"storage":"1Gi"},"max":{"storage":"2Gi"}}]}})"));
   auto claim = [](const char* size) {
     return R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":")" +
            std::string(size) + R"("}}}})";

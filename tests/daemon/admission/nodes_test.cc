@@ -47,7 +47,7 @@ TEST_F(NodeRestrictionTest, makes_mirrors_of_its_own_pods_only) {
       {AdmissionFixture::pod("p", R"(,"envFrom":[{"configMapRef":{"name":"x"}}])", R"(,"nodeName":"me")", owned(node->uid())),
        "pods \"p\" is forbidden: node \"me\" can not create pods that reference configmaps"},
       {AdmissionFixture::pod("p", "", R"(,"nodeName":"me","volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"x"}}])",
-                  owned(node->uid())),
+                             owned(node->uid())),
        "pods \"p\" is forbidden: node \"me\" can not create pods that reference persistentvolumeclaims"},
       {AdmissionFixture::pod("p", "", R"(,"nodeName":"me")", owned(node->uid())), "admitted"},
   };
@@ -56,11 +56,12 @@ TEST_F(NodeRestrictionTest, makes_mirrors_of_its_own_pods_only) {
 
 TEST_F(NodeRestrictionTest, writes_and_removes_what_runs_on_it) {
   json::value status = json::object{{"status", json::object{{"phase", "Running"}}}};
-  EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "mine"}, "status", PatchType::merge, status, false, writer)), "allowed");
+  EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "mine"}, "status", PatchType::merge, status, false, writer)),
+            "allowed");
   EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "theirs"}, "status", PatchType::merge, status, false, writer)),
             "pods \"theirs\" is forbidden: node \"me\" can only update pod status for pods with spec.nodeName set to itself");
   EXPECT_EQ(why(fixture.registry().patch(kPod, {"default", "mine"}, {}, PatchType::merge,
-                                       AdmissionFixture::parse(R"({"metadata":{"labels":{"a":"b"}}})"), false, writer)),
+                                         AdmissionFixture::parse(R"({"metadata":{"labels":{"a":"b"}}})"), false, writer)),
             "pods \"mine\" is forbidden: unexpected operation \"UPDATE\", node \"me\" can only create and delete mirror pods");
   EXPECT_EQ(fixture.registry().remove(kPod, {"default", "theirs"}, {}, writer).error().text(),
             "pods \"theirs\" is forbidden: node \"me\" can only delete pods with spec.nodeName set to itself");
@@ -80,11 +81,12 @@ TEST_F(NodeRestrictionTest, says_of_itself_what_draws_no_pods) {
   EXPECT_EQ(label("me", R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}]}})"),
             "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences")
       << "the garbage collector would delete the node, which could come back without its taints";
-  EXPECT_EQ(why(fixture.registry().patch(
-                kNode, {"", "me"}, "status", PatchType::merge,
-                AdmissionFixture::parse(R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"u"}]}})"),
-                false, writer)),
-            "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences");
+  EXPECT_EQ(
+      why(fixture.registry().patch(
+          kNode, {"", "me"}, "status", PatchType::merge,
+          AdmissionFixture::parse(R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"u"}]}})"),
+          false, writer)),
+      "nodes \"me\" is forbidden: node \"me\" is not allowed to modify ownerReferences");
   EXPECT_EQ(label("you", R"({"metadata":{}})"), "nodes \"you\" not found");
   EXPECT_EQ(fixture.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"you"}})", kMe),
             "nodes \"you\" is forbidden: node \"me\" is not allowed to modify node \"you\"");
@@ -111,7 +113,10 @@ TEST_F(NodeRestrictionTest, holds_its_own_lease_and_its_pods_tokens) {
   EXPECT_EQ(token("theirs"),
             "serviceaccounts \"default\" is forbidden: node requested token bound to a pod scheduled on a different node");
   EXPECT_EQ(token("mine"), "no token can be issued: there is no signing key") << "admission lets it pass";
-  EXPECT_EQ(fixture.registry().create_subresource(kServiceAccount, {"default", "default"}, "token", json::object(), writer).error().text(),
+  EXPECT_EQ(fixture.registry()
+                .create_subresource(kServiceAccount, {"default", "default"}, "token", json::object(), writer)
+                .error()
+                .text(),
             "serviceaccounts \"default\" is forbidden: node requested token not bound to a pod");
 }
 
@@ -119,15 +124,16 @@ TEST_F(NodeRestrictionTest, a_new_node_has_no_owner) {
   MUST(fixture.registry().remove(kNode, {"", "me"}, {}, {}));
   EXPECT_EQ(fixture.refusal(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"me","ownerReferences":[
                 {"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u"}]}})",
-                          kMe),
+                            kMe),
             "nodes \"me\" is forbidden: node \"me\" is not allowed to set ownerReferences");
 }
 
 TEST_F(NodeRestrictionTest, gets_tokens_for_those_whom_its_pods_talk_to) {
   MUST(fixture.put(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":"d.example.com"},
                      "spec":{"tokenRequests":[{"audience":"disks"}]}})"));
-  MUST(fixture.put(AdmissionFixture::pod("vault", "",
-                            R"(,"nodeName":"me","volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":
+  MUST(
+      fixture.put(AdmissionFixture::pod("vault", "",
+                                        R"(,"nodeName":"me","volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":
                                {"path":"t","audience":"vault"}}]}},{"name":"d","csi":{"driver":"d.example.com"}}])")));
   ObjectPtr pod = MUST(fixture.registry().get(kPod, {"default", "vault"}));
   auto token = [&](json::array audiences) {

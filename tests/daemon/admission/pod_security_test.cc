@@ -160,7 +160,8 @@ TEST_F(PodSecurityTest, a_pod_of_windows_is_no_way_around_it) {
   const std::string windows = R"(,"os":{"name":"windows"},"securityContext":{"runAsNonRoot":true})";
   for (const char* context : {R"("capabilities":{"add":["SYS_ADMIN"]})", R"("runAsUser":0)", R"("allowPrivilegeEscalation":true)",
                               R"("seccompProfile":{"type":"Unconfined"})", R"("privileged":false)"}) {
-    std::string why = fixture.refusal(AdmissionFixture::pod("p", R"(,"securityContext":{)" + std::string(context) + "}", windows));
+    std::string why =
+        fixture.refusal(AdmissionFixture::pod("p", R"(,"securityContext":{)" + std::string(context) + "}", windows));
     EXPECT_NE(why.find("cannot be set for a windows pod"), std::string::npos) << context << ": " << why;
   }
   EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", windows)), "admitted") << "which no Linux node runs";
@@ -182,7 +183,8 @@ TEST_F(PodSecurityTest, lets_changes_pass_that_are_none_to_it) {
 }
 
 TEST_F(PodSecurityTest, a_namespace_is_told_which_of_its_pods_would_not_do) {
-  for (const char* name : {"a", "b", "x"}) MUST(fixture.put(AdmissionFixture::pod(name, R"(,"securityContext":{"privileged":true})")));
+  for (const char* name : {"a", "b", "x"})
+    MUST(fixture.put(AdmissionFixture::pod(name, R"(,"securityContext":{"privileged":true})")));
   MUST(fixture.put(AdmissionFixture::pod("c", "", R"(,"hostPID":true)")));
   json::value labelled = MUST(fixture.registry().get(kNamespace, {"", "default"}))->json();
   make(labelled, "metadata.labels").get_object()["pod-security.kubernetes.io/enforce"] = "baseline";

@@ -27,8 +27,8 @@ TEST(ServiceAccount, gives_a_pod_its_account_token_and_pull_secrets) {
   AdmissionFixture fixture;
   MUST(fixture.put(
       R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"puller","namespace":"default"},"imagePullSecrets":[{"name":"registry"}]})"));
-  ObjectPtr pod =
-      MUST(fixture.put(AdmissionFixture::pod("p", "", R"(,"serviceAccountName":"puller","initContainers":[{"name":"first","image":"i"}])")));
+  ObjectPtr pod = MUST(fixture.put(
+      AdmissionFixture::pod("p", "", R"(,"serviceAccountName":"puller","initContainers":[{"name":"first","image":"i"}])")));
   EXPECT_EQ(get_string(pod->json(), "spec.serviceAccount"), "puller");
   EXPECT_EQ(get_string(get_array(pod->json(), "spec.imagePullSecrets")[0], "name"), "registry");
   const json::value& volume = get_array(pod->json(), "spec.volumes")[0];
@@ -41,12 +41,13 @@ TEST(ServiceAccount, gives_a_pod_its_account_token_and_pull_secrets) {
     EXPECT_EQ(get_string(mount, "mountPath"), "/var/run/secrets/kubernetes.io/serviceaccount");
     EXPECT_TRUE(get_bool(mount, "readOnly"));
   }
-  EXPECT_EQ(
-      get_array(MUST(fixture.put(AdmissionFixture::pod("q", "", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
-      0u);
-  ObjectPtr own = MUST(fixture.put(
-      AdmissionFixture::pod("r", R"(,"volumeMounts":[{"name":"mine","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])",
-                 R"(,"volumes":[{"name":"mine","emptyDir":{}}])")));
+  EXPECT_EQ(get_array(MUST(fixture.put(AdmissionFixture::pod("q", "", R"(,"automountServiceAccountToken":false)")))->json(),
+                      "spec.volumes")
+                .size(),
+            0u);
+  ObjectPtr own = MUST(fixture.put(AdmissionFixture::pod(
+      "r", R"(,"volumeMounts":[{"name":"mine","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])",
+      R"(,"volumes":[{"name":"mine","emptyDir":{}}])")));
   EXPECT_EQ(get_array(own->json(), "spec.volumes").size(), 1u) << "who has something there keeps it";
   EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("s", "", R"(,"serviceAccountName":"nobody")")),
             "pods \"s\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
@@ -71,9 +72,11 @@ TEST(ServiceAccount, holds_pods_to_the_accounts_own_secrets_where_it_says_so) {
        R"(imagePullSecrets[0].name="other" is not allowed because service account strict does not reference that imagePullSecret)"},
   };
   for (const Row& row : rows)
-    EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", row.container, std::string(R"(,"serviceAccountName":"strict")") + row.spec)),
-              "pods \"p\" is forbidden: " + std::string(row.says));
-  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", R"(,"envFrom":[{"secretRef":{"name":"mine"}}])", R"(,"serviceAccountName":"strict")")),
+    EXPECT_EQ(
+        fixture.refusal(AdmissionFixture::pod("p", row.container, std::string(R"(,"serviceAccountName":"strict")") + row.spec)),
+        "pods \"p\" is forbidden: " + std::string(row.says));
+  EXPECT_EQ(fixture.refusal(
+                AdmissionFixture::pod("p", R"(,"envFrom":[{"secretRef":{"name":"mine"}}])", R"(,"serviceAccountName":"strict")")),
             "admitted");
 }
 
@@ -82,7 +85,8 @@ TEST(ServiceAccount, a_mirror_uses_nothing_of_the_api) {
   const std::string mirror = R"(,"annotations":{"kubernetes.io/config.mirror":"x"})";
   EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", R"(,"nodeName":"n","serviceAccountName":"default")", mirror)),
             "pods \"p\" is forbidden: a mirror pod may not reference service accounts");
-  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("p", "", R"(,"nodeName":"n","volumes":[{"name":"v","secret":{"secretName":"s"}}])", mirror)),
+  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod(
+                "p", "", R"(,"nodeName":"n","volumes":[{"name":"v","secret":{"secretName":"s"}}])", mirror)),
             "pods \"p\" is forbidden: a mirror pod may not reference secrets");
   ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("p", "", R"(,"nodeName":"n")", mirror)));
   EXPECT_EQ(get_array(pod->json(), "spec.volumes").size(), 0u);
@@ -101,18 +105,19 @@ TEST(Priority, follows_from_the_class) {
   pod = MUST(fixture.put(AdmissionFixture::pod("c")));
   EXPECT_EQ(get_int(pod->json(), "spec.priority"), 7);
   EXPECT_EQ(get_string(pod->json(), "spec.priorityClassName"), "usual");
-  EXPECT_EQ(
-      get_int(MUST(fixture.put(AdmissionFixture::pod("d", "", R"(,"priorityClassName":"system-node-critical")")))->json(), "spec.priority"),
-      2'000'001'000);
+  EXPECT_EQ(get_int(MUST(fixture.put(AdmissionFixture::pod("d", "", R"(,"priorityClassName":"system-node-critical")")))->json(),
+                    "spec.priority"),
+            2'000'001'000);
   EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"none")")),
             "pods \"e\" is forbidden: no PriorityClass with name none was found");
   EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"high","priority":5)")),
             "pods \"e\" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission "
             "controller computed 1000 from the given PriorityClass name");
-  EXPECT_EQ(fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"high","preemptionPolicy":"PreemptLowerPriority")")),
-            "pods \"e\" is forbidden: the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided in pod "
-            "spec; priority admission controller computed Never from the given "
-            "PriorityClass name");
+  EXPECT_EQ(
+      fixture.refusal(AdmissionFixture::pod("e", "", R"(,"priorityClassName":"high","preemptionPolicy":"PreemptLowerPriority")")),
+      "pods \"e\" is forbidden: the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided in pod "
+      "spec; priority admission controller computed Never from the given "
+      "PriorityClass name");
   EXPECT_EQ(
       fixture.refusal(
           R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"second"},"value":1,"globalDefault":true})"),
@@ -160,11 +165,12 @@ TEST(RuntimeClass, adds_what_the_runtime_costs_and_where_it_runs) {
 TEST(StartOrder, gives_a_pod_that_waits_a_gate) {
   AdmissionFixture fixture;
   auto gates = [](const Object& pod) { return json::serialize(json::value(get_array(pod.json(), "spec.schedulingGates"))); };
-  ObjectPtr pod = MUST(fixture.put(AdmissionFixture::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deployment/db, svc/cache"})")));
+  ObjectPtr pod =
+      MUST(fixture.put(AdmissionFixture::pod("p", "", "", R"(,"annotations":{"coracle.io/after":"deployment/db, svc/cache"})")));
   EXPECT_EQ(gates(*pod), R"([{"name":"coracle.io/after"}])");
   EXPECT_EQ(get_string(get_array(pod->json(), "status.conditions")[0], "reason"), "SchedulingGated");
-  ObjectPtr bound =
-      MUST(fixture.put(AdmissionFixture::pod("q", "", R"(,"nodeName":"pi")", R"(,"annotations":{"coracle.io/after":"deployment/db"})")));
+  ObjectPtr bound = MUST(fixture.put(
+      AdmissionFixture::pod("q", "", R"(,"nodeName":"pi")", R"(,"annotations":{"coracle.io/after":"deployment/db"})")));
   EXPECT_EQ(gates(*bound), "[]") << "who has a node passes no gate";
   EXPECT_EQ(gates(*MUST(fixture.put(AdmissionFixture::pod("r")))), "[]");
 }

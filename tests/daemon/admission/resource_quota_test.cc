@@ -13,9 +13,9 @@ class QuotaTest : public testing::Test {
  protected:
   // A quota whose controller has counted: nothing is used yet.
   void limit(const std::string& hard, const std::string& scopes = "") {
-    ObjectPtr quota = MUST(
-        fixture.put(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" +
-                  hard + "}" + scopes + "}}"));
+    ObjectPtr quota = MUST(fixture.put(
+        R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard +
+        "}" + scopes + "}}"));
     json::object used, limits = get_object(quota->json(), "spec.hard");
     for (const auto& entry : limits) used[entry.key()] = "0";
     fixture.store(*quota, "status", json::object{{"hard", limits}, {"used", used}});
@@ -115,7 +115,8 @@ TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
     for (int t = 0; t < 4; t++)
       threads.emplace_back([&, t] {
         for (int i = 0; i < 10; i++) {
-          json::value body = AdmissionFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}})");
+          json::value body =
+              AdmissionFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}})");
           coracle::make(body, "metadata.name") = "c" + std::to_string(t) + "-" + std::to_string(i);
           made += fixture.registry().create(kConfigMap, {"default", ""}, body, {}).ok();
         }
@@ -131,17 +132,18 @@ TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
   std::jthread counter([&](std::stop_token stop) {  // as the controller writes
     for (int i = 0; !stop.stop_requested(); i++) {
       auto quota = fixture.registry().get(kResourceQuota, {"default", "q"});
-      (void)fixture.engine->write({&kResourceQuota,
-                                 {"default", "q"},
-                                 AdmissionFixture::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}),
-                                 (*quota)->revision()},
-                                engine::Durability::soft);
+      (void)fixture.engine->write(
+          {&kResourceQuota,
+           {"default", "q"},
+           AdmissionFixture::with(**quota, "metadata.annotations", json::object{{"n", std::to_string(i)}}),
+           (*quota)->revision()},
+          engine::Durability::soft);
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
   for (int i = 0; i < 50; i++)
     MUST(fixture.put(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c)" + std::to_string(i) +
-                   R"(","namespace":"default"}})"));
+                     R"(","namespace":"default"}})"));
   counter.request_stop();
   counter.join();
   EXPECT_EQ(used("count/configmaps"), "50");

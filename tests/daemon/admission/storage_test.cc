@@ -12,8 +12,8 @@ std::string claim(const std::string& name, const std::string& spec = "", const s
 }
 
 // Stored as it is: its kind need not be served for admission to know it.
-void put_class(AdmissionFixture& fixture, const Kind& kind, const std::string& name, const std::string& made, const char* annotation,
-               bool grows = false) {
+void put_class(AdmissionFixture& fixture, const Kind& kind, const std::string& name, const std::string& made,
+               const char* annotation, bool grows = false) {
   json::object metadata{{"name", name}, {"uid", "u-" + name}, {"creationTimestamp", made}};
   if (annotation) metadata["annotations"] = json::object{{annotation, "true"}};
   json::value body = json::object{
@@ -28,7 +28,8 @@ TEST(DefaultStorageClass, the_newest_default_where_none_is_named) {
   put_class(fixture, kStorageClass, "old", "2026-01-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
   put_class(fixture, kStorageClass, "new", "2026-02-01T00:00:00Z", "storageclass.kubernetes.io/is-default-class");
   EXPECT_EQ(get_string(MUST(fixture.put(claim("b")))->json(), "spec.storageClassName"), "new");
-  EXPECT_EQ(get_string(MUST(fixture.put(claim("c", R"(,"storageClassName":"plain")")))->json(), "spec.storageClassName"), "plain");
+  EXPECT_EQ(get_string(MUST(fixture.put(claim("c", R"(,"storageClassName":"plain")")))->json(), "spec.storageClassName"),
+            "plain");
   EXPECT_EQ(get_string(MUST(fixture.put(claim("d", R"(,"storageClassName":"")")))->json(), "spec.storageClassName"), "")
       << "none is wanted";
 }
@@ -47,7 +48,8 @@ TEST(DefaultIngressClass, the_default_where_none_is_named) {
 
 TEST(StorageObjectInUseProtection, claims_begin_with_their_finalizer) {
   AdmissionFixture fixture;
-  EXPECT_EQ(get_array(MUST(fixture.put(claim("a")))->json(), "metadata.finalizers"), (json::array{"kubernetes.io/pvc-protection"}));
+  EXPECT_EQ(get_array(MUST(fixture.put(claim("a")))->json(), "metadata.finalizers"),
+            (json::array{"kubernetes.io/pvc-protection"}));
 }
 
 TEST(PersistentVolumeClaimResize, where_the_class_lets_volumes_grow) {
@@ -57,7 +59,8 @@ TEST(PersistentVolumeClaimResize, where_the_class_lets_volumes_grow) {
   ObjectPtr fixed = MUST(fixture.put(claim("fixed", R"(,"storageClassName":"fixed","volumeName":"v")")));
   ObjectPtr growing = MUST(fixture.put(claim("growing", R"(,"storageClassName":"growing","volumeName":"w")")));
   auto grow = [&](const char* name) {
-    return fixture.try_merge(kPersistentVolumeClaim, {"default", name}, R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})");
+    return fixture.try_merge(kPersistentVolumeClaim, {"default", name},
+                             R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})");
   };
   fixture.store(*fixed, "status", json::object{{"phase", "Bound"}});
   fixture.store(*growing, "status", json::object{{"phase", "Bound"}});

@@ -138,7 +138,8 @@ TEST_F(Warnings, of_templates_when_they_are_made_or_changed) {
     fixture.warnings.clear();
     registry::Writer writer;
     writer.warnings = &fixture.warnings;
-    MUST(fixture.registry().patch(kDeployment, {"default", "d"}, {}, PatchType::merge, AdmissionFixture::parse(patch), false, writer));
+    MUST(fixture.registry().patch(kDeployment, {"default", "d"}, {}, PatchType::merge, AdmissionFixture::parse(patch), false,
+                                  writer));
     return said();
   };
   EXPECT_EQ(changed(R"({"spec":{"replicas":2}})"), "") << "it has been told";

@@ -45,9 +45,9 @@ TEST(ExampleKind, is_served_like_any_other) {
   RawAnswer unknown = client.ask("POST", boats + "?fieldValidation=Strict", R"({"metadata":{"name":"b"},"spec":{"sails":2}})");
   EXPECT_EQ(unknown.status, 400) << unknown.body;
 
-  RawAnswer applied =
-      client.ask("PATCH", boats + "/rosa?fieldManager=me", "apiVersion: boats.example.com/v1\nkind: Boat\nspec: {people: [bob]}\n",
-                 "Content-Type: application/apply-patch+yaml\r\n");
+  RawAnswer applied = client.ask("PATCH", boats + "/rosa?fieldManager=me",
+                                 "apiVersion: boats.example.com/v1\nkind: Boat\nspec: {people: [bob]}\n",
+                                 "Content-Type: application/apply-patch+yaml\r\n");
   EXPECT_EQ(to_text(*find(applied.json(), "spec.people")), R"(["ann","bob"])") << "a set: two writers, both stay";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exec over SPDY, as kubectl before 1.31 asks for it: which streams, what they carry, how it ends.
-#include "tests/daemon/api/spdy_client.h"
 #include "tests/daemon/api/server_fixture.h"
+#include "tests/daemon/api/spdy_client.h"
 
 namespace coracle::api {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "daemon/api/websocket.h"
 #include "tests/daemon/api/raw_client.h"
-#include "tests/daemon/api/spdy_client.h"
 #include "tests/daemon/api/server_fixture.h"
+#include "tests/daemon/api/spdy_client.h"
 
 namespace coracle::api {
 namespace {

@@ -5,8 +5,8 @@
 #include "daemon/api/port_forward_pairs.h"
 #include "daemon/api/websocket.h"
 #include "runtime/sys/socket.h"
-#include "tests/daemon/api/spdy_client.h"
 #include "tests/daemon/api/server_fixture.h"
+#include "tests/daemon/api/spdy_client.h"
 
 namespace coracle::api {
 namespace {

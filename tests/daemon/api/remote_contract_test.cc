@@ -9,7 +9,9 @@
 namespace coracle::api {
 namespace {
 
-ServerAccess written_access(const ServerFixture& fixture) { return MUST(read_kubeconfig(fixture.directory + "/admin.kubeconfig")); }
+ServerAccess written_access(const ServerFixture& fixture) {
+  return MUST(read_kubeconfig(fixture.directory + "/admin.kubeconfig"));
+}
 std::unique_ptr<Remote> remote_of(ServerAccess access) { return MUST(Remote::make(std::move(access))); }
 
 class ServedClientFixture : public ClientFixture {

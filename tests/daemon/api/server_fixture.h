@@ -15,8 +15,8 @@
 #include <string>
 #include <thread>
 
-#include "daemon/auth/default_roles.h"
 #include "daemon/api/server.h"
+#include "daemon/auth/default_roles.h"
 #include "daemon/registry/bootstrap.h"
 #include "daemon/registry/registry.h"
 #include "runtime/base/guarded.h"

@@ -7,9 +7,9 @@
 #include <openssl/evp.h>
 
 #include "runtime/base/text.h"
-#include "tests/daemon/auth/certificate_text.h"
 #include "tests/daemon/api/raw_client.h"
 #include "tests/daemon/api/server_fixture.h"
+#include "tests/daemon/auth/certificate_text.h"
 
 namespace coracle::api {
 namespace {

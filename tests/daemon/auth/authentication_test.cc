@@ -234,7 +234,7 @@ TEST_F(Remembered, token_outlives_a_change_that_leaves_its_objects_what_they_are
 
 TEST_F(Remembered, token_of_a_pod_that_is_being_deleted_ends_a_minute_after_its_grace) {
   MUST(fixture.registry().patch(kPod, {"default", "p"}, "", PatchType::merge,
-                              MUST(parse_json(R"({"metadata":{"finalizers":["example.com/stay"]}})")), false, {}));
+                                MUST(parse_json(R"({"metadata":{"finalizers":["example.com/stay"]}})")), false, {}));
   MUST(fixture.registry().remove(kPod, {"default", "p"}, {.grace_period_seconds = 0}, {}));
   std::string token = of_pod;
   fixture.clock.advance(std::chrono::seconds(58));
@@ -271,7 +271,7 @@ TEST_F(Remembered, lasting_token_ends_when_its_secret_holds_another) {
   EXPECT_EQ(checks(token), 0u);
   EXPECT_FALSE(tokens.verify(token, {"vault"})) << "it is for the API";
   MUST(fixture.registry().patch(kSecret, {"default", "t"}, "", PatchType::merge,
-                              MUST(parse_json(R"({"stringData":{"token":"other"}})")), false, {}));
+                                MUST(parse_json(R"({"stringData":{"token":"other"}})")), false, {}));
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 

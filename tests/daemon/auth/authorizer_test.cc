@@ -56,7 +56,8 @@ TEST(Authorizer, follows_bindings_at_once) {
   EXPECT_FALSE(fixture.may(kJane, "get", "pods", "kube-system"));
   EXPECT_FALSE(fixture.may(kJane, "get", "pods", ""));
   EXPECT_FALSE(fixture.may(user("john"), "get", "pods"));
-  MUST(fixture.try_merge(kRole, {"default", "reader"}, R"({"rules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]})"));
+  MUST(
+      fixture.try_merge(kRole, {"default", "reader"}, R"({"rules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]})"));
   EXPECT_FALSE(fixture.may(kJane, "get", "pods"));
   EXPECT_TRUE(fixture.may(kJane, "list", "pods"));
   MUST(fixture.registry().remove(kRoleBinding, {"default", "b"}, {}, {}));
@@ -65,8 +66,9 @@ TEST(Authorizer, follows_bindings_at_once) {
 
 TEST(Authorizer, knows_groups_and_accounts_and_roles_of_the_cluster_in_one_namespace) {
   AuthFixture fixture;
-  fixture.make(kRoleBinding,
-             R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},
+  fixture.make(
+      kRoleBinding,
+      R"({"metadata":{"name":"v","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"system:aggregate-to-view"},
       "subjects":[{"kind":"Group","name":"dev"},{"kind":"ServiceAccount","name":"robot"},{"kind":"ServiceAccount","name":"other","namespace":"kube-system"}]})");
   EXPECT_TRUE(fixture.may(user("a", {"dev"}), "list", "pods"));
   EXPECT_FALSE(fixture.may(user("dev"), "list", "pods")) << "a group is no user";
@@ -114,9 +116,9 @@ TEST(Authorizer, survives_more_changes_than_its_watches_hold) {
   internal.internal = true;
   for (int i = 0; i < 1500; ++i)
     MUST(fixture.registry().create(kRole, {"default", ""},
-                                 AuthFixture::parse(R"({"metadata":{"name":"r)" + std::to_string(i) +
-                                              R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"),
-                                 internal));
+                                   AuthFixture::parse(R"({"metadata":{"name":"r)" + std::to_string(i) +
+                                                      R"("},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"),
+                                   internal));
   fixture.make(
       kRoleBinding,
       R"({"metadata":{"name":"b","namespace":"default"},"roleRef":{"kind":"Role","name":"r1499"},"subjects":[{"kind":"User","name":"jane"}]})");
@@ -145,8 +147,9 @@ TEST(RoleIndex, asks_a_role_once_however_many_bindings_give_it) {
   AuthFixture fixture;
   RoleIndex index(fixture.registry().engine());
   auto bind = [&](const std::string& name, const std::string& role) {
-    fixture.make(kRoleBinding, R"({"metadata":{"namespace":"default","name":")" + name + R"("},"roleRef":{"kind":"Role","name":")" +
-                                 role + R"("},"subjects":[{"kind":"User","name":"jane"},{"kind":"User","name":"jane"}]})");
+    fixture.make(kRoleBinding, R"({"metadata":{"namespace":"default","name":")" + name +
+                                   R"("},"roleRef":{"kind":"Role","name":")" + role +
+                                   R"("},"subjects":[{"kind":"User","name":"jane"},{"kind":"User","name":"jane"}]})");
   };
   auto granted = [&] {
     std::vector<std::string> out;

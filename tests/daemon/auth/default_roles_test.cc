@@ -65,7 +65,7 @@ TEST(DefaultRoles, are_made_once_and_come_back) {
   MUST(fixture.registry().remove(kClusterRoleBinding, {"", "system:discovery"}, {}, {}));
   MUST(fixture.try_merge(kClusterRole, {"", "view"}, R"({"metadata":{"labels":{"mine":"x"}}})"));
   MUST(fixture.try_merge(kClusterRole, {"", "system:basic-user"},
-                       R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
+                         R"({"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
   MUST(ensure_default_roles(fixture.registry()));
   EXPECT_TRUE(fixture.registry().get(kClusterRoleBinding, {"", "system:discovery"}));
   EXPECT_EQ(MUST(fixture.registry().get(kClusterRole, {"", "view"}))->label("mine"), "x");
@@ -77,9 +77,10 @@ TEST(DefaultRoles, are_made_once_and_come_back) {
 TEST(DefaultRoles, are_left_alone_when_asked) {
   AuthFixture fixture;
   MUST(fixture.try_merge(kClusterRole, {"", "system:basic-user"},
-                       R"({"rules":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
-  MUST(fixture.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"},
-                       R"({"subjects":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
+                         R"({"rules":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
+  MUST(
+      fixture.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"},
+                        R"({"subjects":[],"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}})"));
   MUST(ensure_default_roles(fixture.registry()));
   EXPECT_TRUE(read_rules(MUST(fixture.registry().get(kClusterRole, {"", "system:basic-user"}))->json()).empty());
   EXPECT_FALSE(fixture.may_path(user("system:anonymous", {"system:unauthenticated"}), "get", "/healthz"));
@@ -87,8 +88,8 @@ TEST(DefaultRoles, are_left_alone_when_asked) {
 
 TEST(DefaultRoles, subjects_that_were_taken_away_come_back) {
   AuthFixture fixture;
-  MUST(
-      fixture.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"}, R"({"subjects":[{"kind":"User","name":"jane"}]})"));
+  MUST(fixture.try_merge(kClusterRoleBinding, {"", "system:public-info-viewer"},
+                         R"({"subjects":[{"kind":"User","name":"jane"}]})"));
   MUST(ensure_default_roles(fixture.registry()));
   EXPECT_EQ(
       get_array(MUST(fixture.registry().get(kClusterRoleBinding, {"", "system:public-info-viewer"}))->json(), "subjects").size(),

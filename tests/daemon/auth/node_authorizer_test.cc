@@ -27,7 +27,7 @@ class Nodes : public testing::Test {
   bool may(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
            std::string sub = "") {
     return fixture.may(kNodeUser, std::move(verb), std::move(resource), std::move(ns), std::move(name), std::move(group),
-                     std::move(sub));
+                       std::move(sub));
   }
   std::string why(std::string verb, std::string resource, std::string name, std::string ns = "default", std::string group = "",
                   std::string sub = "") {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/daemon/auth/certificate_text.h"
 #include "tests/daemon/auth/auth_fixture.h"
+#include "tests/daemon/auth/certificate_text.h"
 
 namespace coracle::auth {
 namespace {
@@ -140,7 +140,8 @@ TEST(CertificateRequests, of_nodes_are_approved_by_who_may) {
   fixture.make(
       kClusterRoleBinding,
       R"({"metadata":{"name":"n"},"roleRef":{"kind":"ClusterRole","name":"system:certificates.k8s.io:certificatesigningrequests:nodeclient"},"subjects":[{"kind":"Group","name":"system:bootstrappers"}]})");
-  EXPECT_EQ(MUST(approval_of(request, fixture.authorizer)), "Auto approving kubelet client certificate after SubjectAccessReview.");
+  EXPECT_EQ(MUST(approval_of(request, fixture.authorizer)),
+            "Auto approving kubelet client certificate after SubjectAccessReview.");
   json::value own = approved(std::string(kKubeletClientSigner), "/O=system:nodes/CN=system:node:n",
                              R"(,"username":"system:node:n","groups":["system:nodes"])");
   fixture.make(

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/daemon/auth/certificate_text.h"
 #include "tests/daemon/auth/auth_fixture.h"
+#include "tests/daemon/auth/certificate_text.h"
 
 namespace coracle::auth {
 namespace {
@@ -30,13 +30,13 @@ class Grants : public testing::Test {
 TEST_F(Grants, hold_only_what_their_writer_holds) {
   EXPECT_EQ(fixture.written_by(kJane, kRole, role(R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})")), "");
   EXPECT_EQ(fixture.merged_by(kJane, kRole, {"default", "r"},
-                            R"({"rules":[{"verbs":["get","delete"],"apiGroups":[""],"resources":["pods","secrets"]}]})"),
+                              R"({"rules":[{"verbs":["get","delete"],"apiGroups":[""],"resources":["pods","secrets"]}]})"),
             "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"jane\" (groups=[\"system:authenticated\"]) is attempting "
             "to grant RBAC permissions not "
             "currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\"]}\n{APIGroups:[\"\"], "
             "Resources:[\"secrets\"], Verbs:[\"get\" \"delete\"]}");
   EXPECT_EQ(fixture.written_by(kAdmin, kClusterRole,
-                             R"({"metadata":{"name":"all"},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]})"),
+                               R"({"metadata":{"name":"all"},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]})"),
             "");
   EXPECT_EQ(fixture.merged_by(kJane, kClusterRole, {"", "all"}, R"({"metadata":{"labels":{"a":"b"}}})"), "")
       << "the rules stay what they are";
@@ -51,7 +51,7 @@ TEST_F(Grants, can_be_escalated_by_who_may) {
       R"({"metadata":{"name":"e"},"roleRef":{"kind":"ClusterRole","name":"escalator"},"subjects":[{"kind":"User","name":"eve"}]})");
   EXPECT_EQ(fixture.written_by(user("eve"), kRole, role(R"({"verbs":["*"],"apiGroups":["*"],"resources":["*"]})")), "");
   EXPECT_EQ(fixture.written_by(user("eve"), kClusterRoleBinding,
-                             R"({"metadata":{"name":"x"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"}})"),
+                               R"({"metadata":{"name":"x"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"}})"),
             "");
 }
 
@@ -67,21 +67,21 @@ TEST_F(Grants, bind_only_roles_whose_rules_are_held) {
             text.npos)
       << text;
   EXPECT_EQ(fixture.written_by(kJane, kRoleBinding,
-                             R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
+                               R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
             "roles.rbac.authorization.k8s.io \"absent\" not found");
   EXPECT_EQ(fixture.written_by(kAdmin, kRoleBinding,
-                             R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
+                               R"({"metadata":{"name":"x","namespace":"default"},"roleRef":{"kind":"Role","name":"absent"}})"),
             "");
   EXPECT_EQ(
       fixture.written_by(kJane, kRoleBinding,
-                       R"({"metadata":{"name":"y","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"manager"}})"),
+                         R"({"metadata":{"name":"y","namespace":"default"},"roleRef":{"kind":"ClusterRole","name":"manager"}})"),
       "");
 }
 
 TEST_F(Grants, by_aggregation_are_for_who_has_everything) {
   EXPECT_EQ(
       fixture.written_by(kJane, kClusterRole,
-                       R"({"metadata":{"name":"sum"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}})"),
+                         R"({"metadata":{"name":"sum"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}})"),
       "clusterroles.rbac.authorization.k8s.io \"sum\" is forbidden: must have cluster-admin privileges to use the "
       "aggregationRule");
 }
@@ -90,17 +90,17 @@ TEST_F(Grants, a_node_asks_for_certificates_of_its_own_name_only) {
   User node{"system:node:me", "", {"system:nodes", "system:authenticated"}, {}};
   for (const char* signer : {"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"}) {
     EXPECT_EQ(fixture.written_by(node, kCertificateSigningRequest,
-                               certificate_request_text("theirs", signer, "/O=system:nodes/CN=system:node:you")),
+                                 certificate_request_text("theirs", signer, "/O=system:nodes/CN=system:node:you")),
               "certificatesigningrequests.certificates.k8s.io \"theirs\" is forbidden: can only create a node CSR with "
               "CN=system:node:me")
         << signer;
     std::string name = std::string_view(signer).ends_with("serving") ? "serving" : "client";
     EXPECT_EQ(fixture.written_by(node, kCertificateSigningRequest,
-                               certificate_request_text(name, signer, "/O=system:nodes/CN=system:node:me")),
+                                 certificate_request_text(name, signer, "/O=system:nodes/CN=system:node:me")),
               "")
         << signer;
     EXPECT_EQ(fixture.written_by(kJane, kCertificateSigningRequest,
-                               certificate_request_text("janes-" + name, signer, "/O=system:nodes/CN=system:node:you")),
+                                 certificate_request_text("janes-" + name, signer, "/O=system:nodes/CN=system:node:you")),
               "")
         << "who is no node leaves it to the approver";
   }
@@ -137,13 +137,14 @@ TEST_F(Grants, of_certificates_are_for_who_may_decide_for_the_signer) {
 
 TEST_F(Grants, of_the_administrators_group_are_never_signed) {
   EXPECT_EQ(fixture.written_by(kAdmin, kCertificateSigningRequest,
-                             certificate_request_text("x", "kubernetes.io/kube-apiserver-client", "/O=system:masters/CN=jane")),
+                               certificate_request_text("x", "kubernetes.io/kube-apiserver-client", "/O=system:masters/CN=jane")),
             "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: use of kubernetes.io/kube-apiserver-client "
             "signer with system:masters group is not allowed");
 }
 
 TEST_F(Grants, the_spec_of_a_request_never_changes) {
-  ASSERT_EQ(fixture.written_by(kJane, kCertificateSigningRequest, certificate_request_text("x", "example.com/a", "/CN=jane")), "");
+  ASSERT_EQ(fixture.written_by(kJane, kCertificateSigningRequest, certificate_request_text("x", "example.com/a", "/CN=jane")),
+            "");
   EXPECT_EQ(fixture.merged_by(
                 user("john"), kCertificateSigningRequest, {"", "x"},
                 R"({"metadata":{"labels":{"a":"b"}},"spec":{"username":"john","signerName":"kubernetes.io/kubelet-serving"}})"),
@@ -158,15 +159,16 @@ TEST_F(Grants, the_spec_of_a_request_never_changes) {
 TEST_F(Grants, a_write_that_creates_needs_the_right_to_create) {
   for (auto [name, verbs] :
        {std::pair("writer", R"(["get","update","patch"])"), std::pair("maker", R"(["create","update","patch"])")}) {
-    fixture.make(kRole, R"({"metadata":{"name":")" + std::string(name) + R"(","namespace":"default"},"rules":[{"verbs":)" + verbs +
-                          R"(,"apiGroups":["","coordination.k8s.io"],"resources":["leases","configmaps"]}]})");
+    fixture.make(kRole, R"({"metadata":{"name":")" + std::string(name) + R"(","namespace":"default"},"rules":[{"verbs":)" +
+                            verbs + R"(,"apiGroups":["","coordination.k8s.io"],"resources":["leases","configmaps"]}]})");
     fixture.make(kRoleBinding, R"({"metadata":{"name":")" + std::string(name) +
-                                 R"(","namespace":"default"},"roleRef":{"kind":"Role","name":")" + name +
-                                 R"("},"subjects":[{"kind":"User","name":")" + name + R"("}]})");
+                                   R"(","namespace":"default"},"roleRef":{"kind":"Role","name":")" + name +
+                                   R"("},"subjects":[{"kind":"User","name":")" + name + R"("}]})");
   }
-  json::value lease =
-      AuthFixture::parse(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"default"}})");
-  json::value config = AuthFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default"}})");
+  json::value lease = AuthFixture::parse(
+      R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"default"}})");
+  json::value config =
+      AuthFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default"}})");
   User writer = user("writer"), maker = user("maker");
   auto put = [&](const User& who) {
     registry::Writer as;

@@ -364,8 +364,8 @@ TEST(CronJobFaults, stopped_at_any_call_it_starts_each_run_once) {
         if (fresh) {
           std::string now = format_time(fixture.clock.now());
           fixture.client.set_status(kJob, job->key(),
-                                  R"({"startTime":")" + now + R"(","completionTime":")" + now +
-                                      R"(","conditions":[{"type":"Complete","status":"True"}]})");
+                                    R"({"startTime":")" + now + R"(","completionTime":")" + now +
+                                        R"(","conditions":[{"type":"Complete","status":"True"}]})");
         }
       }
       if (dead || fixture.client.calls().size() - before < nth) return;

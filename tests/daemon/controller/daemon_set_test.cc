@@ -106,7 +106,8 @@ struct DaemonSetCase {
 };
 
 ObservedDaemonSet observed_daemon_set(const DaemonSetCase& row) {
-  ObservedDaemonSet observed{.set = daemon_set_of(daemon_set_text(row.strategy, "", "a", R"(,"minReadySeconds":30)")), .hash = "new"};
+  ObservedDaemonSet observed{.set = daemon_set_of(daemon_set_text(row.strategy, "", "a", R"(,"minReadySeconds":30)")),
+                             .hash = "new"};
   char name = 'a';
   std::string_view rest = row.nodes;
   while (!rest.empty()) {

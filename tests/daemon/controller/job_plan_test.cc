@@ -385,8 +385,10 @@ TEST(JobDecision, each_index_waits_for_itself) {
   ObservedJob observed = observed_pod(*owner, {fallen});
   EXPECT_TRUE(track_job(observed, decision, {1, 0, 0}, kNow).release.empty())
       << "it is held until its successor has taken its count over";
-  EXPECT_EQ(job_pod(observed, 0).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "2");
-  EXPECT_EQ(job_pod(observed, 1).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(), "0");
+  EXPECT_EQ(job_pod(observed, 0).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(),
+            "2");
+  EXPECT_EQ(job_pod(observed, 1).at_pointer("/metadata/annotations/batch.kubernetes.io~1job-index-failure-count").as_string(),
+            "0");
 }
 
 TEST(JobPod, has_the_finalizer_and_what_its_index_brings) {

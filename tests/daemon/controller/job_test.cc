@@ -80,7 +80,8 @@ struct JobFixture {
     return nullptr;
   }
   void run(const Object& pod) {
-    if (view::Pod(pod).spec().node_name().empty()) MUST(client.create_subresource(kPod, pod.key(), "binding", {{"target", {{"name", "pi"}}}}));
+    if (view::Pod(pod).spec().node_name().empty())
+      MUST(client.create_subresource(kPod, pod.key(), "binding", {{"target", {{"name", "pi"}}}}));
     client.set_status(kPod, pod.key(), R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})");
   }
   void end(const Object& pod, int code) {
@@ -626,7 +627,8 @@ TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
     size_t calls = calls_of(one);
     for (size_t nth = 1; nth <= calls; ++nth) {
       JobFixture fixture;
-      for (size_t i = 0; i < kDead; ++i) fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
+      for (size_t i = 0; i < kDead; ++i)
+        fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
       bool dead = false;
       size_t before = fixture.client.calls().size();
       auto watch_over = [&] {

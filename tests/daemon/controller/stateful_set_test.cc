@@ -41,8 +41,8 @@ struct StatefulSetCase {
 
 ObservedStatefulSet observed_stateful_set(const StatefulSetCase& row) {
   ObservedStatefulSet observed{.set = stateful_set_of(stateful_set_text(row.replicas, row.more)),
-                         .current = revision("old", "a"),
-                         .update = revision("new", "b")};
+                               .current = revision("old", "a"),
+                               .update = revision("new", "b")};
   for (size_t i = 0; i < row.pods.size(); ++i) {
     char state = row.pods[i];
     if (state == '.') continue;

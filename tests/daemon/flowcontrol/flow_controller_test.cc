@@ -42,7 +42,7 @@ json::value schema(const std::string& name, const std::string& of_level, const s
 FlowRules one_level(const std::string& response) { return {{schema("s", "l", "*")}, {level("l", 1, response)}}; }
 
 const FlowController::FlowCount& flow(const std::vector<FlowController::Count>& counts, const std::string& of_level = "l",
-                                const std::string& name = "s") {
+                                      const std::string& name = "s") {
   for (const FlowController::Count& count : counts)
     if (count.level == of_level && count.schemas.count(name)) return count.schemas.at(name);
   static const FlowController::FlowCount none;
@@ -105,7 +105,7 @@ TEST(FlowController, a_crowd_does_not_hold_up_others) {
 
 TEST(FlowController, threads_that_wait_are_bounded_also_where_queues_have_space) {
   FlowController flow_controller(one_level(R"({"type":"Queue","queuing":{"queues":8,"handSize":8,"queueLengthLimit":100}})"),
-                    {1, 4, milliseconds(20000)});
+                                 {1, 4, milliseconds(20000)});
   std::optional<FlowController::Seat> first(MUST(flow_controller.enter(flow_controller.classify(user("a"), pods()))));
   std::vector<std::thread> threads;
   auto waits = [&](const char* name) {
@@ -114,7 +114,8 @@ TEST(FlowController, threads_that_wait_are_bounded_also_where_queues_have_space)
     while (flow_controller.counts()[0].waiting == before) std::this_thread::yield();
   };
   waits("crowd"), waits("crowd");
-  EXPECT_FALSE(flow_controller.enter(flow_controller.classify(user("crowd"), pods()))) << "half of the places are the most for one flow";
+  EXPECT_FALSE(flow_controller.enter(flow_controller.classify(user("crowd"), pods())))
+      << "half of the places are the most for one flow";
   waits("jane"), waits("joe");
   EXPECT_FALSE(flow_controller.enter(flow_controller.classify(user("jim"), pods()))) << "all places are taken";
   first.reset();

@@ -13,7 +13,7 @@ namespace coracle::flowcontrol {
 namespace {
 
 auth::Attributes on(const std::string& verb, const std::string& resource, const std::string& group = {},
-                      const std::string& ns = "default") {
+                    const std::string& ns = "default") {
   auth::Attributes attributes;
   attributes.verb = verb, attributes.resource = resource, attributes.group = group, attributes.ns = ns;
   return attributes;

@@ -55,7 +55,9 @@ class PlayedClient : public Client {  // only watches; the test holds the sink a
     return unused();
   }
   Result<void> remove(const Kind&, const Key&, const DeleteOptions&) override { return unused(); }
-  Result<json::value> create_subresource(const Kind&, const Key&, std::string_view, const json::value&) override { return unused(); }
+  Result<json::value> create_subresource(const Kind&, const Key&, std::string_view, const json::value&) override {
+    return unused();
+  }
 };
 
 ObjectPtr pod(const std::string& ns, const std::string& name, int revision, const std::string& node = "",

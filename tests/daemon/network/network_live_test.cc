@@ -19,8 +19,8 @@
 #include "daemon/network/service_proxy.h"
 #include "runtime/base/guarded.h"
 #include "runtime/sys/netfilter.h"
-#include "tests/daemon/network/objects.h"
 #include "tests/daemon/network/network_fixture.h"
+#include "tests/daemon/network/objects.h"
 
 namespace coracle::network {
 namespace {

@@ -249,7 +249,7 @@ TEST(Plan, stops_in_phases) {
 TEST(Plan, a_sidecar_waits_for_its_turn_no_longer_than_the_pods_grace) {
   Stopping hook_done{.deadline = kNow + seconds(30)}, told{.terminated = true, .deadline = kNow + seconds(30)};
   auto observed = pod(kAlive, {with(running("a"), [&](auto& c) { c.stopping = told; })},
-                   {running("s", kSidecar), with(running("t", kSidecar), [&](auto& c) { c.stopping = hook_done; })});
+                      {running("s", kSidecar), with(running("t", kSidecar), [&](auto& c) { c.stopping = hook_done; })});
   observed.deleting = true;
   observed.end_deadline = kNow + seconds(30);
   Plan plan = make_plan(observed);
@@ -264,7 +264,7 @@ TEST(Plan, a_sidecar_waits_for_its_turn_no_longer_than_the_pods_grace) {
 
 TEST(Plan, wakes_for_the_earliest_reason) {
   auto observed = pod(kAlive, {with(ended("a", 1), [](auto& c) { c.back_off_until = kNow + seconds(9); }),
-                            with(ended("b", 1), [](auto& c) { c.back_off_until = kNow + seconds(4); })});
+                               with(ended("b", 1), [](auto& c) { c.back_off_until = kNow + seconds(4); })});
   observed.active_deadline = kNow + seconds(6);
   EXPECT_EQ(make_plan(observed).again, kNow + seconds(4));
 }

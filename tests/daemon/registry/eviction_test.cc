@@ -15,23 +15,24 @@ class EvictionTest : public testing::Test {
         R"({"metadata":{"name":")" + name +
             R"(","namespace":"default","labels":{"app":"web"}},"spec":{"nodeName":"n","terminationGracePeriodSeconds":30,"containers":[{"name":"c","image":"i"}]}})");
     MUST(fixture.try_merge(kPod, {"default", name},
-                         R"({"status":{"phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" +
-                             (ready ? "True" : "False") + R"("}]}})",
-                         "status"));
+                           R"({"status":{"phase":")" + phase + R"(","conditions":[{"type":"Ready","status":")" +
+                               (ready ? "True" : "False") + R"("}]}})",
+                           "status"));
   }
   void put_budget(const std::string& status, const std::string& spec = "", const std::string& name = "b") {
     const Kind& kind = schema::catalog().by_kind("policy/v1", "PodDisruptionBudget")->kind;
     fixture.make(kind, R"({"metadata":{"name":")" + name +
-                         R"(","namespace":"default"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}})" + spec +
-                         "}}");
+                           R"(","namespace":"default"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}})" +
+                           spec + "}}");
     ObjectPtr made = MUST(fixture.registry().get(kind, {"default", name}));
-    MUST(fixture.engine->write({&kind, made->key(), RegistryFixture::with(*made, "status", RegistryFixture::parse(status)), std::nullopt},
-                             engine::Durability::durable));
+    MUST(fixture.engine->write(
+        {&kind, made->key(), RegistryFixture::with(*made, "status", RegistryFixture::parse(status)), std::nullopt},
+        engine::Durability::durable));
   }
   Result<json::value> evict(const std::string& name, const std::string& options = "{}", const Writer& writer = {}) {
-    return fixture.registry().create_subresource(kPod, {"default", name}, "eviction",
-                                RegistryFixture::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"),
-                                writer);
+    return fixture.registry().create_subresource(
+        kPod, {"default", name}, "eviction",
+        RegistryFixture::parse(R"({"metadata":{"name":")" + name + R"("},"deleteOptions":)" + options + "}"), writer);
   }
   json::value budget() { return MUST(fixture.registry().get(kPodDisruptionBudget, {"default", "b"}))->json(); }
   bool going(const std::string& name) {
@@ -141,7 +142,7 @@ TEST_F(EvictionTest, an_unhealthy_pod_by_policy) {
   EXPECT_FALSE(evict("ill"));
   ObjectPtr made = MUST(fixture.registry().get(kind, {"default", "b"}));
   MUST(fixture.engine->write({&kind, made->key(), RegistryFixture::with(*made, "status.currentHealthy", 2), std::nullopt},
-                           engine::Durability::durable));
+                             engine::Durability::durable));
   EXPECT_TRUE(evict("ill")) << "the budget is kept without it";
 }
 

@@ -36,7 +36,9 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
   for (const Row& row : rows) {
     std::string after = row.before;
     after.replace(after.find(row.from), row.from.size(), row.to);
-    EXPECT_EQ(is_heartbeat(schema::catalog().of(row.kind), RegistryFixture::parse(row.before), RegistryFixture::parse(after)), row.want) << row.name;
+    EXPECT_EQ(is_heartbeat(schema::catalog().of(row.kind), RegistryFixture::parse(row.before), RegistryFixture::parse(after)),
+              row.want)
+        << row.name;
   }
 }
 
@@ -45,7 +47,8 @@ TEST(Heartbeat, of_a_lease_does_not_reach_the_disk_by_itself) {
   RegistryFixture fixture;
   Key key{"kube-node-lease", "n"};
   ASSERT_TRUE(fixture.try_update(
-      kLease, RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})")));
+      kLease,
+      RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})")));
   ASSERT_TRUE(fixture.engine->flush());
   auto before = fixture.engine->last_written();
   Revision revision = fixture.engine->revision();

@@ -72,7 +72,8 @@ TEST_F(KindsTest, a_suspended_job_keeps_its_status_apart_and_counts_its_changes)
   ObjectPtr changed = MUST(fixture.try_merge(jobs, {"default", "j"}, R"({"spec":{"suspend":false},"status":{"active":3}})"));
   EXPECT_EQ(get_int(changed->json(), "metadata.generation"), 2);
   EXPECT_EQ(find(changed->json(), "status.active"), nullptr);
-  ObjectPtr told = MUST(fixture.try_merge(jobs, {"default", "j"}, R"({"spec":{"parallelism":9},"status":{"active":3}})", "status"));
+  ObjectPtr told =
+      MUST(fixture.try_merge(jobs, {"default", "j"}, R"({"spec":{"parallelism":9},"status":{"active":3}})", "status"));
   EXPECT_EQ(get_int(told->json(), "status.active"), 3);
   EXPECT_EQ(get_int(told->json(), "spec.parallelism"), 1);
   EXPECT_EQ(get_int(told->json(), "metadata.generation"), 2);
@@ -115,7 +116,7 @@ TEST_F(KindsTest, a_volume_knows_since_when_it_is_in_its_phase) {
 
 TEST_F(KindsTest, a_claim_names_its_source_in_both_ways) {
   ObjectPtr made = fixture.make(kind("v1", "PersistentVolumeClaim"),
-                              R"({"metadata":{"name":"c","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
+                                R"({"metadata":{"name":"c","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
       "resources":{"requests":{"storage":"1Gi"}},"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}}})");
   EXPECT_EQ(get_string(made->json(), "spec.dataSourceRef.name"), "x");
   EXPECT_EQ(get_string(made->json(), "status.phase"), "Pending");
@@ -125,9 +126,9 @@ TEST_F(KindsTest, a_claim_forgets_a_source_that_its_old_field_cannot_name) {
   const Kind& claims = kind("v1", "PersistentVolumeClaim");
   auto made = [&](const std::string& name, const std::string& source) {
     ObjectPtr claim = fixture.make(claims, R"({"metadata":{"name":")" + name +
-                                             R"(","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
+                                               R"(","namespace":"default"},"spec":{"accessModes":["ReadWriteOnce"],
       "resources":{"requests":{"storage":"1Gi"}},)" +
-                                             source + "}}");
+                                               source + "}}");
     return std::string(get_string(claim->json(), "spec.dataSource.kind")) + " " +
            std::string(get_string(claim->json(), "spec.dataSourceRef.kind"));
   };
@@ -148,7 +149,7 @@ TEST_F(KindsTest, every_kind_with_replicas_has_a_scale) {
                                              std::tuple{"apps/v1", "ReplicaSet", R"({"matchLabels":{"a":"b"}})"}}) {
     const Kind& scaled = kind(api_version, name);
     ObjectPtr made = fixture.make(scaled, R"({"metadata":{"name":"s","namespace":"default"},"spec":{"replicas":2,"selector":)" +
-                                            std::string(selector) + "," + pods + "}}");
+                                              std::string(selector) + "," + pods + "}}");
     json::value scale = scale_of(*made);
     EXPECT_EQ(get_int(scale, "spec.replicas"), 2) << name;
     EXPECT_EQ(get_string(scale, "status.selector"), "a=b") << name;
@@ -191,11 +192,12 @@ TEST_F(KindsTest, a_scale_is_read_as_one) {
   }
   for (const char* patch :
        {R"({"spec":"x"})", R"({"spec":{"replicas":"3"}})", R"({"metadata":{"name":"other"}})", R"({"colour":"red"})"})
-    EXPECT_FALSE(fixture.registry().patch(kDeployment, key, "scale", PatchType::merge, RegistryFixture::parse(patch), false, strict))
+    EXPECT_FALSE(
+        fixture.registry().patch(kDeployment, key, "scale", PatchType::merge, RegistryFixture::parse(patch), false, strict))
         << patch;
   EXPECT_EQ(MUST(fixture.registry().get(kDeployment, key))->revision(), made->revision()) << "nothing has happened";
   auto cleared = fixture.registry().patch(kDeployment, key, "scale", PatchType::strategic,
-                                        RegistryFixture::parse(R"({"spec":{"$patch":"delete"}})"), false, strict);
+                                          RegistryFixture::parse(R"({"spec":{"$patch":"delete"}})"), false, strict);
   EXPECT_EQ(get_int(MUST(std::move(cleared)).object->json(), "spec.replicas", -1), 0);
 }
 
@@ -206,8 +208,9 @@ TEST_F(KindsTest, debugging_containers_are_only_added_and_only_there) {
   ObjectPtr added = MUST(fixture.try_merge(kPod, {"default", "p"}, debug, "ephemeralcontainers"));
   EXPECT_EQ(get_array(added->json(), "spec.ephemeralContainers").size(), 1u);
   EXPECT_EQ(get_string(get_array(added->json(), "spec.containers")[0], "image"), "i");
-  EXPECT_EQ(first_cause(fixture.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})", "ephemeralcontainers")),
-            "spec.ephemeralContainers");
+  EXPECT_EQ(
+      first_cause(fixture.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})", "ephemeralcontainers")),
+      "spec.ephemeralContainers");
   EXPECT_EQ(first_cause(fixture.try_merge(kPod, {"default", "p"}, R"({"spec":{"ephemeralContainers":[]}})")), "spec");
 }
 

@@ -143,14 +143,17 @@ TEST_F(ManagedFields, an_update_holds_what_it_sent_and_not_its_defaults) {
       RegistryFixture::parse(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","namespace":"default"},
       "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   MUST(create(kDeployment, manifest, "creator"));
-  auto added = patch(kDeployment, {"default", "d"}, PatchType::strategic,
-                     RegistryFixture::parse(R"({"spec":{"template":{"spec":{"containers":[{"name":"x","image":"j"}]}}}})"), "editor");
+  auto added =
+      patch(kDeployment, {"default", "d"}, PatchType::strategic,
+            RegistryFixture::parse(R"({"spec":{"template":{"spec":{"containers":[{"name":"x","image":"j"}]}}}})"), "editor");
   ASSERT_TRUE(added) << added.error().text();
   EXPECT_EQ(held_by(**added, "editor"),
             R"({"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"x\"}":{".":{},"f:image":{},"f:name":{}}}}}}})");
-  auto scaled = patch(kDeployment, {"default", "d"}, PatchType::merge, RegistryFixture::parse(R"({"spec":{"replicas":3}})"), "scaler");
+  auto scaled =
+      patch(kDeployment, {"default", "d"}, PatchType::merge, RegistryFixture::parse(R"({"spec":{"replicas":3}})"), "scaler");
   EXPECT_EQ(held_by(**scaled, "scaler"), R"({"f:spec":{"f:replicas":{}}})");
-  auto reset = patch(kDeployment, {"default", "d"}, PatchType::merge, RegistryFixture::parse(R"({"spec":{"replicas":null}})"), "other");
+  auto reset =
+      patch(kDeployment, {"default", "d"}, PatchType::merge, RegistryFixture::parse(R"({"spec":{"replicas":null}})"), "other");
   EXPECT_EQ(get_int((*reset)->json(), "spec.replicas"), 1);
   EXPECT_EQ(held_by(**reset, "scaler"), "") << "its value is gone";
   EXPECT_EQ(held_by(**reset, "other"), "") << "a default is nobody's";
@@ -191,7 +194,8 @@ TEST_F(ManagedFields, a_scale_is_applied_as_its_own_part) {
   EXPECT_EQ(held_by(*taken, "bob", "Apply"), R"({"f:spec":{"f:replicas":{}}})");
   EXPECT_EQ(held_by(*taken, "alice", "Apply").find("f:replicas"), std::string::npos);
   MUST(patch(kDeployment, key, PatchType::merge,
-             RegistryFixture::parse(R"({"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})"), "alice"));
+             RegistryFixture::parse(R"({"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}})"),
+             "alice"));
   scale.at("spec").at("replicas") = 3;
   ObjectPtr again =
       MUST(fixture.registry().patch(kDeployment, key, "scale", PatchType::apply, scale, true, internal_writer("kubectl"))).object;
@@ -204,8 +208,8 @@ TEST_F(ManagedFields, what_is_applied_as_null_is_held_until_it_is_left_out) {
   Key key{"default", "c"};
   ObjectPtr made = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
   EXPECT_EQ(held_by(*made, "chart", "Apply"), R"({"f:data":{},"f:metadata":{"f:annotations":{}}})");
-  MUST(patch(kConfigMap, key, PatchType::merge, RegistryFixture::parse(R"({"metadata":{"annotations":{"a":"b"}},"data":{"x":"y"}})"),
-             "other"));
+  MUST(patch(kConfigMap, key, PatchType::merge,
+             RegistryFixture::parse(R"({"metadata":{"annotations":{"a":"b"}},"data":{"x":"y"}})"), "other"));
   ObjectPtr again = MUST(patch(kConfigMap, key, PatchType::apply, manifest, "chart"));
   EXPECT_EQ(get_string(again->json(), "data.x"), "y");
   manifest.get_object().erase("data");
@@ -240,7 +244,8 @@ TEST_F(ManagedFields, a_field_applied_as_null_gets_its_default) {
 }
 
 TEST_F(ManagedFields, what_the_server_gives_an_object_stays_when_it_is_applied_as_null) {
-  json::value manifest = RegistryFixture::parse(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default",
+  json::value manifest =
+      RegistryFixture::parse(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default",
     "uid":null,"resourceVersion":null,"generation":null,"creationTimestamp":null,"deletionTimestamp":null,"selfLink":null},
     "spec":{"type":"NodePort","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"selector":{"a":"b"},
       "ports":[{"port":80,"nodePort":null,"targetPort":null}]},"status":null})");
@@ -295,7 +300,8 @@ TEST_F(ManagedFields, kubectl_keeps_the_last_applied_configuration_in_step) {
   MUST(create(kConfigMap, with_last_applied(manifest), kClientSide));
   make(manifest, "data") = json::object{{"a", "<3>"}};
   auto other = patch(kConfigMap, {"default", "m"}, PatchType::apply,
-                     RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"c":"4"}})"), "other");
+                     RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"c":"4"}})"),
+                     "other");
   ASSERT_TRUE(other) << other.error().text();
   EXPECT_NE((*other)->annotation(kLastApplied).find("<1>"), std::string::npos) << "other managers leave it alone";
   auto applied = patch(kConfigMap, {"default", "m"}, PatchType::apply, manifest, "kubectl");
@@ -304,9 +310,9 @@ TEST_F(ManagedFields, kubectl_keeps_the_last_applied_configuration_in_step) {
             R"({"apiVersion":"v1","data":{"a":"\u003c3\u003e"},"kind":"ConfigMap","metadata":{"name":"m","namespace":"default"}})"
             "\n");
   MUST(create(kConfigMap, RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"default"}})"), "x"));
-  auto plain =
-      patch(kConfigMap, {"default", "n"}, PatchType::apply,
-            RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n"},"data":{"a":"1"}})"), "kubectl");
+  auto plain = patch(kConfigMap, {"default", "n"}, PatchType::apply,
+                     RegistryFixture::parse(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n"},"data":{"a":"1"}})"),
+                     "kubectl");
   EXPECT_EQ((*plain)->annotation(kLastApplied), "") << "where there is none, there comes none";
 }
 

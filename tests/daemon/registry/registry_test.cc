@@ -67,7 +67,8 @@ TEST_F(RegistryTest, decides_itself_what_a_client_may_not_say) {
   make(body, "data.x") = "y";
   ObjectPtr updated = MUST(fixture.try_update(kConfigMap, body));
   EXPECT_EQ(get_string(updated->json(), "metadata.creationTimestamp"), get_string(made->json(), "metadata.creationTimestamp"));
-  EXPECT_EQ(fixture.try_update(kConfigMap, RegistryFixture::with(*updated, "metadata.uid", "other")).error().code(), Code::conflict);
+  EXPECT_EQ(fixture.try_update(kConfigMap, RegistryFixture::with(*updated, "metadata.uid", "other")).error().code(),
+            Code::conflict);
 }
 
 TEST_F(RegistryTest, generates_names) {
@@ -121,9 +122,10 @@ TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
             false}}) {
     SCOPED_TRACE(row.kind->kind);
     ObjectPtr made = fixture.make(*row.kind, row.text);
-    ObjectPtr written = MUST(fixture.try_merge(*row.kind, made->key(), R"({"metadata":{"labels":{"x":"y"},"annotations":{"x":"y"}},
+    ObjectPtr written =
+        MUST(fixture.try_merge(*row.kind, made->key(), R"({"metadata":{"labels":{"x":"y"},"annotations":{"x":"y"}},
         "status":{"conditions":[{"type":"A","status":"True","reason":"R","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
-                                             "status"));
+                               "status"));
     EXPECT_EQ(written->label("x"), row.labels ? "y" : "");
     EXPECT_EQ(written->annotation("x"), row.annotations ? "y" : "");
     EXPECT_EQ(get_array(written->json(), "status.conditions").size(), 1u);
@@ -186,8 +188,8 @@ TEST_F(RegistryTest, a_refused_patch_does_not_show_the_object) {
     for (std::string_view value : {"hunter", "12345678", "aHVudGVy"}) EXPECT_EQ(told.find(value), std::string::npos) << told;
   }
   ObjectPtr pod = fixture.make(kConfigMap, R"({"metadata":{"name":"m","namespace":"default"},"data":{"k":"live"}})");
-  auto refused =
-      fixture.registry().patch(kConfigMap, pod->key(), "", PatchType::strategic, RegistryFixture::parse(R"({"data":{"k":1}})"), false, {});
+  auto refused = fixture.registry().patch(kConfigMap, pod->key(), "", PatchType::strategic,
+                                          RegistryFixture::parse(R"({"data":{"k":1}})"), false, {});
   EXPECT_EQ(refused.error().text(),
             " \"\" is invalid: patch: Invalid value: data[k]: expected a string, found the number 1 (put it in quotes)");
   EXPECT_EQ(refused.error().details()->causes[0].field, "patch");
@@ -207,8 +209,8 @@ TEST_F(RegistryTest, a_refused_secret_does_not_show_its_values) {
     refused.push_back(made.take_error());
   }
   auto changed = fixture.try_update(
-      kSecret,
-      RegistryFixture::parse(R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMg=="}})"));
+      kSecret, RegistryFixture::parse(
+                   R"({"metadata":{"name":"fixed","namespace":"default"},"immutable":true,"data":{"a":"aHVudGVyMg=="}})"));
   ASSERT_FALSE(changed);
   refused.push_back(changed.take_error());
   for (const Error& error : refused) {
@@ -226,7 +228,8 @@ TEST_F(RegistryTest, tells_plainly_that_a_new_object_has_no_version) {
     EXPECT_EQ(made.error().text(), "resourceVersion should not be set on objects to be created");
     Writer writer;
     writer.field_manager = "me";
-    auto applied = fixture.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::apply, RegistryFixture::parse(text), false, writer);
+    auto applied =
+        fixture.registry().patch(kConfigMap, {"default", "m"}, "", PatchType::apply, RegistryFixture::parse(text), false, writer);
     ASSERT_FALSE(applied);
     EXPECT_EQ(applied.error().code(), Code::bad_request);
     EXPECT_EQ(applied.error().text(), "resourceVersion should not be set on objects to be created");
@@ -299,7 +302,8 @@ TEST_F(RegistryTest, an_update_that_would_create_asks_for_that_right) {
 }
 
 TEST_F(RegistryTest, makes_events_and_leases_by_update) {
-  json::value lease = RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
+  json::value lease =
+      RegistryFixture::parse(R"({"metadata":{"name":"n","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n"}})");
   EXPECT_TRUE(fixture.try_update(kLease, lease));
   EXPECT_FALSE(fixture.try_update(kConfigMap, RegistryFixture::parse(map("absent"))));
 }
@@ -361,9 +365,9 @@ TEST_F(RegistryTest, admits_pods_with_account_token_priority_and_tolerations) {
   const json::value& mount = get_array(get_array(body, "spec.containers")[0], "volumeMounts")[0];
   EXPECT_EQ(get_string(mount, "mountPath"), "/var/run/secrets/kubernetes.io/serviceaccount");
   EXPECT_EQ(get_string(get_array(body, "spec.volumes")[0], "name"), get_string(mount, "name"));
-  EXPECT_EQ(
-      get_array(MUST(fixture.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes").size(),
-      0u);
+  EXPECT_EQ(get_array(MUST(fixture.try_make(kPod, pod("q", R"(,"automountServiceAccountToken":false)")))->json(), "spec.volumes")
+                .size(),
+            0u);
   auto unknown = fixture.try_make(kPod, pod("r", R"(,"serviceAccountName":"nobody")"));
   EXPECT_EQ(unknown.error().text(),
             "pods \"r\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found");
@@ -405,8 +409,11 @@ TEST_F(RegistryTest, binds_a_pod_once) {
   EXPECT_EQ(get_string(bound->json(), "spec.nodeName"), "n");
   EXPECT_EQ(get_string(get_array(bound->json(), "status.conditions")[0], "type"), "PodScheduled");
   EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "p"}, "binding", binding, {}).error().code(), Code::conflict);
-  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "p"}, "binding", RegistryFixture::parse("{}"), {}).error().code(), Code::invalid);
-  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "absent"}, "binding", binding, {}).error().code(), Code::not_found);
+  EXPECT_EQ(
+      fixture.registry().create_subresource(kPod, {"default", "p"}, "binding", RegistryFixture::parse("{}"), {}).error().code(),
+      Code::invalid);
+  EXPECT_EQ(fixture.registry().create_subresource(kPod, {"default", "absent"}, "binding", binding, {}).error().code(),
+            Code::not_found);
 }
 
 TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
@@ -434,21 +441,23 @@ TEST_F(RegistryTest, what_a_subresource_is_written_with_is_read_as_its_kind) {
            Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"resourceVersion":"0"}}})", Code::conflict},
            Row{kPod, "p", "eviction", R"({"deleteOptions":{"preconditions":{"uid":""}}})", Code::conflict},
        }) {
-    auto answer = fixture.registry().create_subresource(row.kind, {"default", row.key}, row.subresource, RegistryFixture::parse(row.body), strict);
+    auto answer = fixture.registry().create_subresource(row.kind, {"default", row.key}, row.subresource,
+                                                        RegistryFixture::parse(row.body), strict);
     ASSERT_FALSE(answer) << row.subresource << row.body;
     EXPECT_EQ(answer.error().code(), row.want) << row.subresource << row.body << answer.error().text();
   }
   ObjectPtr still = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_FALSE(still->deleting());
   EXPECT_EQ(get_string(still->json(), "spec.nodeName"), "");
-  EXPECT_TRUE(fixture.registry().create_subresource(kPod, {"default", "p"}, "eviction",
-                                   RegistryFixture::parse(R"({"apiVersion":"policy/v1beta1","kind":"Eviction"})"), strict))
+  EXPECT_TRUE(fixture.registry().create_subresource(
+      kPod, {"default", "p"}, "eviction", RegistryFixture::parse(R"({"apiVersion":"policy/v1beta1","kind":"Eviction"})"), strict))
       << "as older clients send it";
 }
 
 TEST_F(RegistryTest, evicts_gracefully) {
   fixture.make(kPod, pod("p", R"(,"nodeName":"n")"));
-  EXPECT_TRUE(fixture.registry().create_subresource(kPod, {"default", "p"}, "eviction", RegistryFixture::parse(R"({"metadata":{"name":"p"}})"), {}));
+  EXPECT_TRUE(fixture.registry().create_subresource(kPod, {"default", "p"}, "eviction",
+                                                    RegistryFixture::parse(R"({"metadata":{"name":"p"}})"), {}));
   ObjectPtr leaving = MUST(fixture.registry().get(kPod, {"default", "p"}));
   EXPECT_TRUE(leaving->deleting());
   EXPECT_EQ(get_int(leaving->json(), "metadata.deletionGracePeriodSeconds"), 30);
@@ -460,7 +469,7 @@ TEST_F(RegistryTest, evicts_gracefully) {
 TEST_F(RegistryTest, gives_services_addresses_and_ports) {
   ObjectPtr one = fixture.make(kService, service("one")),
             two = fixture.make(kService,
-                             service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a"},{"port":81,"name":"b"}])"));
+                               service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a"},{"port":81,"name":"b"}])"));
   std::string address(get_string(one->json(), "spec.clusterIP"));
   EXPECT_FALSE(address.empty());
   EXPECT_NE(address, get_string(two->json(), "spec.clusterIP"));
@@ -486,8 +495,8 @@ TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
   ObjectPtr made = fixture.make(kService, service("s", R"("type":"NodePort","ports":[{"port":80}])"));
   std::string address(get_string(made->json(), "spec.clusterIP"));
   int64_t port = get_int(get_array(made->json(), "spec.ports")[0], "nodePort");
-  ObjectPtr again = MUST(
-      fixture.try_update(kService, RegistryFixture::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
+  ObjectPtr again = MUST(fixture.try_update(
+      kService, RegistryFixture::parse(service("s", R"("type":"NodePort","ports":[{"port":80}],"selector":{"a":"b"})"))));
   EXPECT_EQ(get_string(again->json(), "spec.clusterIP"), address);
   EXPECT_EQ(get_int(get_array(again->json(), "spec.ports")[0], "nodePort"), port);
   ObjectPtr inside = MUST(fixture.try_merge(kService, {"default", "s"}, R"({"spec":{"type":"ClusterIP"}})"));
@@ -503,9 +512,9 @@ TEST_F(RegistryTest, knows_what_is_taken_after_services_changed_by_the_thousand)
   ObjectPtr one = fixture.make(kService, service("one", R"("type":"NodePort","ports":[{"port":80}])"));
   for (int i = 0; i < 1500; ++i)
     MUST(fixture.try_merge(kService, {"default", "one"},
-                         R"({"status":{"conditions":[{"type":"a","status":"True","reason":"r)" + std::to_string(i) +
-                             R"(","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
-                         "status"));
+                           R"({"status":{"conditions":[{"type":"a","status":"True","reason":"r)" + std::to_string(i) +
+                               R"(","message":"","lastTransitionTime":"2024-01-01T00:00:00Z"}]}})",
+                           "status"));
   std::string address(get_string(one->json(), "spec.clusterIP"));
   EXPECT_FALSE(fixture.try_make(kService, service("two", "\"clusterIP\":\"" + address + R"(","ports":[{"port":80}])")));
   MUST(fixture.registry().remove(kService, {"default", "one"}, {}, {}));
@@ -567,7 +576,7 @@ TEST_F(RegistryTest, gives_no_address_twice_however_many_ask) {
     askers.emplace_back([&, a] {
       for (int i = 0; i < 8; i++)
         if (!fixture.try_make(kService, service("s" + std::to_string(a) + "-" + std::to_string(i),
-                                              R"("type":"NodePort","ports":[{"port":80}])")))
+                                                R"("type":"NodePort","ports":[{"port":80}])")))
           failed++;
     });
   askers.clear();
@@ -649,9 +658,9 @@ TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
         std::vector<ObjectPtr> out;
         for (const char* one : {"a", "b"})
           if (name.empty() || name == one)
-            out.push_back(
-                MUST(Object::make(kPodMetrics, RegistryFixture::parse(R"({"metadata":{"name":")" + std::string(one) +
-                                                            R"(","namespace":"default","labels":{"app":")" + one + R"("}}})"))));
+            out.push_back(MUST(Object::make(
+                kPodMetrics, RegistryFixture::parse(R"({"metadata":{"name":")" + std::string(one) +
+                                                    R"(","namespace":"default","labels":{"app":")" + one + R"("}}})"))));
         return out;
       });
   Revision before = fixture.engine->revision();
@@ -663,7 +672,7 @@ TEST_F(RegistryTest, what_is_measured_is_shown_and_stored_nowhere) {
   EXPECT_EQ(asked, (std::vector<std::string>{"default/b", "/", "default/"}));
   auto pod = [](const char* name, const char* app) {
     return MUST(Object::make(kPod, RegistryFixture::parse(R"({"metadata":{"name":")" + std::string(name) +
-                                                R"(","namespace":"default","labels":{"app":")" + app + R"("}}})")));
+                                                          R"(","namespace":"default","labels":{"app":")" + app + R"("}}})")));
   };
   EXPECT_TRUE(filter(*pod("a", "b")));
   EXPECT_FALSE(filter(*pod("b", "a"))) << "who measures need not measure it";

@@ -17,7 +17,8 @@ class ServiceIndexTest : public ::testing::Test {
   ObjectPtr make(const std::string& name, const std::string& ip, int node_port = 0) {
     std::string port = R"({"name":"a","port":80)" + (node_port ? ",\"nodePort\":" + std::to_string(node_port) : "") + "}";
     return fixture_.make(kService, R"({"metadata":{"namespace":"default","name":")" + name + R"("},"spec":{"clusterIP":")" + ip +
-                                     R"(","type":")" + (node_port ? "NodePort" : "ClusterIP") + R"(","ports":[)" + port + "]}}");
+                                       R"(","type":")" + (node_port ? "NodePort" : "ClusterIP") + R"(","ports":[)" + port +
+                                       "]}}");
   }
   ServiceIndex::AllocatedByOthers others(std::string_view uid = {}) { return MUST(index_.allocated_by_others(uid)); }
 

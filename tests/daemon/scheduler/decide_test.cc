@@ -103,7 +103,7 @@ TEST(Cluster, what_terms_know_of_groups_is_bounded) {
     std::string number = std::to_string(i);
     kept.push_back(fixture.cluster.read(*pod("p" + number, "{}", R"({"app":"x)" + number + "\"}")));
     fixture.cluster.for_each_held(TermKind::anti_affinity,
-                                [&](HeldTerm& held) { meant += fixture.cluster.means(held, *kept.back()->group); });
+                                  [&](HeldTerm& held) { meant += fixture.cluster.means(held, *kept.back()->group); });
   }
   EXPECT_EQ(meant, 4000u);
   EXPECT_LE(fixture.cluster.memo_bytes(), kMemoBytesMax);
@@ -207,7 +207,8 @@ TEST(PodAffinity, keeps_together_and_apart) {
   auto without_web = pod("p", company("podAntiAffinity", web));
   EXPECT_EQ(fixture.reason(without_web, "n3"), near);
   EXPECT_EQ(fixture.reason(without_web, "n2"), "");
-  EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n2"), "node(s) didn't satisfy existing pods anti-affinity rules");
+  EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n2"),
+            "node(s) didn't satisfy existing pods anti-affinity rules");
   EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n1"), "");
   // The first of a kind that wants its own kind may go anywhere that has the domain.
   auto first = pod("p", company("podAffinity", none), R"({"app":"none"})");
@@ -219,11 +220,11 @@ TEST(PodAffinity, keeps_together_and_apart) {
   EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaces":["default"])"), "{}", "other"), "n1"), "");
   EXPECT_EQ(
       fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaceSelector":{"matchLabels":{"team":"a"}})"), "{}", "other"),
-                   "n1"),
+                     "n1"),
       "");
   EXPECT_EQ(
       fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaceSelector":{"matchLabels":{"team":"b"}})"), "{}", "other"),
-                   "n1"),
+                     "n1"),
       far);
 }
 

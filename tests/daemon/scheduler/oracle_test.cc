@@ -190,7 +190,7 @@ oracle::ClusterState cluster_state_of(Dice& dice) {
   for (int i = 0; i < pods; i++)
     cluster_state.pods.push_back(pod_of(dice, "p" + std::to_string(i), "n" + std::to_string(1 + dice.below(nodes))));
   cluster_state.namespaces = {{{"metadata", {{"name", "default"}, {"labels", {{"team", "a"}}}}}},
-                      {{"metadata", {{"name", "other"}, {"labels", {{"team", "b"}}}}}}};
+                              {{"metadata", {{"name", "other"}, {"labels", {{"team", "b"}}}}}}};
   if (dice.once_in(2)) {
     json::value service = {{"apiVersion", "v1"},
                            {"kind", "Service"},

@@ -47,7 +47,8 @@ TEST_F(Volumes, claims_have_to_be_there_and_bound) {
   claim("c", R"({"storageClassName":"waits"})", "Pending", R"({"volume.kubernetes.io/selected-node":"elsewhere"})");
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) didn't find available persistent volumes to bind");
   claim("c", R"({"volumeName":"gone"})", "Bound");
-  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))),
+            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
   claim("c", R"({"volumeName":"gone"})", "Lost");
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))),
             "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"gone\"");
@@ -149,9 +150,10 @@ TEST_F(Volumes, a_driver_attaches_only_so_many) {
 }
 
 TEST(NodeAffinityArgs, every_pod_has_the_added_affinity_too) {
-  SchedulerFixture fixture(kPrefix +
-              "NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
-              "[{matchExpressions: [{key: team, operator: In, values: [a]}]}]}}}}]}]");
+  SchedulerFixture fixture(
+      kPrefix +
+      "NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+      "[{matchExpressions: [{key: team, operator: In, values: [a]}]}]}}}}]}]");
   fixture.cluster.put_node(node("n1"));
   EXPECT_EQ(fixture.reason(pod("p", "{}")), "node(s) didn't match scheduler-enforced node affinity");
   fixture.cluster.put_node(node("n1", "{}", R"({"team":"a"})"));
@@ -162,7 +164,8 @@ TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
   auto asks_for = [](const char* resource) {
     return pod("p", std::string(R"({"containers":[{"resources":{"requests":{")") + resource + "\":\"1\"}}}]}");
   };
-  SchedulerFixture fixture(kPrefix + "NodeResourcesFit, args: {ignoredResources: [a.example/x], ignoredResourceGroups: [b.example]}}]}]");
+  SchedulerFixture fixture(kPrefix +
+                           "NodeResourcesFit, args: {ignoredResources: [a.example/x], ignoredResourceGroups: [b.example]}}]}]");
   fixture.cluster.put_node(node("n1"));
   EXPECT_EQ(fixture.reason(asks_for("a.example/x")), "");
   EXPECT_EQ(fixture.reason(asks_for("b.example/any")), "");
@@ -257,9 +260,9 @@ TEST(PodTopologySpreadArgs, constraints_for_pods_that_have_none) {
   fixture.place(of_set("a"), "n1");
   EXPECT_EQ(fixture.reason(of_set("p"), "n1"), "");  // nobody says that they belong together
   fixture.lister.put(kReplicaSet, {{"apiVersion", "apps/v1"},
-                                 {"kind", "ReplicaSet"},
-                                 {"metadata", {{"name", "rs"}, {"namespace", "default"}}},
-                                 {"spec", {{"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
+                                   {"kind", "ReplicaSet"},
+                                   {"metadata", {{"name", "rs"}, {"namespace", "default"}}},
+                                   {"spec", {{"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
   EXPECT_EQ(fixture.reason(of_set("p"), "n1"), "node(s) didn't match pod topology spread constraints");
   EXPECT_EQ(fixture.reason(of_set("p"), "n2"), "");
 }
@@ -269,9 +272,9 @@ TEST(SelectorSpread, keeps_the_pods_of_a_service_apart) {
   for (const auto& [name, zone] : {std::pair("n1", "z1"), std::pair("n2", "z1"), std::pair("n3", "z2")})
     fixture.cluster.put_node(node(name, "{}", std::string(R"({"topology.kubernetes.io/zone":")") + zone + "\"}"));
   fixture.lister.put(kService, {{"apiVersion", "v1"},
-                              {"kind", "Service"},
-                              {"metadata", {{"name", "web"}, {"namespace", "default"}}},
-                              {"spec", {{"selector", {{"app", "web"}}}}}});
+                                {"kind", "Service"},
+                                {"metadata", {{"name", "web"}, {"namespace", "default"}}},
+                                {"spec", {{"selector", {{"app", "web"}}}}}});
   fixture.place(pod("a", "{}", R"({"app":"web"})"), "n1");
   auto scores = fixture.scores(pod("p", "{}", R"({"app":"web"})"), "SelectorSpread");
   EXPECT_EQ(scores["n1"], (SchedulerFixture::Score{1, 0}));
@@ -345,7 +348,8 @@ TEST(NodePorts, clash_whatever_their_order) {
   SchedulerFixture fixture;
   fixture.cluster.put_node(node("n1"));
   auto with_ports = [](const std::string& ports) { return R"({"containers":[{"ports":[)" + ports + "]}]}"; };
-  fixture.place(pod("a", with_ports(R"({"hostPort":90},{"hostPort":80},{"hostPort":80,"protocol":"UDP"},{"hostPort":70})")), "n1");
+  fixture.place(pod("a", with_ports(R"({"hostPort":90},{"hostPort":80},{"hostPort":80,"protocol":"UDP"},{"hostPort":70})")),
+                "n1");
   EXPECT_EQ(fixture.reason(pod("b", with_ports(R"({"hostPort":100},{"hostPort":75})"))), "");
   for (const char* port :
        {R"({"hostPort":90})", R"({"hostPort":80})", R"({"hostPort":80,"protocol":"UDP"})", R"({"hostPort":70})"})

@@ -41,7 +41,7 @@ TEST_F(Preemption, takes_the_fewest_and_least_important) {
   EXPECT_EQ(preemption_of(ranked("p", 4, "3")), "n1: big low");
   EXPECT_EQ(preemption_of(ranked("p", 4, "4")), ":");
   EXPECT_EQ(preemption_of(ranked("p", 1, "1")), ":");  // not from its equals
-  EXPECT_EQ(fixture.cluster.pods(), 3u);             // it was only tried
+  EXPECT_EQ(fixture.cluster.pods(), 3u);               // it was only tried
   EXPECT_EQ(fixture.cluster.node("n1")->requested.cpu_milli, 4000);
 }
 
@@ -63,8 +63,8 @@ TEST_F(Preemption, says_why_not) {
 TEST_F(Preemption, waits_for_victims_that_leave_already) {
   put_nodes({"n1", "n2"});
   fixture.place(pod("leaves", asks("4", "1Mi"), "{}", "default", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")",
-                  R"({"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]})"),
-              "n1");
+                    R"({"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]})"),
+                "n1");
   fixture.place(ranked("low", 1, "4"), "n2");
   auto preemptor = pod("p", asks("1", "1Mi", R"(,"priority":10)"), "{}", "default", "", R"({"nominatedNodeName":"n1"})");
   Decision decision = fixture.decide(preemptor);
@@ -86,7 +86,7 @@ TEST_F(Preemption, chooses_the_node_whose_victims_matter_least) {
   EXPECT_EQ(two(ranked("a", 5, "4"), ranked("b", 3, "4")), "n2: b");
   EXPECT_EQ(two(ranked("a", 3, "4"), ranked("b", 5, "4")), "n1: a");
   EXPECT_EQ(two(ranked("a", 3, "4", "{}", "2024-01-01T00:00:00Z"), ranked("b", 3, "4", "{}", "2024-02-01T00:00:00Z")),
-            "n2: b");                         // the younger
+            "n2: b");                           // the younger
   fixture.place(ranked("more", 1, "1"), "n1");  // a second victim there, with the same highest priority
   EXPECT_EQ(two(ranked("a", 3, "3"), ranked("b", 3, "4")), "n2: b");
 }
@@ -94,10 +94,10 @@ TEST_F(Preemption, chooses_the_node_whose_victims_matter_least) {
 TEST_F(Preemption, spares_what_a_budget_protects) {
   put_nodes({"n1", "n2"});
   fixture.lister.put(kPodDisruptionBudget, {{"apiVersion", "policy/v1"},
-                                          {"kind", "PodDisruptionBudget"},
-                                          {"metadata", {{"name", "keep"}, {"namespace", "default"}}},
-                                          {"spec", {{"selector", {{"matchLabels", {{"app", "db"}}}}}}},
-                                          {"status", {{"disruptionsAllowed", 0}}}});
+                                            {"kind", "PodDisruptionBudget"},
+                                            {"metadata", {{"name", "keep"}, {"namespace", "default"}}},
+                                            {"spec", {{"selector", {{"matchLabels", {{"app", "db"}}}}}}},
+                                            {"status", {{"disruptionsAllowed", 0}}}});
   fixture.place(ranked("db", 1, "4", R"({"app":"db"})"), "n1");
   fixture.place(ranked("web", 5, "4"), "n2");
   EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n2: web");  // although it matters more

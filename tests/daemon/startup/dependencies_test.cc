@@ -123,9 +123,9 @@ TEST(Missing, a_deployment_may_spare_what_its_strategy_spares_but_never_all) {
 TEST(Missing, other_sets_by_their_counts) {
   FakeLister lister;
   lister.put(kStatefulSet, "db",
-            R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},"status":{"availableReplicas":1}})");
+             R"({"spec":{"replicas":1,"selector":{"matchLabels":{"app":"db"}}},"status":{"availableReplicas":1}})");
   lister.put(kDaemonSet, "log",
-            R"({"spec":{"selector":{"matchLabels":{"app":"log"}}},"status":{"desiredNumberScheduled":1,"numberAvailable":1}})");
+             R"({"spec":{"selector":{"matchLabels":{"app":"log"}}},"status":{"desiredNumberScheduled":1,"numberAvailable":1}})");
   EXPECT_EQ(waiting(lister, "sts/db,ds/log"), "statefulset/db: 0 of 1 pods ready, daemonset/log: 0 of 1 pods ready");
   lister.pod("db-0", "db", true);
   lister.pod("log-x", "log", true);
@@ -193,15 +193,15 @@ struct Cycles : testing::Test {
   void deployment(const std::string& name, const std::string& after) {
     std::string annotations = after.empty() ? "" : R"("annotations":{"coracle.io/after":")" + after + R"("},)";
     lister.put(kDeployment, name,
-              R"({"spec":{"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{)" + annotations +
-                  R"("labels":{"app":")" + name + R"("}}}}})");
+               R"({"spec":{"selector":{"matchLabels":{"app":")" + name + R"("}},"template":{"metadata":{)" + annotations +
+                   R"("labels":{"app":")" + name + R"("}}}}})");
     lister.put(kReplicaSet, name + "-1",
-              R"({"metadata":{"ownerReferences":[{"kind":"Deployment","name":")" + name +
-                  R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+               R"({"metadata":{"ownerReferences":[{"kind":"Deployment","name":")" + name +
+                   R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
     lister.put(kPod, name + "-1-x",
-              R"({"metadata":{)" + annotations + R"("labels":{"app":")" + name +
-                  R"("},"ownerReferences":[{"kind":"ReplicaSet","name":")" + name +
-                  R"(-1","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+               R"({"metadata":{)" + annotations + R"("labels":{"app":")" + name +
+                   R"("},"ownerReferences":[{"kind":"ReplicaSet","name":")" + name +
+                   R"(-1","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
   }
   std::string from(const std::string& name) { return cycle(lister.at("Pod/" + name + "-1-x"), lister); }
 };
@@ -238,8 +238,8 @@ TEST_F(Cycles, owners_in_a_circle_end_the_search) {
   lister.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
   for (auto [name, owner] : {std::pair("x", "y"), std::pair("y", "x")})
     lister.put(kReplicaSet, name,
-              R"({"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":")" + std::string(owner) +
-                  R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
+               R"({"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":")" + std::string(owner) +
+                   R"(","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
   lister.put(
       kPod, "b-1",
       R"({"metadata":{"labels":{"app":"b"},"ownerReferences":[{"kind":"ReplicaSet","name":"x","uid":"u","apiVersion":"apps/v1","controller":true}]}})");
@@ -252,7 +252,7 @@ TEST_F(Cycles, a_row_of_dependencies_has_an_end) {
   constexpr int kMany = 50'000;
   for (int i = 0; i < kMany; ++i)
     lister.put(kPod, "p" + std::to_string(i),
-              R"({"metadata":{"annotations":{"coracle.io/after":"pod/p)" + std::to_string((i + 1) % kMany) + "\"}}}");
+               R"({"metadata":{"annotations":{"coracle.io/after":"pod/p)" + std::to_string((i + 1) % kMany) + "\"}}}");
   EXPECT_EQ(cycle(lister.at("Pod/p0"), lister), "") << "longer than anybody's way, and no stack holds it";
   lister.unready.insert("p1");
   EXPECT_NE(waits_for(lister.at("Pod/p0"), lister), "");

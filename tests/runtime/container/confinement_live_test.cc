@@ -48,7 +48,8 @@ TEST_F(ConfinementLive, shares_network_and_names_within_the_pod_but_not_processe
   std::string one = run(fixture_->shell("one-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
   std::string two = run(fixture_->shell("two-0", "for n in net ipc uts; do readlink /proc/self/ns/$n; done"));
   EXPECT_EQ(one, two);
-  EXPECT_NE(run(fixture_->shell("one-0", "readlink /proc/self/ns/pid")), run(fixture_->shell("two-0", "readlink /proc/self/ns/pid")));
+  EXPECT_NE(run(fixture_->shell("one-0", "readlink /proc/self/ns/pid")),
+            run(fixture_->shell("two-0", "readlink /proc/self/ns/pid")));
   run(fixture_->shell("one-0", "echo shared > /dev/shm/note"));
   EXPECT_EQ(run(fixture_->shell("two-0", "cat /dev/shm/note")), "shared\n");
   EXPECT_NE(sh("ip addr show lo").find("UP"), std::string::npos);
@@ -178,8 +179,8 @@ TEST_F(ConfinementLive, mounts_what_it_is_told) {
   MUST(sys::replace_file(fixture_->path() + "/volume/file", "content\n", 0644));
   ContainerSpec spec =
       fixture_->shell("app-0",
-                    "cat /data/file /etc/note; touch /data/made; touch /ro/made; touch /ro/deep/made; "
-                    "grep -E ' (/scratch|/tmpl) ' /proc/mounts | tr -s ' ' | head -1; df /scratch | grep -c 1024");
+                      "cat /data/file /etc/note; touch /data/made; touch /ro/made; touch /ro/deep/made; "
+                      "grep -E ' (/scratch|/tmpl) ' /proc/mounts | tr -s ' ' | head -1; df /scratch | grep -c 1024");
   auto bind = [&](const std::string& source, const std::string& destination, std::vector<std::string> options) {
     oci::Mount mount;
     mount.type = "bind";
@@ -290,8 +291,8 @@ TEST_F(ConfinementLive, takes_more_mounts_than_one_message_carries) {
 TEST_F(ConfinementLive, directories_of_a_read_only_root_may_stay_writable) {
   MUST(sys::make_directories(fixture_->rootfs() + "/data"));
   MUST(sys::replace_file(fixture_->rootfs() + "/data/seed", "seed\n", 0644));
-  ContainerSpec spec =
-      fixture_->shell("app-0", "cat /data/seed; echo x > /data/x && echo one; echo y > /made/deep/y && echo two; touch /z || true");
+  ContainerSpec spec = fixture_->shell(
+      "app-0", "cat /data/seed; echo x > /data/x && echo one; echo y > /made/deep/y && echo two; touch /z || true");
   spec.spec.root.readonly = true;
   for (const char* place : {"/data", "/made/deep"}) spec.spec.mounts.push_back({.destination = place, .of_root = true});
   std::string out = run(spec);

@@ -55,8 +55,8 @@ class LifeLive : public ::testing::Test {
 // ---- logs ----
 
 TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
-  ASSERT_OK(
-      runtime().start_container("pod", fixture_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
+  ASSERT_OK(runtime().start_container(
+      "pod", fixture_->shell("app-0", "echo one; echo two >&2; printf 'no newline'; echo; printf tail")));
   EXPECT_EQ(wait("app-0"), 0);
   std::string log = fixture_->log("app-0");
   EXPECT_EQ(fixture_->output("app-0"), "one\nno newline\ntail") << log;

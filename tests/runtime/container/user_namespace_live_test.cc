@@ -137,8 +137,8 @@ TEST_F(UserNamespaceLive, files_of_volumes_are_owned_as_the_container_sees_them)
   MUST(sys::replace_file(volume + "/beyond", "x", 0600));
   ASSERT_EQ(::chown((volume + "/beyond").c_str(), 1 << 16, 0), 0);
   ContainerSpec spec = fixture_->shell("app-0",
-                                     "stat -c '%u:%g' /data /data/given /data/beyond; echo hi > /data/made; "
-                                     "touch /data/users; chown 1000:2000 /data/users");
+                                       "stat -c '%u:%g' /data /data/given /data/beyond; echo hi > /data/made; "
+                                       "touch /data/users; chown 1000:2000 /data/users");
   spec.spec.mounts.push_back(bind(volume, "/data"));
   EXPECT_EQ(run(spec), "0:0\n33:44\n65534:0\n");
   EXPECT_EQ(look_at(volume + "/made").st_uid, 0u);
@@ -202,8 +202,8 @@ TEST_F(UserNamespaceLive, masks_cannot_be_taken_off) {
 TEST_F(UserNamespaceLive, devices_of_the_host_keep_their_owner) {
   ContainerSpec spec = with_all_capabilities(
       fixture_->shell("app-0",
-                    "stat -c '%u %a' /dev/memory /dev/null; head -c 1 /dev/memory; chmod 666 /dev/memory; chown 0 /dev/memory; "
-                    "setfattr -n user.x /dev/memory; echo fine > /dev/null"));
+                      "stat -c '%u %a' /dev/memory /dev/null; head -c 1 /dev/memory; chmod 666 /dev/memory; chown 0 /dev/memory; "
+                      "setfattr -n user.x /dev/memory; echo fine > /dev/null"));
   oci::Device device;
   device.path = "/dev/memory";
   device.type = "c";

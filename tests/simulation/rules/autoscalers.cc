@@ -255,7 +255,8 @@ class AutoscalersRule : public Rule {
     ObjectPtr target;
     for (const Kind* kind : kScaled)
       if (scales(autoscaler, *kind, std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))))
-        target = cluster_state.find(*kind, {autoscaler.ns(), std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))});
+        target =
+            cluster_state.find(*kind, {autoscaler.ns(), std::string(get_string(autoscaler.json(), "spec.scaleTargetRef.name"))});
     std::string able = condition(autoscaler, "AbleToScale"), active = condition(autoscaler, "ScalingActive"),
                 limited = condition(autoscaler, "ScalingLimited");
     if (get_int(autoscaler.json(), "status.observedGeneration") != get_int(autoscaler.json(), "metadata.generation"))

@@ -49,7 +49,7 @@ class BudgetRule : public Rule {
       int64_t enforced = pods_of(quota->json(), "status.hard.pods");  // what admission goes by; absent until somebody has counted
       if (enforced >= 0 && enforced <= hard && there > hard)
         cluster_state.violated("quota: " + change.after->key().text() + " is the " + std::to_string(there) + ". of " +
-                       std::to_string(hard));
+                               std::to_string(hard));
     }
   }
 
@@ -67,11 +67,13 @@ class BudgetRule : public Rule {
     for (const ObjectPtr& quota : cluster_state.all(kResourceQuota)) {
       int64_t told = pods_of(quota->json(), "status.used.pods"), there = count(cluster_state, quota->ns());
       if (told != there)
-        cluster_state.violated("quota: " + describe(*quota) + " says " + std::to_string(told) + " pods of " + std::to_string(there));
+        cluster_state.violated("quota: " + describe(*quota) + " says " + std::to_string(told) + " pods of " +
+                               std::to_string(there));
     }
     for (const ObjectPtr& budget : cluster_state.all(kPodDisruptionBudget)) {
       int64_t healthy = 0;
-      for (const ObjectPtr& pod : cluster_state.all(kPod, budget->ns())) healthy += covers(*budget, *pod) && active(*pod) && ready(*pod);
+      for (const ObjectPtr& pod : cluster_state.all(kPod, budget->ns()))
+        healthy += covers(*budget, *pod) && active(*pod) && ready(*pod);
       auto status = [&](const char* name) { return get_int(budget->json(), std::string("status.") + name); };
       std::string name = "budget: " + describe(*budget) + ": ";
       const json::array& conditions = get_array(budget->json(), "status.conditions");
@@ -85,12 +87,13 @@ class BudgetRule : public Rule {
       }
       if (status("currentHealthy") != healthy)
         return cluster_state.violated(name + "says " + std::to_string(status("currentHealthy")) + " healthy, not " +
-                              std::to_string(healthy));
+                                      std::to_string(healthy));
       int64_t allowed = status("expectedPods") > 0 ? std::max<int64_t>(0, healthy - status("desiredHealthy")) : 0;
       if (status("disruptionsAllowed") != allowed)
         return cluster_state.violated(name + "allows " + std::to_string(status("disruptionsAllowed")) + ", not " +
-                              std::to_string(allowed));
-      if (!get_object(budget->json(), "status.disruptedPods").empty()) return cluster_state.violated(name + "still waits for pods to go");
+                                      std::to_string(allowed));
+      if (!get_object(budget->json(), "status.disruptedPods").empty())
+        return cluster_state.violated(name + "still waits for pods to go");
     }
   }
 
@@ -108,7 +111,7 @@ class BudgetRule : public Rule {
     std::string name = "budget: " + describe(budget) + ": ";
     if (number(budget, "currentHealthy") > int64_t(healthy.size()))
       return cluster_state.violated(name + "counts " + std::to_string(number(budget, "currentHealthy")) +
-                            " healthy, and there cannot be more than " + std::to_string(healthy.size()));
+                                    " healthy, and there cannot be more than " + std::to_string(healthy.size()));
     const json::value* least = find(budget.json(), "spec.minAvailable");
     bool current = number(budget, "observedGeneration") == get_int(budget.json(), "metadata.generation");
     if (current && least && least->is_int64() && number(budget, "desiredHealthy") != least->get_int64())
@@ -138,8 +141,9 @@ class BudgetRule : public Rule {
       if (counted == counted_.end()) continue;
       counted->second.erase(there->uid());
       if (int64_t(counted->second.size()) < number(before, "desiredHealthy"))
-        return cluster_state.violated(name + "without " + there->name() + " there are at most " + std::to_string(counted->second.size()) +
-                              " healthy of " + std::to_string(number(before, "desiredHealthy")));
+        return cluster_state.violated(name + "without " + there->name() + " there are at most " +
+                                      std::to_string(counted->second.size()) + " healthy of " +
+                                      std::to_string(number(before, "desiredHealthy")));
     }
   }
 
@@ -166,8 +170,8 @@ class BudgetRule : public Rule {
   // Its grace is over: it is charged no more, for its node may be lost.
   static bool overdue(const ClusterState& cluster_state, const Object& pod) {
     auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
-    return deleted &&
-           *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) < cluster_state.clock.now();
+    return deleted && *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) <
+                          cluster_state.clock.now();
   }
 
   std::map<std::string, std::set<std::string>>

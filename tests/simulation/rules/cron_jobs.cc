@@ -34,7 +34,8 @@ class CronJobsRule : public Rule {
       if (change.after && !change.before) note_run(*change.after);
       if (actor != Actor::daemon) return;
       if (!change.before) check_creation(cluster_state, *change.after);
-      else if (!change.before->deleting() && (!change.after || change.after->deleting())) check_removal(cluster_state, *change.before);
+      else if (!change.before->deleting() && (!change.after || change.after->deleting()))
+        check_removal(cluster_state, *change.before);
     } else if (*change.kind == kCronJob && change.before && !change.after) {
       runs_.erase(change.before->uid());
     } else if (*change.kind == kCronJob && change.before && change.after && change.before->uid() == change.after->uid()) {
@@ -58,7 +59,7 @@ class CronJobsRule : public Rule {
       if (told.size() != active.size()) return cluster_state.violated(name + "names a run twice");
       if (told != run)
         return cluster_state.violated(name + "names " + std::to_string(told.size()) + " runs as active, and there are " +
-                              std::to_string(run.size()));
+                                      std::to_string(run.size()));
       if (complete > limit(*cron_job, "Complete"))
         return cluster_state.violated(name + "keeps " + std::to_string(complete) + " runs that were Complete");
       if (failed > limit(*cron_job, "Failed"))
@@ -139,7 +140,7 @@ class CronJobsRule : public Rule {
         if (has_condition(job, how) && maybe_ended(cluster_state, *cron_job, how) > limit(*cron_job, how)) return;
     }
     cluster_state.violated("cronjobs: removed " + job.key().text() +
-                   (over(job) ? ", which the history has space for" : ", which still runs"));
+                           (over(job) ? ", which the history has space for" : ", which still runs"));
   }
 
   static bool maybe_runs(const ClusterState& cluster_state, const Object& job) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/simulation/rules/revisions.h"
 #include "tests/simulation/rules/resources.h"
+#include "tests/simulation/rules/revisions.h"
 
 namespace coracle::simulation {
 namespace {
@@ -101,8 +101,8 @@ class DaemonSetsRule : public Rule {
     std::erase_if(others, [](const ObjectPtr& other) { return !active(*other); });
     if (others.size() > 1) return cluster_state.violated(name + ", where there are two");
     if (others.empty()) return;
-    bool same =
-        std::all_of(sets.begin(), sets.end(), [&](const ObjectPtr& set) { return of_template(cluster_state, *set, *others.front()); });
+    bool same = std::all_of(sets.begin(), sets.end(),
+                            [&](const ObjectPtr& set) { return of_template(cluster_state, *set, *others.front()); });
     if (same) return cluster_state.violated(name + ", where " + others.front()->name() + " is, of the same template");
     check_surge(cluster_state, sets, pod, *others.front());
   }
@@ -127,13 +127,14 @@ class DaemonSetsRule : public Rule {
       if (pair.set != set.uid()) continue;
       ObjectPtr updated = cluster_state.find(kPod, key);
       bool works = perhaps(cluster_state, *updated, [&](const Object& each) { return available(cluster_state, each, set); });
-      bool replaced_fails = perhaps(cluster_state, *cluster_state.find(kPod, pair.old), [&](const Object& each) { return !ready(each); });
+      bool replaced_fails =
+          perhaps(cluster_state, *cluster_state.find(kPod, pair.old), [&](const Object& each) { return !ready(each); });
       there += !works && !replaced_fails && !cluster_state.daemon_unaware_of(*updated);
     }
     for (const ObjectPtr& each : sets) most = std::max(most, surge(*each, most_nodes(cluster_state, *each)));
     if (there > most)
-      cluster_state.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) + ". beside an old one, of " +
-                     std::to_string(most));
+      cluster_state.violated("daemonsets: made " + pod.key().text() + ", the " + std::to_string(there) +
+                             ". beside an old one, of " + std::to_string(most));
   }
 
   void check_removal(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod) const {
@@ -154,7 +155,8 @@ class DaemonSetsRule : public Rule {
   std::string against(const ClusterState& cluster_state, const Object& set, const Object& pod) const {
     std::string node = target_node(pod);
     if (!surely(cluster_state, pod, [&](const Object& each) { return available(cluster_state, each, set); })) {
-      bool old = perhaps(cluster_state, pod, [](const Object& each) { return finished(each); }) || !of_template(cluster_state, set, pod);
+      bool old =
+          perhaps(cluster_state, pod, [](const Object& each) { return finished(each); }) || !of_template(cluster_state, set, pod);
       if (old) return "";
     }
     std::vector<ObjectPtr> nodes = cluster_state.certain(kNode, {"", node});
@@ -169,9 +171,10 @@ class DaemonSetsRule : public Rule {
     bool replaced = false;
     for (const auto& [uid, other] : perhaps_controlled(cluster_state, set)) {
       if (uid == pod.uid() || target_node(*other) != node) continue;
-      bool counts = !surges || of_template(cluster_state, set, *other) == of_template(cluster_state, set, pod);  // one of each may be there
-      beside +=
-          counts && !removals_.known(cluster_state, *other) && perhaps(cluster_state, *other, [](const Object& each) { return active(each); });
+      bool counts =
+          !surges || of_template(cluster_state, set, *other) == of_template(cluster_state, set, pod);  // one of each may be there
+      beside += counts && !removals_.known(cluster_state, *other) &&
+                perhaps(cluster_state, *other, [](const Object& each) { return active(each); });
       replaced |= perhaps(cluster_state, *other, [&](const Object& each) { return available(cluster_state, each, set); });
     }
     if (beside > 0) return "";  // there are too many
@@ -255,9 +258,10 @@ class DaemonSetsRule : public Rule {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
       if (told != count.value)
         return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
-                              std::to_string(count.value));
+                                      std::to_string(count.value));
     }
-    if (int64_t kept = revisions_kept(cluster_state, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
+    if (int64_t kept = revisions_kept(cluster_state, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10);
+        kept > limit)
       cluster_state.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }
 

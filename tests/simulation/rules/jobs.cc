@@ -121,10 +121,12 @@ class JobsRule : public Rule {
   void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (*change.kind == kPod) {
       if (actor == Actor::daemon && !change.before) check_creation(cluster_state, *change.after);
-      if (change.before && holds(*change.before) && (!change.after || !holds(*change.after))) check_release(cluster_state, actor, change);
+      if (change.before && holds(*change.before) && (!change.after || !holds(*change.after)))
+        check_release(cluster_state, actor, change);
       if (change.after) note_end(cluster_state, *change.after, change.revision);
     } else if (*change.kind == kJob) {
-      if (change.before && change.after && change.before->uid() == change.after->uid()) check_status(cluster_state, actor, change);
+      if (change.before && change.after && change.before->uid() == change.after->uid())
+        check_status(cluster_state, actor, change);
       if (change.before && !change.after) ledgers_.erase(change.before->uid());
       if (actor == Actor::daemon && change.before && !change.before->deleting() && (!change.after || change.after->deleting()))
         check_removal(cluster_state, *change.before);
@@ -217,9 +219,10 @@ class JobsRule : public Rule {
     pods.push_back(change.before);
     for (const ObjectPtr& each : cluster_state.believable_owner(kJob, pod))
       for (const ObjectPtr& seen : pods)
-        if (need_not_count(cluster_state, *each, *seen, change.after.get())) return void(ledgers_[job->uid()].excused.insert(pod.uid()));
+        if (need_not_count(cluster_state, *each, *seen, change.after.get()))
+          return void(ledgers_[job->uid()].excused.insert(pod.uid()));
     cluster_state.violated("jobs: let go of " + pod.key().text() + " (" + std::string(get_string(pod.json(), "status.phase")) +
-                   "), which is not counted");
+                           "), which is not counted");
   }
 
   bool is_counted(const Object& job, const Object& pod) const {
@@ -292,7 +295,8 @@ class JobsRule : public Rule {
   }
 
   // Whoever left the lists of the uncounted is counted now, and was let go before.
-  static std::string count(const ClusterState& cluster_state, const Object& before, const Object& after, Revision at, Ledger& ledger) {
+  static std::string count(const ClusterState& cluster_state, const Object& before, const Object& after, Revision at,
+                           Ledger& ledger) {
     for (bool well : {true, false}) {
       std::string list = well ? "succeeded" : "failed";
       Uids were = uncounted(before, list), are = uncounted(after, list), left = without(were, are);

@@ -67,14 +67,15 @@ class NodesRule : public Rule {
         return cluster_state.violated("nodes: " + describe(*pod) + " is ready, and " + name + " is not heard");
     }
     for (const ObjectPtr& node : cluster_state.all(kNode)) {
-      bool silent = is_silent(cluster_state, *node), unreachable = has_taint(*node, "node.kubernetes.io/unreachable", "NoSchedule");
+      bool silent = is_silent(cluster_state, *node),
+           unreachable = has_taint(*node, "node.kubernetes.io/unreachable", "NoSchedule");
       std::string_view told = condition(*node, "Ready", "status");
       if (told != (silent ? "Unknown" : "True"))
         return cluster_state.violated("nodes: " + node->name() + (silent ? " is silent" : " is heard") + ", and Ready is " +
-                              std::string(told));
+                                      std::string(told));
       if (unreachable != silent)
         return cluster_state.violated("nodes: " + node->name() +
-                              (silent ? " is silent, and no taint says so" : " is heard, and said to be unreachable"));
+                                      (silent ? " is silent, and no taint says so" : " is heard, and said to be unreachable"));
     }
   }
 

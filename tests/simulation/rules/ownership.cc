@@ -60,7 +60,8 @@ class OwnershipRule : public Rule {
     std::set<std::string> uids;
     for (const ObjectPtr& object : all) uids.insert(object->uid());
     for (const ObjectPtr& object : all) {
-      if (object->deleting() && !in_use(cluster_state, *object) && !(object->kind() == kPod && waits_for_another(cluster_state, *object)))
+      if (object->deleting() && !in_use(cluster_state, *object) &&
+          !(object->kind() == kPod && waits_for_another(cluster_state, *object)))
         return cluster_state.violated("ownership: " + describe(*object) + " still waits to go");
       std::vector<OwnerReference> owners = object->owners();
       bool owned = owners.empty() || std::any_of(owners.begin(), owners.end(),

@@ -28,7 +28,8 @@ class PlacementRule : public Rule {
     bool waited = !get_array(change.after->json(), "spec.volumes").empty();  // for its volumes, since it was chosen
     if (!taken && !waited) return cluster_state.violated(name + ", which does not take it");
     if (!fits)
-      cluster_state.violated(name + ", which has no space: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) + " pods");
+      cluster_state.violated(name + ", which has no space: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) +
+                             " pods");
   }
 
   void at_rest(const ClusterState& cluster_state) override {

@@ -50,7 +50,7 @@ class PreemptionRule : public Rule {
         }
         if (lesser && takes(*node, *pod) && has_volumes(cluster_state, *node, *pod) && offered(*node).holds(used, asked(*pod)))
           return cluster_state.violated("preemption: " + describe(*pod) + " waits, and would fit on " + node->name() +
-                                " without those less important");
+                                        " without those less important");
       }
     }
   }
@@ -126,7 +126,8 @@ class PreemptionRule : public Rule {
       if (certain.empty()) continue;
       if (std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
         used = used + asked(*other);
-      bool kept = priority(*other) >= priority(pod) && !cluster_state.daemon_could_not_tell(*other) &&  // it may keep no space any more
+      bool kept = priority(*other) >= priority(pod) &&
+                  !cluster_state.daemon_could_not_tell(*other) &&  // it may keep no space any more
                   std::ranges::all_of(certain, [&](const ObjectPtr& each) {
                     return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node;
                   });

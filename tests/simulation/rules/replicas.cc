@@ -26,11 +26,13 @@ class ReplicasRule : public Rule {
   }
 
  private:
-  static void check_creation(const ClusterState& cluster_state, const Kind& kind, const OwnerReference& owner, const Object& pod) {
+  static void check_creation(const ClusterState& cluster_state, const Kind& kind, const OwnerReference& owner,
+                             const Object& pod) {
     int64_t most = -1;
     for (const ObjectPtr& set : cluster_state.believable(kind, {pod.ns(), owner.name}))
       if (set->uid() == owner.uid) most = std::max(most, get_int(set->json(), "spec.replicas", 1));
-    if (most < 0) return cluster_state.violated("replicas: made " + pod.key().text() + " for a set that the daemon knows is gone");
+    if (most < 0)
+      return cluster_state.violated("replicas: made " + pod.key().text() + " for a set that the daemon knows is gone");
     int64_t there = 0;
     for (const ObjectPtr& other : cluster_state.all(kPod, pod.ns())) {
       auto controller = other->controller();
@@ -39,7 +41,8 @@ class ReplicasRule : public Rule {
       there += counts;
     }
     if (there > most)
-      cluster_state.violated("replicas: made " + pod.key().text() + ", the " + std::to_string(there) + ". of " + std::to_string(most));
+      cluster_state.violated("replicas: made " + pod.key().text() + ", the " + std::to_string(there) + ". of " +
+                             std::to_string(most));
   }
 
   static void check_rest(const ClusterState& cluster_state, const Object& set) {
@@ -69,7 +72,7 @@ class ReplicasRule : public Rule {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
       if (told != count.value)
         return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
-                              std::to_string(count.value));
+                                      std::to_string(count.value));
     }
     if (get_int(set.json(), "status.observedGeneration") != get_int(set.json(), "metadata.generation"))
       cluster_state.violated(name + "has not observed its generation");

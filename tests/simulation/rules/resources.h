@@ -13,7 +13,9 @@ struct Resources {
   bool holds(const Resources& used, const Resources& more) const {
     return (more.cpu == 0 || used.cpu <= cpu) && (more.memory == 0 || used.memory <= memory) && used.pods <= pods;
   }
-  friend Resources operator+(const Resources& a, const Resources& b) { return {a.cpu + b.cpu, a.memory + b.memory, a.pods + b.pods}; }
+  friend Resources operator+(const Resources& a, const Resources& b) {
+    return {a.cpu + b.cpu, a.memory + b.memory, a.pods + b.pods};
+  }
 };
 
 Resources asked(const Object& pod);

@@ -71,12 +71,12 @@ class RolloutRule : public Rule {
     int64_t most = 0, there = 0;
     for (const ObjectPtr& deployment : deployments) most = std::max(most, fences(*deployment).most);
     for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front()))
-      there += each->uid() == set.uid()         ? get_int(set.json(), "spec.replicas", 1)
+      there += each->uid() == set.uid()                 ? get_int(set.json(), "spec.replicas", 1)
                : cluster_state.daemon_unaware_of(*each) ? 0
-                                                : sizes(cluster_state, *each).first;
+                                                        : sizes(cluster_state, *each).first;
     if (there > most)
-      cluster_state.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) + ", and all sets together to " +
-                     std::to_string(there) + " of at most " + std::to_string(most));
+      cluster_state.violated("rollout: " + set.key().text() + " grows from " + std::to_string(before) +
+                             ", and all sets together to " + std::to_string(there) + " of at most " + std::to_string(most));
   }
 
   void check_recreate(const ClusterState& cluster_state, const Object& pod) const {
@@ -93,7 +93,7 @@ class RolloutRule : public Rule {
       for (const ObjectPtr& old : cluster_state.controlled(kPod, *other))
         if (!finished(*old))
           return cluster_state.violated("rollout: made " + pod.key().text() + " while " + old->key().text() +
-                                " of another template still runs");
+                                        " of another template still runs");
     }
   }
 
@@ -138,8 +138,8 @@ class RolloutRule : public Rule {
     for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front()))
       there += std::min(told_available(cluster_state, *each).second, sizes(cluster_state, *each).second);
     if (there < least)
-      cluster_state.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " + std::to_string(there) +
-                     " of at least " + std::to_string(least) + " remain available");
+      cluster_state.violated("rollout: " + set.key().text() + " shrinks to " + std::to_string(size) + ", and " +
+                             std::to_string(there) + " of at least " + std::to_string(least) + " remain available");
   }
 
   void check_rest(const ClusterState& cluster_state, const Object& deployment) {
@@ -169,10 +169,11 @@ class RolloutRule : public Rule {
       int64_t told = get_int(deployment.json(), std::string("status.") + count.name);
       if (told != count.value)
         return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
-                              std::to_string(count.value));
+                                      std::to_string(count.value));
     }
     if (asked > fence.most && !raised_.contains(deployment.uid()))
-      return cluster_state.violated(name + "asks for " + std::to_string(asked) + " pods of at most " + std::to_string(fence.most));
+      return cluster_state.violated(name + "asks for " + std::to_string(asked) + " pods of at most " +
+                                    std::to_string(fence.most));
     bool paused = get_bool(deployment.json(), "spec.paused");
     if (paused) return;
     if (!current) return cluster_state.violated(name + "has no set of its template");
@@ -181,7 +182,7 @@ class RolloutRule : public Rule {
     int64_t wanted = get_int(current->json(), "spec.replicas", 1);
     if (all_run && (wanted != fence.replicas || old_asked != 0))
       return cluster_state.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) +
-                            " old, wanted " + std::to_string(fence.replicas));
+                                    " old, wanted " + std::to_string(fence.replicas));
     std::string_view reason, progressing;
     for (const json::value& condition : get_array(deployment.json(), "status.conditions"))
       if (get_string(condition, "type") == "Progressing")

@@ -86,8 +86,9 @@ class StatefulSetsRule : public Rule {
   }
   bool perhaps_available(const ClusterState& cluster_state, const Object& set, int64_t number) const {
     std::vector<ObjectPtr> versions = cluster_state.believable(kPod, {set.ns(), set.name() + "-" + std::to_string(number)});
-    return std::any_of(versions.begin(), versions.end(),
-                       [&](const ObjectPtr& pod) { return available(cluster_state, *pod, set) && !removals_.known(cluster_state, *pod); });
+    return std::any_of(versions.begin(), versions.end(), [&](const ObjectPtr& pod) {
+      return available(cluster_state, *pod, set) && !removals_.known(cluster_state, *pod);
+    });
   }
 
   void check_removal(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod) const {
@@ -133,7 +134,8 @@ class StatefulSetsRule : public Rule {
       unavailable += counts && !perhaps_available(cluster_state, set, number);
       ObjectPtr behind = number > own ? cluster_state.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
       if (behind && active(*behind) && !cluster_state.daemon_unaware_of(*behind) && !of_template(cluster_state, set, *behind) &&
-          surely(cluster_state, *behind, [&](const Object& each) { return active(each) && !of_template(cluster_state, set, each); }))
+          surely(cluster_state, *behind,
+                 [&](const Object& each) { return active(each) && !of_template(cluster_state, set, each); }))
         return "before " + behind->name() + ", which is old too";
     }
     if (unavailable > most_unavailable(set)) return "and " + std::to_string(unavailable) + " do not work then";
@@ -151,7 +153,7 @@ class StatefulSetsRule : public Rule {
       bool of_set = owner.kind == kStatefulSet.kind;
       if (!may_own(cluster_state, claim, owner, of_set))
         cluster_state.violated("statefulsets: " + describe(claim) + " is to go with " + owner.kind + " " + owner.name +
-                       ", which its policy does not say");
+                               ", which its policy does not say");
     }
   }
 
@@ -198,7 +200,8 @@ class StatefulSetsRule : public Rule {
                      update = get_string(set.json(), "status.updateRevision");
     Range range = simulation::range(set);
     int64_t all = 0, good = 0, of_current = 0, updated = 0, here = 0, well = 0, beyond = 0, beyond_and_unready = 0;
-    bool due = true, fixed = false, hindered = !cluster_state.all(kResourceQuota, set.ns()).empty() || name_taken(cluster_state, set);
+    bool due = true, fixed = false,
+         hindered = !cluster_state.all(kResourceQuota, set.ns()).empty() || name_taken(cluster_state, set);
     const int64_t waited_for = first_waited_for(cluster_state, set);
     for (const ObjectPtr& pod : cluster_state.controlled(kPod, set)) {
       int64_t number = ordinal(set, pod->name()).value_or(-1);
@@ -213,7 +216,8 @@ class StatefulSetsRule : public Rule {
         bool mounted = mounts(*pod, wanted);
         fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still
                             // over it
-        if (mounted && range.holds(number) && number <= waited_for && !cluster_state.find(kPersistentVolumeClaim, {set.ns(), wanted}))
+        if (mounted && range.holds(number) && number <= waited_for &&
+            !cluster_state.find(kPersistentVolumeClaim, {set.ns(), wanted}))
           return cluster_state.violated(name + "claim " + wanted + " is missing");
       }
     }
@@ -229,7 +233,7 @@ class StatefulSetsRule : public Rule {
       int64_t told = get_int(set.json(), std::string("status.") + count.name);
       if (told != count.value)
         return cluster_state.violated(name + "status." + count.name + " is " + std::to_string(told) + ", not " +
-                              std::to_string(count.value));
+                                      std::to_string(count.value));
     }
     hindered |= fixed;
     ObjectPtr revision = cluster_state.find(kControllerRevision, {set.ns(), std::string(update)});
@@ -244,7 +248,8 @@ class StatefulSetsRule : public Rule {
     if (beyond > 0 && (all_well || !ordered(set)) && !hindered && !stuck)
       return cluster_state.violated(name + std::to_string(beyond) + " pods are too many");
     if (all_well && rolls(set) && !due && !fixed && !stuck) return cluster_state.violated(name + "a pod is of an old template");
-    if (int64_t kept = revisions_kept(cluster_state, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10); kept > limit)
+    if (int64_t kept = revisions_kept(cluster_state, set), limit = get_int(set.json(), "spec.revisionHistoryLimit", 10);
+        kept > limit)
       cluster_state.violated(name + "keeps " + std::to_string(kept) + " revisions of " + std::to_string(limit));
   }
 

@@ -69,7 +69,8 @@ class VolumesRule : public Rule {
     if (!binds) return;
     for (const ObjectPtr& volume : cluster_state.believable(kPersistentVolume, {"", std::string(volume_name(claim))}))
       if (claim_uid(*volume) == claim.uid()) return;
-    cluster_state.violated("volumes: " + describe(claim) + " is bound to " + std::string(volume_name(claim)) + ", which is not its own");
+    cluster_state.violated("volumes: " + describe(claim) + " is bound to " + std::string(volume_name(claim)) +
+                           ", which is not its own");
   }
 
   void after_volume(const ClusterState& cluster_state, const Change& change) {

@@ -431,7 +431,8 @@ void FakeClient::answer_read(const std::string& asked, std::string_view json_tex
   state_->store.with([&](State::Store& store) { store.reads[asked] = MUST(parse_json(json_text)); });
 }
 
-Result<json::value> FakeClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource, const json::value& body) {
+Result<json::value> FakeClient::create_subresource(const Kind& kind, const Key& key, std::string_view subresource,
+                                                   const json::value& body) {
   TRY(state_->enter("create_subresource " + kind.qualified_resource() + "/" + std::string(subresource) + " " + key.text()));
   return state_->store.with([&](State::Store& store) -> Result<json::value> {
     ObjectPtr before = store.get(kind, key);

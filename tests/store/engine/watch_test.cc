@@ -193,11 +193,11 @@ TEST_F(WatchTest, a_delegate_takes_what_comes_while_the_owner_sleeps) {
   std::atomic<int> stood_in = 0;
   std::atomic<bool> owner_is_up = true;
   Delegate delegate{[&](const Event& event) {
-                     EXPECT_FALSE(owner_is_up);
-                     taken.push_back(event.revision);
-                     return ++stood_in % 7 != 0;
-                   },
-                   [&] { return stood_in % 5 != 0; }};
+                      EXPECT_FALSE(owner_is_up);
+                      taken.push_back(event.revision);
+                      return ++stood_in % 7 != 0;
+                    },
+                    [&] { return stood_in % 5 != 0; }};
   std::jthread writer([&] {
     for (int i = 0; i < kChanges; i++) {
       put("a", std::to_string(i), Durability::soft);
@@ -226,12 +226,12 @@ TEST_F(WatchTest, an_owner_with_a_delegate_wakes_for_a_stop_and_for_the_end) {
   Guarded<int> begun(0);
   Guarded<bool> may_go_on(false);
   Delegate slow{[&](const Event&) {
-                 begun.with([](int& count) { count++; });
-                 begun.notify();
-                 return may_go_on.wait(
-                     {}, [](bool may) { return may; }, [](bool) { return true; });
-               },
-               [] { return true; }};
+                  begun.with([](int& count) { count++; });
+                  begun.notify();
+                  return may_go_on.wait(
+                      {}, [](bool may) { return may; }, [](bool) { return true; });
+                },
+                [] { return true; }};
   std::stop_source stop;
   std::jthread outside([&] {
     stop.request_stop();
@@ -431,10 +431,10 @@ TEST_F(WatchTest, a_delegate_who_calls_the_owner_is_not_asked_again) {
     std::atomic<int> asked = 0, asked_in_vain = 0;
     std::atomic<bool> asleep = true;
     Delegate calls{[&](const Event&) {
-                    asked_in_vain += asked++ > 0;
-                    return false;
-                  },
-                  [] { return true; }};
+                     asked_in_vain += asked++ > 0;
+                     return false;
+                   },
+                   [] { return true; }};
     std::jthread owner([&] {
       (void)watcher->take({}, std::chrono::steady_clock::now() + std::chrono::seconds(5), &calls);
       asleep = false;

@@ -126,9 +126,10 @@ TEST(Catalog, traits_of_what_is_stored_stand_at_the_version_that_is_stored) {
     if (info.is_stored()) continue;
     const KindTraits& traits = info.traits;
     bool has_any = traits.orphans_dependents || traits.counts_generations || traits.graceful || traits.awaits_finalize ||
-                   traits.keeps_first_status || traits.from_template || traits.names_pods || traits.uncounted || traits.no_owners ||
-                   !traits.status_keeps.empty() || !traits.durability.empty() || !traits.pod_template.empty() ||
-                   !traits.heartbeat.empty() || !traits.finalizer.empty() || !traits.warns.empty();
+                   traits.keeps_first_status || traits.from_template || traits.names_pods || traits.uncounted ||
+                   traits.no_owners || !traits.status_keeps.empty() || !traits.durability.empty() ||
+                   !traits.pod_template.empty() || !traits.heartbeat.empty() || !traits.finalizer.empty() ||
+                   !traits.warns.empty();
     EXPECT_FALSE(has_any) << info.kind.api_version() << " " << info.kind.kind;
   }
 }

@@ -139,11 +139,13 @@ const SampleRow kSampleRows[] = {
      "storageClassName: FieldValueInvalid: Invalid value: \"\": a lowercase RFC 1123 subdomain"},
     {kStorageCapacity, "/storageClassName", R"("A")",
      "storageClassName: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
-    {kStorageCapacity, "/capacity", R"("-1")", "capacity: FieldValueInvalid: Invalid value: \"-1\": must be greater than or equal to 0\n"},
+    {kStorageCapacity, "/capacity", R"("-1")",
+     "capacity: FieldValueInvalid: Invalid value: \"-1\": must be greater than or equal to 0\n"},
     {kStorageCapacity, "/nodeTopology", R"({"matchExpressions":[{"key":"a","operator":"In"}]})",
      "nodeTopology.matchExpressions[0].values: FieldValueRequired: Required value: must be specified when `operator` is 'In' or "
      "'NotIn'\n"},
-    {kStorageCapacity, "/metadata/name", R"("A")", "metadata.name: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
+    {kStorageCapacity, "/metadata/name", R"("A")",
+     "metadata.name: FieldValueInvalid: Invalid value: \"A\": a lowercase RFC 1123 subdomain"},
     // ---- VolumeAttachment
     {kAttach, "/spec/attacher", R"("")", "spec.attacher: FieldValueRequired: Required value\n"},
     {kAttach, "/spec/attacher", R"("a_b")",
