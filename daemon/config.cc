@@ -250,6 +250,12 @@ const std::map<std::string, Read, std::less<>>& fields() {
 
 }  // namespace
 
+std::vector<std::string> setting_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, read] : fields()) names.push_back(name);
+  return names;
+}
+
 Result<void> apply_config(Config& config, std::string_view yaml_text) {
   std::vector<json::value> documents = TRY(parse_yaml(yaml_text));
   if (documents.empty()) return {};

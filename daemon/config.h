@@ -81,7 +81,12 @@ struct Config {
   std::vector<std::string> image_verification_allowlist;
 
   LogLevel log_level = LogLevel::info;  // logLevel: error, warning, notice, info, debug
+
+  bool operator==(const Config&) const = default;
 };
+
+// The names of all settings, sorted.
+std::vector<std::string> setting_names();
 
 // Reads `path` over the vendor's file, if that exists. A missing file gives the defaults. Errors: invalid, with file, line or
 // field.

@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
 
 namespace coracle {
 namespace {
@@ -30,6 +34,36 @@ TEST(Config, lies_over_the_defaults) {
   EXPECT_EQ(config.store_max_size, 100);
   EXPECT_TRUE(config.deny_service_external_ips);
   EXPECT_TRUE(apply_config(config, "# nothing but a comment\n"));
+}
+
+std::string text_of_source(const std::string& path) {
+  const char* root = std::getenv("CORACLE_SOURCE");
+  std::ifstream file(std::string(root ? root : ".") + "/" + path);
+  EXPECT_TRUE(file.is_open()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Config, example_lists_every_setting_with_its_default) {
+  std::stringstream example(text_of_source("systemd/config.example.yaml"));
+  std::set<std::string> listed;
+  for (std::string line; std::getline(example, line);) {
+    size_t colon = line.find(':');
+    bool is_setting = line.starts_with("# ") && colon != line.npos && line.find(' ', 2) > colon;
+    if (!is_setting) continue;
+    std::string name = line.substr(2, colon - 2);
+    EXPECT_TRUE(listed.insert(name).second) << name << " is listed twice";
+    Config config;
+    auto applied = apply_config(config, line.substr(2));
+    ASSERT_TRUE(applied) << name << ": " << applied.error().text();
+    EXPECT_TRUE(config == Config()) << name << " is listed with another default";
+  }
+  std::vector<std::string> names = setting_names();
+  EXPECT_EQ(std::vector<std::string>(listed.begin(), listed.end()), names);
+}
+
+TEST(Config, readme_lists_every_setting) {
+  std::string readme = text_of_source("README.md");
+  for (const std::string& name : setting_names()) EXPECT_NE(readme.find("\n| `" + name + "` | "), readme.npos) << name;
 }
 
 TEST(Config, takes_sizes_as_megabytes_and_as_quantities) {
