@@ -7,7 +7,7 @@
 //                 ▲                                                                  │
 //                api ─────────────── streams, images ────────────────────────────────┘
 //
-// Threads: README.md, "Threads".
+// Threads: daemon/README.md, "Threads".
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of the tree: reads every source file and holds the table of layers and the few rules that a reader relies on
-// (README.md, "Components"). Run with the root of the source tree as CORACLE_SOURCE.
+// (daemon/README.md, "Components"). Run with the root of the source tree as CORACLE_SOURCE.
 #include <gtest/gtest.h>
 
 #include <algorithm>

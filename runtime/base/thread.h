@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting threads with a name, which `ps -T` shows and README lists. A thread without one would have the name of its creator.
+// Starting threads with a name, which `ps -T` shows and daemon/README.md lists. A thread without one would have the name of its
+// creator.
 #pragma once
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adding a kind is adding text: this program is the API with tables compiled from the schema text and example.v1, nothing
-// else. README.md shows that text, and is held to it.
+// else. store/README.md shows that text; a test compares them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -67,7 +67,7 @@ TEST(ExampleKind, is_found_and_explained) {
 
 TEST(ExampleKind, is_what_the_readme_shows) {
   const char* root = std::getenv("CORACLE_SOURCE");
-  std::string readme = contents(std::string(root ? root : ".") + "/README.md");
+  std::string readme = contents(std::string(root ? root : ".") + "/store/README.md");
   std::stringstream text(contents(std::string(root ? root : ".") + "/tests/daemon/api/example.v1"));
   int lines = 0;
   for (std::string line; std::getline(text, line);) {
