@@ -39,12 +39,16 @@ std::optional<unsigned> mode_of(const std::string& path) {
   return info.st_mode & 07777;
 }
 
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 size_t count_files(const std::string& directory, int depth = 0) {
   size_t count = 0;
   for (const auto& name : files::list(directory)) {
-    struct stat info {};
     std::string path = directory + "/" + name;
-    if (depth < 20 && ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) count += count_files(path, depth + 1);
+    if (depth < 20 && is_directory(path)) count += count_files(path, depth + 1);
     else ++count;
   }
   return count;
@@ -115,9 +119,14 @@ Result<bool> write_payload(const std::string& directory, const Payload& payload,
   TRY(replace_link(stamp, directory + "/" + kData));
   std::set<std::string> visible;
   for (const auto& [path, file] : wanted) visible.insert(first_part(path));
-  for (const auto& name : visible) TRY(replace_link(std::string(kData) + "/" + name, directory + "/" + name));
+  for (const auto& name : visible) {
+    const std::string place = directory + "/" + name;
+    bool is_taken = is_directory(place) && (others.count(name) || ::rmdir(place.c_str()) != 0);  // something is mounted there
+    if (!is_taken) TRY(replace_link(std::string(kData) + "/" + name, place));
+  }
   for (const auto& name : files::list(directory)) {
     if (name == kData || name == stamp || visible.count(name) || others.count(name)) continue;
+    if (!name.starts_with("..") && is_directory(directory + "/" + name)) continue;
     TRY(sys::remove_tree(directory + "/" + name));  // removed names, the old data, and files of an interrupted write
   }
   return true;

@@ -24,9 +24,10 @@ struct PayloadFile {
 };
 using Payload = std::map<std::string, PayloadFile>;  // by path relative to the volume
 
-// Makes `directory` contain exactly `payload`, with the group `gid`. Returns whether anything changed. `first_id` is the host id
-// of the readers' id 0; the owners' ids are added to it. `others` are names in the directory that are not part of the payload and
-// stay. Errors: invalid for a path that would leave the directory or that uses a reserved name.
+// Makes `directory` show exactly `payload`, whose group is `gid`. Returns whether anything had to change. `first_id`: what
+// the host has for the readers' id 0; their ids count from there. `others`: names in it that are not the payload's and stay.
+// Directories stay, too: a subPath that named nothing is one. An empty one gives way to a file of its name.
+// Errors: invalid for a path that would leave the directory or touch our own names.
 Result<bool> write_payload(const std::string& directory, const Payload& payload, std::optional<uint32_t> gid, WallTime now,
                            uint32_t first_id = 0, const std::set<std::string>& others = {});
 

@@ -592,10 +592,12 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const bool payload = is_payload_volume(*volume), image = find(*volume, "image");
     if (!sub_path.empty()) {
       auto inside = sys::open_in(source, sub_path, O_PATH);
-      if (!payload && !image && is_to_be_made(inside)) inside = make_sub_path(source, sub_path);
-      if (!inside)
-        return inside.take_error().wrap("failed to prepare subPath for volumeMount " + quoted(name) + " of container " +
-                                        quoted(get_string(container, "name")));
+      const std::string about = "for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name"));
+      if (!image && is_to_be_made(inside)) {
+        inside = make_sub_path(source, sub_path);
+        if (!inside) return inside.take_error().wrap("failed to create subPath directory " + about);
+      }
+      if (!inside) return inside.take_error().wrap("failed to prepare subPath " + about);
       source = *std::move(inside);
     }
     bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || image ||

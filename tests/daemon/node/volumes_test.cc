@@ -78,6 +78,17 @@ TEST_F(AtomicWriterTest, links_that_a_container_left_lead_nowhere) {
   }
 }
 
+TEST_F(AtomicWriterTest, a_directory_gives_way_when_nothing_is_in_it_or_mounted_on_it) {
+  fs::create_directories(volume_ + "/empty");
+  fs::create_directories(volume_ + "/full/of");
+  fs::create_directories(volume_ + "/mounted");
+  ASSERT_TRUE(*write_payload(volume_, {{"empty", {"1"}}, {"full", {"2"}}, {"mounted", {"3"}}}, {}, clock_.now(), 0, {"mounted"}));
+  EXPECT_EQ(read(volume_ + "/empty"), "1");
+  EXPECT_TRUE(fs::is_directory(volume_ + "/full/of"));
+  EXPECT_TRUE(fs::is_directory(fs::symlink_status(volume_ + "/mounted")));
+  EXPECT_EQ(*shown_file(volume_, "full"), "2");
+}
+
 TEST_F(AtomicWriterTest, clears_what_a_cut_off_write_left) {
   ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}}, {}, clock_.now()));
   fs::create_directories(volume_ + "/..2001_half/x");
@@ -384,6 +395,49 @@ TEST_F(VolumesTest, optional_sources_may_be_missing) {
   boot();
   put_pod(pod_with(R"("secret":{"secretName":"none","optional":true})"));
   EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(VolumesTest, a_sub_path_waits_for_what_is_not_optional) {
+  boot();
+  put_pod(pod_with(R"("configMap":{"name":"settings"})", R"(,"subPath":"x")"));
+  EXPECT_EQ(state(), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has("W FailedMount MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found"));
+  put_map("1");
+  ASSERT_EQ(state(), "Running");
+  EXPECT_EQ(shown("a-0", "/v", ""), "1");
+}
+
+// As kubelet: it is an empty directory, for as long as the container runs.
+TEST_F(VolumesTest, a_sub_path_of_what_is_optional_and_missing_is_a_directory) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v","subPath":"x"},
+      {"name":"v","mountPath":"/w","subPath":"deep/er"},{"name":"s","mountPath":"/s","subPath":"key"}]}],"volumes":[
+      {"name":"v","configMap":{"name":"settings","optional":true}},{"name":"s","secret":{"secretName":"none","optional":true}}])");
+  ASSERT_EQ(state(), "Running");
+  const std::string volume = config_.memory_dir + "/" + uid() + "/v";
+  for (const char* directory : {"/v/x", "/v/deep/er", "/s/key"})
+    EXPECT_TRUE(fs::is_directory(fs::symlink_status(config_.memory_dir + "/" + uid() + directory))) << directory;
+  const auto mounts = spec_of("a-0")->spec.mounts;
+  for (const auto& mount : mounts)
+    EXPECT_TRUE(mount.destination.size() != 2 || mount.options.back() == "ro") << mount.destination;
+  put_map("1");
+  EXPECT_EQ(read(volume + "/y"), "2") << "the volume follows its object";
+  EXPECT_EQ(read(volume + "/x"), "1") << "the next container has the file";
+  EXPECT_TRUE(fs::is_directory(volume + "/deep/er")) << "what is mounted stays";
+  for (const auto& event : events_.all()) EXPECT_EQ(event.find("FailedMount"), event.npos) << event;
+  runtime_.exit(uid(), "a-0", 1);
+  settle();
+  advance(seconds(10));
+  ASSERT_EQ(state(), "Running");
+  EXPECT_EQ(shown("a-1", "/v", ""), "1");
+}
+
+TEST_F(VolumesTest, a_sub_path_that_cannot_be_made_is_told) {
+  boot();
+  put_map("1");
+  put_pod(pod_with(R"("configMap":{"name":"settings"})", R"(,"subPath":"x/in")"));
+  EXPECT_EQ(state(), "Waiting CreateContainerConfigError");
+  EXPECT_TRUE(events_.has("W Failed Error: failed to prepare subPath for volumeMount \"v\" of container \"a\""));
 }
 
 TEST_F(VolumesTest, projected_volumes_join_their_sources) {
