@@ -196,6 +196,18 @@ oci::Resources pod_resources(const json::value& pod, int64_t pids_max) {
   return resources;
 }
 
+Bytes memory_volume_size(const json::value& pod, const json::value& volume, const json::object& allocatable) {
+  Quantity size;
+  auto bound = [&](const json::value* limit) {
+    auto parsed = limit ? Quantity::from_json(*limit) : Result<Quantity>(Quantity());
+    if (parsed && *parsed > Quantity() && (size.is_zero() || *parsed < size)) size = *parsed;
+  };
+  bound(allocatable.if_contains("memory"));
+  if (auto limit = pod_limit(pod, "memory"); limit && !limit->is_zero() && (size.is_zero() || *limit < size)) size = *limit;
+  bound(find(volume, "emptyDir.sizeLimit"));
+  return size.bytes();
+}
+
 int oom_score_adj(const json::value& pod, const json::value& container, Bytes machine_memory) {
   if (get_string(pod, "spec.priorityClassName") == "system-node-critical") return -997;
   switch (qos_of(pod)) {

@@ -28,6 +28,9 @@ std::set<std::string> huge_page_names(const json::value& pod);  // the resources
 oci::Resources container_resources(const json::value& pod, const json::value& container, const runtime::Enforcement& enforcement);
 int64_t cpu_shares_of(const json::value& pod);  // of the whole pod; at least 2
 oci::Resources pod_resources(const json::value& pod, int64_t pids_max);
+// How much an emptyDir of medium Memory may hold: the smallest of its sizeLimit, its pod's limit of memory, and the node's
+// allocatable memory. 0: none of them is known. Source: kubelet, calculateEmptyDirMemorySize (semantics).
+Bytes memory_volume_size(const json::value& pod, const json::value& volume, const json::object& allocatable);
 int oom_score_adj(const json::value& pod, const json::value& container, Bytes machine_memory);
 
 // The limits of this pod that the machine cannot enforce: "cpu, memory"; "" if it can enforce all.

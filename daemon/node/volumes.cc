@@ -454,7 +454,7 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
     const Source source = TRY(source_of(pod, one, lookup.storage));
     const json::value& volume = *source.spec;
     if (find(volume, "emptyDir")) {
-      TRY(prepare_empty_dir(pod, volume, paths.volume(name), first_id).wrap(setup_failed(name)));
+      TRY(prepare_empty_dir(pod, volume, paths.volume(name), identity.allocatable, first_id).wrap(setup_failed(name)));
     } else if (find(volume, "hostPath")) {
       if (!get_array(volume, "mountOptions").empty())
         return Error(Code::unsupported, "MountVolume.MountOptionSupport check failed for volume " + quoted(name) +
@@ -504,17 +504,12 @@ Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& pa
 
 // The mode is set last and marks the directory as complete; also for a file system that is mounted again after a reboot.
 Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
-                                        uint32_t first_id) const {
+                                        const json::object& allocatable, uint32_t first_id) const {
   TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
   TRY(sys::make_directories(path, kUnfinished));
   if (is_tmpfs(volume)) {
     if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
-    Bytes size{0};
-    if (const auto* limit = find(volume, "emptyDir.sizeLimit"); limit && !limit->is_null()) {
-      Quantity quantity = TRY(Quantity::from_json(*limit));
-      size = quantity.bytes();
-    }
-    TRY(config_.mounts.tmpfs(path, size, kUnfinished));
+    TRY(config_.mounts.tmpfs(path, memory_volume_size(pod, volume, allocatable), kUnfinished));
   } else if (is_huge_pages(volume)) {
     TRY(mount_huge_pages(pod, volume, path));
   }

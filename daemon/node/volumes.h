@@ -96,7 +96,7 @@ class Volumes {
 
  private:
   Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
-                                 uint32_t first_id) const;
+                                 const json::object& allocatable, uint32_t first_id) const;
   Result<void> mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const;
   Result<void> check_host_path(const json::value& volume) const;
   Result<Fd> open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const;

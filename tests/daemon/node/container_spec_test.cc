@@ -303,6 +303,33 @@ TEST(Resources, of_the_pod) {
   EXPECT_FALSE(pod_resources(pod, 0).memory_limit_bytes);  // one of them has no limit
 }
 
+TEST(Resources, what_an_empty_dir_in_memory_may_hold) {
+  struct Row {
+    const char *size_limit, *first, *second, *of_pod, *allocatable;
+    int64_t want_mib;
+  };
+  for (const Row& row :
+       {Row{"", "", "", "", R"("1Gi")", 1024}, Row{R"("64Mi")", "", "", "", R"("1Gi")", 64},
+        Row{R"("2Gi")", "", "", "", R"("1Gi")", 1024}, Row{R"("0")", "", "", "", R"("1Gi")", 1024},
+        Row{"33554432", "", "", "", R"("1Gi")", 32}, Row{"", R"("100Mi")", R"("28Mi")", "", R"("1Gi")", 128},
+        Row{R"("64Mi")", R"("100Mi")", R"("28Mi")", "", R"("1Gi")", 64},
+        Row{R"("200Mi")", R"("100Mi")", R"("28Mi")", "", R"("1Gi")", 128},
+        Row{"", R"("100Mi")", "", "", R"("1Gi")", 1024},  // one of them has no limit
+        Row{"", R"("100Mi")", "", R"("300Mi")", R"("1Gi")", 300}, Row{"", R"("3Gi")", R"("1Gi")", "", R"("1Gi")", 1024},
+        Row{"", "", "", "", "null", 0}, Row{R"("64Mi")", "", "", "", "null", 64}}) {
+    auto limits = [](const char* memory) {
+      return *memory ? R"(,"resources":{"limits":{"memory":)" + std::string(memory) + "}}" : std::string();
+    };
+    json::value pod = parsed(R"({"spec":{"containers":[{"name":"a")" + limits(row.first) + R"(},{"name":"b")" +
+                             limits(row.second) + "}]" + limits(row.of_pod) + "}}");
+    std::string bound = *row.size_limit ? R"(,"sizeLimit":)" + std::string(row.size_limit) : "";
+    json::value volume = parsed(R"({"name":"v","emptyDir":{"medium":"Memory")" + bound + "}}");
+    json::value allocatable = parsed(R"({"memory":)" + std::string(row.allocatable) + "}");
+    EXPECT_EQ(memory_volume_size(pod, volume, allocatable.get_object()).count, row.want_mib << 20)
+        << to_text(pod) << to_text(volume) << row.allocatable;
+  }
+}
+
 TEST(Resources, quality_of_service) {
   struct Row {
     const char* containers;

@@ -492,6 +492,29 @@ TEST_F(VolumesTest, an_empty_dir_that_was_cut_off_before_it_had_its_rights_gets_
   EXPECT_EQ(mode("memory"), 0700u);
 }
 
+TEST_F(VolumesTest, a_volume_in_memory_has_a_size) {
+  std::vector<int64_t> sizes;  // in MiB
+  config_.mounts.tmpfs = [&](const std::string& path, Bytes size, unsigned) -> Result<void> {
+    if (path.ends_with("/volumes/v")) sizes.push_back(size.count >> 20);
+    return {};
+  };
+  boot();
+  auto put = [&](const std::string& name, const std::string& bound, const std::string& limit) {
+    put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"limits":{"memory":")" + limit +
+                R"("}},"volumeMounts":[{"name":"v","mountPath":"/v"}]}],"volumes":[{"name":"v","emptyDir":{"medium":"Memory")" +
+                bound + "}}]",
+            name);
+    EXPECT_EQ(state("a", name), "Running") << name;
+  };
+  put("bound", R"(,"sizeLimit":"3Mi")", "5Mi");
+  put("limited", R"(,"sizeLimit":"30Mi")", "5Mi");
+  put("unbound", "", "5Mi");
+  EXPECT_EQ(sizes, (std::vector<int64_t>{3, 5, 5}));
+  put_pod(pod_with(R"("emptyDir":{"medium":"Memory"})"), "free");
+  ASSERT_EQ(sizes.size(), 4u);
+  EXPECT_GT(sizes.back(), 5) << "what the node has for pods";
+}
+
 TEST_F(VolumesTest, what_is_shared_in_memory_is_its_owner_s_to_remove) {
   config_.mounts.tmpfs = [](const std::string&, Bytes, unsigned) -> Result<void> { return {}; };
   boot();
