@@ -124,27 +124,32 @@ Result<void> PodSync::prepare_volumes() {
   set_stale(false);  // before the sources are read: a later change marks them stale again
   auto first = TRY(first_id());
   const bool begins = record_.sandbox != SandboxFact::alive;
-  auto result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), begins, first.value_or(0));
-  if (!result) set_stale(true);
-  if (!result) note_mount_failed(result.error());
-  if (!result) return result.take_error();
-  entry_.volumes_refresh_at = result->refresh_at;
-  waits_ |= result->waits;
-  if (result->waits) return Error(Code::unavailable, "a server of its volumes has not answered yet");
-  entry_.mount_error.clear();
+  VolumeResult result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), begins, first.value_or(0));
+  entry_.volumes_refresh_at = result.refresh_at;
+  waits_ |= result.waits;
+  note_mount_failures(result.failures);
+  if (!result.failures.empty()) {
+    set_stale(true);
+    return Error(Code::unavailable, std::move(result.failures.front().text));
+  }
+  if (result.waits) return Error(Code::unavailable, "a server of its volumes has not answered yet");
   record_.volumes_ready = true;
   desired_.stale_volumes = false;
   return {};
 }
 
 // Objects have events; a path on the host must be polled.
-void PodSync::note_mount_failed(const Error& error) {
-  SteadyTime now = seams_.clock.steady();
-  if (entry_.mount_error != error.text() || now >= entry_.mount_error_told + kMountErrorTold) {
-    event(true, "FailedMount", error.text());
-    entry_.mount_error = error.text();
-    entry_.mount_error_told = now;
+void PodSync::note_mount_failures(const std::vector<MountFailure>& failures) {
+  const SteadyTime now = seams_.clock.steady();
+  std::map<std::string, SteadyTime> told;
+  for (const MountFailure& failure : failures) {
+    auto before = entry_.mount_failures_told.find(failure.text);
+    const bool is_told = before != entry_.mount_failures_told.end() && now < before->second + kMountErrorTold;
+    if (!is_told) event(true, failure.reason, failure.text);
+    told.emplace(failure.text, is_told ? before->second : now);
   }
+  entry_.mount_failures_told = std::move(told);
+  if (failures.empty()) return;
   const json::array& volumes = get_array(pod(), "spec.volumes");
   bool on_host = std::any_of(volumes.begin(), volumes.end(), [](const json::value& volume) {
     return !get_string(volume, "hostPath.type").empty() || !volume::claim_name("", volume).empty();

@@ -23,6 +23,25 @@
 
 namespace coracle::node {
 
+// The source of a pod's volume: in the pod, or in the PersistentVolume of its claim. Both name their kind by a field.
+struct PodVolume {
+  std::string_view name;  // the pod's for it
+  const json::value* spec = nullptr;
+  volume::Backing backing;  // empty without a claim
+};
+
+// By volume: the names in it at which containers mount something else.
+using NamesByVolume = std::unordered_map<std::string_view, std::set<std::string>>;
+
+struct PrepareInputs {
+  const json::value& pod;
+  const PodPaths& paths;
+  const Lookup& lookup;
+  const PodIdentity& identity;
+  uint32_t first_id;
+  NamesByVolume inside;
+};
+
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
@@ -324,9 +343,6 @@ std::string no_such_kind(const json::value& volume) {
   return "this node has no volumes of the kind " + quoted(kind);
 }
 
-// By volume: the names in it at which containers mount something else.
-using NamesByVolume = std::unordered_map<std::string_view, std::set<std::string>>;
-
 NamesByVolume mounted_names(const json::value& pod) {
   NamesByVolume found;
   for (const auto& container : containers_of(pod)) {
@@ -367,25 +383,85 @@ Result<void> make_mount_point(const Fd& volume, const std::string& path, bool is
   return made;
 }
 
-// The source of a pod's volume: in the pod, or in the PersistentVolume of its claim. Both name their kind by a field.
-struct Source {
-  const json::value* spec = nullptr;
-  volume::Backing backing;  // empty without a claim
+// The names of the volumes that containers have.
+struct VolumesInContainers {
+  std::set<std::string_view> mounted, devices, read;
+  explicit VolumesInContainers(const json::value& pod) {
+    for (const auto& container : containers_of(pod)) {
+      for (const auto& mount : get_array(*container.spec, "volumeMounts")) mounted.insert(get_string(mount, "name"));
+      for (const auto& device : get_array(*container.spec, "volumeDevices")) devices.insert(get_string(device, "name"));
+      for (const auto& variable : get_array(*container.spec, "env"))
+        read.insert(get_string(variable, "valueFrom.fileKeyRef.volumeName"));
+    }
+  }
+  bool contain(std::string_view name) const { return mounted.contains(name) || devices.contains(name) || read.contains(name); }
 };
 
-Result<Source> source_of(const json::value& pod, const json::value& volume, const volume::StorageObjects& storage) {
-  if (volume::claim_name("", volume).empty()) return Source{&volume, {}};
-  std::string name(get_string(volume, "name"));
-  auto backing = storage.claim ? volume::backing_of(pod, volume, storage)
-                               : Result<volume::Backing>(Error(Code::unsupported, "this node has no volumes of claims"));
-  if (!backing)
-    return backing.take_error().wrap("Unable to attach or mount volumes: unmounted volumes=[" + name +
-                                     "], unattached volumes=[], failed to process volumes=[" + name + "]");
-  const json::value* spec = find(backing->volume->json(), "spec");
-  return Source{spec, *std::move(backing)};
+Result<PodVolume> source_of(const json::value& pod, const json::value& volume, const volume::StorageObjects& storage) {
+  std::string_view name = get_string(volume, "name");
+  if (volume::claim_name("", volume).empty()) return PodVolume{name, &volume, {}};
+  if (!storage.claim) return Error(Code::unsupported, "this node has no volumes of claims");
+  volume::Backing backing = TRY(volume::backing_of(pod, volume, storage));
+  const json::value* spec = find(backing.volume->json(), "spec");
+  return PodVolume{name, spec, std::move(backing)};
 }
 
-std::string setup_failed(std::string_view name) { return "MountVolume.SetUp failed for volume " + quoted(name) + " "; }
+// Source: kubelet's desired state of volumes (texts).
+Result<void> check_mode(const PodVolume& source, const VolumesInContainers& there) {
+  const bool block = is_block(*source.spec);
+  if (!(block ? there.mounted : there.devices).contains(source.name)) return {};
+  return Error(Code::invalid, "volume " + std::string(source.name) + " has volumeMode " + (block ? "Block" : "Filesystem") +
+                                  ", but is specified in " + (block ? "volumeMounts" : "volumeDevices"));
+}
+
+constexpr std::string_view kSetUp = "SetUp failed";
+constexpr std::string_view kBegin = "NewMounter initialization failed";
+constexpr std::string_view kOptions = "MountOptionSupport check failed";
+
+// What did not work, and with what: a claim's volume has the name of its PersistentVolume here. Source: kubelet's operation
+// generator (texts).
+std::string about(std::string_view what, const PodVolume& source) {
+  if (is_block(*source.spec)) what = "SetUpDevice failed";
+  return (is_block(*source.spec) ? "MapVolume." : "MountVolume.") + std::string(what) + " for volume " +
+         quoted(source.backing.volume ? source.backing.volume->name() : source.name) + " ";
+}
+
+// What went wrong with the volumes of one pod. Of a volume that no container has, nothing: the pod does not need it.
+class Failures {
+ public:
+  explicit Failures(const VolumesInContainers& there) : there_(there) {}
+  // It is not known yet what the volume is.
+  void add_unknown(std::string_view name, const Error& error) {
+    if (!there_.contain(name)) return;
+    unknown_.emplace(name);
+    unmounted_.emplace(name);
+    why_.push_back(error.text());
+  }
+  void add(const PodVolume& source, const Error& error) {
+    if (!there_.contain(source.name)) return;
+    unmounted_.emplace(source.name);
+    std::string claim = source.backing.claim ? " (PVC " + source.backing.claim->key().text() + ")" : "";
+    found_.push_back({is_block(*source.spec) ? "FailedMapVolume" : "FailedMount", error.text() + claim});
+  }
+  bool is_empty() const { return unmounted_.empty(); }
+  // Source: kubelet, WaitForAttachAndMount (text).
+  std::vector<MountFailure> take() {
+    auto list = [](const std::set<std::string>& names) {
+      return "[" + join(std::vector<std::string>(names.begin(), names.end()), " ") + "]";
+    };
+    if (!why_.empty())
+      found_.push_back({"FailedMount", "Unable to attach or mount volumes: unmounted volumes=" + list(unmounted_) +
+                                           ", unattached volumes=[], failed to process volumes=" + list(unknown_) + ": " +
+                                           join(why_, "; ")});
+    return std::move(found_);
+  }
+
+ private:
+  const VolumesInContainers& there_;
+  std::set<std::string> unmounted_, unknown_;
+  std::vector<std::string> why_;
+  std::vector<MountFailure> found_;
+};
 
 // Creates the mount point of a share without opening it, because that would wait for its server.
 Result<void> make_place(const PodPaths& paths, const std::string& volume) {
@@ -397,7 +473,7 @@ Result<void> make_place(const PodPaths& paths, const std::string& volume) {
 }
 
 // A volume's mount options are those of its class, or set by the administrator who created it.
-NfsShare nfs_share(const Source& source) {
+NfsShare nfs_share(const PodVolume& source) {
   NfsShare share{std::string(get_string(*source.spec, "nfs.server")), std::string(get_string(*source.spec, "nfs.path")), {}};
   if (source.backing.read_only || get_bool(*source.spec, "nfs.readOnly")) share.options.push_back("ro");
   for (const json::value& option : get_array(*source.spec, "mountOptions"))
@@ -444,79 +520,96 @@ std::optional<WallTime> token_refresh_time(std::string_view token) {
   return WallTime(std::chrono::seconds(issued)) + life;
 }
 
-Result<VolumeResult> Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup,
-                                      const PodIdentity& identity, bool begins, uint32_t first_id) const {
+VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
+                              bool begins, uint32_t first_id) const {
   VolumeResult result;
-  const NamesByVolume mounted = mounted_names(pod);
-  std::vector<std::pair<std::string, Source>> shares;  // last, because they may wait
-  for (const auto& one : get_array(pod, "spec.volumes")) {
-    std::string name(get_string(one, "name"));
-    const Source source = TRY(source_of(pod, one, lookup.storage));
-    const json::value& volume = *source.spec;
-    if (find(volume, "emptyDir")) {
-      TRY(prepare_empty_dir(pod, volume, paths.volume(name), identity.allocatable, first_id).wrap(setup_failed(name)));
-    } else if (find(volume, "hostPath")) {
-      if (!get_array(volume, "mountOptions").empty())
-        return Error(Code::unsupported, "MountVolume.MountOptionSupport check failed for volume " + quoted(name) +
-                                            " : Mount options are not supported for this volume type");
-      TRY(check_host_path(volume).wrap(setup_failed(name)));
-    } else if (find(volume, "local")) {
-      TRY(check_local(volume).wrap(setup_failed(name)));
-      TRY(directory_options(volume).wrap(setup_failed(name)));
-      bool writes = !source.backing.read_only;
-      if (begins && writes && !is_block(volume)) TRY(give_to_fs_group(pod, volume).wrap(setup_failed(name)));
-    } else if (find(volume, "nfs") && !is_block(volume)) {
-      shares.emplace_back(name, source);
-    } else if (find(volume, "image")) {
-      // Mounted when a container that uses it starts: see pod_images.cc.
-    } else if (is_payload_volume(volume)) {
-      std::string directory = paths.memory_volume(name);
-      auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
-        auto there = shown_file(directory, path);
-        auto refresh = there ? token_refresh_time(*there) : std::nullopt;
-        if (!refresh || *refresh <= clock_.now()) {
-          there = tokens_(pod, audience, seconds);
-          if (!there) return std::move(there).wrap("request a token");
-          refresh = token_refresh_time(*there);
-        }
-        if (refresh) result.refresh_at = result.refresh_at ? std::min(*result.refresh_at, *refresh) : *refresh;
-        return there;
-      };
-      Payload payload = TRY(volume_payload(pod, volume, {lookup, identity, token}).wrap(setup_failed(name)));
-      TRY(sys::make_directories(directory, 0755).wrap(setup_failed(name)));
-      TRY(files::set_mode(directory, 0755).wrap(setup_failed(name)));
-      auto others = mounted.find(name);
-      TRY(write_payload(directory, payload, fs_group(pod), clock_.now(), first_id,
-                        others == mounted.end() ? std::set<std::string>() : others->second)
-              .wrap(setup_failed(name)));
-    } else {
-      return Error(Code::unsupported, setup_failed(name) + ": " + no_such_kind(volume));
-    }
-  }
   const std::string uid(get_string(pod, "metadata.uid"));
-  for (const auto& [name, source] : shares) {
-    TRY(make_place(paths, name).wrap(setup_failed(name)));
-    bool is_ready = TRY(nfs_.is_ready(uid, paths.volume(name), nfs_share(source)).wrap(setup_failed(name)));
-    result.waits |= !is_ready;
+  const VolumesInContainers there(pod);
+  Failures failures(there);
+  std::vector<PodVolume> shares, directories;  // last, since they may take long
+  const PrepareInputs inputs{pod, paths, lookup, identity, first_id, mounted_names(pod)};
+  for (const auto& one : get_array(pod, "spec.volumes")) {
+    auto source = source_of(pod, one, lookup.storage);
+    auto fits = source ? check_mode(*source, there) : Result<void>(source.take_error());
+    if (!fits) {
+      failures.add_unknown(get_string(one, "name"), fits.error());
+      continue;
+    }
+    if (auto prepared = prepare(*source, inputs, result); !prepared) failures.add(*source, prepared.error());
+    else if (find(*source->spec, "nfs") && !is_block(*source->spec)) shares.push_back(*std::move(source));
+    else if (find(*source->spec, "local") && !is_block(*source->spec)) directories.push_back(*std::move(source));
   }
+  for (const PodVolume& source : shares) {
+    auto placed = make_place(paths, std::string(source.name));
+    auto ready = placed ? nfs_.is_ready(uid, paths.volume(source.name), nfs_share(source)) : Result<bool>(placed.take_error());
+    if (!ready) failures.add(source, std::move(ready).wrap(about(kSetUp, source)).error());
+    else result.waits |= !*ready && there.contain(source.name);
+  }
+  if (begins && failures.is_empty() && !result.waits)
+    for (const PodVolume& source : directories)
+      if (auto given = source.backing.read_only ? Result<void>() : give_to_fs_group(pod, *source.spec); !given)
+        failures.add(source, std::move(given).wrap(about(kSetUp, source)).error());
+  result.failures = failures.take();
   return result;
 }
 
+Result<void> Volumes::prepare(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const {
+  const json::value& volume = *source.spec;
+  if (find(volume, "emptyDir")) return prepare_empty_dir(volume, inputs).wrap(about(kSetUp, source));
+  if (find(volume, "hostPath")) {
+    Error unsupported(Code::unsupported, "Mount options are not supported for this volume type");
+    if (!get_array(volume, "mountOptions").empty()) return std::move(unsupported).wrap(about(kOptions, source));
+    return check_host_path(volume).wrap(about(kSetUp, source));
+  }
+  if (find(volume, "local")) {
+    TRY(check_local(volume).wrap(about(kBegin, source)));
+    TRY(directory_options(volume).wrap(about(kSetUp, source)));
+    return {};
+  }
+  if (find(volume, "nfs") && !is_block(volume)) return {};  // see prepare() of all
+  if (find(volume, "image")) return {};                     // mounted when a container that mounts it starts: see pod_images.cc
+  if (is_payload_volume(volume)) return prepare_payload(volume, inputs, result).wrap(about(kSetUp, source));
+  return Error(Code::unsupported, about(kSetUp, source) + ": " + no_such_kind(volume));
+}
+
+Result<void> Volumes::prepare_payload(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const {
+  const std::string name(get_string(volume, "name")), directory = inputs.paths.memory_volume(name);
+  auto token = [&](std::string_view audience, int64_t seconds, const std::string& path) -> Result<std::string> {
+    auto there = shown_file(directory, path);
+    auto refresh = there ? token_refresh_time(*there) : std::nullopt;
+    if (!refresh || *refresh <= clock_.now()) {
+      there = tokens_(inputs.pod, audience, seconds);
+      if (!there) return std::move(there).wrap("request a token");
+      refresh = token_refresh_time(*there);
+    }
+    if (refresh) result.refresh_at = result.refresh_at ? std::min(*result.refresh_at, *refresh) : *refresh;
+    return there;
+  };
+  Payload payload = TRY(volume_payload(inputs.pod, volume, {inputs.lookup, inputs.identity, token}));
+  TRY(sys::make_directories(directory, 0755));
+  TRY(files::set_mode(directory, 0755));
+  auto others = inputs.inside.find(name);
+  TRY(write_payload(directory, payload, fs_group(inputs.pod), clock_.now(), inputs.first_id,
+                    others == inputs.inside.end() ? std::set<std::string>() : others->second));
+  return {};
+}
+
 // The mode is set last and marks the directory as complete; also for a file system that is mounted again after a reboot.
-Result<void> Volumes::prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
-                                        const json::object& allocatable, uint32_t first_id) const {
+Result<void> Volumes::prepare_empty_dir(const json::value& volume, const PrepareInputs& inputs) const {
+  const std::string path = inputs.paths.volume(get_string(volume, "name"));
   TRY(sys::make_directories(path.substr(0, path.rfind('/')), 0755));
   TRY(sys::make_directories(path, kUnfinished));
   if (is_tmpfs(volume)) {
     if (!config_.mounts.tmpfs) return Error(Code::unsupported, "no memory-backed volumes on this node");
-    TRY(config_.mounts.tmpfs(path, memory_volume_size(pod, volume, allocatable), kUnfinished));
+    TRY(config_.mounts.tmpfs(path, memory_volume_size(inputs.pod, volume, inputs.identity.allocatable), kUnfinished));
   } else if (is_huge_pages(volume)) {
-    TRY(mount_huge_pages(pod, volume, path));
+    TRY(mount_huge_pages(inputs.pod, volume, path));
   }
   Fd place = TRY(open_path(path));
   mode_t mode = TRY(sys::stat(place)).st_mode & 07777;
   if (mode != kUnfinished) return {};
-  auto group = fs_group(pod);
+  auto group = fs_group(inputs.pod);
+  const uint32_t first_id = inputs.first_id;
   if (is_in_memory(volume) && first_id) TRY(files::set_owner(path, first_id, first_id + group.value_or(0)));
   else if (group) TRY(files::set_owner(path, std::nullopt, group));
   const unsigned sticky = is_tmpfs(volume) ? 01000 : 0;  // as the kernel creates one: users may remove only their own files
@@ -578,7 +671,7 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     auto found = volumes.find(name);
     if (found == volumes.end())
       return Error(Code::not_found, "failed to prepare volume mount: volume " + quoted(name) + " not found");
-    const Source behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume mount"));
+    const PodVolume behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume mount"));
     const json::value* volume = behind.spec;
     if (is_block(*volume))
       return Error(Code::invalid, "volume " + std::string(name) + " has volumeMode Block, but is specified in volumeMounts");
@@ -587,12 +680,12 @@ Result<std::vector<VolumeMount>> Volumes::mounts(const json::value& pod, const j
     const bool payload = is_payload_volume(*volume), image = find(*volume, "image");
     if (!sub_path.empty()) {
       auto inside = sys::open_in(source, sub_path, O_PATH);
-      const std::string about = "for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name"));
+      const std::string whose = "for volumeMount " + quoted(name) + " of container " + quoted(get_string(container, "name"));
       if (!image && is_to_be_made(inside)) {
         inside = make_sub_path(source, sub_path);
-        if (!inside) return inside.take_error().wrap("failed to create subPath directory " + about);
+        if (!inside) return inside.take_error().wrap("failed to create subPath directory " + whose);
       }
-      if (!inside) return inside.take_error().wrap("failed to prepare subPath " + about);
+      if (!inside) return inside.take_error().wrap("failed to prepare subPath " + whose);
       source = *std::move(inside);
     }
     bool read_only = get_bool(mount, "readOnly") || behind.backing.read_only || image ||
@@ -617,7 +710,7 @@ Result<std::vector<VolumeDevice>> Volumes::devices(const json::value& pod, const
     auto name = get_string(wanted, "name");
     auto found = volumes.find(name);
     if (found == volumes.end()) return Error(Code::not_found, "volume " + quoted(name) + " not found");
-    const Source behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume device"));
+    const PodVolume behind = TRY(source_of(pod, *found->second, storage).wrap("failed to prepare volume device"));
     if (!is_block(*behind.spec))
       return Error(Code::invalid,
                    "volume " + std::string(name) + " has volumeMode Filesystem, but is specified in volumeDevices");

@@ -45,10 +45,18 @@ Result<void> make_mount_points(const std::vector<VolumeMount>& volumes, const st
 // When to replace a token: after four fifths of its lifetime, and after a day at the latest. nullopt if it is not a token.
 std::optional<WallTime> token_refresh_time(std::string_view token);
 
+struct MountFailure {
+  const char* reason;  // of the event that tells it: FailedMount, FailedMapVolume
+  std::string text;    // as kubelet words it, with the claim's name
+};
 struct VolumeResult {
   std::optional<WallTime> refresh_at;  // when a token in the volumes must be replaced
   bool waits = false;                  // for a file server: the pod is synced again when it has answered
+  std::vector<MountFailure> failures;  // none: all volumes that containers have are there
 };
+
+struct PodVolume;
+struct PrepareInputs;
 
 class Volumes {
  public:
@@ -62,12 +70,12 @@ class Volumes {
         tokens_(std::move(tokens)),
         elsewhere_(std::move(elsewhere)) {}
 
-  // Creates or updates all volumes of the pod. Blocks for file I/O and token requests. `first_id`: the first id of the pod's
-  // range of host ids, if it has a user namespace. Then volumes in memory are owned by these ids, because only kernels from Linux
-  // 6.3 can id-map a tmpfs; volumes on a disk are id-mapped. `begins`: nothing of the pod runs yet, so fsGroup may be applied to
-  // persistent volumes. Errors: with the message of a FailedMount event.
-  Result<VolumeResult> prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
-                               bool begins, uint32_t first_id = 0) const;
+  // Brings all volumes level with the pod, each as far as it can be. Blocks for files, and for tokens.
+  // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
+  // them, because not every kernel can id-map a tmpfs (Linux 6.3 can), and what is on a disk is id-mapped.
+  // `begins`: nothing of the pod runs yet, so that what lasts longer than it may get its fsGroup.
+  VolumeResult prepare(const json::value& pod, const PodPaths& paths, const Lookup& lookup, const PodIdentity& identity,
+                       bool begins, uint32_t first_id = 0) const;
 
   // The mounts of a container. The descriptors stay valid when files in the volumes are renamed. Errors: invalid, not_found,
   // unsupported.
@@ -95,8 +103,9 @@ class Volumes {
   void clear() const;
 
  private:
-  Result<void> prepare_empty_dir(const json::value& pod, const json::value& volume, const std::string& path,
-                                 const json::object& allocatable, uint32_t first_id) const;
+  Result<void> prepare(const PodVolume& source, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_payload(const json::value& volume, const PrepareInputs& inputs, VolumeResult& result) const;
+  Result<void> prepare_empty_dir(const json::value& volume, const PrepareInputs& inputs) const;
   Result<void> mount_huge_pages(const json::value& pod, const json::value& volume, const std::string& path) const;
   Result<void> check_host_path(const json::value& volume) const;
   Result<Fd> open_volume(const json::value& volume, std::string_view name, const PodPaths& paths) const;

@@ -116,12 +116,11 @@ class PodWorker {
     std::map<std::string, int, std::less<>> start_failed;  // by container: the attempt that could not be started
     std::optional<WallTime> volumes_refresh_at;
     bool looked = false, told_unenforceable = false, weighed = false;
-    std::stop_source gone;             // stops its hooks
-    std::string missing_pull_secrets;  // as last reported
-    std::string mount_error;           // as last reported
-    SteadyTime mount_error_told;
-    std::optional<SteadyTime> ready_since;                 // when this daemon reported it as ready
-    std::optional<SteadyTime> drain_from, drain_deadline;  // set once
+    std::stop_source gone;                                  // what its hooks look at
+    std::string missing_pull_secrets;                       // as told
+    std::map<std::string, SteadyTime> mount_failures_told;  // by text
+    std::optional<SteadyTime> ready_since;                  // since this daemon has told so
+    std::optional<SteadyTime> drain_from, drain_deadline;   // set once
   };
   std::shared_ptr<Entry> entry_of(const std::string& uid);
   void drop(const std::string& uid);  // call when the pod is forgotten

@@ -244,13 +244,16 @@ TEST_F(ClaimsTest, a_pod_waits_for_its_volume_and_gets_it) {
   std::ofstream(directory_ + "/disk/file") << "kept";
   boot();
   put_pod(pod_with(kClaimed));
-  EXPECT_TRUE(events_.has("persistentvolumeclaim \"data\" not found"));
+  EXPECT_TRUE(
+      events_.has("W FailedMount Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to "
+                  "process volumes=[v]: error processing PVC default/data: persistentvolumeclaim \"data\" not found"));
   put_claim("");
   EXPECT_TRUE(events_.has("PVC default/data has non-bound phase"));
   put_claim("disk", kBound);
   EXPECT_TRUE(events_.has("persistentvolume \"disk\" not found"));
   put_volume(R"("local":{"path":")" + directory_ + R"(/nowhere"})");
-  EXPECT_TRUE(events_.has("path \"" + directory_ + "/nowhere\" does not exist"));
+  EXPECT_TRUE(events_.has("W FailedMount MountVolume.NewMounter initialization failed for volume \"disk\" : path \"" +
+                          directory_ + "/nowhere\" does not exist (PVC default/data)"));
   EXPECT_EQ(state(), "Waiting ContainerCreating");
   put_volume(R"("local":{"path":")" + directory_ + R"(/disk"})");
   EXPECT_EQ(state(), "Running");
@@ -291,10 +294,52 @@ TEST_F(ClaimsTest, a_directory_takes_the_options_of_a_mount) {
   EXPECT_EQ(mount->options, (std::vector<std::string>{"rbind", "rprivate", "noatime", "ro", "noexec", "ro"}));
   put_volume(R"("mountOptions":["discard"],)" + disk);
   put_pod(pod_with(kClaimed), "second");
-  EXPECT_TRUE(events_.has("MountVolume.SetUp failed for volume \"v\" : a directory has no mount option \"discard\""));
+  EXPECT_TRUE(events_.has("MountVolume.SetUp failed for volume \"disk\" : a directory has no mount option \"discard\""));
   put_volume(R"("mountOptions":["noatime"],"hostPath":{"path":"/disk"})");
   put_pod(pod_with(kClaimed), "third");
-  EXPECT_TRUE(events_.has("Mount options are not supported for this volume type"));
+  EXPECT_TRUE(
+      events_.has("MountVolume.MountOptionSupport check failed for volume \"disk\" : Mount options are not supported for "
+                  "this volume type (PVC default/data)"));
+}
+
+TEST_F(ClaimsTest, each_volume_that_is_not_there_is_told) {
+  std::filesystem::create_directories(directory_ + "/disk");
+  boot();
+  put_claim("disk", kBound);
+  put_volume(R"("local":{"path":")" + directory_ + R"(/gone"})");
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"there","mountPath":"/t"},{"name":"v","mountPath":
+      "/v"},{"name":"map","mountPath":"/m"},{"name":"one","mountPath":"/1"},{"name":"two","mountPath":"/2"}]}],"volumes":[
+      {"name":"two","persistentVolumeClaim":{"claimName":"two"}},{"name":"map","configMap":{"name":"settings"}},
+      {"name":"one","persistentVolumeClaim":{"claimName":"one"}},{"name":"v","persistentVolumeClaim":{"claimName":"data"}},
+      {"name":"there","emptyDir":{}},{"name":"unused","configMap":{"name":"none"}},
+      {"name":"idle","persistentVolumeClaim":{"claimName":"idle"}}])");
+  auto told = [&] {
+    std::vector<std::string> told;
+    for (auto& event : events_.all())
+      if (event.starts_with("W ")) told.push_back(event);
+    return told;
+  };
+  const std::vector<std::string> all = {
+      "W FailedMount MountVolume.SetUp failed for volume \"map\" : configmap \"settings\" not found",
+      "W FailedMount MountVolume.NewMounter initialization failed for volume \"disk\" : path \"" + directory_ +
+          "/gone\" does not exist (PVC default/data)",
+      "W FailedMount Unable to attach or mount volumes: unmounted volumes=[map one two v], unattached volumes=[], failed to "
+      "process volumes=[one two]: error processing PVC default/two: persistentvolumeclaim \"two\" not found; error processing "
+      "PVC "
+      "default/one: persistentvolumeclaim \"one\" not found"};
+  EXPECT_EQ(told(), all);
+  for (int i = 0; i < 10; ++i) advance(seconds(2));
+  EXPECT_EQ(told(), all) << "once";
+  EXPECT_TRUE(fs::is_directory(config_.state_dir + "/" + uid() + "/volumes/there"));
+}
+
+TEST_F(ClaimsTest, a_volume_that_no_container_has_holds_nobody_up) {
+  boot();
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"e","mountPath":"/e"}]}],"volumes":[
+      {"name":"e","emptyDir":{}},{"name":"map","configMap":{"name":"none"}},{"name":"claim","persistentVolumeClaim":
+      {"claimName":"none"}}])");
+  EXPECT_EQ(state(), "Running");
+  EXPECT_FALSE(events_.has("FailedMount"));
 }
 
 TEST_F(ClaimsTest, block_devices_are_devices) {
@@ -314,7 +359,17 @@ TEST_F(ClaimsTest, block_devices_are_devices) {
   EXPECT_EQ(spec->spec.linux_.devices[0].path, "/dev/disk");
   EXPECT_EQ(spec->spec.linux_.devices[0].type, "b");
   put_pod(pod_with(kClaimed), "mounts");
-  EXPECT_TRUE(events_.has("volume v has volumeMode Block, but is specified in volumeMounts"));
+  EXPECT_TRUE(
+      events_.has("FailedMount Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to "
+                  "process volumes=[v]: volume v has volumeMode Block, but is specified in volumeMounts"));
+  put_volume(R"("volumeMode":"Block","local":{"path":"/dev/none"})");
+  put_pod(
+      R"("containers":[{"name":"a","image":"web:1","volumeDevices":[{"name":"v","devicePath":"/d"}]}],"volumes":[{"name":"v",)" +
+          std::string(kClaimed) + "}]",
+      "nowhere");
+  EXPECT_TRUE(
+      events_.has("W FailedMapVolume MapVolume.SetUpDevice failed for volume \"disk\" : path \"/dev/none\" does not exist "
+                  "(PVC default/data)"));
 }
 
 TEST_F(VolumesTest, a_config_map_is_shown_and_follows_its_object) {
@@ -621,10 +676,12 @@ TEST_F(VolumesTest, an_expanded_sub_path_that_leads_up_is_refused) {
 TEST_F(VolumesTest, huge_pages_are_mounted_or_waited_for) {
   std::vector<std::string> mounted;
   auto put = [&](const std::string& name, const std::string& medium, const std::string& limits, const std::string& more = "") {
-    put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"limits":{)" + limits + R"(}}}],
+    put_pod(
+        R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"}],"resources":{"limits":{)" +
+            limits + R"(}}}],
       "volumes":[{"name":"v","emptyDir":{"medium":")" +
-                medium + "\"" + more + "}}]",
-            name);
+            medium + "\"" + more + "}}]",
+        name);
   };
   boot();
   put("nowhere", "HugePages", "");
@@ -733,23 +790,24 @@ TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
                ".x";
       },
       walks_.executor());
-  json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" +
-                                std::to_string(::getuid()) + R"(},"containers":[{"name":"a"}],
+  json::value pod =
+      *parse_json(R"({"metadata":{"namespace":"default","name":"web"},"spec":{"securityContext":{"runAsUser":)" +
+                  std::to_string(::getuid()) + R"(},"containers":[{"name":"a","volumeMounts":[{"name":"v","mountPath":"/v"}]}],
     "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"token","audience":"vault","expirationSeconds":1000}}]}}]}})");
   PodPaths paths = *paths_of(config_, {"default", "web"}, "u-1");
   auto prepare = [&] { return volumes.prepare(pod, paths, {}, {}, false); };
   auto first = prepare();
-  ASSERT_TRUE(first) << first.error().text();
-  EXPECT_EQ(first->refresh_at, WallTime(seconds(start + 800)));
+  ASSERT_TRUE(first.failures.empty()) << first.failures.front().text;
+  EXPECT_EQ(first.refresh_at, WallTime(seconds(start + 800)));
   std::string token = read(paths.memory_volume("v") + "/token");
   struct stat info {};
   ASSERT_EQ(::stat((paths.memory_volume("v") + "/token").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);  // its user's alone
   clock_.advance(seconds(799));
-  EXPECT_EQ(prepare()->refresh_at, WallTime(seconds(start + 800)));
+  EXPECT_EQ(prepare().refresh_at, WallTime(seconds(start + 800)));
   EXPECT_EQ(asked, 1);
   clock_.advance(seconds(1));
-  ASSERT_TRUE(prepare());
+  ASSERT_TRUE(prepare().failures.empty());
   EXPECT_EQ(asked, 2);
   EXPECT_NE(read(paths.memory_volume("v") + "/token"), token);
 }
