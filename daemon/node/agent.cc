@@ -226,7 +226,7 @@ void Agent::stop() {
 Result<void> Agent::adopt() {
   auto sandboxes = TRY(seams_.runtime.sandboxes().wrap("find the pods that run"));
   worker_.find_ids(sandboxes);
-  for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](RestingPod&) {});
+  for (const auto& sandbox : sandboxes) table_.change(sandbox.id, [](RestingPod& pod) { pod.began_before = true; });
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,12 @@ struct PodState {
   bool gone = false;          // deleted from the API or from the manifests
   bool stale_volumes = true;  // the content of its volumes may have changed
   bool admitted = false;
-  bool released = false;                         // its volumes were released
-  bool lost_network = false;                     // its interface is lost and must be attached again
-  std::shared_ptr<const References> references;  // of its volumes, which are immutable; null until first used
-  std::optional<bool> storage_limited;           // has_storage_limits, also immutable; nullopt until first used
+  bool released = false;                         // its volumes were given back
+  bool lost_network = false;                     // its link is gone; it is to be attached again
+  bool began_before = false;                     // this daemon: it has all of its volumes
+  std::shared_ptr<std::set<std::string>> taken;  // claims that it has alone; null: none. Only the table looks at them
+  std::shared_ptr<const References> references;  // of its volumes, which never change; null until somebody asks
+  std::optional<bool> storage_limited;           // has_storage_limits, which do not change either
 };
 
 template <typename Pointer>
@@ -147,6 +150,19 @@ class PodTable {
         RestingPod& pod = entry.second;
         return uses(pod, claim) && (pod.gone || !pod.object || ends_by_itself(pod.object->awake()->json()));
       });
+    });
+  }
+  // Gives a claim to one pod alone. False: another one has it, until its volumes were given back.
+  bool take_alone(const std::string& uid, const Key& claim) {
+    return pods_.with([&](auto& pods) {
+      auto has = [&](const RestingPod& pod) { return pod.began_before || (pod.taken && pod.taken->contains(claim.name)); };
+      auto own = pods.find(uid);
+      if (own == pods.end() || has(own->second)) return own != pods.end();
+      for (auto& [other, pod] : pods)
+        if (other != uid && has(pod) && uses(pod, claim)) return false;
+      if (!own->second.taken) own->second.taken = std::make_shared<std::set<std::string>>();
+      own->second.taken->insert(claim.name);
+      return true;
     });
   }
 

@@ -414,6 +414,12 @@ Result<void> check_mode(const PodVolume& source, const VolumesInContainers& ther
                                   ", but is specified in " + (block ? "volumeMounts" : "volumeDevices"));
 }
 
+// With another mode beside it nobody knows which one the pod means. Source: kubelet, GenerateMountVolumeFunc.
+bool is_for_one_pod(const PodVolume& source) {
+  const json::array& modes = get_array(*source.spec, "accessModes");
+  return source.backing.claim && modes.size() == 1 && modes[0] == "ReadWriteOncePod";
+}
+
 constexpr std::string_view kSetUp = "SetUp failed";
 constexpr std::string_view kBegin = "NewMounter initialization failed";
 constexpr std::string_view kOptions = "MountOptionSupport check failed";
@@ -533,6 +539,13 @@ VolumeResult Volumes::prepare(const json::value& pod, const PodPaths& paths, con
     auto fits = source ? check_mode(*source, there) : Result<void>(source.take_error());
     if (!fits) {
       failures.add_unknown(get_string(one, "name"), fits.error());
+      continue;
+    }
+    const bool needed = there.contain(source->name);
+    if (needed && is_for_one_pod(*source) && take_alone_ && !take_alone_(uid, source->backing.claim->key())) {
+      failures.add(*source, Error(Code::conflict, about(kSetUp, *source) +
+                                                      ": volume uses the ReadWriteOncePod access mode and is already in use by "
+                                                      "another pod"));
       continue;
     }
     if (auto prepared = prepare(*source, inputs, result); !prepared) failures.add(*source, prepared.error());

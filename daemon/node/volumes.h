@@ -60,15 +60,19 @@ struct PrepareInputs;
 
 class Volumes {
  public:
-  // `elsewhere` runs long deletions.
+  // Gives the pod a claim that one pod at a time may have. False: another one on this node has it.
+  using TakeAlone = std::function<bool(const std::string& uid, const Key& claim)>;
+
+  // `elsewhere` runs long deletions. Without `take_alone` nobody asks whether another pod has a claim.
   Volumes(const AgentConfig& config, const Clock& clock, runtime::ImageStore& images, NfsMounts& nfs, TokenSource tokens,
-          Executor elsewhere)
+          Executor elsewhere, TakeAlone take_alone = {})
       : config_(config),
         clock_(clock),
         images_(images),
         nfs_(nfs),
         tokens_(std::move(tokens)),
-        elsewhere_(std::move(elsewhere)) {}
+        elsewhere_(std::move(elsewhere)),
+        take_alone_(std::move(take_alone)) {}
 
   // Brings all volumes level with the pod, each as far as it can be. Blocks for files, and for tokens.
   // `first_id`: of the pod's range of the host's ids, where it has users of its own: then what is in memory belongs to
@@ -118,6 +122,7 @@ class Volumes {
   NfsMounts& nfs_;
   TokenSource tokens_;
   Executor elsewhere_;
+  TakeAlone take_alone_;
 };
 
 }  // namespace coracle::node

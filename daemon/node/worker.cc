@@ -49,7 +49,7 @@ PodWorker::PodWorker(WorkerSeams seams)
           [this](const json::value& pod, std::string_view audience, int64_t seconds) {
             return request_token(seams_.client, pod, audience, seconds);
           },
-          seams_.removals),
+          seams_.removals, [this](const std::string& uid, const Key& claim) { return seams_.table.take_alone(uid, claim); }),
       ids_(seams_.config),
       class_weights_(seams_.runtime),
       machine_memory_(read_machine_memory()) {}

@@ -342,6 +342,77 @@ TEST_F(ClaimsTest, a_volume_that_no_container_has_holds_nobody_up) {
   EXPECT_FALSE(events_.has("FailedMount"));
 }
 
+class SolePodsTest : public ClaimsTest {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(directory_ + "/disk"); }
+  void put_volume_of(const std::string& modes) {
+    put_claim("disk", kBound);
+    client_.put(kPersistentVolume, R"({"metadata":{"name":"disk"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":)" + modes +
+                                       R"(,"claimRef":{"namespace":"default","name":"data","uid":"uid-data"},"local":{"path":")" +
+                                       directory_ + R"(/disk"}},"status":{"phase":"Bound"}})");
+    settle();
+  }
+  static constexpr const char* kRefused =
+      "W FailedMount MountVolume.SetUp failed for volume \"disk\" : volume uses the ReadWriteOncePod access mode and is already "
+      "in use by another pod (PVC default/data)";
+};
+
+TEST_F(SolePodsTest, the_second_pod_waits_for_the_end_of_the_first) {
+  boot();
+  put_volume_of(R"(["ReadWriteOncePod"])");
+  put_claim_user("first");
+  ASSERT_EQ(state("a", "first"), "Running");
+  put_claim_user("second");
+  EXPECT_EQ(state("a", "second"), "Waiting ContainerCreating");
+  EXPECT_TRUE(events_.has(kRefused));
+  boot();
+  advance(seconds(2));
+  EXPECT_EQ(state("a", "first"), "Running");
+  EXPECT_EQ(state("a", "second"), "Waiting ContainerCreating") << "a new daemon knows who has it";
+  ASSERT_TRUE(client_.remove(kPod, {"default", "first"}, {}));
+  settle();
+  EXPECT_EQ(state("a", "second"), "Waiting ContainerCreating") << "the first one ends, but has not ended";
+  advance(seconds(60));
+  EXPECT_EQ(state("a", "second"), "Running");
+}
+
+TEST_F(SolePodsTest, a_pod_that_waits_for_another_volume_has_it_already) {
+  boot();
+  put_volume_of(R"(["ReadWriteOncePod"])");
+  put_pod(R"("containers":[{"name":"a","image":"web:1","volumeMounts":[{"name":"v","mountPath":"/v"},{"name":"m","mountPath":
+      "/m"}]}],"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}},{"name":"m","configMap":{"name":"settings"}}])",
+          "first");
+  ASSERT_EQ(state("a", "first"), "Waiting ContainerCreating");
+  EXPECT_FALSE(events_.has(kRefused));
+  put_claim_user("second");
+  EXPECT_TRUE(events_.has(kRefused));
+  put_map("1");
+  advance(seconds(2));
+  EXPECT_EQ(state("a", "first"), "Running");
+  EXPECT_EQ(state("a", "second"), "Waiting ContainerCreating");
+}
+
+TEST_F(SolePodsTest, other_modes_are_shared_on_one_node) {
+  for (const char* modes : {R"(["ReadWriteOnce"])", R"(["ReadWriteOnce","ReadWriteOncePod"])"}) {
+    boot();
+    put_volume_of(modes);
+    for (const char* name : {"first", "second"}) {
+      put_claim_user(name);
+      EXPECT_EQ(state("a", name), "Running") << modes;
+    }
+  }
+}
+
+TEST_F(SolePodsTest, a_pod_that_does_not_mount_it_does_not_have_it) {
+  boot();
+  put_volume_of(R"(["ReadWriteOncePod"])");
+  put_pod(R"("containers":[{"name":"a","image":"web:1"}],"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])",
+          "idle");
+  EXPECT_EQ(state("a", "idle"), "Running");
+  put_claim_user("second");
+  EXPECT_EQ(state("a", "second"), "Running");
+}
+
 TEST_F(ClaimsTest, block_devices_are_devices) {
   std::string device;
   for (const auto& entry : std::filesystem::directory_iterator("/dev"))
