@@ -122,6 +122,7 @@ node::AgentConfig agent_config(const Config& config, const NodeIdentity& identit
   to.mounts.tmpfs = [](const std::string& directory, Bytes size, unsigned mode) { return mount_tmpfs(directory, size, mode); };
   to.mounts.huge_pages = mount_huge_pages;
   to.mounts.unmount = [](const std::string& directory) { return unmount(directory); };
+  to.mounts.unmount_below = [](const std::string& directory) { return sys::detach_below(directory, unmount); };
   to.mounts.nfs = mount_nfs;
   to.mounts.server_answers = server_answers;
   to.apparmor.enabled = sys::is_apparmor_enabled;

@@ -88,8 +88,8 @@ Result<void> write_files(const std::string& directory, const Payload& payload, s
 
 Result<void> replace_link(const std::string& target, const std::string& path) {
   if (link_target(path) == target) return {};
-  std::string fresh = path + "_tmp";
-  (void)::unlink(fresh.c_str());  // left by an interrupted write
+  std::string fresh = path.substr(0, path.rfind('/')) + "/..new";  // the name of no file
+  TRY(sys::remove_tree(fresh));                                    // left by a write that was cut off, or a subPath
   if (::symlink(target.c_str(), fresh.c_str()) != 0) return Error::from_errno("link " + fresh);
   if (::rename(fresh.c_str(), path.c_str()) != 0) return Error::from_errno("rename to " + path);
   return {};

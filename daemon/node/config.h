@@ -67,10 +67,11 @@ struct MountHooks {
   std::function<Result<void>(const std::string& directory, Bytes size, unsigned mode)> tmpfs;
   // Mounts a hugetlbfs with pages of `page_size` and at most `size` bytes. Absent: volumes of medium HugePages fail.
   std::function<Result<void>(const std::string& directory, Bytes page_size, Bytes size, unsigned mode)> huge_pages;
-  // Detaches all mounts there (MNT_DETACH); succeeds if nothing is mounted.
-  std::function<Result<void>(const std::string& directory)> unmount;
-  // Mounts an NFS share on an existing directory unless one is mounted there. Blocks for its server. Errors: not_found if the
-  // machine has no mount helper; the helper's message; timeout; cancelled. Absent: NFS volumes fail.
+  std::function<Result<void>(const std::string& directory)> unmount;  // lazily, all of them; succeeds when nothing is mounted
+  // The same of all that is mounted below it. Absent: what is mounted in a volume keeps it from being removed.
+  std::function<Result<void>(const std::string& directory)> unmount_below;
+  // Mounts a share on an existing directory unless one is mounted there. Blocks for its server. Errors: not_found, the machine
+  // has no program for it; what that program says; timeout; cancelled. Absent: NFS volumes fail.
   std::function<Result<void>(const NfsShare& share, const std::string& directory, std::stop_token stop)> nfs;
   // Checks that the server of the share mounted there answers. Blocks. Errors: timeout if it does not answer; unavailable if the
   // mount returns errors; cancelled.

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <unordered_map>
 
@@ -478,6 +479,17 @@ Result<void> make_place(const PodPaths& paths, const std::string& volume) {
   return made || made.error().code() == Code::already_exists ? Result<void>() : made.take_error();
 }
 
+// What a container mounted in a volume, with mountPropagation Bidirectional, is not the volume's: it is unmounted, never deleted.
+template <typename Remove>
+auto remove_around_mounts(const MountHooks& mounts, const std::string& place, const Remove& remove) {
+  auto removed = remove();
+  const bool holds_mounts = !removed && (removed.error().err() == EXDEV || removed.error().err() == EBUSY);
+  if (!holds_mounts || !mounts.unmount_below) return removed;
+  if (auto unmounted = mounts.unmount_below(place); !unmounted) removed = unmounted.take_error();
+  else removed = remove();
+  return removed;
+}
+
 // A volume's mount options are those of its class, or set by the administrator who created it.
 NfsShare nfs_share(const PodVolume& source) {
   NfsShare share{std::string(get_string(*source.spec, "nfs.server")), std::string(get_string(*source.spec, "nfs.path")), {}};
@@ -763,7 +775,8 @@ Result<void> Volumes::remove(const PodPaths& paths, const std::string& uid) cons
   for (const auto& directory : {paths.memory, paths.state + "/shm"}) TRY(sys::remove_tree(directory).wrap("remove volumes"));
   if (!sys::exists(paths.state)) return {};
   Fd state = TRY(sys::open_directory(paths.state).wrap("remove volumes"));
-  bool is_gone = TRY(sys::remove_some(state, "volumes", kRemovedAtOnceMax).wrap("remove volumes"));
+  auto remove = [&] { return sys::remove_some(state, "volumes", kRemovedAtOnceMax).wrap("remove volumes"); };
+  bool is_gone = TRY(remove_around_mounts(config_.mounts, paths.state + "/volumes", remove));
   return is_gone ? Result<void>() : set_aside(state, uid).wrap("remove volumes");
 }
 
@@ -783,9 +796,10 @@ void Volumes::clear() const {
 }
 
 void Volumes::clear(const std::string& name) const {
-  elsewhere_([place = config_.state_dir + kRemoved, name](std::stop_token stop) {
+  elsewhere_([mounts = config_.mounts, place = config_.state_dir + kRemoved, name](const std::stop_token& stop) {
     auto removed = sys::open_directory(place);
-    auto gone = removed ? sys::remove_tree(*removed, name, std::move(stop)) : Result<void>(removed.take_error());
+    auto remove = [&] { return removed ? sys::remove_tree(*removed, name, stop) : Result<void>(removed.error()); };
+    auto gone = remove_around_mounts(mounts, place + "/" + name, remove);
     if (!gone && gone.error().code() != Code::cancelled)
       log_warning("node", "what was in the volumes of a pod stays: " + gone.error().text(), {{"pod", name}});
   });

@@ -5,11 +5,13 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <sstream>
 
 #include "runtime/base/scope.h"
 #include "runtime/base/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mount.h"
 #include "runtime/sys/project_quota.h"
 #include "runtime/sys/tree_removal.h"
 
@@ -38,6 +40,15 @@ std::string unmounted_place(std::string_view fstab, std::string_view directory) 
     if (!device.starts_with('#') && place.starts_with('/') && around && place.size() > innermost.size()) innermost = place;
   }
   return innermost.empty() || is_mount_point(innermost) ? "" : innermost;
+}
+
+// What a container mounted in it, with mountPropagation Bidirectional, is not the volume's: it is unmounted, never deleted.
+Result<void> remove_tree(const Fd& directory, const std::string& root, const std::string& name, const std::stop_token& stop) {
+  const std::string path = root + "/" + name;
+  auto removed = sys::remove_tree(directory, name, stop).wrap("remove " + path);
+  if (removed || (removed.error().err() != EXDEV && removed.error().err() != EBUSY)) return removed;
+  TRY(sys::detach_below(path).wrap("remove " + path));
+  return sys::remove_tree(directory, name, stop).wrap("remove " + path);
 }
 
 }  // namespace
@@ -243,7 +254,7 @@ Result<void> DiskDirectories::clear(const std::string& root, const Waits& waits,
     auto number = removed ? sys::project_of(*removed) : removed.take_error();
     if (number && *number >= kFirstNumber) (void)sys::set_project_limit(*removed, *number, Bytes(0));
     if (removed) *removed = Fd();
-    auto gone = sys::remove_tree(directory, *name, stop).wrap("remove " + root + "/" + *name);
+    auto gone = remove_tree(directory, root, *name, stop);
     if (!gone && gone.error().code() == Code::cancelled) return gone;
     if (!gone && done) done = std::move(gone);
   }

@@ -60,7 +60,7 @@ TEST_F(AtomicWriterTest, links_that_a_container_left_lead_nowhere) {
   std::ofstream(outside + "/deep/b") << "the host's";
   ASSERT_TRUE(*write_payload(volume_, {{"a", {"1"}}, {"deep/b", {"2"}}}, {}, clock_.now()));
   int round = 0;
-  for (const char* place : {"a", "deep", "..data", "..data_tmp", "NOW/a", "NOW/deep", "b"}) {
+  for (const char* place : {"a", "deep", "..data", "..data_tmp", "..new", "NOW/a", "NOW/deep", "b"}) {
     std::string name = place;
     if (name.starts_with("NOW")) name = fs::read_symlink(volume_ + "/..data").string() + name.substr(3);
     fs::remove_all(volume_ + "/" + name);
