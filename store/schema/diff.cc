@@ -65,7 +65,7 @@ class Differ {
  private:
   void change(const Field* field, std::string_view name, const json::value* last, const json::value& now, const json::value& live,
               json::object& patch) {
-    if (now.is_object() && live.is_object()) {
+    if (now.is_object() && live.is_object() && !(field && field->replaced)) {
       bool map = field && field->shape == Shape::map;
       json::object inner = map ? entries(*field, object_or_empty(last), now.get_object(), live.get_object())
                                : object(type_of(field), object_or_empty(last), now.get_object(), live.get_object());

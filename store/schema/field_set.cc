@@ -163,7 +163,7 @@ Place Place::of_field(const Field& field) {
   if (field.shape == Shape::list && field.list == ListKind::set) return {Kind::list_set, nullptr, &field};
   if (field.shape == Shape::list || field.atomic) return {};
   if (field.shape == Shape::map) return {Kind::map, nullptr, &field};
-  if (field.form != Form::object || field.type().atomic) return {};
+  if (field.form != Form::object || (field.type().atomic && !field.granular)) return {};
   return {Kind::object, &field.type(), &field};
 }
 

@@ -211,7 +211,7 @@ class Merger {
   Result<void> member(const Field* field, std::string_view name, json::object& original, const json::object& patch,
                       const json::value& change) {
     json::value& old = original[name];
-    if (change.is_object()) {
+    if (change.is_object() && !(field && field->replaced)) {
       if (!old.is_object()) old.emplace_object();
       if (field && field->shape == Shape::map) return entries(*field, old.get_object(), change.get_object());
       return object(type_of(field), old.get_object(), change.get_object());

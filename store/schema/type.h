@@ -64,7 +64,9 @@ struct Field {
   bool closed;           // only values() are allowed; otherwise they are only the known ones
   bool merges;           // strategic merge: list items merge by merge_key() or, without one, by value
   bool retains_keys;     // strategic merge: a patch drops the keys that it does not name ($retainKeys)
+  bool replaced;         // strategic merge: an object that a patch replaces as a whole
   bool atomic;           // server-side apply replaces the map or object as a whole
+  bool granular;         // an object that server-side apply merges by its fields, though its type is atomic
   bool ruled;            // required and closed are only used in documents; a rule in validate/ checks the field
   bool default_by_rule;  // the default depends on other fields: see defaults/
 

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator's model of the schema text: parse.cc reads it; tables.cc and views.cc write code from it. Only used at build
-// time.
+// The generator's picture of the schema text: what parse.cc reads and tables.cc and views.cc write. Build-time only.
 //
-// The text has one fact per line; `#` starts a comment line, ` | ` the documentation. An indented line belongs to the line above:
+// The text, one statement a line; `#` starts a comment line, ` | ` the documentation, indentation belongs to the line above:
 //
-//   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; applies to the rest of the file
-//   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has its own apiVersion and kind
-//   root Table api=meta.k8s.io/v1              the apiVersion of its objects, if it is not the package's
-//   type BoolOrProbe either | One of several.  a union: in JSON not an object but the value of the first field that matches
+//   package core v1 io.k8s.api.core.v1        name, apiVersion, prefix of OpenAPI names; the rest of the file is in it
+//   type Probe [atomic] | What it is.          a type; `root` instead of `type`: it has apiVersion and kind of its own
+//   root Table api=meta.k8s.io/v1              the apiVersion in its objects, where it is not the package's
+//   type BoolOrProbe either | One of several.  in JSON not an object with these fields but the value of one of them: the first
+//   that fits
 //     httpGet       HTTPGetAction?  1/2        a field: JSON name, type, protobuf number, options
 //     periodSeconds int32           2  default=10 | How often.
-//   resource pods Pod                          a served kind: URL name and type; its properties are indented
-//     stored v1 (the stored version, if it is another one; convert/ converts between them)
-//     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update
-//     sub scale pkg.Type verbs
-//     column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
-//     selectable NAME [= PATH] [or PATH] [else TEXT]      a field for field selectors beside metadata: its path in the stored
-//                                                         object, a fallback path, and the value if both are absent
-//     MARK · FACT VALUE      the words of kMarks and kTraits in parse.cc; KindTraits in catalog.h explains them
+//   resource pods Pod                          a served kind: URL name and type; its traits are indented
+//     stored v1 (the version that the store holds, where it is another one; convert/ goes from one to the other)
+//     cluster · short po · categories all · singular x · names label · verbs all · sub status get,patch,update · sub scale
+//     pkg.Type verbs column "Name" string/name = path metadata.name [| doc]      `wide` before `=`: only with -o wide
+//     selectable NAME [= PATH] [or PATH] [else TEXT]      what field selectors may name beside metadata; where it stands in the
+//     object as it is stored; where else to look, and what it is when it is nowhere MARK · FACT VALUE      the words of kMarks
+//     and kTraits in parse.cc; what they mean stands at KindTraits in catalog.h
 //
 // Types: string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString Any Fields Strings, a type of the
-// package, or package.Type; []T is a list, map[T] a map from string. Suffix `?`: unset differs from zero; `!`: always written.
-// Number: `3`; `2/3` if protobuf has it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` for two levels; `-` if
-// it has none. Names: subdomain (the default), label or 1035: the DNS syntax of an object's name; ip: an address; path: what a
-// URL can contain. Options: required (empty: may be empty), default=<JSON>, default=rule (a default that depends on other fields,
-// in defaults/), enum=A,B (closed), known=A,B (open), ruled (required and enum are only used in OpenAPI documents; a hand-written
-// rule validates the field), keys=a,b (list merges by these), set (list is a set), merge[=key] and retain (strategic merge
-// patch), atomic (map or object is replaced as a whole).
+// package, or package.Type; []T a list, map[T] a map from string. `?` after it: unset differs from zero; `!`: always written.
+// Number: `3`; `2/3` when protobuf holds it as field 3 of a nested message 2 (Go's inlined structs), `2/2/3` one deeper; `-` when
+// it has none. Names: subdomain (the rule unless said), label or 1035: which of DNS's syntaxes an object's name follows; ip: it
+// is an address; path: what a URL can hold. Options: required (empty: but may be empty), default=<JSON>, default=rule (one that
+// depends on more: defaults/ has it), enum=A,B (closed), known=A,B (open), ruled (required and enum are for documents alone:
+// validation has words of its own), keys=a,b (list merges by these), set (list is a set), merge[=key], retain and replace
+// (strategic merge patch), atomic (map or object is replaced as a whole), granular (object merges by its fields, though its type
+// is atomic).
 #pragma once
 
 #include <map>
@@ -43,7 +43,7 @@ struct Field {
   std::string shape = "one", list = "atomic";
   int number = 0, inlined = 0;  // inlined: number of the nested message; for two levels, outer * 256 + inner
   bool required = false, may_be_empty = false, always = false, pointer = false, closed = false, merges = false, retains = false,
-       atomic = false, ruled = false, default_by_rule = false;
+       replaced = false, atomic = false, granular = false, ruled = false, default_by_rule = false;
 };
 
 struct Type {

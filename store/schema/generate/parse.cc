@@ -217,8 +217,10 @@ class Reader {
     else if (word == "ruled") field.ruled = true;
     else if (word == "set") field.list = "set";
     else if (word == "atomic") field.atomic = true;
+    else if (word == "granular") field.granular = true;
     else if (word == "merge") field.merges = true;
     else if (word == "retain") field.retains = true;
+    else if (word == "replace") field.replaced = true;
     else if (take_prefix(word, "merge=")) field.merges = true, field.merge_key = word;
     else if (take_prefix(word, "keys=")) field.list = "map", field.keys = word;
     else if (take_prefix(word, "enum=")) field.closed = true, field.values = word;

@@ -70,9 +70,9 @@ std::string write_tables(const Model& model) {
              << (field.type < 0 ? 0 : field.type) << ", " << field.number << ", " << field.inlined << ", Form::" << field.form
              << ", Shape::" << field.shape << ", ListKind::" << field.list << ", " << flag(field.required) << ", "
              << flag(field.may_be_empty) << ", " << flag(field.always) << ", " << flag(field.pointer) << ", "
-             << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", " << flag(field.atomic)
-             << ", " << flag(field.ruled) << ", " << flag(field.default_by_rule) << "},  // " << type.name << "." << field.name
-             << "\n";
+             << flag(field.closed) << ", " << flag(field.merges) << ", " << flag(field.retains) << ", " << flag(field.replaced)
+             << ", " << flag(field.atomic) << ", " << flag(field.granular) << ", " << flag(field.ruled) << ", "
+             << flag(field.default_by_rule) << "},  // " << type.name << "." << field.name << "\n";
     }
   }
   for (const Resource& resource : model.resources) {

@@ -104,6 +104,7 @@ class SchemaWriter {
     json::object schema;
     if (field.shape == Shape::one) {
       schema = value_of(field);
+      if (field.granular) schema["x-kubernetes-map-type"] = "granular";
     } else if (field.shape == Shape::map) {
       schema["type"] = "object";
       schema["additionalProperties"] = value_of(field);
@@ -119,7 +120,7 @@ class SchemaWriter {
       json::array& values = schema["enum"].emplace_array();
       for (std::string_view value : field.values()) values.emplace_back(value);
     }
-    std::string strategy = field.merges ? "merge" : "";
+    std::string strategy = field.merges ? "merge" : field.replaced ? "replace" : "";
     if (field.retains_keys) strategy += strategy.empty() ? "retainKeys" : ",retainKeys";
     if (!strategy.empty()) schema["x-kubernetes-patch-strategy"] = strategy;
     if (!field.merge_key().empty()) schema["x-kubernetes-patch-merge-key"] = field.merge_key();

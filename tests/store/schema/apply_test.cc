@@ -55,6 +55,17 @@ TEST(Apply, merges_lists_by_their_keys_and_removes_what_is_left_out) {
   EXPECT_EQ(to_text(*find(*next, "metadata.labels")), R"({"a":"1","other":"3"})");
 }
 
+TEST(Apply, a_claim_that_a_volume_is_kept_for_keeps_what_binding_added) {  // +structType=granular
+  const KindInfo& info = catalog().of(kPersistentVolume);
+  json::value applied = parsed(R"({"metadata":{"name":"v"},"spec":{"claimRef":{"namespace":"d","name":"c"}}})");
+  json::value live = *server_side_apply(info, kNone, applied, {"me"}, kNow);
+  EXPECT_EQ(fields_of_manager(live, "me"), R"(Apply{"f:spec":{"f:claimRef":{"f:name":{},"f:namespace":{}}}})");
+  live.at("spec").at("claimRef").as_object()["uid"] = "u";
+  auto again = server_side_apply(info, live, applied, {"me"}, kNow);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(spec_of(*again), R"({"claimRef":{"namespace":"d","name":"c","uid":"u"}})");
+}
+
 TEST(Apply, refuses_to_overwrite_others_unless_forced) {
   const KindInfo& info = catalog().of(kDeployment);
   json::value live = *server_side_apply(info, kNone, parsed(R"({"spec":{"replicas":1}})"), {"first"}, kNow);

@@ -73,6 +73,11 @@ TEST(OpenApi, describes_types_with_the_extensions_of_kubernetes) {
   EXPECT_EQ(get_string(*spec, "properties.restartPolicy.type"), "string");
   EXPECT_EQ(get_string(*spec, "properties.restartPolicy.default"), "Always");
   EXPECT_EQ(get_array(*spec, "properties.restartPolicy.enum").size(), 3u);
+  const json::value* volume = find_keys(document, {"components", "schemas", "io.k8s.api.core.v1.PersistentVolumeSpec"});
+  EXPECT_EQ(get_string(*volume, "properties.claimRef.x-kubernetes-map-type"), "granular");
+  json::value policy = *parse_json(openapi_v3(catalog(), "apis/policy/v1"));
+  const json::value* budget = find_keys(policy, {"components", "schemas", "io.k8s.api.policy.v1.PodDisruptionBudgetSpec"});
+  EXPECT_EQ(get_string(*budget, "properties.selector.x-kubernetes-patch-strategy"), "replace");
   EXPECT_NE(find_keys(document, {"paths", "/api/v1/namespaces/{namespace}/pods/{name}/status", "patch"}), nullptr);
   EXPECT_NE(find_keys(document, {"paths", "/api/v1/nodes/{name}", "patch"}), nullptr);
   EXPECT_NE(find_keys(document, {"paths", "/api/v1/pods", "get"}), nullptr);
