@@ -144,13 +144,15 @@ Result<Container> Container::make(const Caller& caller, const Wanted& wanted, in
   out.is_privileged_ = caller.is_privileged;
   out.mount_point_ = caller.mount_point;
   out.record_.manager = place.manager;
-  if (has_counterparts(caller, place.manager)) out.held_by_v1_ = TRY(held_and_mounted(caller.held_by_v1));
+  std::vector<V1Hierarchy> hierarchies;
+  if (has_counterparts(caller, place.manager)) hierarchies = TRY(v1_hierarchies());
+  out.held_by_v1_ = held_and_mounted(caller.held_by_v1, hierarchies);
   V1Limits v1 = v1_limits(of_version(wanted.resources, wanted.oci_version), out.held_by_v1_);
   auto limits = TRY(settings(v1.rest));
   switch (place.manager) {
     case Manager::cgroupfs:
       TRY(out.make_directory(caller, place, limits, wanted.unenforceable, pid));
-      TRY(out.make_counterparts(v1.settings, pid));
+      TRY(out.make_counterparts(hierarchies, v1.settings, pid));
       break;
     case Manager::systemd: TRY(out.make_scope(place, wanted, limits, pid)); break;
     case Manager::disabled:
@@ -162,16 +164,29 @@ Result<Container> Container::make(const Caller& caller, const Wanted& wanted, in
 }
 
 // On failure, the cgroup is removed too.
-Result<void> Container::make_counterparts(const std::vector<V1Setting>& limits, int pid) {
+Result<void> Container::make_counterparts(const std::vector<V1Hierarchy>& hierarchies, const std::vector<V1Setting>& limits,
+                                          int pid) {
   if (held_by_v1_.empty()) return {};
   Scope undo([&] {
     if (pid == 0) (void)remove(std::chrono::milliseconds(0));  // the original error is reported
   });
-  v1_ = TRY(V1Cgroup::make(record_.path));
-  TRY(v1_.write(limits));
-  if (pid != 0) TRY(v1_.put_in(pid));
+  V1Cgroup v1 = TRY(V1Cgroup::make(hierarchies, record_.path));
+  has_v1_ = true;
+  hierarchies_ = hierarchies;
+  TRY(v1.write(limits));
+  if (pid != 0) TRY(v1.put_in(pid));
   undo.dismiss();
   return {};
+}
+
+Result<std::vector<V1Hierarchy>> Container::hierarchies() const {
+  if (!has_v1_ || !hierarchies_.empty()) return hierarchies_;
+  return v1_hierarchies();
+}
+
+Result<std::vector<Fd>> Container::v1_tasks() const {
+  auto all = TRY(hierarchies());
+  return V1Cgroup::open_tasks(all, record_.path);
 }
 
 Result<void> Container::make_directory(const Caller& caller, const Place& place, const std::vector<Setting>& limits,
@@ -249,9 +264,8 @@ Result<Container> Container::find(const Caller& caller, const Record& record) {
   auto directory = sys::open_directory(out.host_path());
   if (!directory && directory.error().code() != Code::not_found) return directory.take_error();
   if (directory) out.directory_ = std::move(*directory);
-  if (!has_counterparts(caller, record.manager)) return out;
-  out.v1_ = TRY(V1Cgroup::find(record.path));
-  out.held_by_v1_ = out.v1_.held_of(caller.held_by_v1);
+  out.has_v1_ = has_counterparts(caller, record.manager);
+  out.held_by_v1_ = caller.held_by_v1;
   return out;
 }
 
@@ -265,7 +279,9 @@ Result<void> Container::check_exists() const {
 
 Result<void> Container::update(const oci::Resources& resources, Unenforceable unenforceable, const std::string& oci_version) {
   TRY(check_exists());
-  V1Limits v1 = v1_limits(of_version(resources, oci_version), held_by_v1_);
+  auto all = TRY(hierarchies());
+  const V1Cgroup counterparts = V1Cgroup::find(all, record_.path);
+  V1Limits v1 = v1_limits(of_version(resources, oci_version), counterparts.held_of(held_by_v1_));
   auto limits = TRY(settings(v1.rest));
   TRY(check_memory_use(directory_, resources));
   if (record_.manager == Manager::systemd) {
@@ -274,7 +290,7 @@ Result<void> Container::update(const oci::Resources& resources, Unenforceable un
   }
   TRY(enable_on_the_way(mount_point_, record_.path, controllers_for(limits)));
   warnings_ = TRY(write_settings(directory_, limits, unenforceable));
-  return v1_.write(v1.settings);
+  return counterparts.write(v1.settings);
 }
 
 Result<void> Container::filter_devices(const std::vector<sys::DeviceMatch>& rules) const {
@@ -306,7 +322,8 @@ Result<Fd> Container::directory_for(const std::string& inside, int init) const {
 
 Result<void> Container::attach(int pid, const std::string& inside, int init) const {
   Fd target = TRY(directory_for(inside, init));
-  TRY(join_v1(pid));
+  auto all = TRY(hierarchies());
+  TRY(V1Cgroup::find(all, record_.path).put_in(pid));
   auto moved = put_in(target, pid);
   if (moved || record_.manager != Manager::systemd || moved.error().code() != Code::forbidden) return moved;
   Bus bus = TRY(Bus::open(record_.is_user));
@@ -341,7 +358,9 @@ Result<std::vector<int>> Container::pids() const {
 
 Result<Stats> Container::stats() const {
   TRY(check_exists());
-  return read_stats(directory_, v1_.directories());
+  auto all = TRY(hierarchies());
+  const V1Cgroup counterparts = V1Cgroup::find(all, record_.path);
+  return read_stats(directory_, counterparts.directories());
 }
 
 Result<Watch> Container::watch() const {
@@ -363,8 +382,10 @@ Result<void> Container::remove(std::chrono::milliseconds timeout) {
     TRY(bus.stop(record_.unit));
   }
   if (!is_gone && !record_.path.empty()) TRY(remove_directory(false));
-  if (!v1_.is_empty()) TRY(V1Cgroup::remove(record_.path, kBase));
-  v1_ = {};
+  auto all = TRY(hierarchies());
+  TRY(V1Cgroup::remove(all, record_.path, kBase));
+  has_v1_ = false;
+  hierarchies_.clear();
   return {};
 }
 

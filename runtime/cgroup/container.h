@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cgroup of one container, for the OCI command line. One of three managers creates it, and a later call finds it again by its
-// record. It can be limited, frozen, killed, watched and removed.
+// A container's own cgroup, for the OCI command line: made by one of three managers, found again by what was recorded,
+// limited, frozen, killed, watched and removed.
 //
-//   cgroupfs   make(…, 0) ─▶ limits are set ─▶ the process starts in directory() (CLONE_INTO_CGROUP)
-//   systemd    the process exists and waits ─▶ make(…, pid): systemd creates a scope for it, it moves to "container" inside,
-//              limits are set
-//   both       where cgroup v1 holds controllers, root's containers have counterparts there (v1.h); join_v1() moves a process to
-//              them before it does anything. Not under systemd, which manages v1 itself.
-//   disabled   make() succeeds, exists() is false, operations on a cgroup are `unsupported`, limits are warnings
+//   cgroupfs   make(…, 0) ─▶ limits stand ─▶ the process is born in directory() (CLONE_INTO_CGROUP)
+//   systemd    the process is there and waits ─▶ make(…, pid): systemd makes a scope around it, it moves to "container" inside,
+//              limits stand
+//   cgroupfs   where cgroup v1 holds controllers, root's containers have counterparts there (v1.h); a process joins them by
+//              v1_tasks() before it does anything. Not under systemd, which keeps v1 by itself.
+//   disabled   make() succeeds, exists() is false, what needs a cgroup is `unsupported`, limits are warnings
 //
-// systemd rewrites the scope's own files (MemoryMax, CPUWeight, …) from its properties, also after a reload. So every limit that
-// has a property is passed to systemd, and the others are written to the delegated cgroup (Delegate=yes). The device filter is
-// always written by us.
+// systemd keeps the scope's own files (MemoryMax, CPUWeight, …) as it was told, also after a reload, so it is told all it
+// has words for; the rest is written beside it, as Delegate=yes allows. The device filter is ours under every manager.
 #pragma once
 
 #include <chrono>
@@ -74,9 +73,10 @@ class Container {
   const Fd& directory() const { return directory_; }
   const Record& record() const { return record_; }
   std::string host_path() const { return mount_point_ + record_.path; }  // "/sys/fs/cgroup/a/b"
-  // True if processes that start in directory() must also be moved to counterparts in cgroup v1.
-  bool has_v1() const { return !v1_.is_empty(); }
-  Result<void> join_v1(int pid) const { return v1_.put_in(pid); }
+  // Whether it may have counterparts in cgroup v1.
+  bool has_v1() const { return has_v1_; }
+  // What a process that is born in directory() joins these by: see V1Cgroup::open_tasks().
+  Result<std::vector<Fd>> v1_tasks() const;
   // The limits that make() and update() could not enforce, one sentence each; for the log.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -116,7 +116,8 @@ class Container {
   Result<void> make_directory_at(const std::string& path, const std::string* cleared, const std::vector<Setting>& limits,
                                  Unenforceable unenforceable, int pid);
   Result<void> make_scope(const Place& place, const Wanted& wanted, const std::vector<Setting>& limits, int pid);
-  Result<void> make_counterparts(const std::vector<V1Setting>& limits, int pid);
+  Result<void> make_counterparts(const std::vector<V1Hierarchy>& hierarchies, const std::vector<V1Setting>& limits, int pid);
+  Result<std::vector<V1Hierarchy>> hierarchies() const;  // of the counterparts; none, where it has none
   Result<void> remove_directory(bool must_be_plain) const;
   Result<void> check_exists() const;
 
@@ -124,8 +125,9 @@ class Container {
   bool is_privileged_ = true;
   std::string mount_point_;
   Fd directory_;
-  V1Cgroup v1_;
-  std::vector<std::string> held_by_v1_;  // those that have counterparts
+  bool has_v1_ = false;
+  std::vector<V1Hierarchy> hierarchies_;  // as make() found them; find() leaves them to who needs them
+  std::vector<std::string> held_by_v1_;
   std::vector<std::string> warnings_;
 };
 

@@ -25,10 +25,10 @@ Result<std::string> mount_point_in(std::string_view mountinfo) {
 
 // Tries the usual mount point first, because the table of mounts may be long.
 Result<std::string> mount_point() {
-  constexpr int64_t kCgroup2 = 0x63677270;  // CGROUP2_SUPER_MAGIC
-  const std::string usual = "/sys/fs/cgroup";
-  if (auto directory = sys::open_directory(usual))
-    if (auto about = sys::disk_usage(*directory); about && about->magic == kCgroup2) return usual;
+  constexpr int64_t kCgroup2 = 0x63677270;                                // CGROUP2_SUPER_MAGIC
+  for (const char* usual : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})  // the second where v1 has its hierarchies beside it
+    if (auto directory = sys::open_directory(usual))
+      if (auto about = sys::disk_usage(*directory); about && about->magic == kCgroup2) return std::string(usual);
   std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
   return mount_point_in(text);
 }

@@ -219,10 +219,10 @@ std::vector<IoEntry> read_v1_io(const Fd& cgroup, const char* file) {  // "8:0 R
   return out;
 }
 
-void add_v1(const std::map<std::string, Fd>& v1, Stats& to) {
+void add_v1(const std::map<std::string, const Fd*>& v1, Stats& to) {
   auto at = [&](const char* controller) {
     auto found = v1.find(controller);
-    return found == v1.end() ? nullptr : &found->second;
+    return found == v1.end() ? nullptr : found->second;
   };
   if (const Fd* memory = at("memory")) add_v1_memory(*memory, to.memory);
   if (const Fd* cpu = at("cpu")) add_v1_cpu(*cpu, to.cpu);
@@ -320,7 +320,7 @@ json::object rdma_object(const RdmaUse& use) {
 
 }  // namespace
 
-Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, Fd>& v1) {
+Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, const Fd*>& v1) {
   Stats out;
   out.cpu = TRY(read_cpu(cgroup));
   auto files = TRY(sys::list(cgroup));

@@ -65,7 +65,7 @@ struct Stats {
 };
 
 // `v1`: the counterparts in cgroup v1, by controller; they provide the statistics that `cgroup` does not have.
-Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, Fd>& v1 = {});
+Result<Stats> read_stats(const Fd& cgroup, const std::map<std::string, const Fd*>& v1 = {});
 // The member "data" of runc's event of type "stats". Pure.
 json::object to_json(const Stats& stats);
 

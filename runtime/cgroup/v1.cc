@@ -18,11 +18,6 @@ constexpr const char* kKnown[] = {"cpu",   "cpuacct", "cpuset",  "memory",   "pi
 
 bool is_known(std::string_view controller) { return std::ranges::find(kKnown, controller) != std::end(kKnown); }
 
-Result<std::vector<V1Hierarchy>> hierarchies() {
-  std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
-  return v1_hierarchies_in(text);
-}
-
 // A new cpuset has no processors and no memory nodes, and accepts no process before it has both.
 Result<void> inherit_set(const Fd& parent, const Fd& cgroup) {
   for (const char* file : {"cpuset.cpus", "cpuset.mems"})
@@ -215,68 +210,91 @@ V1Limits v1_limits(const oci::Resources& resources, const std::vector<std::strin
   return out;
 }
 
-Result<std::vector<std::string>> held_and_mounted(const std::vector<std::string>& held) {
-  auto all = TRY(hierarchies());
+Result<std::vector<V1Hierarchy>> v1_hierarchies() {
+  std::string text = TRY(sys::read_file("/proc/self/mountinfo"));
+  return v1_hierarchies_in(text);
+}
+
+std::vector<std::string> held_and_mounted(const std::vector<std::string>& held, const std::vector<V1Hierarchy>& hierarchies) {
   std::vector<std::string> out;
   for (const std::string& controller : held)
-    if (std::ranges::any_of(all,
+    if (std::ranges::any_of(hierarchies,
                             [&](const V1Hierarchy& each) { return std::ranges::count(each.controllers, v1_name(controller)); }))
       out.push_back(controller);
   return out;
 }
 
-Result<V1Cgroup> V1Cgroup::make(const std::string& path) {
-  auto all = TRY(hierarchies());
+Result<V1Cgroup> V1Cgroup::make(const std::vector<V1Hierarchy>& hierarchies, const std::string& path) {
   V1Cgroup out;
   std::vector<std::string> made;
   Scope undo([&] {
-    out.directories_.clear();
+    out.parts_.clear();
     for (auto each = made.rbegin(); each != made.rend(); ++each)
       (void)remove_directory(*each);  // another container may be in it by now
   });
-  for (const V1Hierarchy& hierarchy : all) {
+  for (const V1Hierarchy& hierarchy : hierarchies) {
     Fd directory = TRY(make_path(hierarchy, path, made));
-    for (const std::string& controller : hierarchy.controllers)
-      out.directories_[controller] = TRY(sys::open_at(directory, ".", O_RDONLY | O_DIRECTORY));
+    out.parts_.push_back({hierarchy.controllers, std::move(directory)});
   }
   undo.dismiss();
   return out;
 }
 
-Result<V1Cgroup> V1Cgroup::find(const std::string& path) {
-  auto all = TRY(hierarchies());
+V1Cgroup V1Cgroup::find(const std::vector<V1Hierarchy>& hierarchies, const std::string& path) {
   V1Cgroup out;
-  for (const V1Hierarchy& hierarchy : all)
-    for (const std::string& controller : hierarchy.controllers)
-      if (auto directory = sys::open_directory(hierarchy.mount_point + path))
-        out.directories_[controller] = std::move(*directory);
+  for (const V1Hierarchy& hierarchy : hierarchies)
+    if (auto directory = sys::open_directory(hierarchy.mount_point + path))
+      out.parts_.push_back({hierarchy.controllers, std::move(*directory)});
+  return out;
+}
+
+const Fd* V1Cgroup::directory_of(const std::string& controller) const {
+  for (const Part& part : parts_)
+    if (std::ranges::count(part.controllers, controller)) return &part.directory;
+  return nullptr;
+}
+
+std::map<std::string, const Fd*> V1Cgroup::directories() const {
+  std::map<std::string, const Fd*> out;
+  for (const Part& part : parts_)
+    for (const std::string& controller : part.controllers) out[controller] = &part.directory;
   return out;
 }
 
 std::vector<std::string> V1Cgroup::held_of(const std::vector<std::string>& held) const {
   std::vector<std::string> out;
   for (const std::string& controller : held)
-    if (directories_.contains(v1_name(controller))) out.push_back(controller);
+    if (directory_of(v1_name(controller))) out.push_back(controller);
+  return out;
+}
+
+Result<std::vector<Fd>> V1Cgroup::open_tasks(const std::vector<V1Hierarchy>& hierarchies, const std::string& path) {
+  std::vector<Fd> out;
+  for (const V1Hierarchy& hierarchy : hierarchies) {
+    auto tasks = sys::open(hierarchy.mount_point + path + "/tasks", O_WRONLY);
+    if (!tasks && tasks.error().code() == Code::not_found) continue;
+    if (!tasks) return tasks.take_error().wrap("cgroup " + hierarchy.mount_point + path);
+    out.push_back(std::move(*tasks));
+  }
   return out;
 }
 
 Result<void> V1Cgroup::put_in(int pid) const {
-  for (const auto& [controller, directory] : directories_) TRY(cgroup::put_in(directory, pid).wrap(controller));
+  for (const Part& part : parts_) TRY(cgroup::put_in(part.directory, pid).wrap(part.controllers[0]));
   return {};
 }
 
 Result<void> V1Cgroup::write(const std::vector<V1Setting>& settings) const {
   std::vector<const V1Setting*> again;
   auto write_one = [&](const V1Setting& setting, bool is_last_try) -> Result<void> {
-    auto at = directories_.find(setting.controller);
-    auto written = at == directories_.end() ? Result<void>(Error::from_errno(ENOENT, setting.file))
-                                            : sys::write_control(at->second, setting.file, setting.value);
-    if (!written && written.error().err() == ENOENT && !setting.other_file.empty() && at != directories_.end())
-      written = sys::write_control(at->second, setting.other_file, setting.value);
+    const Fd* directory = directory_of(setting.controller);
+    auto written = directory ? sys::write_control(*directory, setting.file, setting.value)
+                             : Result<void>(Error::from_errno(ENOENT, setting.file));
+    if (!written && written.error().err() == ENOENT && !setting.other_file.empty() && directory)
+      written = sys::write_control(*directory, setting.other_file, setting.value);
     if (written) return {};
     if (written.error().err() == ENOENT && setting.may_be_absent) return {};
-    if (at == directories_.end())
-      return Error(Code::unsupported, setting.field + ": the container has no cgroup v1 of " + setting.controller);
+    if (!directory) return Error(Code::unsupported, setting.field + ": the container has no cgroup v1 of " + setting.controller);
     if (written.error().err() == ENOENT) return Error(Code::unsupported, setting.field + ": this kernel has no " + setting.file);
     // The memory limit may not exceed memory + swap, and vice versa: the order of writes depends on the current values.
     if (written.error().err() == EINVAL && !is_last_try) {
@@ -290,10 +308,9 @@ Result<void> V1Cgroup::write(const std::vector<V1Setting>& settings) const {
   return {};
 }
 
-Result<void> V1Cgroup::remove(const std::string& path, const std::string& base) {
-  auto all = TRY(hierarchies());
+Result<void> V1Cgroup::remove(const std::vector<V1Hierarchy>& hierarchies, const std::string& path, const std::string& base) {
   Result<void> first;
-  for (const V1Hierarchy& hierarchy : all) {
+  for (const V1Hierarchy& hierarchy : hierarchies) {
     auto removed = remove_directory(hierarchy.mount_point + path);
     if (!removed && first) first = std::move(removed);
     for (std::string above = parent_of(path); (above + "/").starts_with(base + "/"); above = parent_of(above)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cgroup v1 beside cgroup v2. If v1 hierarchies hold controllers, a container's cgroup has a counterpart at the same path in each
-// of them. The limits of these controllers are written there, processes are moved there (v1 has no CLONE_INTO_CGROUP), and
-// statistics are read there. Membership, killing, freezing and devices stay with cgroup v2, which needs no controllers for them.
-// Only for the OCI command line; for pods, Enforcement reports what is not enforced. Source: kernel
+// cgroup v1 beside cgroup v2. Where hierarchies of v1 hold controllers, a container's own cgroup has a counterpart of the same
+// path in each of them: limits of their controllers are written there, processes join it by themselves (v1 cannot clone into a
+// cgroup), and statistics are read there. Which processes there are, killing, freezing and devices stay cgroup v2's, which needs
+// no controller for them. For the OCI command line; pods say instead what is not enforced. Source: kernel
 // Documentation/admin-guide/cgroup-v1; runtime-spec config-linux.md "Control groups"; runc, for the order of writes.
 #pragma once
 
@@ -24,6 +24,8 @@ struct V1Hierarchy {
 };
 // The hierarchies with controllers, from the text of /proc/PID/mountinfo. Pure.
 std::vector<V1Hierarchy> v1_hierarchies_in(std::string_view mountinfo);
+// Those that are mounted where we are.
+Result<std::vector<V1Hierarchy>> v1_hierarchies();
 
 struct V1Setting {
   std::string controller;  // v1 name
@@ -39,30 +41,39 @@ struct V1Limits {
 // `held`: the v2 names of the controllers that v1 holds (held_by_v1() in hierarchy.h). Pure.
 V1Limits v1_limits(const oci::Resources& resources, const std::vector<std::string>& held);
 
-// Those of the controllers held by v1 whose hierarchies are mounted in our mount namespace. Input and output are v2 names.
-Result<std::vector<std::string>> held_and_mounted(const std::vector<std::string>& held);
+// Of the controllers that v1 has, those whose hierarchies are among these. Both as cgroup v2 names them. Pure.
+std::vector<std::string> held_and_mounted(const std::vector<std::string>& held, const std::vector<V1Hierarchy>& hierarchies);
 
 // The counterparts of one cgroup.
 class V1Cgroup {
  public:
   V1Cgroup() = default;  // none
   // Creates the missing ones at `path` ("/a/b"). Errors: with the hierarchy's mount point; on failure nothing is left.
-  static Result<V1Cgroup> make(const std::string& path);
-  static Result<V1Cgroup> find(const std::string& path);  // those that exist
-  bool is_empty() const { return directories_.empty(); }
+  static Result<V1Cgroup> make(const std::vector<V1Hierarchy>& hierarchies, const std::string& path);
+  static V1Cgroup find(const std::vector<V1Hierarchy>& hierarchies, const std::string& path);  // those that exist
+  bool is_empty() const { return parts_.empty(); }
   // Those of the controllers held by v1 that have a counterpart here. Input and output are v2 names.
   std::vector<std::string> held_of(const std::vector<std::string>& held) const;
-  // By the v1 name of the controller.
-  const std::map<std::string, Fd>& directories() const { return directories_; }
+  // By controller, as v1 names it; several may share one.
+  std::map<std::string, const Fd*> directories() const;
 
+  // The file `tasks` of each that is there. A process of one thread joins by writing 0 there, and for that the kernel makes
+  // nobody wait. For the number of a process it lets pass what all processors are about first, which takes milliseconds.
+  static Result<std::vector<Fd>> open_tasks(const std::vector<V1Hierarchy>& hierarchies, const std::string& path);
   Result<void> put_in(int pid) const;
   // Errors: unsupported if a file does not exist; the kernel's for an invalid value; each names the field.
   Result<void> write(const std::vector<V1Setting>& settings) const;
   // The counterparts must contain no process. Also removes their parents below `base` that have become empty.
-  static Result<void> remove(const std::string& path, const std::string& base);
+  static Result<void> remove(const std::vector<V1Hierarchy>& hierarchies, const std::string& path, const std::string& base);
 
  private:
-  std::map<std::string, Fd> directories_;
+  struct Part {
+    std::vector<std::string> controllers;
+    Fd directory;
+  };
+  const Fd* directory_of(const std::string& controller) const;  // null: none
+
+  std::vector<Part> parts_;  // one a hierarchy
 };
 
 }  // namespace coracle::cgroup

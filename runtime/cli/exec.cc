@@ -66,22 +66,6 @@ Result<oci::Process> process_of(const Options& options, const Container& contain
   return out;
 }
 
-// Empty if the container has none.
-Result<cgroup::Container> cgroup_of(const Container& container) {
-  auto cgroup = container.find_cgroup();
-  if (!cgroup && cgroup.error().code() == Code::not_found) return cgroup::Container();
-  return cgroup;
-}
-
-Result<void> check_state(const Options& options, const Container& container) {
-  const Status status = TRY(container.status());
-  if (status == Status::paused && !options.ignore_paused)
-    return Error(Code::conflict, "container " + coracle::quoted(options.id) + " is paused; exec --ignore-paused waits in it");
-  if (status != Status::running && status != Status::created && status != Status::paused)
-    return Error(Code::conflict, "container " + coracle::quoted(options.id) + " is " + name_of(status) + ", not running");
-  return {};
-}
-
 // Processes the child's reports until it has executed the program. Returns its terminal, if we connect it to ours.
 Result<Fd> attend(runtime::DirectLaunch& launch, const Options& options, const oci::Spec& spec, const Container& container,
                   const runtime::SeccompPtr& seccomp) {
@@ -109,14 +93,16 @@ Result<int> exec(const Options& options) {
   if (!options.detach) signals = TRY(block_signals());
   Containers containers = TRY(open_containers(options));
   Container container = TRY(containers.find(options.id));
-  TRY(check_state(options, container));
+  const Alive alive = TRY(container.alive());
+  if (alive.status == Status::paused && !options.ignore_paused)
+    return Error(Code::conflict, "container " + coracle::quoted(options.id) + " is paused; exec --ignore-paused waits in it");
   oci::Spec spec;
   spec.process = TRY(process_of(options, container));
   drop_unknown_capabilities(spec.process);
   TRY(oci::validate(spec));
   if (spec.process.terminal && options.detach && options.console_socket.empty())
     return Error(Code::invalid, "process.terminal is set: --console-socket is missing");
-  Fd target = TRY(container.pidfd());
+  const Fd& target = alive.process;
   set_home(spec.process, sys::root_of(target));
   spec.linux_.personality = container.saved().personality;
   spec.linux_.memory_policy = container.saved().memory_policy;
@@ -131,10 +117,10 @@ Result<int> exec(const Options& options) {
   if (container.saved().has_user_namespace) user = TRY(runtime::user_namespace_of(target).wrap("linux.namespaces: user"));
   input.user = user ? &*user : nullptr;
   input.target = &target;
-  cgroup::Container cgroup = TRY(cgroup_of(container));
   Fd directory;
-  if (cgroup.exists()) directory = TRY(cgroup.directory_for(options.cgroup, container.saved().pid));
-  input.waits = cgroup.has_v1();
+  if (alive.cgroup.exists()) directory = TRY(alive.cgroup.directory_for(options.cgroup, container.saved().pid));
+  auto v1_tasks = TRY(alive.cgroup.v1_tasks());
+  input.v1_tasks = &v1_tasks;
   runtime::Prepared prepared = TRY(runtime::prepare_exec(input, spec.process));
   if (spec.process.exec_cpu_affinity && !spec.process.exec_cpu_affinity->initial.empty()) {
     auto bits = TRY(runtime::plan_bits(spec.process.exec_cpu_affinity->initial, "process.execCPUAffinity.initial"));
@@ -146,9 +132,7 @@ Result<int> exec(const Options& options) {
   start.target = &target;
   start.has_terminal = spec.process.terminal;
   runtime::DirectLaunch launch = TRY(runtime::DirectLaunch::begin(start).wrap("launch"));
-  auto joined = cgroup.join_v1(launch.pid());
-  if (joined && input.waits) joined = launch.say_go();
-  auto terminal = joined ? attend(launch, options, spec, container, input.seccomp) : Result<Fd>(joined.take_error());
+  auto terminal = attend(launch, options, spec, container, input.seccomp);
   auto written = terminal ? send_pidfd(options.pidfd_socket, launch.pidfd()) : Result<void>(terminal.take_error());
   if (written) written = write_pid_file(options.pid_file, launch.pid());
   if (!written) {

@@ -148,6 +148,8 @@ class Maker {
     input.root_path = spec_.root.path;
     input.bundle = bundle_;
     input.keeps_groups = spec_.annotations.count(kKeepGroups);
+    auto v1_tasks = TRY(cgroup_.v1_tasks());
+    input.v1_tasks = &v1_tasks;
     Fd root;
     if (!namespaces_.joined.count("mount")) {
       root = TRY(runtime::open_root(spec_.root.path, namespaces_.in_host_tree));
@@ -158,7 +160,7 @@ class Maker {
 
   bool waits() const {
     auto manager = manager_of(options_);
-    return (manager && cgroup::Container::needs_process(*manager)) || cgroup_.has_v1() || !spec_.linux_.net_devices.empty();
+    return (manager && cgroup::Container::needs_process(*manager)) || !spec_.linux_.net_devices.empty();
   }
 
   // The state for hooks in the container, in JSON: everything except the pid, which is last.
@@ -217,7 +219,6 @@ class Maker {
     saved.pid_started = info.started;
     if (!waits()) return {};
     TRY(make_cgroup(saved.pid));
-    TRY(cgroup_.join_v1(saved.pid));
     TRY(move_net_devices());
     return launch_->say_go();
   }

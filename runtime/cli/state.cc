@@ -81,6 +81,14 @@ Result<Saved> parse(const std::string& content) {
   return out;
 }
 
+Result<Status> paused_or_running(const cgroup::Container& cgroup) {
+  if (!cgroup.exists()) return Status::running;
+  auto frozen = cgroup.is_frozen();
+  if (!frozen && frozen.error().code() == Code::not_found) return Status::running;  // just removed
+  const bool is_frozen = TRY(std::move(frozen));
+  return is_frozen ? Status::paused : Status::running;
+}
+
 }  // namespace
 
 const char* name_of(Status status) {
@@ -136,22 +144,38 @@ Result<Fd> Container::pidfd() const {
   return fd;
 }
 
+Result<bool> Container::is_held() const {
+  auto socket = sys::stat_at(directory_, kStartSocket);
+  if (!socket && socket.error().code() != Code::not_found) return socket.take_error();
+  return bool(socket);
+}
+
 // If the status cannot be determined it is an error: a caller that reads "stopped" would delete a running container.
 Result<Status> Container::status() const {
   if (saved_.pid == 0) return Status::creating;
   auto process = pidfd();
   if (!process && process.error().code() == Code::not_found) return Status::stopped;
   TRY(std::move(process));
-  auto held = sys::stat_at(directory_, kStartSocket);
-  if (held) return Status::created;
-  if (held.error().code() != Code::not_found) return held.take_error();
+  const bool is_waiting = TRY(is_held());
+  if (is_waiting) return Status::created;
   if (saved_.cgroup.path.empty()) return Status::running;
   cgroup::Container cgroup = TRY(find_cgroup());
-  if (!cgroup.exists()) return Status::running;
-  auto frozen = cgroup.is_frozen();
-  if (!frozen && frozen.error().code() == Code::not_found) return Status::running;  // just removed
-  bool is_frozen = TRY(std::move(frozen));
-  return is_frozen ? Status::paused : Status::running;
+  return paused_or_running(cgroup);
+}
+
+Result<Alive> Container::alive() const {
+  auto process = pidfd();
+  if (!process && process.error().code() == Code::not_found) {
+    const Status status = saved_.pid == 0 ? Status::creating : Status::stopped;
+    return Error(Code::conflict, "container " + coracle::quoted(saved_.id) + " is " + name_of(status) + ", not running");
+  }
+  Alive out;
+  out.process = TRY(std::move(process));
+  if (auto cgroup = find_cgroup(); cgroup || cgroup.error().code() != Code::not_found) out.cgroup = TRY(std::move(cgroup));
+  out.status = TRY(paused_or_running(out.cgroup));
+  const bool is_waiting = TRY(is_held());
+  if (is_waiting) out.status = Status::created;
+  return out;
 }
 
 json::object Container::state(Status status) const {

@@ -48,6 +48,13 @@ constexpr const char* kStartSocket = "start.sock";
 constexpr const char* kKeepGroups = "run.oci.keep_original_groups";
 bool is_valid_id(const std::string& id);  // [a-zA-Z0-9_+.-]{1,255}, neither "." nor ".."
 
+// A container whose process is there.
+struct Alive {
+  Status status = Status::running;
+  Fd process;                // a pidfd
+  cgroup::Container cgroup;  // of no cgroup, when it has none
+};
+
 class Container {
  public:
   const Saved& saved() const { return saved_; }
@@ -57,6 +64,8 @@ class Container {
   // The first process, if it is still running.
   Result<Fd> pidfd() const;  // Errors: not_found if it has ended
   Result<Status> status() const;
+  // What status() looks at, looked at once. Errors: conflict, its process is not there.
+  Result<Alive> alive() const;
   // The state in the specification's format. `status` is given by the caller, because hooks receive the status to come.
   json::object state(Status status) const;
   Result<cgroup::Container> find_cgroup() const;
@@ -64,6 +73,7 @@ class Container {
 
  private:
   friend class Containers;
+  Result<bool> is_held() const;
   Saved saved_;
   Fd directory_, lock_;
 };

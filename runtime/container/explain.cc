@@ -54,6 +54,7 @@ Meaning meaning_of(Stage stage) {
     case Stage::user_namespace: return {"linux.namespaces", "user: setns, unshare"};
     case Stage::propagation: return {"linux.rootfsPropagation", "mount"};
     case Stage::start: return {"", "wait for start: accept"};
+    case Stage::cgroup: return {"linux.cgroupsPath", "cgroup v1: write tasks"};
     default: return {"", size_t(stage) < size_t(Stage::count) ? launch::kStageNames[size_t(stage)] : "launch"};
   }
 }

@@ -296,10 +296,23 @@ Result<void> check_labels(const oci::Process& process) {
   return {};
 }
 
+Result<void> write_cgroups(PlanWriter& writer, const PrepareInput& input, launch::Plan& plan, Prepared& out) {
+  if (!input.v1_tasks || input.v1_tasks->empty()) return {};
+  std::vector<int32_t> tasks;
+  for (const Fd& each : *input.v1_tasks) {
+    Fd copy = TRY(sys::duplicate(each));
+    tasks.push_back(keep(out, std::move(copy)));
+  }
+  plan.v1_tasks = writer.items(tasks);
+  plan.flags |= launch::kPlanV1;
+  return {};
+}
+
 // What the container's first process and an exec have in common.
 Result<void> write_process(PlanWriter& writer, const PrepareInput& input, const oci::Process& process, launch::Plan& plan,
                            Prepared& out) {
   TRY(check_labels(process));
+  TRY(write_cgroups(writer, input, plan, out));
   plan.cwd = writer.text(process.cwd);
   // The kernel expects a command. Source: AppArmor's attr/exec, as written by aa_change_onexec(2).
   plan.apparmor = writer.text_or_none(process.apparmor_profile.empty() ? "" : "exec " + process.apparmor_profile);
@@ -521,7 +534,7 @@ namespace {
 // which only host root may join (for example the time namespace).
 Result<void> join_target(const Fd& target, launch::Plan& plan, Prepared& out) {
   uint64_t foreign = TRY(sys::foreign_namespaces(target).wrap("linux.namespaces"));
-  if (foreign & CLONE_NEWPID) out.pid_namespace = TRY(sys::namespace_of(target, "pid").wrap("linux.namespaces: pid"));
+  if (foreign & CLONE_NEWPID) out.pid_namespace = TRY(sys::duplicate(target));         // as good as the namespace: setns(2)
   plan.target_namespaces = CLONE_NEWNS | uint32_t(foreign & ~uint64_t(CLONE_NEWPID));  // always the mount namespace
   return {};
 }
@@ -536,7 +549,6 @@ Result<Prepared> prepare_exec(const PrepareInput& input, const oci::Process& pro
   plan.root_fd = plan.user_fd = -1;
   if (input.user) plan.flags |= launch::kPlanJoinTargetUser;
   if (!input.sandbox.is_pod) plan.flags |= launch::kPlanHostTree;
-  if (input.waits) plan.flags |= launch::kPlanWait;
   if (input.target) TRY(join_target(*input.target, plan, out));
   TRY(write_process(writer, input, process, plan, out));
   TRY(write_affinity(writer, process, plan));

@@ -51,10 +51,11 @@ struct PrepareInput {
   uint32_t kept_fds = 0;                              // number of descriptors from 3 on that stay open
   const Fd* target = nullptr;                         // exec by the OCI command line: pidfd of the container's process
   bool pivots = true;                                 // false: chroot instead of pivot_root, for a root on an initramfs
-  bool waits = false;                                 // waits for Go before it does anything
+  bool waits = false;                                 // for kGo, before it does anything else
   std::string create_state, start_state, state_tail;  // for hooks: the container's state in JSON before and after its pid
   std::string root_path, bundle;                      // of a bundle: its root, and the directory of createContainer hooks
   bool keeps_groups = false;                          // the process keeps the launcher's supplementary groups
+  const std::vector<Fd>* v1_tasks = nullptr;          // the files `tasks` of the cgroups of v1 that it joins first of all
 };
 
 // `root`: the root file system as a detached mount; none if a mount namespace is joined. Errors: invalid, unsupported, not_found,

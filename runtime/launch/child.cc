@@ -22,11 +22,20 @@ void map_plan(Child& child) noexcept {
   if (plan.magic != kPlanMagic || plan.version != kPlanVersion || plan.size != about.stx_size) fail(child, Stage::plan, kEproto);
 }
 
+// Before anything else: what it makes and takes from here on is the container's. Source: cgroup-v1/cgroups.rst, "tasks".
+void join_cgroups(const Child& child) noexcept {
+  if (!child.has(kPlanV1)) return;
+  const Range tasks = child.header().v1_tasks;
+  for (uint32_t i = 0; i < tasks.count; ++i) {
+    int fd = request_fd(child, child.items<int32_t>(tasks)[i], Stage::cgroup, int(i));
+    must(child, Stage::cgroup, int(k_write(fd, "0", 1)), int(i));  // 0: who writes
+  }
+}
+
 // If the launcher closes its end it has exited, and the child exits too.
-void wait_for_go(Child& child) noexcept {
-  Go go{};
+void wait_for_go(const Child& child) noexcept {
+  char go = 0;
   if (k_read(child.report, &go, sizeof go) != long(sizeof go)) k_exit(1);
-  child.pid = go.pid;
 }
 
 void enter_namespaces(Child& child) noexcept {
@@ -161,13 +170,16 @@ void tell(const Child& child, Note note, int fd, Stage stage) noexcept {
 }
 
 void run_child(const Launch& launch) noexcept {
-  Child child{&launch, nullptr, launch.report, 0, -1, -1, -1};
+  Child child{&launch, nullptr, launch.report, -1, -1, -1};
   k_sigprocmask_set(0);  // do not inherit the launcher's mask
   map_plan(child);
+  join_cgroups(child);
   if (child.has(kPlanWait)) wait_for_go(child);
   must(child, Stage::session, k_setsid());
   if (child.has(kPlanExec)) {
     have_proc(child);  // before joining the container's namespaces, where it may be masked
+    set_labels(child);
+    leave_proc(child);  // which may be the host's: nobody in there is to find it with us
     enter_container(child);
   } else {
     make_container(child);
@@ -177,7 +189,8 @@ void run_child(const Launch& launch) noexcept {
   open_terminal(child);
   if (!child.enters()) finish_root(child);
   take_streams(child);
-  set_limits_and_labels(child);
+  if (!child.has(kPlanExec)) set_labels(child);
+  set_limits(child);
   join_user_namespace(child);
   confine(child);
   wait_if_held(child);

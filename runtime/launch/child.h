@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child between clone3 and exec: a clone of coracle-pause for a pod, a separate program for coracle-oci (launcher.h). It
-// executes the launch plan, or reports the failed step and exits. It never returns, allocates no memory, and uses no state of its
-// launcher except what Launch contains. The launcher has one thread.
+// The child between clone3 and exec: a clone of coracle-pause for a pod, a program of its own for coracle-oci (launcher.h).
+// It walks the launch plan, or dies saying which step did not work. It never returns, allocates nothing, and touches no state of
+// its launcher's beside what Launch names. The launcher has one thread.
 //
-//   [wait for Go] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks ─▶ [gate: hooks of the launcher]
-//     ─▶ createContainer hooks ─▶ pivot ─▶ limits and labels ─▶ [user namespace] ─▶ user, capabilities
-//     ─▶ [held until started] ─▶ startContainer hooks, each with the process's seccomp filter ─▶ seccomp, exec
+//   [cgroup v1] ─▶ [wait for kGo] ─▶ namespaces ─▶ mounts, devices, links ─▶ sysctls, terminal ─▶ masks
+//     ─▶ [gate: hooks of the launcher] ─▶ createContainer hooks ─▶ pivot ─▶ limits and labels ─▶ [user namespace] ─▶ user,
+//     capabilities ─▶ [held: until started] ─▶ startContainer hooks, each with the process's seccomp filter ─▶ seccomp, exec
+// Who enters a container that is there has its labels first, and no procfs of the host's when it comes there.
 #pragma once
 
 #include "runtime/launch/flat_plan.h"
@@ -32,7 +33,6 @@ struct Child {
   const Launch* launch;
   char* plan;    // the mapped plan, a private mapping
   int report;    // the socket for reports: the launcher's, later that of the caller of start
-  int pid;       // in the launcher's pid namespace; 0: not received
   int root;      // the container's root
   int proc;      // a procfs of the container's pid namespace that is safe to use; -1: not needed
   int terminal;  // the terminal's slave; -1: none
@@ -61,6 +61,7 @@ void tell(const Child& child, Note note, int fd, Stage stage) noexcept;
 // mounts.cc: the container's file system
 void make_file_system(Child& child) noexcept;  // root, mounts, devices, links
 void have_proc(Child& child) noexcept;         // opens a procfs if a later step needs it and no mount provided it
+void leave_proc(Child& child) noexcept;
 void make_working_directory(const Child& child) noexcept;
 void restrict_file_system(Child& child) noexcept;  // masks, read-only paths
 void enter_root(Child& child) noexcept;            // pivot: nothing else is reachable afterwards
@@ -81,7 +82,8 @@ void take_streams(const Child& child) noexcept;  // 0, 1, 2
 void run_hooks(const Child& child, Range hooks, Stage stage) noexcept;
 
 // confine.cc: the security depends on the order
-void set_limits_and_labels(const Child& child) noexcept;  // still with the launcher's privileges
+void set_labels(const Child& child) noexcept;  // and the OOM score: what is told through the procfs. It holds from the exec on
+void set_limits(const Child& child) noexcept;  // still with the launcher's privileges
 void join_user_namespace(const Child& child) noexcept;
 void confine(const Child& child) noexcept;
 void raise_effective(const Child& child) noexcept;  // raises capabilities that a change of user under PR_SET_KEEPCAPS has cleared

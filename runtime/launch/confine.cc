@@ -27,13 +27,13 @@ void set_oom_score(const Child& child) noexcept {
 }
 
 // Takes effect at the next exec; must be written before capabilities and seccomp forbid it.
-void set_labels(const Child& child) noexcept {
+void set_security_labels(const Child& child) noexcept {
   if (const char* profile = child.text(child.header().apparmor))
     write_proc(child, "self/attr/apparmor/exec", profile, Stage::lsm, 0);
   if (const char* label = child.text(child.header().selinux)) write_proc(child, "self/attr/exec", label, Stage::lsm, 1);
 }
 
-void set_limits(const Child& child) noexcept {
+void set_resource_limits(const Child& child) noexcept {
   const RlimitStep* steps = child.items<RlimitStep>(child.header().rlimits);
   for (uint32_t i = 0; i < child.header().rlimits.count; ++i) {
     Limit limit{steps[i].soft, steps[i].hard};
@@ -147,10 +147,13 @@ char* const* point_at_text(const Child& child, Range vector) noexcept {
   return reinterpret_cast<char* const*>(slots);
 }
 
-void set_limits_and_labels(const Child& child) noexcept {
+void set_labels(const Child& child) noexcept {
   set_oom_score(child);
-  set_labels(child);
-  set_limits(child);
+  set_security_labels(child);
+}
+
+void set_limits(const Child& child) noexcept {
+  set_resource_limits(child);
   set_scheduling(child);
   leave_keyring(child);
 }

@@ -99,8 +99,8 @@ enum PlanFlags : uint32_t {
   kPlanConsole = 1 << 8,          // binds the terminal to /dev/console
   kPlanCapabilities = 1 << 9,     // if unset, capabilities are not changed
   kPlanDieWithPause = 1 << 10,    // for a container without a pid namespace that ends with pause: sets PR_SET_PDEATHSIG
-  kPlanWait = 1 << 11,            // waits for Go before anything else
-  kPlanGate = 1 << 12,            // reports when the file system is complete, and continues after Go
+  kPlanWait = 1 << 11,            // do nothing before kGo but joining cgroups
+  kPlanGate = 1 << 12,            // say when the file system stands, and go on with kGo
   kPlanHostTree = 1 << 13,        // the child starts in a copy of the host's mount tree: makes it MS_SLAVE against propagation
   kPlanJoinedMounts = 1 << 14,    // the file system is that of a joined mount namespace: nothing is created
   kPlanJoinTargetUser = 1 << 15,  // exec: joins the container's user namespace too
@@ -111,6 +111,7 @@ enum PlanFlags : uint32_t {
   kPlanHostCgroups = 1 << 20,     // the container is in the host's cgroup namespace: mounts cgroup2 from a temporary one
   kPlanCarries = 1 << 21,         // the last descriptor is a socket with more descriptors, in messages of up to kFdsMax
   kPlanLoopback = 1 << 22,        // the network namespace is new, and the child brings loopback up
+  kPlanV1 = 1 << 23,              // it joins cgroups of v1
 };
 
 struct Plan {
@@ -145,7 +146,7 @@ struct Plan {
   uint32_t terminal_uid;            // the same for the process's user
   uint32_t null_path, empty_path;   // sources for masks, in the tree that the child starts in; no empty_path: a new tmpfs
   Range create_hooks, start_hooks;  // HookStep
-  uint32_t create_state, start_state, state_tail;  // the container's state for hooks; the pid from Go is inserted between
+  uint32_t create_state, start_state, state_tail;  // the container's state for hooks; its own pid stands between
   Range scheduler;                                 // one sched_attr, as bytes
   Range affinity;                                  // uint64_t: a bit per processor
   Range memory_nodes;                              // uint64_t: a bit per node
@@ -157,6 +158,7 @@ struct Plan {
   uint32_t target_namespaces;                      // exec: CLONE_NEW* of the target's namespaces to join; 0: all
   uint32_t root_path;                              // mount point of the root until it is entered; kNoString: over "/"
   uint32_t bundle;                                 // string: working directory of createContainer hooks; kNoString: unchanged
+  Range v1_tasks;  // int32_t: descriptors of files `tasks` of cgroup v1, to be joined first of all; with kPlanV1
 };
 
 // The messages on the report socket: Reports from the child, Go to the child.
@@ -164,14 +166,12 @@ enum class Note : uint32_t {
   failure = 1,
   held,       // everything but exec is done
   terminal,   // with the terminal's master
-  gate,       // waits for Go: the file system is complete but not entered yet
+  gate,       // waits for kGo: its file system stands and was not entered
   listener,   // with the descriptor of a seccomp listener
   executing,  // only exec is left; only with kPlanHostTree
   said,       // with a file that contains the output of a hook; the failure follows
 };
-struct Go {
-  int32_t pid;  // in the launcher's pid namespace
-};
+constexpr char kGo = 1;
 
 // ---- failures ----
 
@@ -222,6 +222,7 @@ enum class Stage : uint32_t {
   user_namespace,
   propagation,
   start,
+  cgroup,
   count,
 };
 
@@ -271,6 +272,7 @@ constexpr const char* kStageNames[] = {
     "user namespace",
     "mount propagation",
     "wait for start",
+    "cgroup",
 };
 static_assert(sizeof kStageNames / sizeof *kStageNames == size_t(Stage::count));
 

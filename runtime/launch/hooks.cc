@@ -26,7 +26,7 @@ int state_file(const Child& child, Stage stage, int at) noexcept {
   const char* tail = child.text(plan.state_tail);
   int fd = must(child, stage, k_memfd("coracle-state"), at);
   char digits[12];
-  size_t n = write_number(digits, unsigned(child.pid));
+  size_t n = write_number(digits, unsigned(k_getpid()));  // as the container sees it, whose namespaces the hook runs in
   must(child, stage, int(k_write(fd, head, length(head))), at);
   must(child, stage, int(k_write(fd, digits, n)), at);
   must(child, stage, int(k_write(fd, tail, length(tail))), at);

@@ -522,25 +522,37 @@ void act_as_host(const Child& child) noexcept {
   k_setfsgid(0);
 }
 
-// In a user namespace mounting procfs may be refused (the host's is partly masked, or the pid namespace is not ours): then the
-// procfs of the starting tree is used.
-int host_proc(const Child& child) noexcept {
-  int proc = must(child, Stage::mount, k_openat(kCwd, "/proc", O_PATH | O_DIRECTORY));
+// That of the host's tree, where we still are in it. A negative errno when there is none.
+int host_proc() noexcept {
+  int proc = k_openat(kCwd, "/proc", O_PATH | O_DIRECTORY);
+  if (proc < 0) return proc;
   FileSystemInfo about;
-  must(child, Stage::mount, k_fstatfs(proc, &about));
-  if (about.type != kProcSuperMagic) fail(child, Stage::mount, kExdev);
-  return proc;
+  int rc = k_fstatfs(proc, &about);
+  if (rc >= 0 && about.type == kProcSuperMagic) return proc;
+  k_close(proc);
+  return rc < 0 ? rc : -kExdev;
 }
 
 void have_proc(Child& child) noexcept {
   const Plan& plan = child.header();
   bool is_needed = child.has(kPlanSetOomScore) || plan.apparmor || plan.selinux || plan.sysctls.count;
   if (child.proc >= 0 || !is_needed) return;
+  // Who enters a container is in the host's tree yet. One of our own would take longer than all the rest: when it is closed, the
+  // kernel waits for all processors.
+  if (child.has(kPlanHostTree) && child.has(kPlanExec)) child.proc = host_proc();
+  if (child.proc >= 0) return;
   int context = must(child, Stage::mount, k_fsopen("proc"));
   int rc = k_fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr);
   if (rc >= 0) rc = k_fsmount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
   k_close(context);
-  child.proc = rc == -kEperm && child.has(kPlanHostTree) ? host_proc(child) : must(child, Stage::mount, rc);
+  // In a user namespace one of our own may be refused (the host's is partly hidden, or its processes are not ours).
+  if (rc == -kEperm && child.has(kPlanHostTree)) rc = host_proc();
+  child.proc = must(child, Stage::mount, rc);
+}
+
+void leave_proc(Child& child) noexcept {
+  if (child.proc >= 0) k_close(child.proc);
+  child.proc = -1;
 }
 
 void restrict_file_system(Child& child) noexcept {

@@ -81,7 +81,7 @@ class Live : public testing::Test {
       EXPECT_TRUE(remove(mount, top_.substr(1)));
     }
     if (!caller_.held_by_v1.empty()) {
-      EXPECT_TRUE(V1Cgroup::remove(top_, top_));
+      EXPECT_TRUE(V1Cgroup::remove(*v1_hierarchies(), top_, top_));
     }
   }
   Wanted wanted(const std::string& name) const {
@@ -525,18 +525,25 @@ TEST_F(Live, has_its_limits_in_v1_where_that_holds_the_controllers) {
   limited.resources.cpu_shares = 512;
   Container made = *Container::make(caller_, limited, 0);
   ASSERT_TRUE(made.has_v1());
-  V1Cgroup counterparts = *V1Cgroup::find(made.record().path);
+  V1Cgroup counterparts = V1Cgroup::find(*v1_hierarchies(), made.record().path);
   auto read = [&](const char* controller, const char* file) {
-    return read_words(counterparts.directories().at(controller), file);
+    return read_words(*counterparts.directories().at(controller), file);
   };
   EXPECT_EQ(read("pids", "pids.max"), "100");
   EXPECT_EQ(read("memory", "memory.limit_in_bytes"), "67108864");
   EXPECT_EQ(read("cpu", "cpu.shares"), "512");
-  Child child;
+  std::vector<Fd> tasks = *made.v1_tasks();
+  Child child([&] {
+    for (const Fd& each : tasks)
+      if (::write(each.get(), "0", 1) != 1) ::_exit(1);
+    ::pause();
+  });
   ASSERT_TRUE(put_in(made.directory(), child.pid()));
-  ASSERT_TRUE(made.join_v1(child.pid()));
-  EXPECT_NE(sys::read_file("/proc/" + std::to_string(child.pid()) + "/cgroup")->find(":pids:" + made.record().path + "\n"),
-            std::string::npos);
+  child.let_go();
+  auto text = [&] { return *sys::read_file("/proc/" + std::to_string(child.pid()) + "/cgroup"); };
+  const std::vector<V1Hierarchy> hierarchies = *v1_hierarchies();
+  for (const V1Hierarchy& each : hierarchies)
+    while (text().find(":" + each.controllers[0] + ":" + made.record().path + "\n") == std::string::npos) ::usleep(1000);
   Stats stats = *made.stats();
   EXPECT_EQ(stats.pids, 1u);
   EXPECT_EQ(stats.pids_limit, 100u);
@@ -551,7 +558,8 @@ TEST_F(Live, has_its_limits_in_v1_where_that_holds_the_controllers) {
   ASSERT_TRUE(found.kill());
   (void)child.wait();
   ASSERT_TRUE(found.remove(kTimeout));
-  EXPECT_TRUE(V1Cgroup::find(made.record().path)->is_empty());
+  EXPECT_TRUE(V1Cgroup::find(*v1_hierarchies(), made.record().path).is_empty());
+  EXPECT_TRUE(made.v1_tasks()->empty());
 }
 
 // Only root makes cgroups in v1.

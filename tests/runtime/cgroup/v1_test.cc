@@ -20,6 +20,13 @@ TEST(V1, finds_the_hierarchies_that_hold_controllers) {
   EXPECT_TRUE(v1_hierarchies_in("24 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n").empty());
 }
 
+TEST(V1, holds_a_controller_where_its_hierarchy_is_mounted) {
+  const std::vector<V1Hierarchy> mounted = {{"/sys/fs/cgroup/cpu,cpuacct", {"cpu", "cpuacct"}},
+                                            {"/sys/fs/cgroup/blkio", {"blkio"}}};
+  EXPECT_EQ(held_and_mounted({"cpu", "memory", "io"}, mounted), (std::vector<std::string>{"cpu", "io"}));
+  EXPECT_TRUE(held_and_mounted({"cpu"}, {}).empty());
+}
+
 std::string text_of(const std::vector<V1Setting>& settings) {
   std::string out;
   for (const V1Setting& each : settings) out += each.file + "=" + each.value + (each.may_be_absent ? "?" : "") + " ";
