@@ -58,24 +58,43 @@ config true 'mount("/a\nb", "nosuchfs", "x")'
 expect "an error is one line, whatever a path holds" 'coracle-oci: mounts: /a\nb: mount: No such device' "$(run run --bundle "$work/b" x 2>&1)"
 
 # ---- limits ----
-pids_max() {  # of container x, in whichever hierarchy the controller is; nothing where it is in none
+limit_of() {  # FILE, a controller's, of container x's cgroup in whichever hierarchy has it; nothing where it is in none
   pid=$(run state x | python3 -c 'import json, sys; print(json.load(sys.stdin)["pid"])')
-  python3 - "$pid" <<'P'
+  python3 - "$pid" "$1" <<'P'
 import os, sys
 for line in open(f"/proc/{sys.argv[1]}/cgroup").read().splitlines():
     _, controllers, path = line.split(":", 2)
-    roots = ["/sys/fs/cgroup/pids"] if "pids" in controllers.split(",") else ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] if not controllers else []
+    controller = sys.argv[2].split(".")[0]
+    roots = [f"/sys/fs/cgroup/{controller}"] if controller in controllers.split(",") else ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] if not controllers else []
     for root in roots:
-        if os.path.exists(f"{root}{path}/pids.max"): print(open(f"{root}{path}/pids.max").read().strip())
+        if os.path.exists(f"{root}{path}/{sys.argv[2]}"): print(open(f"{root}{path}/{sys.argv[2]}").read().strip())
 P
 }
 for row in "1.0.2 max" "1.2.1 max" "1.3.0 1"; do
   config 'exec sleep 100' "c['ociVersion'] = '${row% *}'; c['linux'].setdefault('resources', {})['pids'] = {'limit': 0}"
   run run --detach --bundle "$work/b" x </dev/null >/dev/null 2>&1
-  most=$(pids_max)
+  most=$(limit_of pids.max)
   if [ -n "$most" ]; then expect "a pids.limit of 0 in a configuration of ${row% *}" "${row#* }" "$most"; fi
   run delete --force x
 done
+
+config 'exec sleep 100' 'c["linux"].setdefault("resources", {})["memory"] = {"limit": 64 << 20}'
+run run --detach --bundle "$work/b" x </dev/null >/dev/null 2>&1
+if [ -n "$(limit_of cpuset.cpus)$(limit_of cpuset.cpus.effective)" ]; then
+  run update --cpuset-cpus 0 x && run update --cpuset-mems 0 x
+  expect "update of the processors and the memory nodes" "0 0" "$(limit_of cpuset.cpus) $(limit_of cpuset.mems)"
+else
+  echo "ok - update of the processors and the memory nodes # SKIP there is no controller"
+fi
+if [ -n "$(limit_of memory.limit_in_bytes)$(limit_of memory.max)" ]; then
+  expect "a limit of memory is among the statistics" 67108864 \
+    "$(run events --stats x | python3 -c 'import json, sys; print(json.load(sys.stdin)["data"]["memory"]["usage"]["limit"])')"
+  run update --memory 32M x
+  expect "and can be updated" 33554432 "$(limit_of memory.limit_in_bytes)$(limit_of memory.max)"
+else
+  echo "ok - a limit of memory is among the statistics # SKIP there is no controller"
+fi
+run delete --force x
 
 # ---- namespaces ----
 see "a user namespace maps ids" "0 0 100000 65536" 'echo $(id -u) $(cat /proc/self/uid_map)' 'user_namespace()'
@@ -123,7 +142,29 @@ see "a container without a cgroup namespace sees its own cgroup" "$(readlink /pr
 see "loopback of a new network namespace is up" "LOOPBACK,UP,LOWER_UP" 'ip -o link show dev lo | grep -o "LOOPBACK[A-Z_,]*"'
 see "loopback of one that belongs to a user namespace, too" "LOOPBACK,UP,LOWER_UP" 'ip -o link show dev lo | grep -o "LOOPBACK[A-Z_,]*"' 'user_namespace()'
 
+see "without a mount namespace of its own it stands in its root all the same" "bin data" 'echo $(ls -d /bin /data /sys/kernel 2>/dev/null | cut -c 2-)' \
+  'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "mount"]; c["mounts"] = []; c["linux"]["maskedPaths"] = c["linux"]["readonlyPaths"] = []; c["root"]["readonly"] = False'
+expect "and leaves no mount behind" "" "$(grep "$work/b/rootfs" /proc/self/mountinfo)"
+# The machine's own /proc may not be in its mount namespace: then the kernel would let a user namespace inside mount one without masks.
+for way in "" --no-pivot; do
+  config 'unshare -U -r -m -p -f mount -t proc proc /data 2>/dev/null && echo mounted || echo refused'
+  expect "a user namespace inside mounts no /proc without masks${way:+ ($way)}" "refused" "$(run run $way --bundle "$work/b" x 2>&1)"
+done
+config 'sleep 1000 & echo' 'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "pid"]'
+run run -d --bundle "$work/b" x < /dev/null > /dev/null 2>&1
+for _ in $(seq 100); do run state x | grep -q stopped && break; sleep 0.05; done
+expect "in its caller's process namespace the others outlive the first" 1 "$(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
+run kill x KILL
+expect "and are killed when it is gone" "0 0" "$? $(for _ in $(seq 100); do [ "$(run ps -f json x)" = '[]' ] && break; sleep 0.05; done; run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
+run delete --force x
+
 # ---- mounts ----
+mkdir -p "$work/b/rootfs/etc"
+ln -s ../run/systemd/resolve/stub-resolv.conf "$work/b/rootfs/etc/resolv.conf"
+echo "nameserver 10.0.0.1" > "$work/resolv.conf"
+see "a file is mounted where a link leads that leads nowhere yet" "nameserver 10.0.0.1 1" 'echo $(cat /etc/resolv.conf) $(grep -c " /run/systemd/resolve/stub-resolv.conf " /proc/self/mountinfo)' \
+  "mount('/etc/resolv.conf', 'bind', '$work/resolv.conf', 'bind', 'ro'); c['root']['readonly'] = False"
+rm -rf "$work/b/rootfs/etc/resolv.conf" "$work/b/rootfs/run"
 see "tmpcopyup begins with what is below" "below 750" 'echo $(cat /data/d/f) $(stat -c %a /data)' 'mount("/data", "tmpfs", "tmpfs", "tmpcopyup")'
 see "a tmpfs without a mode is as open as what it covers" "750 1777 700 1777" 'stat -c %a /data /data/made /closed /open | tr "\n" " " | sed "s/ $//"' \
   'mount("/data", "tmpfs", "tmpfs"); mount("/data/made", "tmpfs", "tmpfs"); mount("/closed", "tmpfs", "tmpfs", "mode=700"); mount("/open", "tmpfs", "tmpfs", "mode=1777")'
@@ -136,8 +177,10 @@ mkdir -m 777 "$work/volume"
 touch "$work/volume/f"
 chown 3:4 "$work/volume/f"
 see "an id-mapped volume shows its files by its map" "3 4" 'stat -c "%u %g" /data/f' "user_namespace(); mount('/data', 'bind', '$work/volume', 'bind', 'idmap')"
-see "mappings of a mount's own need no option" "5 6" 'stat -c "%u %g" /data/f' \
-  "mount('/data', 'bind', '$work/volume', 'bind'); c['mounts'][-1].update({k: [{'containerID': 0, 'hostID': 2, 'size': 10}] for k in ('uidMappings', 'gidMappings')})"
+for way in private shared; do
+  see "mappings of a mount's own need no option, and it may be $way" "5 6 ${way#private}" 'echo "$(stat -c "%u %g" /data/f) $(grep " /data " /proc/self/mountinfo | grep -o shared)"' \
+    "mount('/data', 'bind', '$work/volume', 'bind', '$way'); c['mounts'][-1].update({k: [{'containerID': 0, 'hostID': 2, 'size': 10}] for k in ('uidMappings', 'gidMappings')})"
+done
 see "data of a bind says nothing" "f" 'ls /data' "mount('/data', 'bind', '$work/volume', 'bind', 'mode=755')"
 
 # ---- the process ----
@@ -149,6 +192,33 @@ see "one variable, one value" "1 three" 'echo $(env | grep -c ^ONE=) $ONE' 'c["p
 see "a device is made, and who may use it is what the rules say" "crw-rw-rw- no" 'echo $(ls -l /dev/own | cut -c 1-10) $(head -c 1 /dev/own >/dev/null 2>&1 && echo yes || echo no)' \
   'c["linux"]["devices"] = [{"path": "/dev/own/", "type": "c", "major": 1, "minor": 1, "fileMode": 0o666}]; c["linux"]["resources"] = {"devices": [{"allow": False, "access": "rwm"}]}'
 see "an affinity of execs is not the container's" "$(grep Cpus_allowed_list /proc/self/status | cut -f 2)" 'grep Cpus_allowed_list /proc/self/status | cut -f 2' 'c["process"]["execCPUAffinity"] = {"final": "0"}'
+config 'id -G' "c['annotations'] = {'run.oci.keep_original_groups': '1'}"
+expect "supplementary groups are kept where an annotation asks for it" "0 7 8" "$(setpriv --groups 0,7,8 "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
+config 'id -G'
+expect "and nowhere else" "0" "$(setpriv --groups 0,7,8 "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
+config 'echo other'
+mv "$work/b/config.json" "$work/other.json"
+config 'echo own'
+expect "another configuration than the bundle's" "other" "$(run run --config "$work/other.json" --bundle "$work/b" x 2>&1)"
+cat > "$work/pidfd.py" <<'P'
+import array, os, socket, subprocess, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+listener.bind(sys.argv[1])
+listener.listen(1)
+started = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+connection, _ = listener.accept()
+_, control, _, _ = connection.recvmsg(100, socket.CMSG_SPACE(4))
+fd = array.array("i", control[0][2])[0]
+started.wait()
+print(next(line for line in open(f"/proc/self/fdinfo/{fd}") if line.startswith("Pid:")).split()[1])
+P
+config 'sleep 1000'
+expect "a descriptor of the process goes to the socket that asks for it" same \
+  "$(pid=$(python3 "$work/pidfd.py" "$work/p" "$oci" --root "$work/root" run -d --bundle "$work/b" --pid-file "$work/pid" --pidfd-socket "$work/p" x); [ "$pid" = "$(cat "$work/pid")" ] && echo same)"
+rm "$work/p"
+expect "that of an exec, too" same \
+  "$(pid=$(python3 "$work/pidfd.py" "$work/p" "$oci" --root "$work/root" exec -d --pid-file "$work/pid" --pidfd-socket "$work/p" x sleep 1000); [ "$pid" = "$(cat "$work/pid")" ] && echo same)"
+run delete --force x
 see "an unknown capability is told and left out" 'coracle-oci: process.capabilities: "CAP_WISH" is unknown to this machine
 ran' 'echo ran' 'c["process"]["capabilities"]["bounding"].append("CAP_WISH")'
 config 'cat <&3; echo $(ls /proc/self/fd)'
@@ -266,6 +336,14 @@ mount('/log', 'bind', '$work/log', 'bind')"
 expect "hooks without variables have the runtime's, the last before the start the process's, and begin in the bundle" \
   "createRuntime runtime $work/b,createContainer runtime $work/b,startContainer process,poststart,poststop runtime $work/b" "$(tr '\n' ',' < "$work/log" | sed 's/,$//')"
 # As hooks that bring a driver's libraries along do: by the state's pid, and the bundle's root.
+config true "
+for kind in ('createRuntime', 'createContainer'): hook(kind, f'sed \"s/.*pid..\\\\([0-9]*\\\\).*/\\\\1/; s/^1$/{kind} first/; s/^[0-9]*$/{kind} another/\" >> $work/log; echo >> $work/log')
+hook('startContainer', 'sed \"s/.*pid..\\\\([0-9]*\\\\).*/\\\\1/; s/^1$/startContainer first/\" >> /log; echo >> /log')
+mount('/log', 'bind', '$work/log', 'bind')"
+: > "$work/log"
+run run --bundle "$work/b" x
+expect "the pid in a hook's state is the one of the namespaces that it runs in" "createRuntime another,createContainer first,startContainer first" \
+  "$(tr '\n' ',' < "$work/log" | sed 's/,$//')"
 cat > "$work/bring.sh" <<'P'
 pid=$(sed 's/.*"pid":\([0-9]*\).*/\1/')
 exec nsenter -t "$pid" -m sh -c "echo brought > ${0%/*}/b/rootfs/data/brought"
@@ -325,6 +403,16 @@ expect "it is sent to the console socket" "/dev/pts/0 console" "$(python3 "$work
 run delete --force x
 
 # ---- beside it ----
+expect "the version says which specification, as the features do" \
+  "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
+config 'sleep 1000' 'c["linux"]["personality"] = {"domain": "LINUX32"}'
+run run -d --bundle "$work/b" x
+expect "exec has the personality of its container" i686 "$(run exec x uname -m)"
+echo '{"args": ["sh", "-c", "echo $HOME $(id -u)"], "cwd": "/", "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}}' > "$work/process.json"
+expect "a process that is given has the home of its user" "/there 0" "$(run exec --process "$work/process.json" x)"
+sed -i 's/"uid": 0/"uid": 9/' "$work/process.json"
+expect "and another user another one" "/ 9" "$(run exec --process "$work/process.json" x)"
+run delete --force x
 config 'sleep 1000'
 run run -d --bundle "$work/b" x
 expect "exec has the home of its user" "/ /there /set" "$(run exec -u 7:8 x sh -c 'echo $HOME') $(run exec x sh -c 'echo $HOME') $(run exec -e HOME=/set x sh -c 'echo $HOME')"
@@ -339,6 +427,8 @@ run exec -u 7x x id 2> "$work/said"
 expect "a user is a number, whole" 'coracle-oci: --user "7x" is not uid[:gid]' "$(cat "$work/said")"
 run exec -d --pid-file "$work/pid" x sleep 1000
 expect "exec goes to the background" "sleep 1000" "$(tr '\0' ' ' < "/proc/$(cat "$work/pid")/cmdline" | sed 's/ $//')"
+expect "exec stands in the container's cgroups, in every hierarchy" "$(cat "/proc/$(run ps -f json x | tr -dc '0-9,' | cut -d , -f 1)/cgroup")" \
+  "$(cat "/proc/$(cat "$work/pid")/cgroup")"
 expect "ps knows both" 2 "$(run ps -f json x | tr ',' '\n' | grep -c '[0-9]')"
 run pause x
 expect "paused" paused "$(run state x | sed -n 's/.*"status": "\(.*\)",/\1/p')"
