@@ -127,7 +127,7 @@ Result<void> PodSync::prepare_volumes() {
   VolumeResult result = worker_.volumes_.prepare(pod(), paths_, lookup(), identity(), begins, first.value_or(0));
   entry_.volumes_refresh_at = result.refresh_at;
   waits_ |= result.waits;
-  note_mount_failures(result.failures);
+  note_mount_failures(result.failures, result.waits);
   if (!result.failures.empty()) {
     set_stale(true);
     return Error(Code::unavailable, std::move(result.failures.front().text));
@@ -138,17 +138,15 @@ Result<void> PodSync::prepare_volumes() {
   return {};
 }
 
-// Objects have events; a path on the host must be polled.
-void PodSync::note_mount_failures(const std::vector<MountFailure>& failures) {
+// Reports each failure once in kMountErrorTold, also if the next attempt is still under way. Objects have events; a path on the
+// host must be polled.
+void PodSync::note_mount_failures(const std::vector<MountFailure>& failures, bool waits) {
   const SteadyTime now = seams_.clock.steady();
-  std::map<std::string, SteadyTime> told;
-  for (const MountFailure& failure : failures) {
-    auto before = entry_.mount_failures_told.find(failure.text);
-    const bool is_told = before != entry_.mount_failures_told.end() && now < before->second + kMountErrorTold;
-    if (!is_told) event(true, failure.reason, failure.text);
-    told.emplace(failure.text, is_told ? before->second : now);
-  }
-  entry_.mount_failures_told = std::move(told);
+  auto& told = entry_.mount_failures_told;
+  if (failures.empty() && !waits) told.clear();
+  std::erase_if(told, [&](const auto& each) { return now >= each.second + kMountErrorTold; });
+  for (const MountFailure& failure : failures)
+    if (told.emplace(failure.text, now).second) event(true, failure.reason, failure.text);
   if (failures.empty()) return;
   const json::array& volumes = get_array(pod(), "spec.volumes");
   bool on_host = std::any_of(volumes.begin(), volumes.end(), [](const json::value& volume) {

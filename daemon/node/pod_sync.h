@@ -79,7 +79,7 @@ class PodSync {
   Result<std::vector<std::string>> attach_network();
   Result<void> prepare_volumes();
   void refresh_volumes();
-  void note_mount_failures(const std::vector<MountFailure>& failures);
+  void note_mount_failures(const std::vector<MountFailure>& failures, bool waits);
   Result<std::optional<uint32_t>> first_id();
   Result<std::string> shared_memory();
   Result<void> start(const std::string& name);

@@ -47,18 +47,18 @@ FAKE
 chmod +x "$T/bin/sysctl"
 printf '# a comment = 1\na.flag = 1\nb.count=8192\nc.same = 5\nd.absent = 1\n  read.only =  2 \ne.other = 7\n' >"$T/50-test.conf"
 now() { (cd "$T/sysctl" && grep . -- * | tr '\n' ' '); }
-run_once() { PATH="$T/bin:$PATH" SETTINGS="$T/sysctl" "$source/systemd/sysctls" "$1" "$T/50-test.conf" "$T/record"; }
+sysctls() { PATH="$T/bin:$PATH" SETTINGS="$T/sysctl" "$source/systemd/sysctls" "$1" "$T/50-test.conf" "$T/record"; }
 is() { local name=$1 want=$2 got=$3; if [ "$got" = "$want" ]; then ok "$name"; else not_ok "$name"; echo "  | wanted: $want"; echo "  | got:    $got"; fi; }
 for setting in a.flag=0 b.count=128 c.same=5 read.only=1 e.other=6; do echo "${setting#*=}" >"$T/sysctl/${setting%%=*}"; done
 before=$(now)
-turn set
+sysctls set
 is "sysctls sets what a file says" "a.flag:1 b.count:8192 c.same:5 e.other:7 read.only:1 " "$(now)"
-turn set  # an upgrade: what it finds now is ours
+sysctls set  # an upgrade: what it finds now is ours
 echo 9 >"$T/sysctl/e.other"
-turn restore
+sysctls restore
 is "sysctls sets back what was there before the first time, but what others have changed" "${before/e.other:6/e.other:9}" "$(now)"
 check "and keeps no record" test ! -e "$T/record"
-check "without a record nothing is set back" turn restore
+check "without a record nothing is set back" sysctls restore
 check "--help needs no root and no systemd" bash -c '"$1" --help | grep -q -- --purge' - "$source/systemd/install.sh"
 check "an unknown option is named" bash -c '"$1" --nonsense 2>&1 | grep -q "unknown option --nonsense"' - "$source/systemd/install.sh"
 exit $bad
