@@ -12,13 +12,13 @@
 namespace coracle::attacks {
 namespace {
 
-struct Outcome {
+struct Expectation {
   bool stops = false;   // Docker
   bool beyond = false;  // this runtime stops it though Docker does not
 };
 
-std::map<std::string, Outcome> outcomes() {
-  std::map<std::string, Outcome> out;
+std::map<std::string, Expectation> outcomes() {
+  std::map<std::string, Expectation> out;
   const std::string text = read_text(ESCAPE_OUTCOMES);
   for (std::string_view line : split(text, '\n')) {
     if (line.empty() || line[0] == '#') continue;
