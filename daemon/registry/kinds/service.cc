@@ -2,7 +2,8 @@
 // Services: cluster IPs and node ports are allocated from the configured ranges. Writes of Services are serialized, and the
 // allocated values are those of the existing Services. So nothing can leak or be allocated twice.
 //   desired (spec) + allocated (all other services) ──▶ clusterIP(s), nodePorts
-// Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range).
+// Source: Kubernetes "Service", "Service ClusterIP allocation" (dynamic addresses from the upper part of the range), KEP-3668
+// (dynamic node ports likewise).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -56,6 +57,26 @@ Result<void> give_address(json::value& service, const ServiceIndex::AllocatedByO
   return {};
 }
 
+// The node ports in the order in which they are given to those who name none: the lower end, which manifests name (30080), comes
+// last.
+class NodePorts {
+ public:
+  explicit NodePorts(const Ranges& ranges)
+      : first_(ranges.node_port_min), size_(ranges.node_port_max - ranges.node_port_min + 1) {
+    if (size_ > 16) reserved_ = std::clamp(size_ / 32, int64_t(16), int64_t(128));
+  }
+  template <typename F>
+  std::optional<int64_t> next_free(F&& taken) {
+    for (; tried_ < size_; tried_++)
+      if (int64_t number = first_ + (reserved_ + tried_) % size_; !taken(number)) return number;
+    return std::nullopt;
+  }
+
+ private:
+  const int64_t first_, size_;
+  int64_t reserved_ = 0, tried_ = 0;
+};
+
 Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOthers& others, std::set<ServiceIndex::Port>& given,
                         const Ranges& ranges) {
   auto taken = [&](int64_t number, const std::string& protocol) {
@@ -64,16 +85,26 @@ Result<void> give_ports(json::value& service, const ServiceIndex::AllocatedByOth
   json::value& ports = make(service, "spec.ports");
   if (!ports.is_array()) return {};
   std::string name(get_string(service, "metadata.name"));
-  int64_t next = ranges.node_port_min;
+  NodePorts dynamic(ranges);
   json::array& all = ports.get_array();
+  std::set<int64_t> named;
+  std::map<int64_t, int64_t> by_port;  // 53 by TCP and by UDP have one node port
+  for (const json::value& each : all)
+    if (int64_t number = get_int(each, "nodePort")) named.insert(number), by_port.emplace(get_int(each, "port"), number);
   for (size_t i = 0; i < all.size(); i++) {
     if (!all[i].is_object()) continue;
     std::string protocol(get_string(all[i], "protocol")), field = "spec.ports[" + std::to_string(i) + "].nodePort";
     int64_t wanted = get_int(all[i], "nodePort");
     if (wanted == 0) {
-      while (next <= ranges.node_port_max && taken(next, protocol)) next++;
-      if (next > ranges.node_port_max) return internal_error("failed to allocate a nodePort: range is full");
-      wanted = next;
+      auto twin = by_port.find(get_int(all[i], "port"));
+      if (twin != by_port.end() && !taken(twin->second, protocol)) {
+        wanted = twin->second;
+      } else {
+        auto found = dynamic.next_free([&](int64_t number) { return named.contains(number) || taken(number, protocol); });
+        if (!found) return internal_error("failed to allocate a nodePort: range is full");
+        wanted = *found;
+        by_port.emplace(get_int(all[i], "port"), wanted);
+      }
     } else if (wanted < ranges.node_port_min || wanted > ranges.node_port_max) {
       return invalid(kService, name,
                      {invalid_value(field, std::to_string(wanted),
@@ -104,12 +135,10 @@ Result<void> give_health_port(json::value& service, const ServiceIndex::Allocate
                           std::to_string(ranges.node_port_min) + "-" + std::to_string(ranges.node_port_max));
   if (port != 0 && taken(port)) return internal_error(failed + "provided port is already allocated");
   if (port != 0) return {};
-  for (port = ranges.node_port_min; port <= ranges.node_port_max; port++) {
-    if (taken(port)) continue;
-    make(service, "spec.healthCheckNodePort") = port;
-    return {};
-  }
-  return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
+  auto found = NodePorts(ranges).next_free(taken);
+  if (!found) return internal_error("failed to allocate a HealthCheck NodePort 0: range is full");
+  make(service, "spec.healthCheckNodePort") = *found;
+  return {};
 }
 
 bool has_address(std::string_view type) {

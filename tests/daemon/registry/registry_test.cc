@@ -480,6 +480,31 @@ TEST_F(RegistryTest, gives_services_addresses_and_ports) {
   EXPECT_NE(port, get_int(get_array(two->json(), "spec.ports")[1], "nodePort"));
 }
 
+// Manifests name ports at the lower end: whoever names none must not have them. Source: KEP-3668.
+TEST_F(RegistryTest, leaves_the_lower_node_ports_to_those_who_name_them) {
+  auto ports_of = [](const ObjectPtr& made) {
+    std::vector<int64_t> ports;
+    for (const json::value& port : get_array(made->json(), "spec.ports")) ports.push_back(get_int(port, "nodePort"));
+    return ports;
+  };
+  ObjectPtr one = fixture.make(
+      kService, service("one", R"("type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80,"name":"a"},
+    {"port":443,"name":"b","nodePort":30086},{"port":53,"name":"t"},{"port":53,"name":"u","protocol":"UDP"}])"));
+  EXPECT_EQ(ports_of(one), (std::vector<int64_t>{30087, 30086, 30088, 30088}));
+  EXPECT_EQ(get_int(one->json(), "spec.healthCheckNodePort"), 30089);
+  ObjectPtr two = fixture.make(kService, service("two", R"("type":"NodePort","ports":[{"port":80,"name":"a","nodePort":30001},
+    {"port":53,"name":"t"},{"port":53,"name":"u","protocol":"UDP","nodePort":30053}])"));
+  EXPECT_EQ(ports_of(two), (std::vector<int64_t>{30001, 30053, 30053}));
+  Ranges small;
+  small.node_port_min = 30000, small.node_port_max = 30031;
+  RegistryFixture crowded(small);
+  std::set<int64_t> given;
+  for (int i = 0; i < 32; i++)
+    given.insert(
+        ports_of(crowded.make(kService, service("s" + std::to_string(i), R"("type":"NodePort","ports":[{"port":80}])")))[0]);
+  EXPECT_EQ(given.size(), 32u) << "the lower end is used once the rest is";
+}
+
 TEST_F(RegistryTest, refuses_addresses_and_ports_that_are_taken_or_out_of_range) {
   fixture.make(kService, service("one", R"("clusterIP":"10.43.0.50","type":"NodePort","ports":[{"port":80,"nodePort":30123}])"));
   for (const char* spec :
