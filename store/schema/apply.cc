@@ -84,6 +84,12 @@ void write_entries(json::value& object, std::vector<Entry> entries) {
 
 bool is_member(const json::object& node) { return node.empty() || node.contains("."); }
 
+// An empty object, map or list that is laid over a live one leaves it as it is.
+bool adds_nothing(IndexedValue& applied, IndexedValue* live) {
+  return live && applied.place().kind != Place::Kind::leaf && applied.value().kind() == live->value().kind() &&
+         applied.value().is_structured() && !applied.has_children();
+}
+
 // Fields that are applied with another value than the live one and are owned by `theirs`. `live`: nullptr if absent.
 void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue& applied, const std::string& path,
                     std::vector<std::string>& conflicts, json::object& taken) {
@@ -98,7 +104,7 @@ void find_conflicts(const json::object& theirs, IndexedValue* live, IndexedValue
       json::object inner;
       find_conflicts(held, current, *child, at, conflicts, inner);
       if (!inner.empty()) taken[element] = std::move(inner);
-    } else if (is_member(held) && !child->equals(current)) {
+    } else if (is_member(held) && !child->equals(current) && !adds_nothing(*child, current)) {
       conflicts.push_back(std::move(at));
       taken[element].emplace_object();
     }

@@ -103,6 +103,9 @@ class Known {
   std::vector<Child> items_;
 };
 
+// What has members and may be left out: that it is there says something, too.
+bool may_be_absent(const Place& place) { return place.kind != Place::Kind::object || (place.field && !place.field->always); }
+
 // All fields of a whole object, as every create records them. Temporary notes use one block, because there are hundreds.
 class Members {
  public:
@@ -115,6 +118,7 @@ class Members {
     std::pmr::vector<Note> notes(&notes_);
     auto note = [&](std::string_view prefix, std::string_view name, const Place& child, const json::value& at) {
       if (dots_ == Dots::yes && is_implied(child, at)) return;
+      if (dots_ == Dots::no && is_list(child) && at.is_array() && at.get_array().empty()) return;
       if (notes.empty()) notes.reserve(value.is_object() ? value.get_object().size() : value.get_array().size());
       std::pmr::string& element = notes.emplace_back(std::pmr::string(&notes_), child, &at).element;
       element.reserve(prefix.size() + name.size());
@@ -123,11 +127,16 @@ class Members {
     for_each_child(place, value, note, dots_ == Dots::no ? Nulls::yes : Nulls::no);
     if (notes.empty()) return set;
     sort_by_element(notes);
-    bool container = place.kind == Place::Kind::map || is_list(place);
     set.reserve(notes.size() + 1);
-    if (itself || (container && dots_ == Dots::yes)) set["."].emplace_object();
-    bool inner = place.kind == Place::Kind::list_map;
-    for (const Note& note : notes) set.insert_or_assign(note.element, of(note.place, *note.value, inner));
+    if (itself || (dots_ == Dots::yes && may_be_absent(place))) set["."].emplace_object();
+    bool inner = place.kind != Place::Kind::object;
+    for (size_t i = 0; i < notes.size(); ++i) {
+      const Note& note = notes[i];
+      bool repeats = i > 0 && notes[i - 1].element == note.element;
+      bool repeated = i + 1 < notes.size() && notes[i + 1].element == note.element;
+      if (repeats || repeated) set.insert_or_assign(note.element, json::object());  // items that are the same one: as a whole
+      else set.insert_or_assign(note.element, of(note.place, *note.value, inner));
+    }
     return set;
   }
 
@@ -167,7 +176,9 @@ Place Place::of_field(const Field& field) {
   return {Kind::object, &field.type(), &field};
 }
 
-Place Place::of_item(const Field& container) { return container.form == Form::object ? of(container.type()) : Place{}; }
+Place Place::of_item(const Field& container) {
+  return container.form == Form::object && !container.type().atomic ? of(container.type()) : Place{};
+}
 
 std::vector<Child> children_of(const Place& place, const json::value& value, Nulls nulls) {
   std::vector<Child> children;
@@ -232,7 +243,7 @@ json::object changed_fields(const Place& place, const json::value& before, const
     const json::value* old = known.at(child.element);
     if (old ? *old == *child.value : is_implied(child.place, *child.value)) continue;
     bool whole = !old || child.place.kind == Place::Kind::leaf;
-    json::object inner = whole ? members(child.place, *child.value, Dots::yes, place.kind == Place::Kind::list_map)
+    json::object inner = whole ? members(child.place, *child.value, Dots::yes, place.kind != Place::Kind::object)
                                : changed_fields(child.place, *old, *child.value);
     if (whole || !inner.empty()) set.insert_or_assign(child.element, std::move(inner));
   }

@@ -72,8 +72,9 @@ class IndexedValue {
   std::optional<bool> has_children_, equals_;
 };
 
-// yes: for writers other than apply: existing maps and lists are members themselves, and empty objects that are always written
-// are not. no: for apply: null fields are members too.
+// yes: as writers other than apply record: maps, lists and objects that are there and need not be are members themselves, empty
+// objects that are always written are none. no: as apply does: what it says is null is a member, too, and an
+// empty list that merges is none.
 enum class Dots { no, yes };
 json::object fields_of(const Place& place, const json::value& value, Dots dots);
 

@@ -66,6 +66,53 @@ TEST(Apply, a_claim_that_a_volume_is_kept_for_keeps_what_binding_added) {  // +s
   EXPECT_EQ(spec_of(*again), R"({"claimRef":{"namespace":"d","name":"c","uid":"u"}})");
 }
 
+// imagePullSecrets merge by name, but a LocalObjectReference is atomic; so are owners.
+TEST(Apply, atomic_items_of_a_list_are_leaves) {
+  const KindInfo& info = catalog().of(kPod);
+  json::value applied = parsed(R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]},
+    "spec":{"imagePullSecrets":[{"name":"a"},{"name":"b"}]}})");
+  json::value live = *server_side_apply(info, kNone, applied, {"me"}, kNow);
+  EXPECT_EQ(fields_of_manager(live, "me"),
+            R"(Apply{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"u\"}":{}}},)"
+            R"("f:spec":{"f:imagePullSecrets":{"k:{\"name\":\"a\"}":{},"k:{\"name\":\"b\"}":{}}}})");
+  auto other =
+      server_side_apply(info, live, parsed(R"({"spec":{"imagePullSecrets":[{"name":"b"},{"name":"c"}]}})"), {"other"}, kNow);
+  ASSERT_TRUE(other) << other.error().text();
+  auto less = server_side_apply(info, *other, parsed(R"({"spec":{"imagePullSecrets":[{"name":"a"}]}})"), {"me"}, kNow);
+  ASSERT_TRUE(less) << less.error().text();
+  EXPECT_EQ(spec_of(*less), R"({"imagePullSecrets":[{"name":"a"},{"name":"b"},{"name":"c"}]})");
+}
+
+// As kubectl's client-side apply leaves it: Kubernetes stores a variable that is there twice.
+TEST(Apply, items_that_are_the_same_one_are_held_as_a_whole) {
+  const KindInfo& info = catalog().of(kPod);
+  json::value live = parsed(R"({"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{"exec":{"command":["x"]}},
+    "env":[{"name":"A","value":"1"},{"name":"B","value":"2"},{"name":"A","value":"3"}]}]}})");
+  track_update(info, kNone, live, {"me"}, kNow);
+  EXPECT_EQ(fields_of_manager(live, "me"),
+            R"(Update{"f:spec":{"f:containers":{".":{},"k:{\"name\":\"c\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"A\"}":{},)"
+            R"("k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:livenessProbe":{".":{},"f:exec":{".":{},)"
+            R"("f:command":{}}},"f:name":{}}}}})");
+}
+
+// As in {"securityContext": {}}, which charts write.
+TEST(Apply, what_is_empty_conflicts_with_nobody) {
+  const KindInfo& info = catalog().of(kPod);
+  json::value live =
+      parsed(R"({"metadata":{"labels":{"a":"1"}},"spec":{"securityContext":{"runAsUser":1},"tolerations":[{"key":"k"}],
+    "volumes":[{"name":"v","emptyDir":{}}]}})");
+  track_update(info, kNone, live, {"other"}, kNow);
+  EXPECT_EQ(fields_of_manager(live, "other"),
+            R"(Update{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:securityContext":{".":{},"f:runAsUser":{}},)"
+            R"("f:tolerations":{},"f:volumes":{".":{},"k:{\"name\":\"v\"}":{".":{},"f:emptyDir":{},"f:name":{}}}}})");
+  auto applied = server_side_apply(info, live, parsed(R"({"metadata":{"labels":{}},"spec":{"securityContext":{},"volumes":[]}})"),
+                                   {"me"}, kNow);
+  ASSERT_TRUE(applied) << applied.error().text();
+  EXPECT_EQ(spec_of(*applied), spec_of(live));
+  EXPECT_EQ(fields_of_manager(*applied, "me"), R"(Apply{"f:metadata":{"f:labels":{}},"f:spec":{"f:securityContext":{}}})");
+  EXPECT_FALSE(server_side_apply(info, live, parsed(R"({"spec":{"tolerations":[]}})"), {"me"}, kNow)) << "it is atomic";
+}
+
 TEST(Apply, refuses_to_overwrite_others_unless_forced) {
   const KindInfo& info = catalog().of(kDeployment);
   json::value live = *server_side_apply(info, kNone, parsed(R"({"spec":{"replicas":1}})"), {"first"}, kNow);
