@@ -15,8 +15,9 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kGap = 3;     // spaces between columns
-constexpr size_t kTabGap = 2;  // … of align_tabs
+constexpr size_t kGap = 3;        // spaces between columns
+constexpr size_t kNarrowest = 3;  // a column, without its gap: kubectl's tabwriter has six together
+constexpr size_t kTabGap = 2;     // … of align_tabs
 
 size_t width_of(std::string_view text) {  // code points; good enough for a terminal
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
@@ -134,7 +135,7 @@ std::string Columns::text(size_t fit, std::vector<size_t>* remembered) const {
   std::vector<size_t> widths = remembered ? *remembered : std::vector<size_t>();
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max({widths[i], width_of(row[i]), kNarrowest});
   }
   if (fit > 0) shrink(widths, fit);
   if (remembered) *remembered = widths;

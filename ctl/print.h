@@ -14,8 +14,8 @@
 
 namespace coracle::ctl {
 
-// Rows of cells, aligned as kubectl does: a column is as wide as its widest cell, three spaces separate columns, and nothing
-// follows the last one. A cell ends at its first line break. Control characters are escaped (escape.h).
+// Rows of cells aligned as kubectl aligns them: columns as wide as their widest cell and at least three, three spaces between,
+// nothing behind the last one. Cells are cut at their first line break; what a terminal would obey is written out (escape.h).
 class Columns {
  public:
   void add(std::vector<std::string> row);

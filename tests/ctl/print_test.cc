@@ -80,7 +80,7 @@ TEST(Columns, fit_the_terminal_by_shortening_the_widest_but_names) {
   EXPECT_NE(narrow.find("a-name-of-some-length"), std::string::npos) << narrow;
   Columns wide;
   wide.add({"n", "ääääääääääääääääääääääääääääää"});
-  EXPECT_EQ(wide.text(26), "n   äääääääääääääääääääää…\n");
+  EXPECT_EQ(wide.text(26), "n     äääääääääääääääääää…\n");
 }
 
 TEST(Columns, later_rows_keep_the_widths_of_earlier_ones) {

@@ -65,7 +65,7 @@ TEST(Top, shows_how_full_volumes_are) {
 }
 
 TEST(Top, one_pod_is_a_list_of_one) {
-  EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods.at("items").at(1)), {.headers = false}), "db   3m   300Mi\n");
+  EXPECT_EQ(print_pod_usages(pod_usages(kMeasuredPods.at("items").at(1)), {.headers = false}), "db    3m    300Mi\n");
 }
 
 }  // namespace
