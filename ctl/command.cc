@@ -40,7 +40,10 @@ Result<int> Commands::run() {
     dry_run_ = TRY(parse_dry_run(one->text));
     *one->value = dry_run_;
   }
-  return chosen_();
+  int code = TRY(chosen_());
+  if (code == 0 && flags_.warnings_as_errors && session_ && session_->warned())
+    return Error(Code::invalid, "the server warned, and --warnings-as-errors is set");
+  return code;
 }
 
 Result<Session*> Commands::session() {
@@ -99,6 +102,13 @@ std::optional<std::string> findings(const Error& error) {
   return text;
 }
 
+// What kubectl prints without "error: " before it.
+bool stands_alone(std::string_view text) {
+  for (const char* beginning : {"Error in configuration: ", "Unable to connect to the server: "})
+    if (text.starts_with(beginning)) return true;
+  return false;
+}
+
 }  // namespace
 
 void print_failure(const Error& error) {
@@ -106,7 +116,7 @@ void print_failure(const Error& error) {
   auto listed = from_server ? findings(error) : std::nullopt;
   if (listed) tell(*listed + "\n");
   else if (from_server) tell("Error from server (" + std::string(reason_of(error)) + "): " + error.text() + "\n");
-  else tell("error: " + error.text() + "\n");
+  else tell((stands_alone(error.text()) ? "" : "error: ") + error.text() + "\n");
 }
 
 void print_failures(const std::vector<Error>& errors) {
@@ -149,11 +159,21 @@ void add_global_flags(Command root, GlobalFlags& flags) {
   root.add_option("--user", flags.user, "its user to be");
   root.add_option("-n,--namespace", flags.ns, "the namespace");
   root.add_option("-s,--server", flags.server, "the server's URL");
-  root.add_option("--token", flags.token, "a bearer token");
+  root.add_option("--tls-server-name", flags.tls_server_name, "the name in the server's certificate; else that of its URL");
   root.add_option("--certificate-authority", flags.certificate_authority, "the CA's certificate file");
   root.add_flag("--insecure-skip-tls-verify", flags.insecure_skip_tls_verify, "trust any server");
+  root.add_option("--client-certificate", flags.client_certificate, "a file with our certificate");
+  root.add_option("--client-key", flags.client_key, "a file with its key");
+  root.add_option("--token", flags.token, "a bearer token");
+  root.add_option("--username", flags.username, "a name, for basic authentication");
+  root.add_option("--password", flags.password, "its password");
+  root.add_option("--as", flags.as, "the user to act as");
+  root.add_option("--as-group", flags.as_groups, "a group to act as; may be repeated");
+  root.add_option("--as-uid", flags.as_uid, "the UID to act as");
+  root.add_option("--as-user-extra", flags.as_user_extra, "KEY=VALUE that the user to act as has; may be repeated");
   root.add_option("--request-timeout", flags.request_timeout, "give up on a request after this; 0: never");
-  root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests");
+  root.add_flag("--warnings-as-errors", flags.warnings_as_errors, "exit with 1 when the server warned");
+  root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests, 8 their bodies");
 }
 
 }  // namespace

@@ -3,14 +3,11 @@
 #include "ctl/completion.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "ctl/command.h"
+#include "ctl/kubeconfig_files.h"
 #include "ctl/rollout.h"
 #include "runtime/base/text.h"
-#include "store/client/kubeconfig.h"
-#include "store/object/yaml.h"
 
 namespace coracle::ctl {
 namespace {
@@ -323,15 +320,11 @@ class LiveNames : public Names {
     return found;
   }
 
-  std::vector<std::string> of_kubeconfig(const std::string& list) override {
-    std::vector<std::string> found;
-    auto path = find_kubeconfig(commands_.flags().kubeconfig);
-    if (!path) return found;
-    std::ifstream file(*path);
-    auto documents = parse_yaml(std::string(std::istreambuf_iterator<char>(file), {}));
-    if (!documents || documents->empty()) return found;
-    for (const auto& entry : get_array(documents->front(), list)) found.emplace_back(get_string(entry, "name"));
-    return found;
+  std::vector<std::string> of_kubeconfig(const std::string& name) override {
+    auto files = KubeconfigFiles::open(commands_.flags().kubeconfig, KubeconfigUse::read);
+    for (const auto& list : kKubeconfigLists)
+      if (files && name == list.list) return files->names(list);
+    return {};
   }
 
  private:
@@ -354,6 +347,9 @@ void take_given(GlobalFlags& flags, const Line& line) {
   take("server", flags.server);
   take("token", flags.token);
   take("certificate-authority", flags.certificate_authority);
+  take("client-certificate", flags.client_certificate);
+  take("client-key", flags.client_key);
+  take("tls-server-name", flags.tls_server_name);
   flags.request_timeout = kTimeout;
 }
 

@@ -1,142 +1,253 @@
 // SPDX-License-Identifier: Apache-2.0
-// See config.h.
+// See config.h. The commands that set whole entries stand in config_set.cc.
 #include "ctl/config.h"
 
+#include <algorithm>
+
+#include "ctl/config_property.h"
+#include "ctl/config_view.h"
+#include "ctl/jsonpath.h"
+#include "ctl/kubeconfig_files.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
-#include "runtime/sys/file.h"
-#include "store/client/kubeconfig.h"
 #include "store/object/yaml.h"
 
 namespace coracle::ctl {
 namespace {
 
-struct File {
-  std::string path;
-  json::value config;
+using Arguments = std::vector<std::string>;
+
+Result<KubeconfigFiles> open_files(Commands& commands, KubeconfigUse use) {
+  return KubeconfigFiles::open(commands.flags().kubeconfig, use);
+}
+
+// ---- view ----
+
+struct ViewFlags {
+  Arguments args;
+  std::string output = "yaml";
+  bool merge = true, flatten = false, minify = false, raw = false;
 };
 
-Result<File> open_file(Commands& commands) {
-  File file;
-  file.path = TRY(find_kubeconfig(commands.flags().kubeconfig));
-  std::string text = TRY(sys::read_file(file.path));
-  std::vector<json::value> documents = TRY(parse_yaml(text).wrap(file.path));
-  if (documents.empty() || !documents.front().is_object()) return Error(Code::invalid, file.path + ": is no kubeconfig");
-  file.config = std::move(documents.front());
-  return file;
+Result<void> print_config(const json::value& config, const std::string& output) {
+  if (output == "json") {
+    out(to_pretty(config) + "\n");
+  } else if (output == "yaml") {
+    json::value sorted = TRY(parse_json(to_sorted_text(config)));
+    out(to_yaml(sorted));
+  } else if (output.starts_with("jsonpath=") || output.starts_with("jsonpath-as-json=")) {
+    std::string text = TRY(jsonpath(output.substr(output.find('=') + 1), config));
+    out(text);
+  } else {
+    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(output) +
+                                        ", allowed formats are: json,jsonpath,yaml");
+  }
+  return {};
 }
 
-Result<void> save(const File& file) { return sys::replace_file(file.path, to_yaml(file.config), 0600); }
-
-json::value* context_named(json::value& config, const std::string& name) {
-  json::value* contexts = config.as_object().if_contains("contexts");
-  if (!contexts || !contexts->is_array()) return nullptr;
-  for (auto& entry : contexts->as_array())
-    if (get_string(entry, "name") == name) return &entry;
-  return nullptr;
-}
-
-Result<int> run_view(Commands& commands) {
-  std::string path = TRY(find_kubeconfig(commands.flags().kubeconfig));
-  std::string text = TRY(sys::read_file(path));
-  out(redacted_kubeconfig(text));
+Result<int> run_view(Commands& commands, const ViewFlags& flags) {
+  if (!flags.args.empty())
+    return Error(Code::bad_request,
+                 "unexpected arguments: [" + join(flags.args, " ") + "]\nSee 'coraclectl config view -h' for help and examples");
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::read));
+  if (!flags.merge && !files.explicit_file()) return Error(Code::bad_request, "if merge==false a precise file must be specified");
+  json::value config = files.merged(flags.flatten);
+  if (flags.minify) {
+    if (!commands.flags().context.empty()) config.get_object()["current-context"] = commands.flags().context;
+    TRY(minify_kubeconfig(config));
+  }
+  if (flags.flatten) TRY(flatten_kubeconfig(config));
+  else if (!flags.raw) redact_kubeconfig(config);
+  TRY(print_config(ordered_kubeconfig(config), flags.output));
   return 0;
 }
 
-Result<int> run_current(Commands& commands) {
-  File file = TRY(open_file(commands));
-  std::string_view current = get_string(file.config, "current-context");
+// ---- what there is ----
+
+Result<int> run_current_context(Commands& commands) {
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::read));
+  std::string current = files.current_context();
   if (current.empty()) return Error(Code::not_found, "current-context is not set");
-  out(std::string(current) + "\n");
+  out(current + "\n");
   return 0;
 }
 
-Result<int> run_get_contexts(Commands& commands, bool names_only) {
-  File file = TRY(open_file(commands));
+struct ContextsFlags {
+  Arguments args;
+  std::string output;
+  bool no_headers = false;
+};
+
+Result<int> run_get_contexts(Commands& commands, const ContextsFlags& flags) {
+  if (!flags.output.empty() && flags.output != "name")
+    return Error(Code::bad_request, "--output " + flags.output +
+                                        " is not available in kubectl config get-contexts; resetting to default output format");
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::read));
+  std::vector<Error> failures;
+  Arguments shown;
+  for (const auto& name : flags.args) {
+    if (files.find(kContextList, name)) shown.push_back(name);
+    else failures.emplace_back(Code::not_found, "context " + name + " not found");
+  }
+  std::sort(shown.begin(), shown.end());
+  if (flags.args.empty()) shown = files.names(kContextList);
+  bool names_only = flags.output == "name";
   Columns columns;
-  if (!names_only) columns.add({"CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"});
-  for (const auto& entry : get_array(file.config, "contexts")) {
-    std::string name(get_string(entry, "name"));
+  if (!names_only && !flags.no_headers) columns.add({"CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"});
+  for (const auto& name : shown) {
+    const json::value& context = *files.find(kContextList, name);
     if (names_only) columns.add({name});
     else
-      columns.add({name == get_string(file.config, "current-context") ? "*" : "", name,
-                   std::string(get_string(entry, "context.cluster")), std::string(get_string(entry, "context.user")),
-                   std::string(get_string(entry, "context.namespace"))});
+      columns.add({name == files.current_context() ? "*" : "", name, std::string(get_string(context, "cluster")),
+                   std::string(get_string(context, "user")), std::string(get_string(context, "namespace"))});
   }
   out(columns.text());
+  print_failures(failures);
+  return failures.empty() ? 0 : 1;
+}
+
+Result<int> run_names(Commands& commands, const KubeconfigList& list) {
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::read));
+  out("NAME\n");
+  for (const auto& name : files.names(list)) out(name + "\n");
   return 0;
 }
 
-Result<int> run_use(Commands& commands, const std::string& name) {
-  File file = TRY(open_file(commands));
-  TRY(use_context(file.config, name));
-  TRY(save(file));
+// ---- changes ----
+
+Result<int> run_use_context(Commands& commands, const Arguments& args) {
+  if (args.size() != 1) return unexpected_arguments("use-context", args);
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::change));
+  const std::string& name = args.front();
+  if (name.empty()) return Error(Code::bad_request, "empty context names are not allowed");
+  if (!files.find(kContextList, name)) {
+    Arguments names = files.names(kContextList);
+    return Error(Code::not_found, "no context exists with the name: " + coracle::quoted(name) +
+                                      (names.empty() ? "" : "; there are: " + join(names, ", ")));
+  }
+  files.set_current_context(name);
+  TRY(files.save());
   out("Switched to context " + coracle::quoted(name) + ".\n");
   return 0;
 }
 
-Result<int> run_set(Commands& commands, std::string name, bool current) {
-  const GlobalFlags& flags = commands.flags();
-  File file = TRY(open_file(commands));
-  if (current) name = get_string(file.config, "current-context");
-  if (name.empty())
-    return Error(Code::bad_request, current ? "current-context is not set" : "a context's name, or --current, is required");
-  bool was = set_context(file.config, name, {flags.cluster, flags.user, flags.ns});
-  TRY(save(file));
-  out("Context " + coracle::quoted(name) + (was ? " modified.\n" : " created.\n"));
+Result<int> run_rename_context(Commands& commands, const Arguments& args) {
+  if (args.size() != 2) return unexpected_arguments("rename-context", args);
+  const std::string &name = args[0], &to = args[1];
+  if (to.empty()) return Error(Code::bad_request, "You must specify a new non-empty context name");
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::change));
+  const std::string refusal = "cannot rename the context " + coracle::quoted(name) + ", ";
+  if (!files.find(kContextList, name)) return Error(Code::not_found, refusal + "it's not in " + files.default_file());
+  if (files.find(kContextList, to))
+    return Error(Code::already_exists,
+                 refusal + "the context " + coracle::quoted(to) + " already exists in " + files.default_file());
+  files.rename(kContextList, name, to);
+  if (files.current_context() == name) files.set_current_context(to);
+  TRY(files.save());
+  out("Context " + coracle::quoted(name) + " renamed to " + coracle::quoted(to) + ".\n");
   return 0;
+}
+
+Result<int> run_delete_entry(Commands& commands, const KubeconfigList& list, const Arguments& args) {
+  const std::string what = list.field;
+  if (args.size() != 1)
+    return Error(Code::bad_request,
+                 what + " to delete is required\nSee 'coraclectl config delete-" + what + " -h' for help and examples");
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::change));
+  const std::string& name = args.front();
+  if (!files.remove(list, name))
+    return Error(Code::not_found, "cannot delete " + what + " " + name + ", not in " + files.default_file());
+  if (what == "context" && files.current_context() == name)
+    tell("warning: this removed your active context, use \"kubectl config use-context\" to select a different one\n");
+  TRY(files.save());
+  out("deleted " + what + " " + name + " from " + files.default_file() + "\n");
+  return 0;
+}
+
+Result<int> run_set(Commands& commands, const Arguments& args, bool raw) {
+  if (args.size() != 2) return unexpected_arguments("set", args);
+  if (args[1].empty()) return Error(Code::bad_request, "you cannot use set to unset a property");
+  if (args[0].empty()) return Error(Code::bad_request, "you must specify a property");
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::change));
+  TRY(set_property(files, args[0], args[1], raw));
+  TRY(files.save());
+  out("Property " + coracle::quoted(args[0]) + " set.\n");
+  return 0;
+}
+
+Result<int> run_unset(Commands& commands, const Arguments& args) {
+  if (args.size() != 1) return unexpected_arguments("unset", args);
+  if (args[0].empty()) return Error(Code::bad_request, "you must specify a property");
+  KubeconfigFiles files = TRY(open_files(commands, KubeconfigUse::change));
+  TRY(unset_property(files, args[0]));
+  TRY(files.save());
+  out("Property " + coracle::quoted(args[0]) + " unset.\n");
+  return 0;
+}
+
+void add_readers(Commands& commands, Command config) {
+  auto view_flags = std::make_shared<ViewFlags>();
+  Command view = commands.add("view", "Show it: all files merged, secrets left out", config);
+  view.add_option("args", view_flags->args, "none");
+  view.add_option("-o,--output", view_flags->output, "yaml, json, jsonpath=…");
+  view.add_flag("--merge", view_flags->merge, "merge all files (--merge=false: only that of --kubeconfig)");
+  view.add_flag("--flatten", view_flags->flatten, "with the content of files that it names, for use elsewhere");
+  view.add_flag("--minify", view_flags->minify, "only what the current context uses");
+  view.add_flag("--raw", view_flags->raw, "with certificates and secrets");
+  commands.on(view, [&commands, view_flags] { return run_view(commands, *view_flags); });
+  Command current = commands.add("current-context", "The context in use", config);
+  commands.on(current, [&commands] { return run_current_context(commands); });
+  auto contexts_flags = std::make_shared<ContextsFlags>();
+  Command contexts = commands.add("get-contexts", "The contexts there are", config);
+  contexts.add_option("args", contexts_flags->args, "CONTEXT...");
+  contexts.add_option("-o,--output", contexts_flags->output, "name");
+  contexts.add_flag("--no-headers", contexts_flags->no_headers, "no line of column names");
+  commands.on(contexts, [&commands, contexts_flags] { return run_get_contexts(commands, *contexts_flags); });
+  Command clusters = commands.add("get-clusters", "The clusters there are", config);
+  commands.on(clusters, [&commands] { return run_names(commands, kClusterList); });
+  Command users = commands.add("get-users", "The users there are", config);
+  commands.on(users, [&commands] { return run_names(commands, kUserList); });
+}
+
+void add_changers(Commands& commands, Command config) {
+  using Run = Result<int> (*)(Commands&, const Arguments&);
+  auto add = [&](const char* name, const char* about, const char* arguments, Run run) {
+    auto args = std::make_shared<Arguments>();
+    Command command = commands.add(name, about, config);
+    command.add_option("args", *args, arguments);
+    commands.on(command, [&commands, args, run] { return run(commands, *args); });
+    return command;
+  };
+  add("use-context", "Use another context from now on", "CONTEXT", run_use_context).alias("use");
+  add("rename-context", "Give a context another name", "CONTEXT NEW_NAME", run_rename_context);
+  add("delete-context", "Take a context away", "CONTEXT",
+      [](Commands& all, const Arguments& args) { return run_delete_entry(all, kContextList, args); });
+  add("delete-cluster", "Take a cluster away", "CLUSTER",
+      [](Commands& all, const Arguments& args) { return run_delete_entry(all, kClusterList, args); });
+  add("delete-user", "Take a user away", "USER",
+      [](Commands& all, const Arguments& args) { return run_delete_entry(all, kUserList, args); });
+  add("unset", "Take one value away: unset users.me.token", "PROPERTY", run_unset);
+  auto args = std::make_shared<Arguments>();
+  auto raw = std::make_shared<bool>(false);
+  Command set = commands.add("set", "Set one value: set clusters.here.server https://10.0.0.1:6443", config);
+  set.add_option("args", *args, "PROPERTY VALUE");
+  set.add_flag("--set-raw-bytes", *raw, "the value of a -data field is not base64 yet");
+  commands.on(set, [&commands, args, raw] { return run_set(commands, *args, *raw); });
 }
 
 }  // namespace
 
-Result<void> use_context(json::value& config, const std::string& name) {
-  if (!context_named(config, name)) {
-    std::vector<std::string> names;
-    for (const auto& entry : get_array(config, "contexts")) names.emplace_back(get_string(entry, "name"));
-    return Error(Code::not_found, "no context exists with the name " + coracle::quoted(name) +
-                                      (names.empty() ? "" : "; there are: " + join(names, ", ")));
-  }
-  config.as_object()["current-context"] = name;
-  return {};
-}
-
-bool set_context(json::value& config, const std::string& name, const ContextChange& change) {
-  json::value* entry = context_named(config, name);
-  bool was = entry != nullptr;
-  if (!was) {
-    json::value& contexts = config.as_object()["contexts"];
-    if (!contexts.is_array()) contexts.emplace_array();
-    contexts.as_array().push_back(json::object{{"name", name}, {"context", json::object()}});
-    entry = &contexts.as_array().back();
-  }
-  for (const auto& [field, value] :
-       {std::pair{"cluster", &change.cluster}, std::pair{"user", &change.user}, std::pair{"namespace", &change.ns}})
-    if (!value->empty()) make(*entry, std::string("context.") + field) = *value;
-  return was;
+Error unexpected_arguments(std::string_view command, const std::vector<std::string>& args) {
+  return Error(Code::bad_request,
+               "Unexpected args: [" + join(args, " ") + "]\nSee 'coraclectl config " + std::string(command) + " --help'.");
 }
 
 void add_config(Commands& commands) {
   Command config = commands.add("config", "The kubeconfig in force");
   config.require_command();
-  Command view = commands.add("view", "Show it, secrets left out", config);
-  commands.on(view, [&commands] { return run_view(commands); });
-  Command current = commands.add("current-context", "The context in use", config);
-  commands.on(current, [&commands] { return run_current(commands); });
-  auto names_only = std::make_shared<std::string>();
-  Command list = commands.add("get-contexts", "The contexts there are", config);
-  list.add_option("-o,--output", *names_only, "name").one_of({"name"});
-  commands.on(list, [&commands, names_only] { return run_get_contexts(commands, !names_only->empty()); });
-  auto used = std::make_shared<std::string>();
-  Command use = commands.add("use-context", "Use another context from now on", config);
-  use.alias("use");
-  use.add_option("name", *used, "CONTEXT").required();
-  commands.on(use, [&commands, used] { return run_use(commands, *used); });
-  auto changed = std::make_shared<std::string>();
-  auto is_current = std::make_shared<bool>(false);
-  Command set = commands.add("set-context", "Change a context by --cluster, --user, --namespace", config);
-  set.add_option("name", *changed, "CONTEXT");
-  set.add_flag("--current", *is_current, "the one in use");
-  commands.on(set, [&commands, changed, is_current] { return run_set(commands, *changed, *is_current); });
+  add_readers(commands, config);
+  add_changers(commands, config);
+  add_config_setters(commands, config);
 }
 
 }  // namespace coracle::ctl

@@ -6,15 +6,12 @@
 
 namespace coracle::ctl {
 
-void add_config(Commands& commands);  // config view, current-context, get-contexts, use-context, set-context
+// config view, current-context, get-contexts, get-clusters, get-users, use-context, rename-context, set, unset, set-context,
+// set-cluster, set-credentials, delete-context, delete-cluster, delete-user
+void add_config(Commands& commands);
+void add_config_setters(Commands& commands, Command config);  // set-context, set-cluster, set-credentials
 
-// ---- the changes, for their tests. Errors: not_found, naming the contexts there are ----
-
-Result<void> use_context(json::value& config, const std::string& name);
-struct ContextChange {
-  std::string cluster, user, ns;  // "" = as it is
-};
-// Makes the context when there is none. True: it was there.
-bool set_context(json::value& config, const std::string& name, const ContextChange& change);
+// What kubectl says of arguments that are too many or too few: "Unexpected args: [a b]", and where help is.
+Error unexpected_arguments(std::string_view command, const std::vector<std::string>& args);
 
 }  // namespace coracle::ctl

@@ -9,11 +9,13 @@
 #include <iterator>
 #include <set>
 
+#include "ctl/command.h"
 #include "ctl/escape.h"
 #include "ctl/wait.h"
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "store/client/http.h"
+#include "store/client/proxy.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
 #include "store/schema/decode.h"
@@ -22,7 +24,8 @@ namespace coracle::ctl {
 
 namespace {
 
-constexpr size_t kWarningsMax = 10'000;  // of one run of the program
+constexpr size_t kWarningsMax = 10'000;      // of one run of the program
+constexpr size_t kShownBodyBytesMax = 1024;  // with -v=8
 
 }  // namespace
 
@@ -38,21 +41,33 @@ struct Session::State {
     bool writes = request.method != "GET", told = false;
     if (writes && dry_run == DryRun::client)
       return Error(Code::internal, "--dry-run=client: " + request.method + " " + request.path + " was not sent, it would write");
-    if (verbosity >= 6)
-      std::fprintf(stderr, "%s %s%s\n", request.method.c_str(), http->access().server.c_str(), request.path.c_str());
     HttpRequest sent{.method = request.method, .path = request.path, .query = request.query, .body = request.body};
     sent.content_type = request.content_type;
     sent.accept = request.accept;
     sent.timeout = timeout;
     for (const auto& [name, value] : sent.query) told = told || name == "dryRun";
     if (writes && dry_run == DryRun::server && !told) sent.query.emplace_back("dryRun", "All");
+    if (verbosity >= 6) tell(sent.method + " " + http->access().server + sent.path + query_text(sent.query) + "\n");
+    if (verbosity >= 8 && !sent.body.empty()) tell("Request Body: " + shown_body(sent.body) + "\n");
     return sent;
+  }
+  // As kubectl: 8 shows the beginning of a body, 10 all of it. What Secrets hold is in it: nobody is shown it unasked.
+  std::string shown_body(const std::string& body) const {
+    return verbosity >= 10 ? body : shortened_text(body, kShownBodyBytesMax);
+  }
+  static std::string query_text(const Query& query) {
+    std::string text;
+    for (const auto& [name, value] : query)
+      text += (text.empty() ? "?" : "&") + percent_encode(name) + "=" + percent_encode(value);
+    return text;
   }
   // What the answer means; its warnings are said at once, and each once.
   Result<std::string> judge(HttpAnswer answer) {
     for (const auto& warning : answer.warnings)
       if (warned.with([&](auto& all) { return all.size() < kWarningsMax && all.insert(warning).second; }))
         std::fprintf(stderr, "Warning: %s\n", visible_line(warning).c_str());
+    if (verbosity >= 6) tell("Response Status: " + std::to_string(answer.status) + "\n");
+    if (verbosity >= 8 && !answer.body.empty()) tell("Response Body: " + shown_body(answer.body) + "\n");
     if (answer.status >= 200 && answer.status < 300) return std::move(answer.body);
     return error_from_status(answer.status, answer.body, answer.retry_after_seconds);
   }
@@ -60,35 +75,56 @@ struct Session::State {
 
 namespace {
 
-Result<ServerAccess> read_access(const std::vector<std::string>& paths, const GlobalFlags& flags) {
-  auto access = read_kubeconfigs(paths, {flags.context, flags.cluster, flags.user, flags.ns});
-  if (!access && access.error().err() == EACCES)
-    return Error(Code::forbidden,
-                 "you may not read " + join(paths, ":") + ": use sudo coraclectl, or let root give you a copy as ~/.kube/config");
+Result<ServerAccess> read_access(const GlobalFlags& flags) {
+  KubeconfigChoice choice = TRY(kubeconfig_choice(flags));
+  auto paths = find_kubeconfigs(flags.kubeconfig);
+  if (!paths && flags.server.empty()) return paths.take_error();
+  auto access = read_kubeconfigs(paths ? *paths : std::vector<std::string>(), choice);
+  if (!access && paths && access.error().err() == EACCES)
+    return Error(Code::forbidden, "you may not read " + join(*paths, ":") +
+                                      ": use sudo coraclectl, or let root give you a copy as ~/.kube/config");
+  std::error_code ignored;
+  if (!access && !flags.kubeconfig.empty() && !std::filesystem::exists(flags.kubeconfig, ignored))
+    return Error(Code::not_found, "stat " + flags.kubeconfig + ": no such file or directory");
   return access;
 }
 
+Result<std::chrono::milliseconds> request_timeout_of(const GlobalFlags& flags) {
+  auto timeout = parse_timeout(flags.request_timeout);
+  if (timeout) return timeout;
+  return Error(Code::bad_request,
+               "--request-timeout: Invalid timeout value. Timeout must be a single integer in seconds, or an "
+               "integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)");
+}
+
 }  // namespace
+
+Result<KubeconfigChoice> kubeconfig_choice(const GlobalFlags& flags) {
+  KubeconfigChoice choice{flags.context, flags.cluster, flags.user, flags.ns};
+  choice.server = flags.server, choice.tls_server_name = flags.tls_server_name;
+  choice.certificate_authority = flags.certificate_authority;
+  if (flags.insecure_skip_tls_verify) choice.insecure = true;
+  choice.client_certificate = flags.client_certificate, choice.client_key = flags.client_key;
+  choice.token = flags.token, choice.username = flags.username, choice.password = flags.password;
+  choice.impersonate = {flags.as, flags.as_uid, flags.as_groups, {}};
+  for (const auto& pair : flags.as_user_extra) {
+    size_t equals = pair.find('=');
+    if (equals == pair.npos || equals == 0)
+      return Error(Code::bad_request, "--as-user-extra: expected KEY=VALUE, is " + coracle::quoted(pair));
+    choice.impersonate.extra.emplace_back(to_lower(pair.substr(0, equals)), pair.substr(equals + 1));
+  }
+  return choice;
+}
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
-  ServerAccess access;
-  auto paths = find_kubeconfigs(flags.kubeconfig);
-  if (paths) access = TRY(read_access(*paths, flags));
-  else if (flags.server.empty()) return paths.take_error();
-  if (!flags.server.empty()) access.server = flags.server;
-  if (!flags.token.empty()) access.token = flags.token;
-  if (!flags.ns.empty()) access.ns = flags.ns;
-  if (flags.insecure_skip_tls_verify) access.insecure = true;
-  if (!flags.certificate_authority.empty()) {
-    std::ifstream file(flags.certificate_authority);
-    if (!file) return Error::from_errno("read " + flags.certificate_authority);
-    access.ca_pem.assign(std::istreambuf_iterator<char>(file), {});
-  }
+  auto timeout = TRY(request_timeout_of(flags));
+  ServerAccess access = TRY(read_access(flags));
+  if (access.proxy_url.empty()) access.proxy_url = proxy_for(access.server, ProxyEnvironment::read());
   auto state = std::make_unique<State>();
-  state->timeout = TRY(parse_timeout(flags.request_timeout).wrap("--request-timeout"));
+  state->timeout = timeout;
   state->verbosity = flags.verbosity;
   state->ns_given = !flags.ns.empty();
   state->http = TRY(Http::make(std::move(access)));
@@ -97,6 +133,9 @@ Result<std::unique_ptr<Session>> Session::open(const GlobalFlags& flags) {
 
 const std::string& Session::ns() const { return state_->http->access().ns; }
 bool Session::ns_given() const { return state_->ns_given; }
+bool Session::warned() const {
+  return state_->warned.with([](const auto& all) { return !all.empty(); });
+}
 void Session::set_dry_run(DryRun dry_run) { state_->dry_run = dry_run; }
 
 json::object Session::delete_options() const {

@@ -12,6 +12,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/base/result.h"
+#include "store/client/kubeconfig.h"
 #include "store/schema/catalog.h"
 
 namespace coracle::ctl {
@@ -21,7 +22,13 @@ struct GlobalFlags {  // accepted by every command, anywhere on the line
   bool insecure_skip_tls_verify = false;
   std::string request_timeout = "0";
   int verbosity = 0;
+  std::string tls_server_name, client_certificate, client_key, username, password, as, as_uid;
+  std::vector<std::string> as_groups, as_user_extra;  // of the latter each is KEY=VALUE
+  bool warnings_as_errors = false;
 };
+
+// What the flags say of the kubeconfig's fields. Errors: bad_request for an --as-user-extra that is no pair.
+Result<KubeconfigChoice> kubeconfig_choice(const GlobalFlags& flags);
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
@@ -57,6 +64,8 @@ class Session {
   void set_dry_run(DryRun dry_run);
   // The head of a DeleteOptions. The server reads them instead of the query, so a dry run stands in them too.
   json::object delete_options() const;
+
+  bool warned() const;  // by the server, in any answer
 
   // Sends and waits. Warnings of the server go to standard error, each once. Errors: the Status as Error; unavailable when the
   // server cannot be reached, with advice.

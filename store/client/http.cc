@@ -6,16 +6,19 @@
 #include <poll.h>
 
 #include <array>
+#include <cctype>
 #include <mutex>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/random.h"
 #include "runtime/base/text.h"
+#include "store/client/exec_credential.h"
 #include "store/object/status.h"
 
 namespace coracle {
 namespace {
 
+constexpr int kUnauthorized = 401;
 constexpr size_t kIdleHandlesMax = 4;
 constexpr size_t kAnswerBytesMax = 512u << 20;  // of a response in memory
 constexpr size_t kErrorBytesMax = 1u << 20;     // of a failed stream's body
@@ -135,10 +138,34 @@ std::string host_and_port(const std::string& server) {
   return std::string(rest.substr(0, rest.find('/')));
 }
 
+// A server may stand below a path: "/k8s/clusters/c-1" of "https://rancher/k8s/clusters/c-1".
+std::string path_prefix(const std::string& server) {
+  size_t slash = server.find('/', server.find("://") + 3);
+  return slash == server.npos ? std::string() : server.substr(slash);
+}
+
+bool is_header_name_byte(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("!#$&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+// The key of an Impersonate-Extra header, as Kubernetes' server decodes it.
+std::string header_key(const std::string& key) {
+  std::string text;
+  for (char c : key) text += is_header_name_byte(c) ? std::string(1, c) : percent_encode(std::string_view(&c, 1));
+  return text;
+}
+
+// Go resolves names at a SOCKS proxy, which libcurl has another scheme for.
+std::string proxy_of_curl(const std::string& url) {
+  constexpr std::string_view kSocks = "socks5://";
+  return url.starts_with(kSocks) ? "socks5h://" + url.substr(kSocks.size()) : url;
+}
+
 }  // namespace
 
 struct Http::State {
   explicit State(ServerAccess given) : access(std::move(given)), base(access.server) {
+    if (access.exec && access.token.empty() && access.username.empty()) exec.emplace(*access.exec);
     if (access.tls_server_name.empty()) return;
     // libcurl compares the certificate with the URL's host: use that name in the URL, with the server's address.
     std::string address = host_and_port(access.server);
@@ -150,7 +177,16 @@ struct Http::State {
   const ServerAccess access;
   std::string base;  // the prefix of URLs
   HeaderList connect_to;
+  std::optional<ExecCredential> exec;
   Guarded<std::vector<Handle>> idle;
+
+  // Who we are, for one request.
+  using Who = std::shared_ptr<const Credential>;
+  Result<Who> who() {
+    if (exec) return exec->get();
+    return std::make_shared<const Credential>(
+        Credential{access.token, access.client_certificate_pem, access.client_key_pem, std::nullopt});
+  }
 
   Handle take() {
     return idle.with([](auto& handles) {
@@ -166,7 +202,7 @@ struct Http::State {
     });
   }
 
-  void prepare(CURL* easy, const std::string& url) const {
+  void prepare(CURL* easy, const std::string& url, const Credential& credential) const {
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -175,7 +211,9 @@ struct Http::State {
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    if (access.proxy_url.empty()) curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    else
+      curl_easy_setopt(easy, CURLOPT_PROXY, proxy_of_curl(access.proxy_url).c_str()), curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
     if (connect_to.list) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to.list);
     if (access.insecure) {
       curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -186,8 +224,12 @@ struct Http::State {
       curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
       curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
     }
-    if (!access.client_certificate_pem.empty()) {
-      curl_blob certificate = blob_of(access.client_certificate_pem), key = blob_of(access.client_key_pem);
+    // A certificate of the kubeconfig's goes before the plugin's.
+    const std::string& certificate_pem =
+        access.client_certificate_pem.empty() ? credential.client_certificate_pem : access.client_certificate_pem;
+    const std::string& key_pem = access.client_certificate_pem.empty() ? credential.client_key_pem : access.client_key_pem;
+    if (!certificate_pem.empty()) {
+      curl_blob certificate = blob_of(certificate_pem), key = blob_of(key_pem);
       curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
       curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
       curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
@@ -205,10 +247,18 @@ struct Http::State {
     }
     return target;
   }
-  std::string authorization() const {
-    if (!access.token.empty()) return "Bearer " + access.token;
-    if (!access.username.empty()) return "Basic " + base64_encode(access.username + ":" + access.password);
-    return {};
+  // The headers that say who we are and whom we act as: "Authorization: Bearer …".
+  std::vector<std::string> identity(const Credential& credential) const {
+    std::vector<std::string> lines;
+    if (!credential.token.empty()) lines.push_back("Authorization: Bearer " + credential.token);
+    else if (!access.username.empty() || !access.password.empty())
+      lines.push_back("Authorization: Basic " + base64_encode(access.username + ":" + access.password));
+    const Impersonation& as = access.impersonate;
+    if (!as.user.empty()) lines.push_back("Impersonate-User: " + as.user);
+    if (!as.uid.empty()) lines.push_back("Impersonate-Uid: " + as.uid);
+    for (const auto& group : as.groups) lines.push_back("Impersonate-Group: " + group);
+    for (const auto& [key, value] : as.extra) lines.push_back("Impersonate-Extra-" + header_key(key) + ": " + value);
+    return lines;
   }
 
   Error failure(CURLcode code, const char* detail) const {
@@ -227,17 +277,31 @@ struct Http::State {
     }
   }
 
-  Result<HttpAnswer> run(const HttpRequest& request, Exchange exchange) {
+  // A credential of a plugin's that the server refuses may have been revoked: the request, of which nothing was done, is sent
+  // once more with a new one.
+  Result<HttpAnswer> run(const HttpRequest& request, const Exchange& exchange) {
+    Who who = TRY(this->who());
+    auto answer = run_as(*who, request, exchange);
+    if (!exec || !answer || answer->status != kUnauthorized) return answer;
+    exec->reject(who);
+    Who fresh = TRY(this->who());
+    bool another_certificate = fresh->client_certificate_pem != who->client_certificate_pem;
+    if (another_certificate) idle.with([](auto& handles) { handles.clear(); });  // connections are as the old one
+    if (exchange.source || (!another_certificate && fresh->token == who->token)) return answer;
+    return run_as(*fresh, request, exchange);
+  }
+
+  Result<HttpAnswer> run_as(const Credential& who, const HttpRequest& request, Exchange exchange) {
     Handle handle = take();
     if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
     std::string url = url_of(request);
-    prepare(handle.easy, url);
+    prepare(handle.easy, url, who);
     exchange.easy = handle.easy;
     HeaderList headers;
     headers.add("Accept: " + request.accept);
     headers.add("Expect:");
     headers.add("User-Agent: coracle/" CORACLE_VERSION);
-    if (std::string who = authorization(); !who.empty()) headers.add("Authorization: " + who);
+    for (const auto& line : identity(who)) headers.add(line);
     bool sends_body = !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" ||
                       request.method == "PATCH";
     if (sends_body) headers.add("Content-Type: " + request.content_type);
@@ -400,8 +464,10 @@ Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& reque
   Handle handle;
   if (!handle.easy) return Error(Code::unavailable, "libcurl cannot start");
   std::string url = state_->base;
-  state_->prepare(handle.easy, url);
+  State::Who who = TRY(state_->who());
+  state_->prepare(handle.easy, url, *who);
   curl_easy_setopt(handle.easy, CURLOPT_CONNECT_ONLY, 1L);
+  curl_easy_setopt(handle.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
   std::array<char, CURL_ERROR_SIZE> detail{};
   curl_easy_setopt(handle.easy, CURLOPT_ERRORBUFFER, detail.data());
   CURLcode code = curl_easy_perform(handle.easy);
@@ -414,10 +480,11 @@ Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& reque
   std::string nonce(16, '\0');
   fill_random({reinterpret_cast<uint8_t*>(nonce.data()), nonce.size()});
   std::string head =
-      request.method + " " + State::target_of(request) + " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
+      request.method + " " + path_prefix(state_->access.server) + State::target_of(request) +
+      " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
       "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64_encode(nonce) +
       "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\n";
-  if (std::string who = state_->authorization(); !who.empty()) head += "Authorization: " + who + "\r\n";
+  for (const auto& line : state_->identity(*who)) head += line + "\r\n";
   TRY(connection->write(head + "\r\n"));
   std::string answer = TRY(connection->read_head());
   int status = status_of_head(answer);
