@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// apply, diff: brings what is there to what the file says. Client-side as kubectl does it: the file as last applied is kept in an
-// annotation, so that a field taken out of the file is taken out of the object, and fields of others are left alone.
+// apply, diff: bring the objects on the server to the state in the file. Client-side apply works as in kubectl: an annotation
+// keeps the file as last applied. So a field that was removed from the file is removed from the object, and fields of other
+// owners stay.
 //   file ─┬─▶ strategic_diff3(last applied, file, live) ──PATCH──▶ server
 //         └─▶ annotation kubectl.kubernetes.io/last-applied-configuration
-// Server-side the file goes as it is, and the server knows by managedFields what was the file's before; what client-side apply
-// owned until now is handed over (managed_fields.h).
-// diff asks the server for the same without doing it, and compares with what is there now.
+// Server-side apply sends the file unchanged; the server finds in managedFields which fields the file owned before. Fields that
+// client-side apply owned are migrated to the new manager (managed_fields.h).
+// diff asks the server for a dry run of apply and compares the result with the live object.
 // Source: Kubernetes "Declarative Management of Kubernetes Objects Using Configuration Files".
 #include <algorithm>
 #include <cstdlib>
@@ -27,7 +28,7 @@ namespace {
 
 constexpr int kConflictTries = 5;
 constexpr const char* kServerSideManager = "kubectl";
-constexpr int kDiffFailed = 2;  // 1 means that there is a difference
+constexpr int kDiffFailed = 2;  // status 1 means that there is a difference
 
 struct ApplyFlags {
   FileFlags files;
@@ -41,7 +42,7 @@ struct ApplyFlags {
   }
 };
 
-// The file's object with the annotation that remembers it.
+// The file's object, with the file itself in the last-applied annotation.
 json::value with_last_applied(const json::value& wanted) {
   json::value remembered = wanted;
   if (auto* metadata = make(remembered, "metadata").if_object())
@@ -73,7 +74,7 @@ std::string field_validation(const std::string& validate) {
 
 // ---- server-side ----
 
-// What the next steps work on, and may change: the object as the server answered last.
+// Server-side apply of one object. object_ is the object as the server returned it last.
 class ServerSide {
  public:
   ServerSide(Session& session, const ApplyFlags& flags, const Document& document, std::string path)
@@ -81,7 +82,8 @@ class ServerSide {
 
   Result<json::value> apply() {
     TRY(send(flags_.manager(), document_.object));
-    // Who applied client-side so far owns the fields as another manager, and what is taken out of the file would stay for ever.
+    // After client-side apply, another manager owns the fields. Without the migration, a field that the file drops would stay
+    // forever.
     if (auto kept = keep_last_applied(); !kept) {
       warn("failed to migrate " + std::string(kLastApplied) + " for Server-Side Apply", kept.error());
       return std::move(object_);
@@ -89,7 +91,7 @@ class ServerSide {
     auto handed_over = hand_over();
     if (!handed_over) {
       warn("server rejected managed fields migration to Server-Side Apply", handed_over.error());
-    } else if (*handed_over) {  // so that what the file has no more can go
+    } else if (*handed_over) {  // apply again, so that fields missing from the file are removed
       auto again = send(flags_.manager(), document_.object);
       if (!again) warn("failed to re-apply configuration after performing Server-Side Apply migration", again.error());
     }
@@ -112,7 +114,7 @@ class ServerSide {
     return {};
   }
 
-  // The annotation gets an owner of its own, or the file without it would take it away.
+  // Gives the annotation a manager of its own. Otherwise applying a file without the annotation would remove it.
   Result<void> keep_last_applied() {
     const json::value* remembered = find_keys(object_, {"metadata", "annotations", kLastApplied});
     if (flags_.manager() != kServerSideManager || !remembered || !owners_of_last_applied(object_, "Apply").empty()) return {};
@@ -125,7 +127,7 @@ class ServerSide {
                                                      {"metadata", std::move(metadata)}});
   }
 
-  // True: fields were handed to our manager.
+  // Returns true if fields were handed to our manager.
   Result<bool> hand_over() {
     std::vector<std::string> managers = owners_of_last_applied(object_, "Update");
     for (int attempt = 1;; ++attempt) {
@@ -168,7 +170,7 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
       if (flags.dry_run == DryRun::client) return Applied{std::move(modified), "created"};
       auto created = session.json({.method = "POST", .path = session.path(kind, ns), .query = common, .body = to_text(modified)});
       if (!created && created.error().code() == Code::already_exists && attempt < kConflictTries)
-        continue;  // somebody was faster
+        continue;  // another client was faster
       json::value object = TRY(std::move(created));
       return Applied{std::move(object), "created"};
     }
@@ -189,12 +191,12 @@ Result<Applied> apply_one(Session& session, const ApplyFlags& flags, const Docum
                                  .content_type = "application/strategic-merge-patch+json"});
     if (!patched && patched.error().code() == Code::conflict && attempt < kConflictTries) continue;
     json::value object = TRY(std::move(patched));
-    bool same = json_equal(object, *live);  // of a dry run, the revision is the old one
+    bool same = json_equal(object, *live);  // a dry run leaves the revision unchanged
     return Applied{std::move(object), same ? "unchanged" : "configured"};
   }
 }
 
-// Wholes of several objects are one List, as kubectl prints them.
+// Several whole objects are printed as one List, as kubectl does.
 void print_applied(const ApplyFlags& flags, std::vector<std::pair<const schema::KindInfo*, json::value>> applied) {
   if (applied.size() == 1) {
     name_kind(applied.front().second, *applied.front().first);
@@ -216,7 +218,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
     return Error(Code::unsupported, "-k: kustomizations are not read here; build them with kustomize: kustomize build " +
                                         flags.kustomize + " | coraclectl apply -f -");
   if (flags.files.files.empty()) return Error(Code::bad_request, "must specify one of -f FILE, -f DIRECTORY or -f -");
-  if (flags.server_side && flags.dry_run == DryRun::client)  // only the server can merge so
+  if (flags.server_side && flags.dry_run == DryRun::client)  // client-side there is no server-side merge
     return Error(Code::bad_request, "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)");
   Session* session = TRY(commands.session());
   std::vector<Error> failures;
@@ -224,7 +226,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
   if (documents.empty() && failures.empty()) return Error(Code::bad_request, "no objects passed to apply");
   bool whole = flags.output == "yaml" || flags.output == "json";
   std::vector<std::pair<const schema::KindInfo*, json::value>> wholes;
-  for (auto& document : documents) {  // what fails is told at the end, and the others are processed all the same
+  for (auto& document : documents) {  // a failure is reported at the end; the other documents are still applied
     auto ns = settle_namespace(*session, document);
     if (!ns) {
       failures.push_back(ns.take_error());
@@ -243,7 +245,7 @@ Result<int> run_apply(Commands& commands, const ApplyFlags& flags) {
 
 // ---- diff ----
 
-// Secrets are told apart, not shown.
+// Secret values are not shown. The mask only shows whether two values differ.
 void mask(json::value& live, json::value& merged) {
   for (const char* field : {"data", "stringData"}) {
     const json::object before = get_object(live, field), after = get_object(merged, field);
@@ -264,7 +266,7 @@ Result<void> write_side(const std::string& directory, const std::string& name, j
   json::object& metadata = make(object, "metadata").as_object();
   metadata.erase("managedFields");
   json::value* annotations = metadata.if_contains("annotations");
-  if (annotations && annotations->is_object()) {  // the file again; of a Secret, with what is masked elsewhere
+  if (annotations && annotations->is_object()) {  // the annotation repeats the file, and so a Secret's values
     annotations->as_object().erase(kLastApplied);
     if (annotations->as_object().empty()) metadata.erase("annotations");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// backup, restore, store: the machine's store as a whole. Paths on the server: /coracle/v1/store. A backup becomes FILE only
-// when all of it is on the disk.
+// backup, restore, store: the whole store of the machine. Paths on the server: /coracle/v1/store. A backup gets its name FILE
+// only after all of it is on disk.
 #include <unistd.h>
 
 #include "ctl/command.h"
@@ -23,7 +23,7 @@ std::string size_text(uint64_t bytes) {
   return text;
 }
 
-// Receives the copy into `to`. Returns its size. Errors: unavailable when the answer was no copy, or broke off.
+// Receives the copy into `to`. Returns its size. Errors: unavailable when the response is not a copy of the store or is cut off.
 Result<uint64_t> receive(Session& session, bool keys, const Fd& to) {
   Request request{.method = "POST", .path = std::string(kStore) + "/backup"};
   if (!keys) request.query.emplace_back("keys", "false");

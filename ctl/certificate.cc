@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// certificate approve, certificate deny: deciding about certificate signing requests. Source: kubectl certificate.
+// certificate approve, certificate deny: decide about certificate signing requests. Source: kubectl certificate.
 #include <algorithm>
 
 #include "ctl/command.h"
@@ -16,7 +16,7 @@ struct CertificateFlags {
 
 Result<std::vector<std::string>> names_of(const CertificateFlags& flags) {
   std::vector<std::string> names;
-  for (const std::string& name : flags.names) {  // csr/NAME is a way to say it too
+  for (const std::string& name : flags.names) {  // csr/NAME is accepted too
     size_t slash = name.find('/');
     names.push_back(slash == name.npos ? name : name.substr(slash + 1));
   }
@@ -37,7 +37,7 @@ bool decided(const json::value& request, std::string_view type) {
   return std::any_of(all.begin(), all.end(), [&](const json::value& condition) { return get_string(condition, "type") == type; });
 }
 
-// Approves or denies each; what was decided so before stays as it is unless forced.
+// Approves or denies each request. An earlier decision stays unless --force is given.
 Result<int> run_decision(Commands& commands, const CertificateFlags& flags, std::string_view type, const std::string& done) {
   std::vector<std::string> names = TRY(names_of(flags));
   Session* session = TRY(commands.session());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp: files and directories to and from containers, by a tar at either end of an exec:
+// cp: copies files and directories to and from containers, with a tar stream through an exec session:
 //   files ──send_tree──▶ pipe ──stdin──▶ tar -x in the container        tar -c ──stdout──▶ pipe ──receive_tree──▶ files
 #include <filesystem>
 #include <thread>
@@ -26,7 +26,7 @@ struct CpFlags {
 
 struct Remote {
   Session& session;
-  StreamRequest request;  // without a command
+  StreamRequest request;  // its command is empty
 
   StreamRequest with(std::vector<std::string> command, bool use_stdin) const {
     StreamRequest made = request;
@@ -47,7 +47,7 @@ bool says_no_program(const Error& error) {
          error.text().find("no such file or directory") != std::string::npos;
 }
 
-// What the end of the container's tar means.
+// Turns the exit status of the container's tar into a result.
 Result<void> judge(const Remote& remote, Result<int> code, const std::string& complaint) {
   if (!code && says_no_program(code.error())) return no_tar(remote);
   if (!code) return code.take_error();
@@ -95,7 +95,7 @@ Result<void> upload(const Remote& remote, const std::string& from, const std::st
     ends.input = pipe.read.get();
     ends.on_stderr = keep(complaint);
     code = run_stream(*socket, request, ends);
-    pipe.read.reset();  // a sender that still writes to a tar that has ended
+    pipe.read.reset();  // unblocks a sender that still writes after tar has exited
   }
   TRY(judge(remote, std::move(code), complaint));
   return sent;
@@ -125,7 +125,7 @@ Result<void> download(const Remote& remote, const std::string& from, std::string
     code = run_stream(*socket, request, ends);
     pipe.write.reset();
   }
-  // A process that was heard to its end tells best what was wrong; one that was cut off broke on what we could not write.
+  // If the exec ran to its end, the process' own error is the most precise. If it was cut off, the cause is our failed write.
   if (code || received || says_no_program(code.error())) TRY(judge(remote, std::move(code), complaint));
   return received;
 }

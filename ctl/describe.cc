@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// describe: one object told for people: what it is, what state it is in, and what happened to it. What is told of pods and of
-// what makes them stands in describe_pod.cc and describe_workload.cc; nodes, Services and Secrets are told here.
+// describe: shows one object for people: its fields, its status and its events. describe_pod.cc covers pods and pod templates,
+// describe_workload.cc the kinds that create pods; nodes, Services and Secrets are covered here.
 #include "ctl/describe.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ std::string service_text(const json::value& service) {
   return text;
 }
 
-std::string secret_text(const json::value& secret) {  // sizes, not secrets
+std::string secret_text(const json::value& secret) {  // prints sizes, never the values
   std::string text = head_text(secret) + "\nType:\t" + text_at(secret, "type") + "\n\nData\n====\n";
   for (const auto& [key, value] : get_object(secret, "data")) {
     auto bytes = base64_decode(value.is_string() ? std::string_view(value.get_string()) : std::string_view());
@@ -76,7 +76,7 @@ std::string secret_text(const json::value& secret) {  // sizes, not secrets
   return text;
 }
 
-std::string data_text(const json::value& map) {  // as it is: tabs are the file's own
+std::string data_text(const json::value& map) {  // printed unchanged: the tabs belong to the data
   std::string text = "\nData\n====\n";
   for (const auto& [key, value] : get_object(map, "data")) text += std::string(key) + ":\n----\n" + jsonpath_text(value) + "\n\n";
   text += "\nBinaryData\n====\n";
@@ -87,7 +87,7 @@ std::string data_text(const json::value& map) {  // as it is: tabs are the file'
   return text;
 }
 
-std::string part_text(const json::value& event) {  // which part of the object it is about
+std::string part_text(const json::value& event) {  // the part of the object that the event is about
   std::string path = text_at(event, "involvedObject.fieldPath");
   return path.empty() ? path : path + ": ";
 }
@@ -146,9 +146,9 @@ Result<std::string> told(Session& session, const schema::KindInfo& kind, const j
     text = workload_text(object, related, system_clock().now());
   }
   if (text.empty()) text = plain_text(object);
-  if (!show_events || kind.kind.kind == "ResourceQuota") return align_tabs(text);  // nothing happens to quotas themselves
+  if (!show_events || kind.kind.kind == "ResourceQuota") return align_tabs(text);  // quotas have no events
   std::string events = TRY(events_text(session, object));
-  // Those there are stand in columns of their own.
+  // The rows of events get their own column widths.
   if (events.starts_with("Events:\n")) return align_tabs(text) + align_tabs(events);
   return align_tabs(text + events);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods and their templates as describe tells them. See describe.h.
+// How describe shows pods and pod templates. See describe.h.
 #include <algorithm>
 #include <ctime>
 
@@ -13,7 +13,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kAnnotationMax = 140;  // characters of a line
+constexpr size_t kAnnotationMax = 140;  // characters per line
 
 std::string indent(size_t level) { return std::string(2 * level, ' '); }
 
@@ -92,7 +92,7 @@ void put_env_from(std::string& text, const json::value& container) {
   }
 }
 
-// What "limits.cpu" of the container comes to, in whole units of the divisor.
+// The value of a reference such as "limits.cpu" in the container, in whole units of the divisor.
 std::string amount_text(const json::value& container, const json::value& reference) {
   std::string resource = text_at(reference, "resource"), divisor_text = or_else(text_at(reference, "divisor"), "0");
   auto amount = Quantity::parse(text_at(container, "resources." + resource)), divisor = Quantity::parse(divisor_text);
@@ -146,7 +146,7 @@ void put_mounts(std::string& text, const json::value& container) {
   }
 }
 
-// `pod`: whose they are, with `statuses`; nullptr: of a template.
+// `pod`: the pod that owns the containers, with `statuses`; nullptr for a pod template.
 void put_containers(std::string& text, const json::value* pod, std::string_view title, const json::array& containers,
                     const json::array& statuses) {
   std::string_view space = pod ? "" : "  ";
@@ -401,7 +401,7 @@ std::string pod_text(const json::value& pod) {
     for (const auto& condition : conditions) {
       text += "  " + text_at(condition, "type") + " \t" + text_at(condition, "status") + " ";
       std::string reason = text_at(condition, "reason"),
-                  message = text_at(condition, "message");  // more than kubectl says, which has it at hand
+                  message = text_at(condition, "message");  // kubectl does not print this message here
       text += (reason.empty() && message.empty() ? "" : "\t" + reason + (message.empty() ? "" : ": " + message)) + "\n";
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds that make pods or say how many there are to be, as describe tells them; and any other, field by field. See
+// How describe shows the kinds that create pods, autoscalers, budgets and quotas; and any other kind, field by field. See
 // describe.h.
 #include <algorithm>
 #include <cctype>
@@ -340,9 +340,9 @@ std::string quota_text(const json::value& object) {
   return text;
 }
 
-// ---- any other ----
+// ---- other kinds ----
 
-// "apiVersion" → "API Version". Names with anything but letters and dashes stay as they are.
+// "apiVersion" → "API Version". Names with characters other than letters and dashes stay unchanged.
 std::string label_of(std::string_view field) {
   std::vector<std::string> words(1);
   for (size_t i = 0; i < field.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's verdicts: a table of checks, each from what was read to findings. See doctor.h. Pure.
+// The verdicts of doctor: a table of checks, each of which turns collected data into findings. See doctor.h. Pure.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -12,9 +12,9 @@ namespace {
 
 using Findings = std::vector<Finding>;
 
-// The newest thing that pods cannot do without: cgroup.kill.
+// The kernel that introduced cgroup.kill, the newest feature that pods need.
 constexpr int kKernelMajor = 5, kKernelMinor = 14;
-constexpr int64_t kStoreTenthsMost = 8;  // of what objects may take
+constexpr int64_t kStoreTenthsMost = 8;  // tenths of the store's size limit
 constexpr Bytes kDiskLeast = 200_MiB, kMemoryLeast = 100_MiB, kMemorySmall{int64_t(1) << 30};
 constexpr double kSyncGood = 20, kSyncBearable = 100, kSyncStall = 500;  // milliseconds
 constexpr int kYearSane = 2024;
@@ -73,7 +73,7 @@ void check_cgroups(const MachineInfo& info, Findings& findings) {
   for (const char* controller : {"memory", "cpu", "pids", "io"}) {
     if (has_word(cgroup.controllers, controller)) continue;
     missing.emplace_back(controller);
-    // v1 calls io blkio
+    // cgroup v1 names the io controller blkio
     if (has_word(cgroup.v1_controllers, controller, ',') ||
         (controller == std::string_view("io") && has_word(cgroup.v1_controllers, "blkio", ',')))
       held_by_v1.emplace_back(controller);
@@ -264,7 +264,7 @@ void check_memory(const MachineInfo& info, Findings& findings) {
 
 // ---- network ----
 
-// How to let the pods through a chain that drops them, in the words of whoever manages the firewall.
+// How to let the pods' packets through a chain that drops them, as commands of the machine's firewall manager.
 std::string pass_advice(const MachineInfo& info, const std::string& chain, bool forward) {
   const std::string& pods = info.settings.pod_cidr;
   const auto& managers = info.firewall.managers;
@@ -275,7 +275,7 @@ std::string pass_advice(const MachineInfo& info, const std::string& chain, bool 
   auto words = split(chain, ' ');
   bool iptables = words.size() == 3 && words[0] == "ip" && words[1] == "filter" && (words[2] == "FORWARD" || words[2] == "INPUT");
   if (iptables && forward) {
-    std::string to = managers.contains("docker") ? "DOCKER-USER" : "FORWARD";  // Docker leaves that one alone when it restarts
+    std::string to = managers.contains("docker") ? "DOCKER-USER" : "FORWARD";  // Docker keeps DOCKER-USER when it restarts
     return "sudo iptables -I " + to + " -s " + pods + " -j ACCEPT\nsudo iptables -I " + to + " -d " + pods + " -j ACCEPT" +
            (to == "FORWARD" ? "\nto keep them over a reboot: sudo apt install iptables-persistent" : "");
   }
@@ -348,8 +348,8 @@ void check_dns(const MachineInfo& info, Findings& findings) {
   if (all_v6)
     return say(findings, Level::warn, "dns", "only IPv6 nameservers in /etc/resolv.conf: the pods' DNS asks IPv4 ones only",
                "add an IPv4 nameserver to /etc/resolv.conf");
-  // Our own DNS server stands in the machine's network, so it may ask a resolver on loopback; a pod that wants the
-  // machine's resolv.conf may not.
+  // Our own DNS server runs in the host's network, so it can reach a resolver on loopback. A pod that uses the machine's
+  // resolv.conf cannot.
   if (reachable.empty())
     return say(findings, Level::ok, "dns",
                "asks " + info.nameservers->front() + " on this machine; only pods with dnsPolicy: Default cannot reach that one");
@@ -485,7 +485,7 @@ constexpr std::array<Check, 15> kChecks = {
     check_firewall, check_dns,    check_ports,   check_others,   check_name,  check_daemon, check_store,
 };
 
-// A rule that matches everything and ends there: {"counter": …}, {"log": …} and the verdict alone.
+// A rule that matches every packet and ends the chain: it has only {"counter": …}, {"log": …} and the verdict.
 bool is_unconditional(const json::value& rule, std::string_view verdict) {
   bool found = false;
   for (const auto& part : get_array(rule, "expr")) {
@@ -501,8 +501,8 @@ std::string table_of(const json::value& part) {
   return std::string(get_string(part, "family")) + " " + std::string(get_string(part, "table"));
 }
 
-// The chains that a packet in `chain` may pass: itself and those that are jumped to. A rule of another hook's chain lets
-// nothing through here.
+// The chains that a packet in `chain` may traverse: this chain and all that it jumps to. An accept rule in another base chain
+// does not help here.
 std::set<std::string> passed_chains(const json::value& ruleset, const std::string& table, const std::string& chain) {
   std::set<std::string> passed;
   for (std::vector<std::string> next = {chain}; !next.empty();) {
@@ -512,7 +512,7 @@ std::set<std::string> passed_chains(const json::value& ruleset, const std::strin
     for (const auto& entry : get_array(ruleset, "nftables")) {
       const json::value* rule = find(entry, "rule");
       if (!rule || table_of(*rule) != table || get_string(*rule, "chain") != name) continue;
-      constexpr std::string_view kTarget = "\"target\":\"";  // of a jump or goto, also within a map of verdicts
+      constexpr std::string_view kTarget = "\"target\":\"";  // target of a jump or goto, also inside a verdict map
       std::string text = to_text(*rule);
       for (size_t at = text.find(kTarget); at != text.npos; at = text.find(kTarget, at)) {
         at += kTarget.size();
@@ -527,7 +527,7 @@ std::set<std::string> passed_chains(const json::value& ruleset, const std::strin
 
 std::string raspberry_advice(const CgroupInfo& cgroup) {
   const std::string& file = cgroup.pi_cmdline_path;
-  const std::string wanted = "cgroup_enable=memory cgroup_memory=1";  // the second for kernels of before 2018
+  const std::string wanted = "cgroup_enable=memory cgroup_memory=1";  // the second parameter is for kernels before 2018
   if (file.empty()) return "append " + wanted + " to the single line of cmdline.txt on the boot partition, then: sudo reboot";
   std::string_view text = cgroup.pi_cmdline;
   std::string_view first = trim(text.substr(0, text.find('\n')));
@@ -566,7 +566,7 @@ std::vector<std::string> blocking_chains(const json::value& ruleset, std::string
   std::string address = "\"addr\":\"" + std::string(pod_cidr.substr(0, pod_cidr.find('/'))) + "\"";
   std::vector<std::string> blocking;
   for (Chain& chain : chains) {
-    bool passes = false, is_decided = false;  // is_decided: by a rule for every packet, nothing behind it counts
+    bool passes = false, is_decided = false;  // is_decided: a rule matches every packet, later rules have no effect
     const std::set<std::string> passed = passed_chains(ruleset, chain.table, chain.name);
     for (const auto& entry : get_array(ruleset, "nftables")) {
       const json::value* rule = find(entry, "rule");

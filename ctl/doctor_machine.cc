@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's eyes: files of the kernel's, probes, measurements and two questions to the API. See doctor.h. What cannot be
-// looked at is noted as such, never guessed; everything made on the way is removed.
+// The data that doctor collects: kernel files, probes, measurements and two requests to the API. See doctor.h. What cannot be
+// read is recorded as unknown, never guessed. Everything that a probe creates is removed.
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kSyncs = 40;                 // fdatasyncs measured, fewer on a slow disk
-constexpr std::chrono::seconds kSyncSpan{4};  // … this long at most
+constexpr size_t kSyncs = 40;                 // number of fdatasync calls to measure; fewer on a slow disk
+constexpr std::chrono::seconds kSyncSpan{4};  // upper limit of the time for them
 constexpr const char* kApiTimeout = "5s";
 
 std::string read_text(const std::string& path) { return sys::read_file(path, 4 << 20).value_or(""); }
@@ -57,7 +57,7 @@ CgroupInfo read_cgroups() {
   if (!info.mounted_at.empty()) info.controllers = read_first_line(info.mounted_at + "/cgroup.controllers");
   std::string own = read_text("/proc/self/cgroup");
   for (std::string_view line : split(own, '\n')) {
-    auto parts = split(line, ':');  // "5:memory:/path"; v2's line names none
+    auto parts = split(line, ':');  // "5:memory:/path"; the line of v2 names no controller
     if (parts.size() >= 3 && !parts[1].empty() && !parts[1].starts_with("name="))
       info.v1_controllers.append(info.v1_controllers.empty() ? "" : ",").append(parts[1]);
   }
@@ -212,7 +212,7 @@ FirewallInfo read_firewall(bool root, const std::set<std::string>& programs) {
   return info;
 }
 
-// Which program holds a socket, by its inode; only root sees others' descriptors.
+// Finds the program that owns each socket, by the socket's inode. Only root can read the descriptors of other users' processes.
 std::map<uint64_t, std::string> socket_owners(const std::set<uint64_t>& wanted) {
   std::map<uint64_t, std::string> owners;
   if (wanted.empty()) return owners;
@@ -248,7 +248,7 @@ std::vector<Listener> read_listeners(uint16_t api_port) {
   return listeners;
 }
 
-// What runs in our network namespace: what a container runs beside us takes no port and sets no rule of ours.
+// The programs in our network namespace. A program in a container's own namespace cannot take our ports or change our rules.
 std::set<std::string> running_programs() {
   std::set<std::string> names;
   auto namespace_of = [](const std::string& process) {
@@ -258,7 +258,7 @@ std::set<std::string> running_programs() {
   std::string own = namespace_of("self");
   for (const auto& process : sys::list("/proc").value_or({})) {
     if (!parse_number<int>(process.name)) continue;
-    std::string theirs = namespace_of(process.name);  // "" where we may not look
+    std::string theirs = namespace_of(process.name);  // "" without permission to read it
     if (theirs.empty() || theirs == own) names.insert(read_first_line("/proc/" + process.name + "/comm"));
   }
   return names;
@@ -302,7 +302,7 @@ DaemonInfo read_daemon(Commands& commands, const MachineInfo& info) {
   return daemon;
 }
 
-// The daemon compares its file with what it has in memory: nobody else can.
+// Only the daemon can compare its file with its memory, so it is asked.
 StoreInfo read_store(Commands& commands, const DaemonInfo& daemon) {
   StoreInfo store;
   if (daemon.ready.outcome != ProbeResult::works) {
@@ -415,7 +415,7 @@ std::vector<std::pair<Listener, uint64_t>> parse_listeners(std::string_view proc
     std::string_view hex = words[1].substr(0, colon);
     std::string address = "::";
     if (!ipv6) {
-      uint32_t bits = parse_number<uint32_t>(hex, 16).value_or(0);  // as the bytes lie in memory
+      uint32_t bits = parse_number<uint32_t>(hex, 16).value_or(0);  // in the byte order of memory
       std::array<uint8_t, 4> bytes{};
       std::copy_n(reinterpret_cast<const uint8_t*>(&bits), 4, bytes.begin());
       address = std::to_string(bytes[0]) + "." + std::to_string(bytes[1]) + "." + std::to_string(bytes[2]) + "." +
@@ -438,7 +438,7 @@ std::pair<std::string, std::string> device_of(std::string_view mountinfo, std::s
     std::string_view point = words[4];
     bool holds =
         point == "/" || path == point || (path.starts_with(point) && path.size() > point.size() && path[point.size()] == '/');
-    if (!holds || point.size() < longest) continue;  // a later mount on the same place covers the earlier one
+    if (!holds || point.size() < longest) continue;  // a later mount on the same directory hides the earlier one
     longest = point.size();
     auto behind = split(line.substr(dash + 3), ' ');
     type = behind[0];
@@ -446,7 +446,7 @@ std::pair<std::string, std::string> device_of(std::string_view mountinfo, std::s
   }
   if (type == "nfs4") type = "nfs";
   if (type.starts_with("fuse.")) type = "fuse";
-  if (type == "fuseblk") type = "ntfs";  // what it nearly always is
+  if (type == "fuseblk") type = "ntfs";  // nearly always the real type
   return {device, type};
 }
 
@@ -463,7 +463,7 @@ void add_doctor(Commands& commands) {
   commands.on(doctor, [&commands, flags]() -> Result<int> {
     std::vector<Finding> findings = examine(read_machine_info(commands, flags->config));
     if (flags->output == "json") out(to_pretty(findings_json(findings)) + "\n");
-    else out(visible_lines(print_findings(findings)));  // programs name themselves, those in containers too
+    else out(visible_lines(print_findings(findings)));  // names come from processes, also from those in containers
     return healthy(findings) ? 0 : 1;
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to objects that are there: patch, label, annotate, edit.
+// Changes to existing objects: patch, label, annotate, edit.
 #include "ctl/edit.h"
 
 #include <unistd.h>
@@ -119,7 +119,7 @@ Result<int> run_patch(Commands& commands, const TargetFlags& flags, const std::s
   Targets targets = TRY(targets_of(*session, flags, flags.args));
   return act_on(std::move(targets), [&](const Live& live) -> Result<void> {
     json::value object = TRY(send_patch(*session, flags, live, parsed.front(), types.at(type), subresource));
-    bool same = json_equal(object, live.object);  // of a dry run, the revision is the old one
+    bool same = json_equal(object, live.object);  // a dry run leaves the revision unchanged
     print_done(flags, live, object, same ? "patched (no change)" : "patched");
     return {};
   });
@@ -149,7 +149,7 @@ Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& li
   if (auto* metadata = make(shown, "metadata").if_object()) metadata->erase("managedFields");
   std::string body = to_yaml(shown), head = kEditHead;
   std::string path = std::filesystem::temp_directory_path() / "coraclectl-edit-XXXXXX.yaml";
-  Fd created(::mkstemps(path.data(), 5));  // its name cannot be guessed, and only we may read it
+  Fd created(::mkstemps(path.data(), 5));  // an unpredictable name, readable only by us
   if (!created) return Error::from_errno("create " + path);
   std::string before = without_comments(body);
   for (;;) {
@@ -178,7 +178,7 @@ Result<void> edit_one(Session& session, const TargetFlags& flags, const Live& li
       return {};
     }
     std::string why = visible_lines(patched.error().text());
-    for (size_t end = 0; (end = why.find('\n', end)) != why.npos; ++end) why.insert(end + 1, "# ");  // all of it is a comment
+    for (size_t end = 0; (end = why.find('\n', end)) != why.npos; ++end) why.insert(end + 1, "# ");  // comments out every line
     if (edited == without_comments(body) || !::isatty(STDIN_FILENO))
       return Error(patched.error().code(), why + "; your text is kept in " + path);
     head = std::string(kEditHead) + "# " + why + "\n#\n";

@@ -10,7 +10,7 @@
 namespace coracle::ctl {
 namespace {
 
-// How many bytes of `text` at `at` make a character; 0 when they make none.
+// The number of bytes of the UTF-8 character in `text` at `at`; 0 if the bytes are not valid UTF-8.
 size_t character_size(std::string_view text, size_t at) {
   auto first = uint8_t(text[at]);
   size_t size = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
@@ -25,10 +25,10 @@ uint32_t code_point(std::string_view character) {
 }
 
 bool is_obeyed(uint32_t code) {
-  return (code >= 0x80 && code < 0xa0)                         // C1: U+009B begins a sequence as ESC [ does
-         || code == 0x61c || code == 0x200e || code == 0x200f  // marks of direction
+  return (code >= 0x80 && code < 0xa0)                         // C1 controls: U+009B starts an escape sequence like ESC [
+         || code == 0x61c || code == 0x200e || code == 0x200f  // direction marks
          || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)  // embeddings, overrides, isolates
-         || code == 0x2028 || code == 0x2029;                                         // separators of lines and paragraphs
+         || code == 0x2028 || code == 0x2029;                                         // line and paragraph separators
 }
 
 std::string visible(std::string_view text, bool lines) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// events: what happened, oldest first; of one object with --for, as it happens with -w.
+// events: lists events, oldest first. --for selects one object's events, -w follows new ones.
 #include <algorithm>
 
 #include "ctl/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec and attach: a process in a container on this terminal. The talking is stream.h's.
+// exec and attach: connect this terminal to a process in a container. stream.h implements the protocol.
 
 #include "ctl/command.h"
 #include "ctl/pods.h"
@@ -15,7 +15,7 @@ struct ExecFlags {
   bool use_stdin = false, tty = false, quiet = false;
 };
 
-// "POD", "KIND/NAME" or "KIND NAME" in front; what is left is the command, when it was not given behind "--".
+// Takes "POD", "KIND/NAME" or "KIND NAME" from the front. The rest is the command, unless it was given after "--".
 std::vector<std::string> take_pod(std::vector<std::string>& args, bool attach) {
   bool two_words = attach && args.size() > 1 && args[0].find('/') == std::string::npos && schema::catalog().by_name(args[0]);
   std::vector<std::string> named(args.begin(), args.begin() + (two_words ? 2 : 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See flags.h. The only file of coraclectl that CLI11 is seen from.
+// See flags.h. The only file of coraclectl that includes CLI11.
 #include "ctl/flags.h"
 
 #include <CLI/CLI.hpp>
@@ -48,7 +48,7 @@ bool Flag::takes_many() const { return option_->get_expected_max() > 1; }
 
 Command Command::add_command(std::string_view name, std::string_view about) const {
   CLI::App* app = app_->add_subcommand(std::string(name), std::string(about))->fallthrough();
-  app->require_subcommand(0, 1);  // behind the command that a line names, a word like another command's name is an argument
+  app->require_subcommand(0, 1);  // after a line's command, a word that equals another command's name is an argument
   return Command(app);
 }
 
@@ -129,7 +129,7 @@ Command Command::given_command() const {
   return given.empty() ? Command() : Command(given.front());
 }
 
-// ---- the line ----
+// ---- command line ----
 
 std::optional<bool> parse_bool(std::string_view text) {
   static constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "TRUE", "true", "True"},
@@ -141,15 +141,16 @@ std::optional<bool> parse_bool(std::string_view text) {
 
 namespace {
 
-// CLI11 keeps the "=" of "-n=default", takes the next word where "--output=" has no value, and lets "--dry-run pods" take "pods".
-// So flags are read here, as kubectl's pflag does, and written for CLI11 in the one form that it reads alike:
+// CLI11 keeps the "=" of "-n=default", takes the next word as the value of "--output=", and takes "pods" as the value of
+// "--dry-run pods". So this class parses flags as kubectl's pflag does, and rewrites them in the one form that CLI11 parses the
+// same way:
 //   -n=default, -ndefault ─▶ -n default     --output= ─▶ --output ""     --cascade ─▶ --cascade=background
 //   -w=false ─▶ --watch=false     -itn=default ─▶ -i -t -n default
 class FlagWords {
  public:
   explicit FlagWords(CLI::App* root) : app_(root) {}
 
-  // `words`: behind the program's name. Errors: bad_request for a bool that is none.
+  // `words` follow the program's name. Errors: bad_request for a bool flag with a value that is not a bool.
   Result<std::vector<std::string>> read(const std::vector<std::string>& words) {
     rest_ = &words;
     for (at_ = 0; at_ < words.size();) {
@@ -171,20 +172,20 @@ class FlagWords {
     read_.push_back(word);
   }
 
-  CLI::Option* find(const std::string& dashed) const {  // what a command does not know, one above it may
+  CLI::Option* find(const std::string& dashed) const {  // looks in the parent commands too
     for (CLI::App* app = app_; app; app = app->get_parent())
       if (CLI::Option* option = app->get_option_no_throw(dashed)) return option;
     return nullptr;
   }
 
-  static bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }  // without a value
+  static bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }  // takes no value
   static bool may_stand_alone(const CLI::Option& option) { return option.get_items_expected_min() == 0; }
 
   Result<void> long_flag(const std::string& word) {
     size_t equals = word.find('=');
     std::string name = word.substr(0, equals);
     CLI::Option* option = find(name);
-    if (!option) return read_.push_back(word), Result<void>();  // CLI11 has the words for it
+    if (!option) return read_.push_back(word), Result<void>();  // CLI11 reports the error
     if (equals == word.npos) return without_value(*option, name);
     return give(*option, name, word.substr(equals + 1));
   }
@@ -209,7 +210,7 @@ class FlagWords {
     if (is_switch(option)) return read_.push_back(name), Result<void>();
     if (may_stand_alone(option)) return give(option, name, option.get_default_str());
     if (at_ < rest_->size()) return give(option, name, (*rest_)[at_++]);
-    read_.push_back(name);  // CLI11 has the words for it
+    read_.push_back(name);  // CLI11 reports the error
     return {};
   }
 
@@ -222,11 +223,11 @@ class FlagWords {
                      "invalid argument " + coracle::quoted(value) + " for " + coracle::quoted(whole) + " flag: true or false");
       read_.push_back(whole + (*flag ? "=true" : "=false"));
     } else if (value.empty() && option.get_delimiter() != '\0') {
-      return {};  // a list of nothing
+      return {};  // an empty list
     } else if (value.empty() && option.get_type_name() == "INT") {
       return Error(Code::bad_request, "invalid argument \"\" for " + coracle::quoted(whole) + " flag: not a number");
     } else if (may_stand_alone(option) && !value.empty()) {
-      read_.push_back(whole + "=" + value);  // as a word of its own, it could be taken for a command
+      read_.push_back(whole + "=" + value);  // as a separate word, CLI11 could take it for a command
     } else {
       read_.push_back(whole);
       read_.push_back(value);
@@ -234,7 +235,7 @@ class FlagWords {
     return {};
   }
 
-  CLI::App* app_;  // the command that the line has named so far
+  CLI::App* app_;  // the innermost command that the line has named so far
   const std::vector<std::string>* rest_ = nullptr;
   size_t at_ = 0;
   std::vector<std::string> read_;
@@ -253,13 +254,13 @@ Result<std::string> CommandLine::parse(int count, const char* const* words) {
   std::vector<std::string> read = TRY(FlagWords(app_.get()).read(std::vector<std::string>(words + 1, words + count)));
   std::vector<const char*> line = {words[0]};
   for (const auto& word : read) line.push_back(word.c_str());
-  try {  // boundary: CLI11 reports by exceptions
+  try {  // boundary: CLI11 reports errors by exceptions
     app_->parse(int(line.size()), line.data());
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::ParseError& thrown) {
     return Error(Code::bad_request, thrown.what());
-  } catch (const std::out_of_range&) {  // of CLI11 2.1, for the value of a flag that takes none
+  } catch (const std::out_of_range&) {  // CLI11 2.1 throws it for a value of a flag that takes none
     return Error(Code::bad_request, "the value of a flag is out of range");
   }
   return std::string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See forward.h. One loop for both directions, none of which waits for the other.
+// See forward.h. One loop serves both directions; neither blocks the other.
 #include "ctl/forward.h"
 
 #include <sys/socket.h>
@@ -14,8 +14,8 @@ namespace coracle::ctl {
 namespace {
 
 enum PortChannel : uint8_t { kPortData = 0, kPortError = 1 };
-constexpr size_t kGreetingBytes = 2;          // a channel begins with its port
-constexpr size_t kLocalBytesMax = 256 << 10;  // waiting for the local side to read
+constexpr size_t kGreetingBytes = 2;          // a channel's first message is the port
+constexpr size_t kLocalBytesMax = 256 << 10;  // limit of data that waits for the local side to read
 
 class Tie {
  public:
@@ -91,7 +91,7 @@ class Tie {
       if (sent < 0) return void(local_gone_ = errno != EAGAIN);
       to_local_.erase(0, size_t(sent));
     }
-    if (server_ended_ && !std::exchange(told_local_, true)) (void)::shutdown(local_.get(), SHUT_WR);  // it may be gone already
+    if (server_ended_ && !std::exchange(told_local_, true)) (void)::shutdown(local_.get(), SHUT_WR);  // may be closed already
   }
 
   Session::Socket& socket_;
@@ -100,8 +100,8 @@ class Tie {
   MessageReader reader_;
   std::string to_local_, failure_;
   size_t greeted_[2] = {0, 0};
-  bool local_sends_ = true, local_gone_ = false;                          // the local side
-  bool server_ended_ = false, server_left_ = false, told_local_ = false;  // the pod's
+  bool local_sends_ = true, local_gone_ = false;                          // state of the local side
+  bool server_ended_ = false, server_left_ = false, told_local_ = false;  // state of the pod's side
 };
 
 const json::value* container_port(const json::value& pod, std::string_view name) {

@@ -14,7 +14,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kFileBytesMax = 1 << 20;  // of one file in a ConfigMap or Secret
+constexpr size_t kFileBytesMax = 1 << 20;  // limit for one file in a ConfigMap or Secret
 
 Result<std::string> read_small_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -26,7 +26,7 @@ Result<std::string> read_small_file(const std::string& path) {
   return text;
 }
 
-// "nginx:1.27" → "nginx": what kubectl calls the container of an image.
+// "nginx:1.27" → "nginx": the default container name for an image, as in kubectl.
 std::string container_name(std::string_view image) {
   image.remove_prefix(image.rfind('/') + 1);  // npos + 1 is 0
   std::string name(image.substr(0, image.find_first_of(":@")));
@@ -35,13 +35,13 @@ std::string container_name(std::string_view image) {
   return name;
 }
 
-// A port by its number or its name.
+// A port as a number or a name.
 json::value port_value(const std::string& text) {
   if (auto number = parse_number<uint16_t>(text)) return *number;
   return json::value(text);
 }
 
-// "KEY=VALUE" of `flag`, into an object.
+// Adds "KEY=VALUE" pairs of `flag` to an object.
 Result<json::object> pairs_of(const std::vector<std::string>& pairs, const char* flag) {
   json::object object;
   for (const auto& pair : pairs) {
@@ -267,7 +267,7 @@ Result<json::value> pod_of(const PodFlags& flags) {
 
 namespace {
 
-using OpenPorts = std::vector<std::pair<uint16_t, std::set<std::string>>>;  // the protocols of each, in the ports' order
+using OpenPorts = std::vector<std::pair<uint16_t, std::set<std::string>>>;  // port and its protocols, in the order of ports
 
 OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
   OpenPorts all;
@@ -287,7 +287,7 @@ OpenPorts open_ports(const json::value& object, const schema::KindInfo& kind) {
   return all;
 }
 
-// Those that --port names, with the protocols that they have in `open`, or else TCP. Errors: bad_request.
+// The ports in --port with their protocols from `open`; TCP for a port that is not in it. Errors: bad_request.
 Result<OpenPorts> named_ports(const OpenPorts& open, std::string_view names) {
   OpenPorts named;
   for (std::string_view text : split(names, ',')) {

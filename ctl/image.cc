@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: the machine's own images. list, pull (with a bar of bytes and rate), import (an archive), export (the other way), pack
-// (a directory becomes an image, without any other tool), tag, remove, prune. Path on the server: /coracle/v1/images; answers
-// that take long are JSON lines.
+// image: the images of the machine: list, pull (with a progress bar), import (from an archive), export (to an archive), pack
+// (makes an image of a directory, without another tool), tag, remove, prune. Path on the server: /coracle/v1/images. Long
+// operations answer with JSON lines.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@
 namespace coracle::ctl {
 namespace {
 
-// "docker.io/library/nginx:1.27" → name and tag; by digest: the digest's first characters stand as the tag.
+// "docker.io/library/nginx:1.27" → name and tag. For a digest, its first characters replace the tag.
 std::pair<std::string, std::string> split_reference(const std::string& reference) {
   if (size_t at = reference.find('@'); at != reference.npos) return {reference.substr(0, at), "<none>"};
   size_t colon = reference.rfind(':');
@@ -57,7 +57,7 @@ Result<int> run_image_list(Commands& commands, const std::string& output, bool n
   return 0;
 }
 
-// Reads an answer of JSON lines: {"progress":{…}}, then {"image":{…}} or {"images":[…]}, or a Status.
+// Reads a response of JSON lines: {"progress":{…}}, then {"image":{…}} or {"images":[…]}, or a Status.
 class Lines {
  public:
   explicit Lines(ProgressBar& bar) : bar_(bar) {}
@@ -88,7 +88,7 @@ class Lines {
   json::value last_;
 };
 
-// The Raspberry Pi owner's commonest mistake.
+// Warns about an image for another platform, a frequent mistake on a Raspberry Pi.
 void warn_of_platform(const json::value& image, std::string_view name) {
   auto machine = get_string(image, "otherMachine");
   if (machine.empty()) return;
@@ -103,7 +103,7 @@ struct PullFlags {
   bool password_stdin = false;
 };
 
-// The body that carries them; "" without. The password: what is given, or the first line of standard input.
+// The request body with the credentials; "" if there are none. The password comes from the flag or from the first line of stdin.
 Result<std::string> credentials_text(PullFlags& flags) {
   if (flags.password_stdin && !flags.password.empty()) return bad_request("--password and --password-stdin are one too many");
   if (flags.username.empty() && (flags.password_stdin || !flags.password.empty()))

@@ -29,7 +29,7 @@ double InputFile::size() const {
 
 Result<void> InputFile::upload(Session& session, const Request& request, const std::function<bool(std::string_view)>& sink,
                                const std::function<void(double)>& sent) {
-  int failed = 0;  // errno
+  int failed = 0;  // errno of a failed read
   double bytes = 0;
   auto source = [&](char* buffer, size_t size) {
     const ssize_t got = ::read(fd(), buffer, size);

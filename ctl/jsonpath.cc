@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates while it reads: a template is short and used once. See jsonpath.h.
+// Evaluates the template while parsing it: a template is short and used once. See jsonpath.h.
 #include "ctl/jsonpath.h"
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace {
 
 using Values = std::vector<const json::value*>;
 
-constexpr int kDepthMax = 64;    // of values that .. goes down to
-constexpr int kNestingMax = 64;  // of ranges in ranges and filters in filters
+constexpr int kDepthMax = 64;    // depth limit of the operator ..
+constexpr int kNestingMax = 64;  // limit for nested ranges and filters
 
-void descend(const json::value& at, Values& out, int depth) {  // the value and all below it
+void descend(const json::value& at, Values& out, int depth) {  // appends the value and all its descendants
   if (depth > kDepthMax) return;
   out.push_back(&at);
   if (const auto* object = at.if_object())
@@ -62,7 +62,7 @@ class Reader {
     while (peek() == ' ') ++at_;
   }
 
-  Result<std::string> quoted_text() {  // at a quote
+  Result<std::string> quoted_text() {  // called at the opening quote
     char quote = text_[at_++];
     std::string out;
     while (!done() && text_[at_] != quote) {
@@ -79,7 +79,7 @@ class Reader {
     return out;
   }
 
-  std::string name() {  // of a field; "\." is a dot in it
+  std::string name() {  // a field name; "\." is a literal dot
     std::string out;
     while (!done()) {
       char c = text_[at_];
@@ -97,7 +97,7 @@ class Reader {
     return out;
   }
 
-  // A path: from $ (the root), @ or . (where we are).
+  // A path. It starts at $ (the root), at @ or at . (the current value).
   Result<Values> path(const json::value& current) {
     Values values{&current};
     if (take("$")) values = {&root_};
@@ -127,7 +127,7 @@ class Reader {
     return values;
   }
 
-  Result<Values> subscript(const Values& from) {  // behind the '['
+  Result<Values> subscript(const Values& from) {  // called after '['
     if (take("?(")) {
       Nesting nesting(*this);
       if (nesting.too_deep()) return wrong("nested too deeply");
@@ -137,7 +137,7 @@ class Reader {
       for (const auto* value : from)
         if (const auto* array = value->if_array())
           for (const auto& item : *array) all.push_back(&item);
-      if (all.empty()) {  // still has to be read
+      if (all.empty()) {  // the rest must still be parsed
         json::value nothing;
         TRY(condition(nothing));
         end = at_;
@@ -287,7 +287,7 @@ class Reader {
     return op == "!=";
   }
 
-  // Text and {…} up to the end or, in a range, to its {end}.
+  // Evaluates text and {…} to the end of the template or, in a range, to its {end}.
   Result<void> body(const json::value& current, std::string& out, bool in_range) {
     Nesting nesting(*this);
     if (nesting.too_deep()) return wrong("nested too deeply");
@@ -335,7 +335,7 @@ class Reader {
   }
 
  private:
-  struct Nesting {  // while it lives, one level deeper
+  struct Nesting {  // raises the nesting depth during its lifetime
     explicit Nesting(Reader& reader) : reader(reader) { ++reader.nesting_; }
     ~Nesting() { --reader.nesting_; }
     Nesting(const Nesting&) = delete;
@@ -346,7 +346,7 @@ class Reader {
   const json::value& root_;
   size_t at_ = 0;
   int nesting_ = 0;
-  bool in_template_ = false;  // and in no filter: an index that a list has not is an error
+  bool in_template_ = false;  // outside a filter, an index that is out of range is an error
 };
 
 }  // namespace
@@ -357,7 +357,7 @@ std::string jsonpath_text(const json::value& value) {
 }
 
 Result<std::string> jsonpath(std::string_view template_text, const json::value& root) {
-  // A bare expression counts as if it stood in braces, as with kubectl.
+  // A bare expression is evaluated as if it stood in braces, as in kubectl.
   std::string braced(template_text);
   if (braced.find('{') == std::string::npos) braced = "{" + braced + "}";
   Reader reader(braced, root);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// logs: what containers wrote, of one pod, of the pods of a Deployment, ReplicaSet or Service, or of all that a selector names.
+// logs: prints the logs of a pod's containers, of the pods of a Deployment, ReplicaSet or Service, or of all pods that match a
+// selector.
 #include <mutex>
 #include <thread>
 
@@ -13,7 +14,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kFollowsMax = 5;  // streams followed at once, as kubectl's --max-log-requests
+constexpr size_t kFollowsMax = 5;  // limit of streams followed at once, as kubectl's --max-log-requests
 
 struct LogFlags {
   std::vector<std::string> args;
@@ -41,7 +42,7 @@ Request log_request(Session& session, const LogFlags& flags, const Stream& strea
 }
 
 Result<void> copy(Session& session, const Request& request, const std::string& prefix) {
-  static std::mutex whole_lines;  // several streams share the terminal
+  static std::mutex whole_lines;  // several streams share the terminal; each writes whole lines
   std::string partial;
   TRY(session.stream(request, [&](std::string_view bytes) {
     if (prefix.empty()) {
@@ -73,12 +74,12 @@ Result<int> run_logs(Commands& commands, LogFlags flags) {
   Session* session = TRY(commands.session());
   if (!flags.since.empty()) {
     auto span = TRY(parse_timeout(flags.since).wrap("--since"));
-    if (span.count() > 0) flags.since_time = format_time(system_clock().now() - span);  // 0: all
+    if (span.count() > 0) flags.since_time = format_time(system_clock().now() - span);  // 0: no limit
   }
   std::vector<json::value> pods;
   if (!flags.selector.empty()) {
     pods = TRY(pods_by_selector(*session, session->ns(), flags.selector));
-    if (pods.empty()) {  // no failure, as for get
+    if (pods.empty()) {  // not an error, as with get
       std::fprintf(stderr, "No resources found in %s namespace.\n", session->ns().c_str());
       return 0;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// coraclectl: the command line of a Coracle machine, in kubectl's grammar. A client and nothing more: all it does goes
-// through the API. This file reads the command line and words failures; the table of commands stands in command.cc.
+// coraclectl: the command line of a Coracle machine, in kubectl's grammar. It is only a client: it does everything through the
+// API. This file reads the command line and formats errors; command.cc has the table of commands.
 #include <csignal>
 #include <cstdio>
 
@@ -26,7 +26,7 @@ std::vector<std::string> long_flags_of(Command command) {
   return names;
 }
 
-// The first flag of the line that nobody knows, "" when all are known.
+// The first unknown flag of the line; "" if all are known.
 std::string unknown_flag(Command command, const std::vector<std::string>& words) {
   for (const auto& word : words) {
     if (word.size() < 2 || word.front() != '-') continue;
@@ -41,17 +41,17 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return close.empty() || close == word ? "" : "Did you mean " + close + "?\n";
 }
 
-// What kubectl has and we do not, and what serves instead.
+// kubectl commands that do not exist here, and what replaces them.
 constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
     {"proxy", "The API can be read by: coraclectl get --raw PATH\n"},
     {"kustomize", "Kustomizations are built by kustomize: kustomize build DIRECTORY | coraclectl apply -f -\n"},
     {"debug", "A shell in a container: coraclectl exec -it POD -- sh\n"},
 };
 
-// Why a line could not be read, in words that lead on. `said`: what the parser says.
+// The reason why a command line is invalid, with a hint how to correct it. `said`: the parser's message.
 std::string explain(Command root, const std::vector<std::string>& words, const std::string& said) {
   std::vector<std::string> all = words;
-  all.emplace_back();  // nothing is being typed behind them
+  all.emplace_back();  // no word is being typed after it
   Line line = parse_line(root, all);
   std::string path, help;
   for (Command at = line.command; at.parent(); at = at.parent()) path.insert(0, " " + at.name());
@@ -88,7 +88,7 @@ int run(int argc, char** argv) {
     auto done = run_complete(commands, {argv + 2, argv + argc});
     return done ? *done : 1;
   }
-  // What stands behind "--" belongs to a program in a container: the parser does not get to see it.
+  // Words after "--" belong to a program in a container, so the parser does not get them.
   int own = 1;
   while (own < argc && std::string_view(argv[own]) != "--") ++own;
   for (int i = own + 1; i < argc; ++i) commands.rest().emplace_back(argv[i]);
@@ -96,7 +96,7 @@ int run(int argc, char** argv) {
   if (!help) {
     tell(explain(root, std::vector<std::string>(argv + 1, argv + own), help.error().text()));
     Command named = root.given_command();
-    return named && named.name() == "diff" ? 2 : 1;  // of diff, 1 says that something differs
+    return named && named.name() == "diff" ? 2 : 1;  // for diff, 1 means that there is a difference
   }
   if (!help->empty()) {
     out(*help);

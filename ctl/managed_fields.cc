@@ -14,7 +14,7 @@ bool is_entry(const json::value& entry, std::string_view manager, std::string_vi
          get_string(entry, "subresource").empty();
 }
 
-// FieldsV1 is a tree of names: both trees in one.
+// FieldsV1 is a tree of names. Merges `from` into `into`.
 void unite(json::value& into, const json::value& from) {
   if (!from.is_object()) return;
   if (!into.is_object()) into.emplace_object();
@@ -25,7 +25,7 @@ void hand_over(json::array& entries, std::string_view updater, std::string_view 
   auto first = [&](auto&& fits) { return std::find_if(entries.begin(), entries.end(), fits); };
   auto updates = [&](const json::value& entry) { return is_entry(entry, updater, "Update"); };
   auto target = first([&](const json::value& entry) { return is_entry(entry, manager, "Apply"); });
-  if (target == entries.end()) {  // the updater's latest entry becomes the one that applies
+  if (target == entries.end()) {  // the updater's latest entry becomes an Apply entry
     target = first(updates);
     if (target == entries.end()) return;
     target->get_object()["manager"] = manager;

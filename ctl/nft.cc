@@ -29,7 +29,7 @@ struct Library {
 };
 
 Result<Library> load() {
-  void* handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // stays: its own destructors expect to run at the end
+  void* handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // never closed: its destructors run at exit
   if (!handle) return Error(Code::unavailable, std::string(kLibrary) + " is missing: apt install libnftables1");
   Library library;
   auto find = [&](auto& function, const char* name) {
@@ -56,7 +56,7 @@ Result<std::string> run_nft(const std::string& script, unsigned flags) {
   return Error(denied ? Code::forbidden : Code::internal, "nftables: " + std::string(complaint.substr(0, complaint.find('\n'))));
 }
 
-// One of each kind of thing that the daemon's table is made of.
+// A rule set with one object of each type that the daemon's table contains.
 constexpr const char* kTrial =
     "table ip probe {\n"
     "  map services { type inet_proto . ipv4_addr . inet_service : verdict; }\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cordon, uncordon, drain, taint: keeping pods away from the node, or sending them away. See node.h.
+// cordon, uncordon, drain, taint: keep new pods off a node or evict the pods on it. See node.h.
 #include "ctl/node.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kEvictAgain{5000};  // after a 429: a disruption budget is in the way
+constexpr milliseconds kEvictAgain{5000};  // delay after a 429 from a PodDisruptionBudget
 constexpr std::array kEffects = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
 std::string pod_name(const json::value& pod) {
@@ -46,7 +46,7 @@ DrainPlan plan_drain(const std::vector<json::value>& pods, const DrainRules& rul
     std::string_view phase = get_string(pod, "status.phase");
     const json::value* controller = controller_of(pod);
     bool ended = phase == "Succeeded" || phase == "Failed", daemon = controller && get_string(*controller, "kind") == "DaemonSet";
-    if (!ended && daemon) {  // its controller ignores cordons: it would be back at once
+    if (!ended && daemon) {  // the DaemonSet controller ignores cordons and would recreate it at once
       daemons.push_back(pod_name(pod));
       continue;
     }
@@ -108,7 +108,7 @@ Result<void> check_taints(const std::vector<TaintChange>& changes) {
 
 Result<TaintResult> change_taints(const json::array& taints, const std::vector<TaintChange>& changes, bool overwrite,
                                   const std::string& node) {
-  TaintResult result{taints, overwrite, overwrite};  // who may overwrite modifies
+  TaintResult result{taints, overwrite, overwrite};  // --overwrite permits modification
   for (const auto& change : changes) {
     auto same = [&](const json::value& taint) {
       return get_string(taint, "key") == change.key && (change.effect.empty() || get_string(taint, "effect") == change.effect);
@@ -140,7 +140,7 @@ namespace {
 
 struct NodeFlags : DrainRules {
   std::vector<std::string> args;
-  std::string selector, pod_selector, timeout = "0s", output, field_manager = "kubectl";  // as kubectl cordon, which names none
+  std::string selector, pod_selector, timeout = "0s", output, field_manager = "kubectl";  // kubectl cordon sets no other
   DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
   int64_t skip_gone_seconds = 0;
@@ -149,7 +149,7 @@ struct NodeFlags : DrainRules {
 
 const schema::KindInfo& nodes() { return schema::catalog().of(kNode); }
 
-// The nodes named ("edge", "node/edge"), selected or all.
+// The nodes given by name ("edge", "node/edge"), by selector, or all.
 Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& flags, const std::vector<std::string>& names) {
   std::vector<json::value> found;
   if (names.empty() && flags.selector.empty() && !flags.all)
@@ -169,7 +169,7 @@ Result<std::vector<json::value>> find_nodes(Session& session, const NodeFlags& f
   return found;
 }
 
-// The node as it is after a merge patch, or would be.
+// The node after a merge patch, or the expected node in a dry run.
 Result<json::value> patch_node(Session& session, const NodeFlags& flags, const json::value& node, json::object patch) {
   std::string name(get_string(node, "metadata.name"));
   Live live{&nodes(), "", name, node};
@@ -236,21 +236,21 @@ class Drain {
   static std::string uid_of(const json::value& pod) { return std::string(get_string(pod, "metadata.uid")); }
   bool tries_only() const { return flags_.dry_run != DryRun::none; }
 
-  // It has been asked to go, and whoever drains does not want to wait for such ones.
+  // The pod has been terminating for longer than --skip-wait-for-delete-timeout.
   bool long_gone(const json::value& pod) const {
     auto since = parse_time(get_string(pod, "metadata.deletionTimestamp"));
     return flags_.skip_gone_seconds > 0 && since &&
            system_clock().now() - *since > std::chrono::seconds(flags_.skip_gone_seconds);
   }
 
-  Result<bool> server_evicts() {  // an older or smaller server may not
+  Result<bool> server_evicts() {  // an older or restricted server may lack evictions
     json::value core = TRY(session_.json({.path = "/api/v1"}));
     for (const auto& resource : get_array(core, "resources"))
       if (get_string(resource, "name") == "pods/eviction") return true;
     return false;
   }
 
-  // How long there is for `pod`; 0: no limit. Errors: timeout.
+  // The time left to wait for `pod`; 0: no limit. Errors: timeout.
   Result<milliseconds> time_left(const json::value& pod) {
     if (timeout_.count() == 0) return milliseconds(0);
     auto left = std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
@@ -276,7 +276,7 @@ class Drain {
     return request;
   }
 
-  // All that may go at once; what a disruption budget holds is tried again when time has passed or one of the held ones has gone.
+  // Evicts all pods that may go now. Pods held by a disruption budget are retried after a delay, or when one of them has gone.
   Result<void> send_away(Pods held) {
     for (;;) {
       Pods going, still_held;
@@ -300,14 +300,14 @@ class Drain {
     }
   }
 
-  // False: a disruption budget is in the way.
+  // Returns false if a disruption budget forbids the eviction.
   Result<bool> send_one(const json::value& pod) {
     std::string shown = pod_name(pod);
     out(std::string(evicts_ ? "evicting" : "deleting") + " pod " + shown + dry_run_note(flags_.dry_run) + "\n");
     if (flags_.dry_run == DryRun::client) return true;
     auto answer = session_.json(request_for(pod));
     if (answer || answer.error().code() == Code::not_found) return true;
-    if (answer.error().code() == Code::conflict) return true;  // another pod bears its name by now
+    if (answer.error().code() == Code::conflict) return true;  // another pod has this name now
     std::string when = "error when evicting pods/" + coracle::quoted(name_of(pod)) + " -n " + coracle::quoted(ns_of(pod));
     if (!evicts_ || answer.error().code() != Code::too_many_requests) return answer.take_error().wrap(when);
     tell(when + " (will retry after 5s): " + answer.error().text() + "\n");
@@ -351,7 +351,7 @@ Result<int> run_taint(Commands& commands, const NodeFlags& flags) {
   for (size_t i = 0; i < flags.args.size(); ++i) {
     const std::string& word = flags.args[i];
     const schema::KindInfo* kind = i == 0 ? schema::catalog().by_name(word) : nullptr;
-    if (kind == &nodes()) continue;  // "nodes" of "taint nodes edge …"
+    if (kind == &nodes()) continue;  // the word "nodes" of "taint nodes edge …"
     if (kind) return Error(Code::bad_request, "invalid resource type " + word + ", only node types are supported");
     bool is_change = word.find_first_of("=:") != word.npos ||
                      (word.ends_with('-') && (!names.empty() || flags.all || !flags.selector.empty()));

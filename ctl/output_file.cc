@@ -51,7 +51,7 @@ Result<OutputFile> OutputFile::open(const std::string& path, bool replaces) {
 }
 
 OutputFile::~OutputFile() {
-  if (fd_ && !temporary_.empty()) (void)sys::unlink(temporary_);  // the error that led here is the one to report
+  if (fd_ && !temporary_.empty()) (void)sys::unlink(temporary_);  // the earlier error is the one to report
 }
 
 Result<void> OutputFile::finish() {

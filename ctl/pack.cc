@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pack.h. The layer goes into a temporary file first: its digest stands in the archive before it.
+// See pack.h. The layer is first written to a temporary file: the archive needs its digest before its data.
 #include "ctl/pack.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// port-forward: ports of this machine that lead to a pod's. Each connection to one of them gets a connection of its own to the
-// server (forward.h), so that none waits for another.
+// port-forward: forwards ports of this machine to ports of a pod. Each local connection gets its own connection to the server
+// (forward.h), so none waits for another.
 #include <poll.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kConnectionsMax = 128;  // at once; others wait to be accepted
+constexpr size_t kConnectionsMax = 128;  // limit of open connections; others wait to be accepted
 
 struct PortForwardFlags {
   std::vector<std::string> args;
@@ -36,11 +36,11 @@ struct ListeningPort {
 };
 
 struct ForwardTarget {
-  std::string path;  // of the pod's subresource
+  std::string path;  // path of the pod's portforward subresource
   std::vector<Port> ports;
 };
 
-// The pod, and which of its ports is meant by each word.
+// Finds the pod and resolves each port argument.
 Result<ForwardTarget> find_target(Session& session, const std::vector<std::string>& args) {
   std::vector<std::string> named{args.front()};
   size_t used = 1;
@@ -68,7 +68,7 @@ Result<ForwardTarget> find_target(Session& session, const std::vector<std::strin
   return target;
 }
 
-// Listens on the port at every address; "localhost" is 127.0.0.1 and, where there is one, ::1.
+// Listens on the port at every address. "localhost" is 127.0.0.1 and, if available, ::1.
 Result<void> listen(Port port, const std::string& addresses, std::vector<ListeningPort>& listeners) {
   for (std::string_view word : split(addresses, ',')) {
     std::vector<std::string> numeric{std::string(word)};
@@ -78,7 +78,7 @@ Result<void> listen(Port port, const std::string& addresses, std::vector<Listeni
       if (!fd && word == "localhost" && address == "::1") continue;
       if (!fd) return fd.take_error().wrap("unable to listen on port " + std::to_string(port.local));
       sys::Endpoint at = sys::local_endpoint(*fd);
-      port.local = at.port;  // the same at all of them
+      port.local = at.port;  // the same port at all addresses
       out("Forwarding from " + at.text() + " -> " + std::to_string(port.remote) + "\n");
       listeners.push_back({*std::move(fd), port});
     }
@@ -90,7 +90,7 @@ class Forwarder {
  public:
   Forwarder(Session& session, ForwardTarget target) : session_(session), target_(std::move(target)) {}
 
-  // Until the pod is gone. Errors: unavailable then.
+  // Runs until the pod is gone. Errors: unavailable then.
   Result<int> run(const std::vector<ListeningPort>& listeners) {
     while (!lost_) {
       std::erase_if(running_, [](const Running& one) { return one.over.load(); });
@@ -113,7 +113,7 @@ class Forwarder {
 
   void accept(const ListeningPort& listener) {
     auto local = sys::accept_tcp(listener.fd);
-    if (!local) return;  // it has left again
+    if (!local) return;  // the client has already disconnected
     out("Handling connection for " + std::to_string(listener.port.local) + "\n");
     Running& one = running_.emplace_back();
     one.thread = start_thread("forward", [this, &one, port = listener.port, fd = std::make_shared<Fd>(*std::move(local))] {

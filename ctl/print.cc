@@ -17,13 +17,13 @@ namespace {
 
 constexpr size_t kGap = 3;        // spaces between columns
 constexpr size_t kNarrowest = 3;  // a column, without its gap: kubectl's tabwriter has six together
-constexpr size_t kTabGap = 2;     // … of align_tabs
+constexpr size_t kTabGap = 2;     // the same for align_tabs
 
-size_t width_of(std::string_view text) {  // code points; good enough for a terminal
+size_t width_of(std::string_view text) {  // counts code points; good enough for a terminal
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
 }
 
-// Takes from the widest column but the first, which holds the names, until a line fits or nothing is left to take.
+// Narrows the widest column until a line fits or no column can shrink. The first column has the names and keeps its width.
 void shrink(std::vector<size_t>& widths, size_t fit) {
   size_t total = 0;
   for (size_t width : widths) total += width + kGap;
@@ -45,9 +45,9 @@ std::string shortened(const std::string& text, size_t width) {
   return text.substr(0, bytes) + "…";
 }
 
-using Cells = std::vector<std::string_view>;  // of a line; all but the last ended in a tab
+using Cells = std::vector<std::string_view>;  // cells of one line; each but the last ends with a tab
 
-// Widens the cells of `column` in lines [from, to), then, block by block, those to its right.
+// Widens the cells of `column` in lines [from, to), then the cells to its right, block by block.
 void widen(const std::vector<Cells>& lines, size_t from, size_t to, size_t column, std::vector<std::vector<size_t>>& widths) {
   for (size_t first = from; first < to; ++first) {
     if (lines[first].size() <= column + 1) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rollout: status, history, undo, restart, pause and resume of Deployments, StatefulSets and DaemonSets. See rollout.h.
+// rollout: status, history, undo, restart, pause and resume for Deployments, StatefulSets and DaemonSets. See rollout.h.
 #include "ctl/rollout.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
 constexpr std::string_view kChangeCause = "kubernetes.io/change-cause";
 constexpr std::string_view kRestartedAt = "kubectl.kubernetes.io/restartedAt";
 constexpr std::string_view kTemplateHash = "pod-template-hash";
-// Of a Deployment itself, not of the revision that it is taken back to.
+// Annotations that undo keeps from the Deployment, instead of those of the older revision.
 constexpr std::string_view kStays[] = {kLastApplied,
                                        kRevision,
                                        "deployment.kubernetes.io/revision-history",
@@ -145,7 +145,7 @@ Result<const Revision*> revision_to_undo_to(const std::vector<Revision>& history
 }
 
 bool has_template(const json::value& object, const json::value& pod_template) {
-  auto plain = [](json::value one) {  // without what the controller adds, and with no labels as good as none
+  auto plain = [](json::value one) {  // removes what the controller adds; empty labels equal no labels
     json::value& labels = make(one, "metadata.labels");
     if (labels.is_object()) labels.as_object().erase(kTemplateHash);
     return one;
@@ -202,7 +202,7 @@ Result<int> run_status(Commands& commands, const RolloutFlags& flags) {
     Rolling rolling = TRY(rolling_of(live, "watching its rollout"));
     std::string last;
     auto done = wait_until(*session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
-      // Another one of that name would be another rollout.
+      // Another object with the same name is not this rollout.
       if (!object || get_string(*object, "metadata.uid") != get_string(live.object, "metadata.uid"))
         return Error(Code::gone, "object has been deleted");
       Progress progress = TRY(progress_of(*object, rolling, flags.revision));

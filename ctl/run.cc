@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// run and expose. `run -it --rm` makes a pod, speaks with its process and takes it away again:
-//   create ──▶ wait until it runs ──▶ what it printed so far (its log), then attach ──▶ its exit code ──▶ delete
-// Without stdin nothing needs attaching: its log, followed from the start, is all it says, and no line is missed.
+// run and expose. `run -it --rm` creates a pod, attaches to its process and deletes it afterwards:
+//   create ──▶ wait until it runs ──▶ print its log so far, then attach ──▶ its exit code ──▶ delete
+// Without stdin no attach is needed: the log, followed from its start, contains the whole output.
 #include <poll.h>
 #include <sys/signalfd.h>
 
@@ -28,7 +28,7 @@ struct RunFlags : CreateFlags {
   int64_t grace_period = -1;
 };
 
-// ---- the life of an attached pod ----
+// ---- life cycle of an attached pod ----
 
 class Attached {
  public:
@@ -65,7 +65,7 @@ class Attached {
     return nullptr;
   }
 
-  // True: it runs. False: it has already ended.
+  // Returns true if the pod runs, false if it has already ended.
   Result<bool> wait_started(std::chrono::milliseconds timeout) {
     bool ended = false;
     std::string waiting;
@@ -97,11 +97,11 @@ class Attached {
 
   Result<int> attach() {
     StreamRequest request{ns_, name_, container_, {}, true, flags_.pod.tty};
-    const std::string before = session_.text(log_request(false)).value_or("");  // an attach hears only what comes after it
+    const std::string before = session_.text(log_request(false)).value_or("");  // attach only delivers output that comes later
     out(before);
     size_t heard = 0;
     StreamHandles ends;
-    ends.interruptible = flags_.remove;  // to take the pod away; with a terminal ^C is the process'
+    ends.interruptible = flags_.remove;  // so that the pod is deleted; with a terminal, ^C goes to the process
     ends.on_stdout = [&](std::string_view bytes) -> Result<void> {
       heard += bytes.size();
       out(bytes);
@@ -114,27 +114,27 @@ class Attached {
     };
     auto socket = open_stream(session_, request);
     auto talked = socket ? run_stream(**socket, request, ends) : Result<int>(socket.take_error());
-    if (flags_.pod.restart == "Always") {  // it runs again and has no end
+    if (flags_.pod.restart == "Always") {  // it restarts and never ends
       if (!socket) out(missed(before.size(), 0));
       else TRY(std::move(talked));
       return 0;
     }
-    auto code = exit_code();  // talked or not: what became of it stands in the status
+    auto code = exit_code();  // the status has the exit code even if attaching failed
     out(talked ? missed(before.size(), heard) : missed(before.size() + heard, 0));
     return code;
   }
 
-  // What an ended container said and nobody heard: between the log as it was read, `read` bytes, and the `heard` bytes at its
-  // end.
+  // The output of an ended container that was neither in the log as first read (`read` bytes) nor received by attach (the last
+  // `heard` bytes).
   std::string missed(size_t read, size_t heard) {
     const std::string whole = session_.text(log_request(false)).value_or("");
     if (whole.size() <= read + heard) return "";
     const size_t size = whole.size() - read - heard;
-    bool is_last_newline = size == 1 && whole.ends_with('\n') && heard > 0;  // which the log puts after a line that has none
+    bool is_last_newline = size == 1 && whole.ends_with('\n') && heard > 0;  // the log adds a newline to an unfinished last line
     return is_last_newline ? "" : whole.substr(read, size);
   }
 
-  // Follows on a thread of its own while this one hears signals: an interrupt must not leave the pod behind.
+  // A separate thread follows the log while this one waits for signals: an interrupt must still delete the pod.
   Result<void> follow_log() {
     sigset_t interrupts, before;
     ::sigemptyset(&interrupts);
@@ -154,7 +154,7 @@ class Attached {
       signalfd_siginfo info;
       if (waits[1].revents && ::read(signals.get(), &info, sizeof info) == sizeof info) {
         if (flags_.remove) (void)remove();
-        std::_Exit(128 + int(info.ssi_signo));  // the follower may hang in the log for the pod's whole grace period
+        std::_Exit(128 + int(info.ssi_signo));  // the follower may block in the log for the pod's whole grace period
       }
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -162,9 +162,9 @@ class Attached {
     return {};
   }
 
-  // Of the pod, not of the container alone: a pod that has not ended yet is not gone at once when it is deleted.
+  // Waits for the pod, not only for its container: deleting a pod that has not ended takes longer.
   Result<int> exit_code() {
-    if (flags_.pod.restart == "Always") return 0;  // it runs again and has no end
+    if (flags_.pod.restart == "Always") return 0;  // it restarts and never ends
     auto timeout = TRY(parse_timeout(flags_.running_timeout).wrap("--pod-running-timeout"));
     std::optional<int> code;
     TRY(wait_until(session_, kind_, ns_, name_, timeout, [&](const json::value* pod) -> Result<bool> {

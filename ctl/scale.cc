@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scale and autoscale: how many pods there are to be, by hand or by what they use. See scale.h.
+// scale and autoscale: set the number of pods, or let it follow their usage. See scale.h.
 #include "ctl/scale.h"
 
 #include "ctl/create.h"
@@ -13,7 +13,7 @@
 namespace coracle::ctl {
 namespace {
 
-// A metric's target. A bare number is of `unit`.
+// A metric's target. `unit` applies to a bare number.
 Result<json::value> metric_of(std::string_view resource, std::string_view text, std::string_view unit) {
   auto wrong = [&] {
     return Error(Code::bad_request, "invalid resource " + std::string(resource) + " value: " + std::string(text));
@@ -79,7 +79,7 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
     return Error(Code::conflict, "Expected resource version to be " + flags.resource_version + ", was " + version);
   json::value patch(json::object{{"spec", {{"replicas", flags.replicas}}}});
   if (flags.current >= 0 || !flags.resource_version.empty())
-    make(patch, "metadata.resourceVersion") = version;  // what was looked at still holds
+    make(patch, "metadata.resourceVersion") = version;  // the precondition that was checked still holds
   if (flags.dry_run != DryRun::client) TRY(send_patch(session, flags, live, patch, kMergePatch, "scale"));
   if (timeout.count() > 0 && flags.dry_run == DryRun::none)
     TRY(wait_until(session, *live.kind, live.ns, live.name, timeout, [&](const json::value* object) -> Result<bool> {
@@ -87,7 +87,7 @@ Result<void> scale_one(Session& session, const ScaleFlags& flags, const Live& li
       return get_int(*object, "metadata.generation") <= get_int(*object, "status.observedGeneration") &&
              get_int(*object, "status.replicas") == flags.replicas;
     }));
-  json::value scaled = live.object;  // what the server answers is a Scale
+  json::value scaled = live.object;  // the server responds with a Scale
   make(scaled, "spec.replicas") = flags.replicas;
   print_done(flags, live, std::move(scaled), "scaled");
   return {};
@@ -113,7 +113,7 @@ struct AutoscaleCommand : CreateFlags {
 
 Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool given) {
   if (!given) return Error(Code::bad_request, "required flag(s) \"max\" not set");
-  TRY(autoscaler_of(flags.scaler, "v1", "none", "none"));  // the flags are looked at first
+  TRY(autoscaler_of(flags.scaler, "v1", "none", "none"));  // validates the flags first
   Session* session = TRY(commands.session());
   flags.targets.files = flags.files;
   Targets targets = TRY(targets_of(*session, flags.targets, flags.targets.args));
@@ -136,7 +136,7 @@ Result<int> run_autoscale(Commands& commands, AutoscaleCommand& flags, bool give
 void add_scale(Commands& commands) {
   auto flags = std::make_shared<ScaleFlags>();
   Command scale = commands.add("scale", "Set the number of replicas");
-  flags->field_manager = "kubectl";  // as kubectl scale, which names none
+  flags->field_manager = "kubectl";  // as kubectl scale, which sets no other
   flags->add_to(commands, scale);
   Flag replicas = scale.add_option("--replicas", flags->replicas, "how many");
   scale.add_option("--current-replicas", flags->current, "only when there are this many now");

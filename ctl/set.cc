@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// set image, env, resources, serviceaccount, selector. The object is changed here, and what differs is sent as a patch: a dry run
-// shows the very same. See set.h.
+// set image, env, resources, serviceaccount, selector. The object is changed here, and the difference is sent as a patch; a dry
+// run prints the same result. See set.h.
 #include "ctl/set.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kContainerLists[] = {"containers", "initContainers"};
 
-// Does `act` to the containers called `name` ("", "*": all). Errors: not_found, naming those there are.
+// Calls `act` for the containers named `name` ("" or "*": all). Errors: not_found, with the names that exist.
 Result<void> each_container(json::value& object, const std::string& name, bool init_too,
                             const std::function<void(json::value&)>& act) {
   json::value* spec = pod_spec_of(object);
@@ -133,7 +133,7 @@ Result<void> set_env(json::value& object, const std::string& container, const st
 std::string env_text(const json::value& object) {
   std::string text;
   json::value copy = object;
-  (void)each_container(copy, "", false, [&](json::value& container) {  // of all: never unknown
+  (void)each_container(copy, "", false, [&](json::value& container) {  // all containers: never not_found
     text += "# " + std::string(get_string(object, "kind")) + " " + std::string(get_string(object, "metadata.name")) +
             ", container " + std::string(get_string(container, "name")) + "\n";
     for (const auto& entry : get_array(container, "env")) {
@@ -180,7 +180,7 @@ Result<int> change_all(Commands& commands, const SetFlags& flags, const std::vec
     TRY(edit(changed));
     json::value patch = schema::strategic_diff(*live.kind, live.object, changed);
     bool same = patch.is_object() && patch.get_object().empty();
-    if (same && flags.output.empty()) return {};  // nothing to say, as kubectl
+    if (same && flags.output.empty()) return {};  // no output, as kubectl
     if (!same && !flags.local && flags.dry_run != DryRun::client)
       changed = TRY(send_patch(*session, flags, live, patch, kStrategicPatch));
     print_done(flags, live, std::move(changed), done);
@@ -196,7 +196,7 @@ Result<int> set_image(Commands& commands, const SetFlags& flags) {
   return change_all(commands, flags, objects, "image updated", [&](json::value& object) { return set_images(object, changes); });
 }
 
-// The keys of the ConfigMap or Secret that --from names, all or those that --keys names.
+// The keys of the ConfigMap or Secret in --from: all, or those in --keys.
 Result<json::array> env_from(Session& session, const SetFlags& flags) {
   if (flags.from.empty()) return json::array();
   std::vector<Named> named = TRY(parse_named({flags.from}));
@@ -218,7 +218,7 @@ Result<int> set_environment(Commands& commands, const SetFlags& flags) {
   std::vector<Change> changes;
   split_changes(flags.args, objects, changes);
   for (const auto& pair : flags.env) {
-    std::vector<std::string> rest = {"-"};  // so that KEY- is a change
+    std::vector<std::string> rest = {"-"};  // so that KEY- counts as a change
     split_changes({pair}, rest, changes);
   }
   Session* session = TRY(commands.session());
@@ -247,7 +247,7 @@ Result<int> set_account(Commands& commands, const SetFlags& flags) {
     json::value* spec = pod_spec_of(object);
     if (!spec) return Error(Code::bad_request, "there are no pods that could have a service account");
     spec->as_object()["serviceAccountName"] = flags.args.back();
-    spec->as_object().erase("serviceAccount");  // the old name of the same field, which the server fills in
+    spec->as_object().erase("serviceAccount");  // the field's deprecated name, which the server defaults
     return {};
   });
 }

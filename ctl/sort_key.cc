@@ -15,10 +15,10 @@ namespace coracle::ctl {
 namespace {
 
 struct SortKey {
-  enum class Rank : uint8_t { absent, boolean, amount, time, text };  // in this order
+  enum class Rank : uint8_t { absent, boolean, amount, time, text };  // sorted in this order
   Rank rank = Rank::absent;
   bool flag = false;
-  bool exact = true;  // `amount` holds it; else `number` does
+  bool exact = true;  // true: use `amount`; false: use `number`
   Quantity amount;
   double number = 0;
   WallTime time;
@@ -38,7 +38,7 @@ SortKey key_of(const json::value* value) {
   if (amount || value->is_number()) {
     key.rank = SortKey::Rank::amount, key.exact = bool(amount);
     if (amount) key.amount = *amount;
-    else key.number = value->to_number<double>();  // beyond what a quantity holds
+    else key.number = value->to_number<double>();  // outside the range of a quantity
     return key;
   }
   key.text = jsonpath_text(*value);
@@ -86,7 +86,7 @@ bool natural_less(std::string_view a, std::string_view b) {
     if (left != right) return left < right;
   }
   if (i < a.size() || j < b.size()) return i >= a.size();
-  return a.size() != b.size() ? a.size() < b.size() : a > b;  // but for zeros in front alike: fewer of them first
+  return a.size() != b.size() ? a.size() < b.size() : a > b;  // equal except for leading zeros: fewer come first
 }
 
 bool sorts_before(const json::value* a, const json::value* b) { return key_less(key_of(a), key_of(b)); }

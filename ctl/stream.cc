@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stream.h. One loop waits on the input, the socket and signals (the window's size, interrupts).
+// See stream.h. One loop waits for the input, the socket and signals (window size, interrupts).
 #include "ctl/stream.h"
 
 #include <poll.h>
@@ -21,7 +21,7 @@ namespace {
 
 enum ProcessChannel : uint8_t { kStdin = 0, kStdout = 1, kStderr = 2, kProcessEnd = 3, kResize = 4 };
 
-class RawTerminal {  // the terminal's modes are put back on every way out
+class RawTerminal {  // restores the terminal's modes on every return
  public:
   RawTerminal() = default;
   RawTerminal(const RawTerminal&) = delete;
@@ -57,7 +57,7 @@ class Conversation {
     return send(kResize, to_text(json::object{{"Width", size.ws_col}, {"Height", size.ws_row}}));
   }
 
-  // Reads what the socket has. Sets end() once the process' end was told.
+  // Reads from the socket. Sets end() when the exit status of the process has arrived.
   Result<void> receive() {
     do {
       auto bytes = socket_.read();
@@ -113,7 +113,7 @@ class Conversation {
   bool ended_ = false;
 };
 
-// The signals that this talk takes for itself are blocked while it lasts, so that they only arrive here.
+// Blocks the signals that the stream handles during its lifetime, so that they only arrive at the signalfd.
 class Signals {
  public:
   Signals(bool window, bool interrupts) {
@@ -126,7 +126,7 @@ class Signals {
   }
   ~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   int fd() const { return fd_.get(); }
-  int next() {  // 0: none
+  int next() {  // 0: no signal
     signalfd_siginfo info;
     return ::read(fd_.get(), &info, sizeof info) == sizeof info ? int(info.ssi_signo) : 0;
   }
@@ -175,7 +175,7 @@ Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, co
   Signals signals(request.tty, ends.interruptible);
   if (request.tty) TRY(conversation.send_size());
   bool reading = request.use_stdin;
-  TRY(conversation.receive());  // what came with the upgrade's answer
+  TRY(conversation.receive());  // data that came with the response to the upgrade
   while (!conversation.ended()) {
     bool takes = reading && !conversation.send_buffer().full();
     pollfd waits[] = {
@@ -190,9 +190,9 @@ Result<int> run_stream(Session::Socket& socket, const StreamRequest& request, co
         TRY(conversation.send(kStdin, std::string_view(buffer, size_t(got))));
       } else {
         reading = false;
-        // A terminal's end of input is a character; closing it would hang up on what is still to be printed.
+        // On a terminal, the end of input is the character ^D. Closing stdin would hang up before all output is printed.
         if (request.tty) TRY(conversation.send(kStdin, "\x04"));
-        else TRY(conversation.send(kCloseChannel, std::string_view("\0", 1)));  // v5: stdin has ended
+        else TRY(conversation.send(kCloseChannel, std::string_view("\0", 1)));  // v5: closes the channel stdin
       }
     }
     while (int signal = waits[2].revents ? signals.next() : 0) {

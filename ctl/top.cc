@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// top: what nodes and pods use now, as metrics.k8s.io measures it while it is asked; of nodes, as a part of what they can give;
-// and how full the volumes of claims are, as the node agents tell it.
+// top: the current usage of nodes and pods, as metrics.k8s.io measures it on request, for nodes also in percent of allocatable;
+// and how full the claims' volumes are, from the nodes' kubelet metrics.
 #include "ctl/top.h"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ std::string print_node_usages(const json::value& metrics, const json::value& nod
     available.erase(usage.name);
   }
   for (const auto& [name, of] : available)
-    columns.add({name, "<unknown>", "<unknown>", "<unknown>", "<unknown>"});  // silent ones
+    columns.add({name, "<unknown>", "<unknown>", "<unknown>", "<unknown>"});  // nodes without metrics
   return columns.text();
 }
 
@@ -134,7 +134,7 @@ namespace {
 
 constexpr std::string_view kVolumeMetric = "kubelet_volume_stats_";
 
-// The value of a label in `a="x",b="y"`; "" when it is not there. Names of objects need no escapes.
+// The value of a label in `a="x",b="y"`; "" if it is absent. Object names need no escapes.
 std::string label_value(std::string_view labels, std::string_view name) {
   size_t at = labels.find(std::string(name) + "=\"");
   if (at == labels.npos) return "";
@@ -243,7 +243,7 @@ Result<int> run_nodes(Commands& commands, const TopFlags& flags) {
   return 0;
 }
 
-// Each node's agent tells of the volumes that its pods have.
+// Each node's agent reports the volumes of its pods.
 Result<int> run_volumes(Commands& commands, const TopFlags& flags) {
   if (!flags.sort_by.empty() && flags.sort_by != "used" && flags.sort_by != "available" && flags.sort_by != "capacity")
     return Error(Code::bad_request, "--sort-by accepts only used, available or capacity");

@@ -21,7 +21,7 @@ Result<void> copy_data(archive* from, archive* to, const std::string& name) {
   }
 }
 
-// "dir/a/b" under `target`: "target/a/b". Errors: forbidden when it leads elsewhere.
+// "dir/a/b" under `target`: "target/a/b". Errors: forbidden when the path leads out of `target`.
 Result<std::string> placed(std::string_view name, const std::string& target) {
   std::string path = target;
   bool first = true;
@@ -65,11 +65,11 @@ std::pair<std::string, std::string> split_path(std::string_view path) {
 
 Result<void> send_tree(const std::string& path, const std::string& name, int fd) {
   ArchiveReader disk(archive_read_disk_new());
-  archive_read_disk_set_symlink_hybrid(disk.get());  // a link that was named is followed, those below are kept
+  archive_read_disk_set_symlink_hybrid(disk.get());  // follows a named link, keeps links below it
   archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS | ARCHIVE_READDISK_NO_XATTR | ARCHIVE_READDISK_NO_ACL);
   if (archive_read_disk_open(disk.get(), path.c_str()) != ARCHIVE_OK) return archive_failed(disk.get(), "open " + path);
   ArchiveWriter tar(archive_write_new());
-  archive_write_set_format_gnutar(tar.get());  // what every tar in a container understands, long names too
+  archive_write_set_format_gnutar(tar.get());  // every tar in a container reads it, long names included
   archive_write_set_bytes_per_block(tar.get(), kBlock);
   archive_write_set_bytes_in_last_block(tar.get(), 1);
   if (archive_write_open_fd(tar.get(), fd) != ARCHIVE_OK) return archive_failed(tar.get(), "write");
@@ -84,7 +84,7 @@ Result<void> send_tree(const std::string& path, const std::string& name, int fd)
     while (below.starts_with('/')) below.erase(0, 1);
     archive_entry_set_pathname(entry.get(), (below.empty() ? name : name + "/" + below).c_str());
     mode_t type = archive_entry_filetype(entry.get());
-    if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK) continue;  // sockets, devices: nothing to copy
+    if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK) continue;  // sockets and devices have no content
     archive_entry_set_hardlink(entry.get(), nullptr);
     if (archive_write_header(tar.get(), entry.get()) < ARCHIVE_WARN) return archive_failed(tar.get(), "write " + source);
     if (type == AE_IFREG) TRY(copy_data(disk.get(), tar.get(), source));
@@ -102,7 +102,7 @@ Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
   ArchiveWriter disk(archive_write_disk_new());
   int flags = ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_UNLINK;
   archive_write_disk_set_options(disk.get(), flags | (keep_modes ? ARCHIVE_EXTRACT_PERM : 0));
-  // The target's own parents are ours and may be links; below it nothing is written through one.
+  // The target's own parents are trusted and may be links. Below the target, nothing is written through a link.
   std::string parent = split_path(target).first;
   char* real = ::realpath(parent.c_str(), nullptr);
   if (!real) return Error::from_errno("open " + parent);
@@ -125,7 +125,7 @@ Result<void> receive_tree(int fd, const std::string& target, bool keep_modes) {
       std::fprintf(stderr, "Warning: %s is neither file, directory nor link: left out\n", visible_line(name).c_str());
       continue;
     }
-    archive_entry_set_perm(entry, archive_entry_perm(entry) & 0777);  // no setuid gifts
+    archive_entry_set_perm(entry, archive_entry_perm(entry) & 0777);  // drops setuid and setgid
     if (archive_write_header(disk.get(), entry) < ARCHIVE_WARN) return archive_failed(disk.get(), "write " + path);
     if (archive_entry_size(entry) > 0) TRY(copy_data(tar.get(), disk.get(), path));
     if (archive_write_finish_entry(disk.get()) < ARCHIVE_WARN) return archive_failed(disk.get(), "write " + path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// volume: what the volumes of claims hold, as archives (tar, packed by zstd): export, import. Path on the server:
+// volume: export and import the contents of claims' volumes as archives (tar, compressed with zstd). Path on the server:
 // /coracle/v1/volumes.
 #include "ctl/command.h"
 #include "ctl/input_file.h"

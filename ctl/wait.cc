@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See wait.h. The watch is ended by the server after timeoutSeconds, so a wait needs no timer of its own.
+// See wait.h. The server ends the watch after timeoutSeconds, so waiting needs no timer.
 #include "ctl/wait.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string timeout_text(const schema::KindInfo& kind, const std::string& name) 
   return "timed out waiting for the condition on " + std::string(kind.kind.resource) + "/" + name;
 }
 
-// What `query` selects, as it changes after `revision`.
+// Watches the objects that `query` selects, from `revision` on.
 Result<bool> watch_some(Session& session, const std::string& path, Query query, milliseconds span, const std::string& revision,
                         const Look& look) {
   query.insert(query.end(),
@@ -37,7 +37,7 @@ Result<bool> watch_some(Session& session, const std::string& path, Query query, 
       auto event = parse_json(std::string_view(partial).substr(0, end));
       if (!event) continue;
       std::string_view type = get_string(*event, "type");
-      if (type == "ERROR") return false;  // too old: the caller looks again
+      if (type == "ERROR") return false;  // the revision is too old: the caller lists again
       if (type == "BOOKMARK") continue;
       looked = look(type == "DELETED" ? nullptr : find(*event, "object"));
       if (!looked || *looked) return false;
@@ -47,7 +47,7 @@ Result<bool> watch_some(Session& session, const std::string& path, Query query, 
   return looked;
 }
 
-// `look` sees the first of what `query` selects, then each change. Errors: timeout, without a text.
+// `look` gets the objects that `query` selects, then each change. Errors: timeout, without a text.
 Result<void> watch_until(Session& session, const std::string& path, const Query& query, milliseconds timeout, const Look& look) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
@@ -91,7 +91,7 @@ Result<void> wait_gone(Session& session, const schema::KindInfo& kind, const std
   });
 }
 
-// "a.b==c=d" → "a.b==c", "d": a single equals sign parts, a double one belongs to a filter.
+// "a.b==c=d" → "a.b==c", "d": a single equals sign separates the parts; a double one belongs to a filter.
 static std::vector<std::string> split_at_equals(std::string_view text) {
   std::vector<std::string> parts(1);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -127,7 +127,7 @@ Result<Condition> Condition::parse(const std::string& text) {
   if (path.starts_with('{') && path.ends_with('}')) path = path.substr(1, path.size() - 2);
   if (path.empty()) return Error(Code::bad_request, "jsonpath expression cannot be empty");
   condition.name_ = path;
-  TRY(jsonpath_select(path, json::object{}));  // what cannot be read is said now, not when the object comes
+  TRY(jsonpath_select(path, json::object{}));  // a syntax error is reported now, not when the object arrives
   if (parts.size() == 1) return condition;
   std::string_view value = parts.back();
   value.remove_prefix(std::min(value.find_first_not_of("'\""), value.size()));
@@ -177,7 +177,7 @@ struct WaitFlags {
 
 class Waiting {
  public:
-  // `conditions`: one after the other is waited for, creation first.
+  // Waits for each of `conditions` in turn, creation first.
   Waiting(Session& session, const WaitFlags& flags, std::vector<Condition> conditions, milliseconds timeout)
       : session_(session),
         flags_(flags),
@@ -190,7 +190,7 @@ class Waiting {
   bool of_creation() const { return conditions_.front().of_creation(); }
   bool of_deletion() const { return std::ranges::any_of(conditions_, &Condition::of_deletion); }
 
-  // One that was named has to be there, unless its deletion or creation is waited for: a misspelt name is told at once.
+  // An object given by name must exist, unless its deletion or creation is awaited: a misspelt name is an error at once.
   Result<void> one(const schema::KindInfo& kind, const std::string& ns, const std::string& name, bool named) {
     json::value last;
     for (const Condition& condition : conditions_) {
@@ -201,7 +201,7 @@ class Waiting {
     return {};
   }
 
-  // All of a kind that the selectors select. Of creation: until there is one.
+  // All objects of a kind that the selectors match. With --for=create: waits until there is one.
   Result<void> all(const schema::KindInfo& kind, std::vector<Error>& failures, size_t& found) {
     std::string path = session_.path(kind, kind.kind.namespaced && !flags_.all_namespaces ? session_.ns() : "");
     Query query;
@@ -221,7 +221,7 @@ class Waiting {
   }
 
  private:
-  // `last`: the object as it was when the condition held. False: its deletion was waited for, and nothing was there.
+  // `last`: the object when the condition was met. Returns false if deletion was awaited and the object did not exist.
   Result<bool> until(const Condition& condition, const schema::KindInfo& kind, const std::string& ns, const std::string& name,
                      json::value& last) {
     std::string uid;
@@ -234,7 +234,7 @@ class Waiting {
     }
     auto look = [&](const json::value* object) -> Result<bool> {
       if (condition.of_deletion() && object && get_string(*object, "metadata.uid") != uid)
-        object = nullptr;  // another one by that name
+        object = nullptr;  // another object with this name
       if (object) last = *object;
       return condition.holds(object);
     };
@@ -264,7 +264,7 @@ class Waiting {
   const WaitFlags& flags_;
   std::vector<Condition> conditions_;
   milliseconds timeout_;
-  std::chrono::steady_clock::time_point deadline_;  // of all together
+  std::chrono::steady_clock::time_point deadline_;  // for all objects together
 };
 
 Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
@@ -273,7 +273,7 @@ Result<int> run_wait(Commands& commands, const WaitFlags& flags) {
     Condition condition = TRY(Condition::parse(text));
     conditions.push_back(std::move(condition));
   }
-  bool negative = flags.timeout.starts_with('-');  // as long as it takes, within reason
+  bool negative = flags.timeout.starts_with('-');  // practically no limit
   milliseconds timeout = kWeek;
   if (!negative) timeout = TRY(parse_timeout(flags.timeout).wrap("--timeout"));
   Session* session = TRY(commands.session());

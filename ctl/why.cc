@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `why`: gives why_text.cc what it reads.
+// The command `why`: collects the input of why_text.cc.
 #include "ctl/why.h"
 
 #include "ctl/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `why` says, as a function of what it reads. See why.h.
+// The text of `why`, as a function of its input. See why.h.
 #include <algorithm>
 #include <map>
 
@@ -12,8 +12,8 @@
 namespace coracle::ctl {
 namespace {
 
-constexpr size_t kPodsTold = 3;      // of those that are alike in nothing but their owner
-constexpr size_t kWarningsTold = 3;  // the latest of an object
+constexpr size_t kPodsTold = 3;      // limit of listed pods with the same owner and the same trouble
+constexpr size_t kWarningsTold = 3;  // the latest ones per object
 
 std::string string_at(const json::value& object, std::string_view path) { return std::string(get_string(object, path)); }
 std::string name_of(const json::value& object) { return string_at(object, "metadata.name"); }
@@ -38,12 +38,13 @@ bool pod_finished(const json::value& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-// What a person can do about a container that waits or ended so. Kubernetes knows few reasons; the message tells more.
+// What a person can do about a container in this waiting or terminated state. Kubernetes has few reasons; the message is more
+// precise.
 std::string container_cure(std::string_view reason, std::string_view message, const std::string& pod,
                            const std::string& container) {
   auto says = [&](std::string_view words) { return message.find(words) != message.npos; };
   if (reason == "ErrImagePull" || reason == "ImagePullBackOff") {
-    if (says("insecureRegistries") || says("the clock of this machine")) return {};  // the message says what to do
+    if (says("insecureRegistries") || says("the clock of this machine")) return {};  // the message includes the advice
     if (says("no space left on device") || says("No space left on device") || says("the disk is nearly full"))
       return "free space: coraclectl image prune";
     if (says("Read-only file system"))
@@ -104,7 +105,7 @@ class Answer {
     }
   }
 
-  // The latest warnings about it, each reason once.
+  // The latest warnings about the object, one for each reason.
   Result<void> tell_warnings(std::string_view kind, const json::value& object, int depth, std::string_view but = {}) {
     json::array events = TRY(source_.list("Event"));
     std::vector<const json::value*> warnings;
@@ -170,8 +171,8 @@ class Answer {
     if (scheduled && !string_at(*scheduled, "message").empty()) line(depth, string_at(*scheduled, "message"));
   }
 
-  // The claims of a pod that have no volume yet, and what was said last of each: also when its node is chosen already, and only
-  // the volume is to come.
+  // The pod's claims without a volume, with the latest event about each. This includes a pod that has a node and only waits for
+  // the volume.
   Result<void> tell_claims(const json::value& pod, int depth) {
     for (const json::value& volume : get_array(pod, "spec.volumes")) {
       std::string name = string_at(volume, "persistentVolumeClaim.claimName");
@@ -197,7 +198,7 @@ class Answer {
     return said;
   }
 
-  // What the scheduler says; who may not hear it is told why, not left without an answer.
+  // The scheduler's reason. A user without permission to read it gets a note about the missing permission.
   void tell_placement(const json::value& pod, int depth) {
     auto placement = source_.placement(name_of(pod));
     if (!placement) return line(depth, "the scheduler's view: " + placement.error().text());
@@ -248,7 +249,7 @@ class Answer {
                     (message.empty() ? "" : ": " + one_line(trim(message))));
   }
 
-  // Those of an owner that are not as they should be: a few of each trouble.
+  // The pods of an owner that have a problem: a few for each kind of problem.
   Result<void> tell_pods(const json::value& owner, int depth) {
     json::array pods = TRY(source_.list("Pod"));
     std::map<std::string, std::vector<const json::value*>> troubles;
@@ -264,7 +265,7 @@ class Answer {
     return {};
   }
 
-  // What pods that suffer from the same have in common.
+  // A key that is equal for pods with the same problem.
   static std::string trouble_of(const json::value& pod) {
     if (get_string(pod, "spec.nodeName").empty()) {
       const json::value* scheduled = condition(pod, "PodScheduled");
@@ -382,7 +383,7 @@ class Answer {
     return {};
   }
 
-  // A port whose target none of the pods declares. A named one then leads nowhere; a numbered one may be right all the same,
+  // A service port whose target is not declared by any pod. A named target then has no endpoint; a numbered one may still work,
   // since containers need not declare their ports.
   void tell_service_port(const json::value& port, const std::vector<const json::value*>& pods, int depth) {
     auto protocol_of = [](const json::value& some) { return find(some, "protocol") ? string_at(some, "protocol") : "TCP"; };

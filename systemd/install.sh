@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs Coracle on a Debian 12 or 13 machine: packages, build, binaries, unit, configuration; starts coracled and waits
-# until it is ready. Running it again upgrades in place: the daemon is restarted, no pod is.
+# until it is ready. Running it again upgrades in place: the daemon is restarted, the pods keep running.
 #
 #   sudo systemd/install.sh              install or upgrade
 #   sudo systemd/install.sh --hello      … and run a first application
-#   sudo systemd/install.sh --uninstall  take everything away but the data
+#   sudo systemd/install.sh --uninstall  remove everything except the data
 #   sudo systemd/install.sh --purge      … and the data too
 set -euo pipefail
-umask 022  # what is installed is for everyone to read, whatever root's habit is
+umask 022  # installed files are readable for everyone, whatever root's umask is
 cd "$(dirname "$0")/.."
 root=$PWD
 build=${CORACLE_BUILD:-$root/build}
@@ -16,7 +16,7 @@ kubeconfig=/etc/coracle/admin.kubeconfig
 pid_file=/run/coracle/coracled.pid
 daemon_log=/var/log/coracled.log
 sysctl_file=/usr/lib/sysctl.d/50-coracle.conf
-sysctl_record=/var/lib/coracle/sysctl-before  # what the machine's settings were
+sysctl_record=/var/lib/coracle/sysctl-before  # the machine's previous settings
 ready_seconds=120
 
 usage() { sed -n '6,9s/^# \{0,3\}//p' "$0"; }
@@ -52,7 +52,7 @@ check_machine() {
 
 # ---- build ----
 
-# The programs that are installed, and nothing of the tests.
+# The programs that are installed, without those of the tests.
 targets() {
   meson introspect "$build" --targets | python3 -c '
 import json, os, sys
@@ -61,7 +61,7 @@ for target in json.load(sys.stdin):
         for name in target["filename"]: print(os.path.relpath(name, sys.argv[1]))' "$build"
 }
 
-# As many compilers at once as there are cores, but no more than fit into the memory: each takes up to 700 MB.
+# The number of parallel compilers: one per core, but no more than fit into memory, since each takes up to 700 MB.
 compilers() {
   local cores fitting
   cores=$(nproc)
@@ -77,7 +77,7 @@ compile() {
   if [ ! -f "$build/build.ninja" ]; then
     echo "compiling with $jobs of $(nproc) cores; the first time this takes a PC 3 to 5 minutes, a small board many times that"
     meson setup "$build" --prefix=/usr >"$log" 2>&1
-  else  # what is new in the source becomes known before targets() asks; another meson's directory is made anew
+  else  # meson must see changed sources before targets() queries it; a directory of another meson version is set up anew
     meson setup --reconfigure "$build" --prefix=/usr >"$log" 2>&1 || meson setup --wipe "$build" --prefix=/usr >"$log" 2>&1
   fi || { tail -n 40 "$log" >&2; rm -f "$log"; die "meson could not set up $build (above)"; }
   # shellcheck disable=SC2046  # a list of targets
@@ -112,7 +112,7 @@ check_config() {  # check_config PROGRAM
 }
 
 install_files() {
-  check_config "$build/daemon/coracled"  # before what runs is replaced by what would not start
+  check_config "$build/daemon/coracled"  # before working programs are replaced by ones that would not start
   meson install -C "$build" --no-rebuild --quiet
   mkdir -p /etc/coracle/manifests /var/log/pods
   [ -e /etc/coracle/config.yaml ] || cp /usr/share/coracle/config.example.yaml /etc/coracle/config.yaml
@@ -122,7 +122,7 @@ install_files() {
   local module
   while read -r module; do
     case $module in ''|'#'*) continue ;; esac
-    modprobe "$module" 2>/dev/null || true  # built in, or loaded when first used; the daemon says what is missing
+    modprobe "$module" 2>/dev/null || true  # it may be built in, or loaded on first use; the daemon reports missing ones
   done </usr/lib/modules-load.d/coracle.conf
   mkdir -p -m 0700 /var/lib/coracle
   systemd/sysctls set "$sysctl_file" "$sysctl_record"
@@ -130,7 +130,7 @@ install_files() {
 
 # ---- the daemon, with and without systemd ----
 
-# The pid of a running coracled of ours that no systemd looks after.
+# Prints the pid of our running coracled if systemd does not manage it.
 direct_pid() {
   local pid
   pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] || return 1
@@ -170,7 +170,7 @@ start_daemon() {
 wait_ready() {
   local end=$((SECONDS + ready_seconds))
   until [ -s "$kubeconfig" ] && ctl get nodes 2>/dev/null | grep -qw Ready; do
-    # Not direct_pid: for a moment what becomes coracled is still a shell.
+    # Not direct_pid: for a moment, the process is still a shell that has not executed coracled yet.
     if ! with_systemd && [ ! -d "/proc/$(cat "$pid_file")" ]; then
       tail -n 30 "$daemon_log" >&2
       die "coracled ended (its log is above)"
@@ -199,7 +199,7 @@ install_all() {
 
 # ---- hello ----
 
-# An image out of one static program.
+# Creates an image with one static program.
 make_busybox_image() {
   local dir=$1 applet
   mkdir -p "$dir/bin" "$dir/etc" "$dir/tmp" "$dir/root" "$dir/www"
@@ -213,7 +213,7 @@ make_busybox_image() {
   ctl image pack "$dir" localhost/busybox:latest --cmd sh
 }
 
-# Not with the static busybox of the host: its look-up of names crashes beside a C library newer than the one in it.
+# Not with the host's static busybox: its name lookup crashes with a C library that is newer than the one linked into it.
 fetch() { python3 -c 'import sys, urllib.request as u; print(u.urlopen("http://" + sys.argv[1], timeout=10).read().decode(), end="")' "$1"; }
 
 run_hello() {
@@ -249,7 +249,7 @@ NEXT
 
 # ---- uninstall ----
 
-# What is still mounted below our directories goes before they do.
+# Unmounts everything below our directories before they are removed.
 unmount_below() {
   local dir=$1 target
   awk -v dir="$dir/" 'index($5, dir) == 1 {print $5}' /proc/self/mountinfo | sort -r | while read -r target; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Coracle needs, by Debian package name; asks apt only when something is missing.
+# Installs what Coracle needs, by Debian package name; runs apt only if something is missing.
 #   packages.sh build         what it is built with (and runs with)
 #   packages.sh build test    … and what its tests use beside that
 #   packages.sh --download …  only fetches them, for a time without a network
@@ -46,7 +46,7 @@ fi
 echo "$doing:$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-# Waits for another apt: a machine just booted may be upgrading itself. The lists may be missing or out of date.
+# Waits for another apt process: a machine that has just booted may be upgrading itself. The lists may be missing or out of date.
 apt() { apt-get -q -o DPkg::Lock::Timeout=600 "$@" >>"$log" 2>&1; }
 # shellcheck disable=SC2086  # a list of words
 apt install -y --no-install-recommends $mode $missing || { apt update && apt install -y --no-install-recommends $mode $missing; } ||

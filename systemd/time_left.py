@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says how long a build goes on: reads what ninja prints, and prints "about 3 minutes left" whenever that changes.
+"""Estimates the rest of a build's time: reads ninja's output, and prints "about 3 minutes left" whenever that changes.
 
-  ninja -C BUILD TARGETS... | time_left.py BUILD TARGETS...      (started before ninja: it asks ninja what there is to do)
+  ninja -C BUILD TARGETS... | time_left.py BUILD TARGETS...      (started before ninja: it queries ninja for the steps)
 
-A step's share of the time is guessed from the size of what it compiles; how fast this machine is, is measured while it goes on.
+A step's share of the time is estimated from the size of its source; the machine's speed is measured during the build.
 """
 import os
 import re
@@ -12,14 +12,14 @@ import subprocess
 import sys
 import time
 
-HEADERS_BYTES = 60_000  # what a unit's headers cost, in bytes of our own source that take as long
+HEADERS_BYTES = 60_000  # the cost of a file's headers, as an equivalent number of bytes of our own source
 LINK_BYTES = 10_000
 SHOW_EVERY_SECONDS = 20
 STEP = re.compile(r"^\[\d+/\d+\] (.*)$")
 
 
 def compiled_bytes(build, path):
-    """The size of the source that an object is made of; of a unity build's unit, of the files it includes."""
+    """The size of an object's source; for a unity file, of the files that it includes."""
     match = re.match(r"(.*\.p)/(?:meson-generated_)?(.*)\.o$", path)
     if not match:
         return 0
@@ -57,7 +57,7 @@ def main():
             continue
         done += weights.pop(match.group(1), 0)
         now = time.monotonic()
-        if now - shown_at < SHOW_EVERY_SECONDS or done * 20 < whole:  # the first steps tell little
+        if now - shown_at < SHOW_EVERY_SECONDS or done * 20 < whole:  # the first steps give no good estimate
             continue
         words = words_for((now - started) * (whole - done) / done)
         if words != shown:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built-in kinds, as what is under test serves them.
+// The built-in kinds, as the code under test uses them.
 #pragma once
 
 #include <functional>

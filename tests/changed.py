@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests a change can have touched: `tests/run.sh --changed`.
+"""Finds the tests that a change can affect: `tests/run.sh --changed`.
 
-  changed.py BUILD [BASE]     prints "suite/name" a line; what it goes by, and what is left out, on standard error
+  changed.py BUILD [BASE]     prints one "suite/name" per line; its reasons, and what is left out, go to standard error
 
-A change is what differs between the commit BASE and the work tree, files that git does not know yet among it. BASE is by default the
-commit that was pushed last, else HEAD.
+A change is the difference between the commit BASE and the work tree, including untracked files. BASE is by default the commit
+that was pushed last, otherwise HEAD.
 
-  a program of a suite in PROGRAM_SUITES   when ninja's own graph leads from a changed file to it: sources, headers, generated files
+  a program of a suite in PROGRAM_SUITES   if ninja's graph has a path from a changed file to it
   a test that reads the source tree        always
-  an end-to-end script                     when a path behind "# for:" in its head begins a changed file's path, or when it is changed itself
-Nothing is built here: a program of which a part was never compiled counts as touched.
+  an end-to-end script                     if its line "# for:" has a prefix of a changed path, or if it is changed itself
+Nothing is built here: a program with a part that was never compiled counts as affected.
 """
 import json
 import os
@@ -40,7 +40,7 @@ def changed_files(root, base):
 
 
 def header_dependencies(build):
-    """What each object was compiled from when it was last compiled: ninja's log. Paths from the root of the file system."""
+    """The inputs of each object's last compilation, from ninja's log. Absolute paths."""
     found, current = {}, None
     for line in output_of("ninja", "-C", build, "-t", "deps").splitlines():
         if line.startswith("    "):
@@ -51,7 +51,7 @@ def header_dependencies(build):
 
 
 def inputs_of(build, programs, dependencies):
-    """Paths of all that the programs are made from; None when a part of them was never compiled, so that one cannot know."""
+    """Paths of all inputs of the programs; None if a part was never compiled, since its inputs are then unknown."""
     names = set(output_of("ninja", "-C", build, "-t", "inputs", *programs).splitlines())
     names = {name for name in names if not name.startswith("ninja: ")}
     paths = {os.path.realpath(os.path.join(build, name)) for name in names}
@@ -64,7 +64,7 @@ def inputs_of(build, programs, dependencies):
 
 
 def scripts_for(root, changed):
-    """The names of the end-to-end scripts that are for a changed file."""
+    """The names of the end-to-end scripts whose "# for:" matches a changed file."""
     chosen = set()
     folder = os.path.join(root, "tests/e2e")
     for name in os.listdir(folder):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plain `ninja` builds what is installed, not what tests run: a script that meson calls when it has written build.ninja.
+"""Makes plain `ninja` build only what is installed, not the tests' programs: meson calls this script after it has written
+build.ninja.
 
-Before 1.7 meson makes the programs of all tests a part of the target "all", whatever `build_by_default` says. This can go with
-Debian 12, whose meson is 1.0. Source: mesonbuild/backend/ninjabackend.py, generate_ending; meson's release notes of 1.7.0.
+Before 1.7 meson makes the programs of all tests a part of the target "all", whatever `build_by_default` says. This script can be
+removed with Debian 12, whose meson is 1.0. Source: mesonbuild/backend/ninjabackend.py, generate_ending; meson's release notes of
+1.7.0.
 """
 import os
 import re

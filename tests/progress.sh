@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# For tests that do the same many times in a long run (tests/run.sh --long), to be sourced: when to stop, and how often it was done.
-#   CORACLE_UNTIL      no more is begun after this moment (seconds since 1970); unset: as often as asked
-#   CORACLE_PROGRESS   a directory that keeps the counts from run to run, of one commit; unset: each run begins anew
+# For tests that repeat the same action many times in a long run (tests/run.sh --long), to be sourced: when to stop, and the
+# number of repetitions.
+#   CORACLE_UNTIL      nothing new is started after this moment (seconds since 1970); unset: no limit
+#   CORACLE_PROGRESS   a directory that keeps the counts between runs of one commit; unset: each run starts anew
 
 time_is_left() { [ -z "${CORACLE_UNTIL:-}" ] || [ "$(date +%s)" -lt "$CORACLE_UNTIL" ]; }
 done_before() { cat "${CORACLE_PROGRESS:-/nonexistent}/$1" 2>/dev/null || echo 0; }  # done_before NAME

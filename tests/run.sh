@@ -8,10 +8,10 @@
 #        tests/run.sh --unit           unit tests only
 #   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also manifests soak sanitize
 #                                      clock board storage databases ocivm attacks tsan bench
-#   sudo tests/run.sh --changed [BASE] what a change since the commit BASE can have touched (default: since what was pushed last)
+#   sudo tests/run.sh --changed [BASE] the tests that a change since the commit BASE can affect (default: since the last push)
 #   sudo tests/run.sh --long           every part, in its long form: hundreds of kills and power cuts, sanitizers, fuzzing time, hours.
-#                                      Alone or with --only. A part that counts goes on where an earlier run of this commit stopped
-#   --minutes N                        with --long: each part begins nothing new after N minutes (60)
+#                                      Alone or with --only. A counting part continues where an earlier run of this commit stopped
+#   --minutes N                        with --long: each part starts nothing new after N minutes (60)
 #   --jobs N                           how many tests run at a time (one more than there are cores)
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -54,7 +54,7 @@ build=${CORACLE_BUILD:-$root/build}
 results=$(mktemp -d)
 : >"$results/totals"
 runner=
-stop() { [ -z "$runner" ] || { kill -TERM "$runner"; wait "$runner"; }; exit "$1"; }  # what runs takes its machines apart first
+stop() { [ -z "$runner" ] || { kill -TERM "$runner"; wait "$runner"; }; exit "$1"; }  # running tests clean up first
 trap 'rm -rf "$results"' EXIT
 trap 'stop 143' TERM
 trap 'stop 130' INT
@@ -79,7 +79,7 @@ compile() {  # compile BUILD_DIR TARGETS...
 }
 not_built() { echo "not ok build of $1"; printf '0\t1\t0\t0\t%s/build\n' "$1" >>"$results/totals"; }
 
-# What the parts run, and the programs that are installed where a part installs them.
+# The programs that the parts run, and the installed programs if a part installs them.
 build_for() {  # build_for PART...
   local part suites=() targets=()
   for part in "$@"; do
@@ -87,7 +87,7 @@ build_for() {  # build_for PART...
       vm|clock|board|storage|databases) targets+=(all) ;;
       ocivm)         suites+=(oci bench live); targets+=(all) ;;
       attacks)       suites+=(live); targets+=(all) ;;
-      sanitize|tsan) ;;  # in directories of their own
+      sanitize|tsan) ;;  # in their own build directories
       *)             suites+=("$part") ;;
     esac
   done
@@ -102,7 +102,7 @@ build_sanitized() {  # build_sanitized NAME SANITIZERS
 # ---- running ----
 
 queue_suite() { tests/runner.py list "$@" >>"$results/queue"; }  # queue_suite BUILD_DIR SUITE... [OPTION...]
-queue() {  # queue NAME SECONDS PRIORITY COMMAND...: one job more; the command may begin as env's
+queue() {  # queue NAME SECONDS PRIORITY COMMAND...: adds one job; the command may begin with variables, as for env
   tests/runner.py job "$@" >>"$results/queue"
 }
 run_queue() {
@@ -136,7 +136,8 @@ queue_part() {  # queue_part PART
       export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
       queue_suite "$build-asan" unit --prefix asan --factor $((4 * time_factor))
       queue asan/runtime_live 1200 0 "$build-asan/tests/runtime/container/runtime_live_test"
-      # exec ends with the container's process ids for its children: the leak checker's helper would be born there, and not found.
+      # exec ends in the container's pid namespace for its children: the leak checker's helper would be created there, and not
+      # found.
       for each in oci_live oci_fields_live; do
         queue "asan/$each" 600 0 -C "$build-asan" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
           sh "$root/tests/runtime/cli/$each.sh" runtime/cli/coracle-oci
@@ -171,10 +172,10 @@ say "packages"
 systemd/packages.sh build test || { echo "not ok packages: could not be installed"; not_built packages; finish; }
 
 time_factor=1 scenarios=150
-if [ $long = 1 ]; then  # more tries, more time
+if [ $long = 1 ]; then  # more repetitions, more time
   export CORACLE_LONG=1 CORACLE_KILLS=200 CORACLE_CRASH_TRIES=300 CORACLE_POWER_CUTS=1000
   time_factor=5 scenarios=10000
-  if commit=$(git rev-parse HEAD 2>/dev/null) && [ -z "$(git status --porcelain)" ]; then  # what was counted of another tree counts for nothing
+  if commit=$(git rev-parse HEAD 2>/dev/null) && [ -z "$(git status --porcelain)" ]; then  # counts of another tree are not used
     export CORACLE_PROGRESS=$CORACLE_TEST_CACHE/long/$commit
   fi
 fi
@@ -202,7 +203,7 @@ if [ $long = 0 ]; then
   for part in $parts; do queue_part "$part"; done
   run_queue
 else
-  for part in $parts; do  # one after the other, each with a time of its own
+  for part in $parts; do  # one after another, each with its own time
     say "$part"
     CORACLE_UNTIL=$(($(date +%s) + minutes * 60))
     export CORACLE_UNTIL

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs test programs side by side, and counts what they say.
+"""Runs test programs side by side, and counts their results.
 
-  runner.py targets BUILD TESTS...                             prints what ninja has to build for those tests of meson's
+  runner.py targets BUILD TESTS...                             prints the ninja targets for those tests of meson
   runner.py list BUILD TESTS... [--prefix P] [--factor N]      prints their jobs, one JSON object a line
-  runner.py job NAME SECONDS PRIORITY [NAME=VALUE...] COMMAND  prints one job more
+  runner.py job NAME SECONDS PRIORITY [NAME=VALUE...] COMMAND  prints one more job
   runner.py run --jobs N --totals FILE JOBS                    runs the jobs of that file
 
 TESTS: "suite", all of its tests, or "suite/name".
 
 A job: {"name", "seconds" (its limit), "alone", "priority", "cmd": [...], "cwd", "env": {...}}. Jobs of the highest priority start
-first: in a suite that is the test's priority in meson.build, the longer the higher, so that the last to end is a short one. Jobs that
-are "alone" (`is_parallel: false`: they measure time, or count what the whole machine has) run after the others, one at a time.
+first: in a suite that is the test's priority in meson.build; longer tests have a higher one, so that a short one ends last. Jobs
+that are "alone" (`is_parallel: false`: they measure time, or count resources of the whole machine) run after the others, one at a
+time.
 
-A program says how it went by GoogleTest's summary, by TAP lines ("ok", "not ok", "ok … # SKIP reason"), or by its exit status alone
-(77 is skipped). Its output is shown when it fails; of one that passes, the skips with their reasons and what it measured. FILE gets
-a line a job: passed, failed, skipped, seconds, name.
+A program reports its results by GoogleTest's summary, by TAP lines ("ok", "not ok", "ok … # SKIP reason"), or by its exit status
+alone (77 is skipped). Its output is shown if it fails; if it passes, only the skips with their reasons and the measurements. FILE
+gets a line per job: passed, failed, skipped, seconds, name.
 """
 import argparse
 import json
@@ -28,9 +29,9 @@ import sys
 import tempfile
 import time
 
-GRACE_SECONDS = 20      # between SIGTERM and SIGKILL: the end-to-end tests take their machine apart meanwhile
-SECONDS_MIN = 180       # a test's limit is there to end one that hangs, not to judge how busy its machine is
-SHOWN_LINES_MAX = 400   # of a failure; of a longer one the failures and the end are shown
+GRACE_SECONDS = 20      # between SIGTERM and SIGKILL: the end-to-end tests clean up meanwhile
+SECONDS_MIN = 180       # a test's limit should only end one that hangs, whatever the machine's load
+SHOWN_LINES_MAX = 400   # lines of a failing test's output; of a longer output the failures and the end are shown
 
 
 # ---- jobs ----
@@ -62,7 +63,7 @@ def print_jobs(build, wanted, prefix, factor):
 # ---- counting ----
 
 def count(name, text, status):
-    """(passed, failed, skipped, a line more to show, or None)."""
+    """(passed, failed, skipped, one more line to show, or None)."""
     passed = sum(int(n) for n in re.findall(r"^\[  PASSED  \] (\d+) tests?\.", text, re.M))
     failed = sum(int(n) for n in re.findall(r"^\[  FAILED  \] (\d+) tests?, listed below", text, re.M))
     skipped = sum(int(n) for n in re.findall(r"^\[  SKIPPED \] (\d+) tests?, listed below", text, re.M))
@@ -74,23 +75,23 @@ def count(name, text, status):
                 skipped += 1
             else:
                 passed += 1
-    if status not in (0, 77) and failed == 0:  # it died without saying so
+    if status not in (0, 77) and failed == 0:  # it ended without a result
         return passed, 1, skipped, f"not ok {name}: ended with status {status}"
     if status == 77 and skipped == 0:
         skipped = 1
     if passed == failed == skipped == 0:
         if re.search(r"^\[==========\]", text, re.M):
             return 0, 1, 0, f"not ok {name}: ran no test"
-        passed = 1  # a program of one test, a fuzzer's corpus: its exit status says it
+        passed = 1  # a program with one test or a fuzzer's corpus: the exit status is the result
     return passed, failed, skipped, None
 
 
 def shown(text, is_bad):
-    """What of a program's output is worth a reader's time."""
+    """The part of a program's output that is shown."""
     lines = text.splitlines()
     if not is_bad:
         out = [line for line in lines if "# SKIP" in line or re.match(r"(Skipped|skipped):", line)]
-        if not out:  # GoogleTest says the reason on the line after the place
+        if not out:  # GoogleTest prints the reason on the line after the place
             for i, line in enumerate(lines):
                 if line.endswith(": Skipped") or re.match(r"\[  SKIPPED \] [A-Z]", line):
                     out += [each for each in lines[i:i + 2] if each not in out]
@@ -116,7 +117,7 @@ class Running:
         self.started = time.monotonic()
         self.limit = self.started + job["seconds"]
         self.killed_at = None
-        self.is_stopped = False  # with the run, before its limit
+        self.is_stopped = False  # together with the run, before its limit
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(job["cmd"], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=job.get("cwd"),
                                         env={**os.environ, **job.get("env", {})}, start_new_session=True)
@@ -142,7 +143,7 @@ class Running:
             self.signal(signal.SIGKILL)
 
     def finish(self):
-        """(passed, failed, skipped, seconds); what there is to say is printed."""
+        """Prints the results; returns (passed, failed, skipped, seconds)."""
         status = self.process.wait()
         os.close(self.pidfd)
         self.log.seek(0)

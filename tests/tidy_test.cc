@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the tree: reads every source file and holds the table of layers and the few rules that a reader relies on
+// The rules of the tree: reads every source file and checks the table of layers and a few rules that readers rely on
 // (daemon/README.md, "Components"). Run with the root of the source tree as CORACLE_SOURCE.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Source {
-  std::string path;  // from the root, "store/engine/engine.cc"
+  std::string path;  // relative to the root, "store/engine/engine.cc"
   std::vector<std::string> lines;
 };
 
@@ -50,7 +50,7 @@ bool starts_with_any(const std::string& text, const std::vector<std::string>& pr
   return false;
 }
 
-std::string code_of(const std::string& line) {  // without comment and string contents; good enough for one-line rules
+std::string code_of(const std::string& line) {  // without comments and string contents; good enough for one-line rules
   std::string out;
   bool in_string = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -71,7 +71,7 @@ std::string code_of(const std::string& line) {  // without comment and string co
   return out;
 }
 
-// Who may include whom: the first row whose prefix fits a file counts; its own directory is always allowed.
+// Who may include whom: the first row whose prefix matches a file applies; its own directory is always allowed.
 struct Layer {
   std::string folder;
   std::vector<std::string> may_include;
@@ -142,7 +142,7 @@ const std::vector<Layer>& layers() {
         "runtime/oci/spec.h", "store/object/", "store/schema/", "store/client/client.h", "daemon/informer/", "daemon/queue/",
         "daemon/event/", "daemon/stream/", "daemon/placement/", "daemon/volume/"}},
       {"daemon/", {"runtime/", "store/", "daemon/"}},  // the daemon, and the process around it
-      // The doctor asks the kernel by itself, for it has to work where no daemon does.
+      // The doctor queries the kernel itself, since it must work without a daemon.
       {"ctl/",
        {"runtime/base/", "runtime/sys/file.h", "runtime/sys/netns.h", "runtime/sys/probe.h", "runtime/sys/process.h",
         "runtime/sys/project_quota.h", "runtime/sys/run.h", "runtime/sys/socket.h", "runtime/image/archive_handles.h",
@@ -181,17 +181,17 @@ TEST(Tidy, every_file_says_what_it_is) {
   }
 }
 
-// Rules of one line: what may not stand where.
+// Rules for single lines: what is forbidden, and where.
 struct Rule {
   std::string name;
-  std::vector<std::string> words;  // one of them stands in every line that can match: a cheap look before the regex
+  std::vector<std::string> words;  // every matching line contains one of them: a cheap check before the regex
   std::regex pattern;
-  std::vector<std::string> except;  // files and directories where it may
+  std::vector<std::string> except;  // exempt files and directories
 };
 
 TEST(Tidy, keeps_its_rules_of_one_line) {
   const std::vector<Rule> rules = {
-      // Inside a larger expression g++ 12 does not destroy what was already built when TRY returns early. A statement of its
+      // Inside a larger expression, g++ 12 does not destroy already constructed values when TRY returns early. A statement of its
       // own, or the whole right side of = or return, is safe.
       {"TRY stands alone", {"TRY("}, std::regex(R"(\bTRY\()"), {"runtime/base/result.h"}},
       {"throw only at boundaries", {"throw"}, std::regex(R"(\bthrow\b)"), {"tests/"}},
@@ -238,7 +238,7 @@ TEST(Tidy, keeps_its_rules_of_one_line) {
   }
 }
 
-// `tests/run.sh --changed` finds the end-to-end scripts of a change by their line "# for:", a list of how paths begin.
+// `tests/run.sh --changed` finds the end-to-end scripts for a change by their line "# for:", a list of path prefixes.
 TEST(Tidy, end_to_end_scripts_say_what_they_are_for) {
   const char* variable = std::getenv("CORACLE_SOURCE");
   const fs::path root = variable ? variable : ".";

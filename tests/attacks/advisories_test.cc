@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the list of advisories that this runtime answers for, and that each has a row in advisories.tsv: what the
-// attack is, in our words, and the tests that mount it (or prove that there is nothing to attack). A row that names a
-// test which does not exist, or was switched off, fails; so does an advisory without a row. Run with the source tree as
-// CORACLE_SOURCE.
+// Contains the list of advisories that this runtime covers, and checks that each has a row in advisories.tsv: a description of
+// the attack, and the tests that perform it (or prove that it does not apply). A row with an absent or disabled test is an error,
+// and so is an advisory without a row. Run with the source tree as CORACLE_SOURCE.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +23,7 @@ std::string root() {
   return path ? path : ".";
 }
 
-// Runtimes, then images and registries: those that concern what this runtime does, from 2019 on.
+// Runtimes, then images and registries: the advisories about functions that this runtime has, from 2019 on.
 const std::set<std::string>& listed() {
   static const std::set<std::string> all = {
       "CVE-2019-5736",       "CVE-2019-16884",      "CVE-2019-19921", "CVE-2023-27561", "CVE-2023-28642",      "CVE-2021-30465",
@@ -102,7 +101,7 @@ TEST(Advisories, each_row_says_what_it_is_and_names_tests_that_exist) {
   }
 }
 
-// Every attack test is there for something: for a row, or for the escape suite.
+// Every attack test belongs to a row or to the escape suite.
 TEST(Advisories, every_attack_is_of_a_row) {
   std::set<std::string> named;
   for (const auto& [advisory, row] : rows()) named.insert(row.tests.begin(), row.tests.end());

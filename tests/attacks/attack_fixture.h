@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every attack needs: a runtime with a hostile root file system, and a corner of the host that no attack may
-// reach. Both callers of the runtime can be attacked: the daemon's way (LocalRuntime) and the command line
-// (coracle-oci). After each test the corner is compared with what it was; an attack that gets through changes it, or
-// reads its secret.
+// The fixture of all attacks: a runtime with a hostile root file system, and a directory of the host that no attack may reach.
+// Both callers of the runtime can be attacked: the daemon (LocalRuntime) and the command line (coracle-oci). After each test, the
+// directory is compared with its initial state; a successful attack changes it or reads its secret.
 #pragma once
 
 #include <dirent.h>
@@ -35,13 +34,13 @@ using runtime::SandboxSpec;
 
 struct Outcome {
   std::string refusal;  // why it was not started; "" = it was
-  std::string out;      // all that it wrote, or the command line with it
+  std::string out;      // all its output, including that of the command line
   int code = -1;
 };
 
-// own_users: the daemon, for a pod that has a user namespace of its own.
+// own_users: the daemon, with a pod in its own user namespace.
 enum class Caller { daemon, command_line, own_users };
-constexpr uint32_t kOwnUsers = 1 << 20;  // what such a pod's root is for the host
+constexpr uint32_t kOwnUsers = 1 << 20;  // the host's uid of such a pod's root
 
 inline std::string name_of(const testing::TestParamInfo<Caller>& info) {
   return info.param == Caller::daemon ? "daemon" : info.param == Caller::own_users ? "own_users" : "command_line";
@@ -55,7 +54,7 @@ inline void write_text(const std::string& path, const std::string& text, mode_t 
   MUST(sys::replace_file(path, text, mode, sys::Durability::volatile_));
 }
 
-// One line per object: kind, mode, owner, device, size, content. Times are left out: reading changes them.
+// One line per object: type, mode, owner, device, size, content. Times are omitted, since reading changes them.
 inline std::string tree_of(const std::string& path) {
   std::map<std::string, std::string> lines;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
@@ -75,7 +74,7 @@ inline std::string tree_of(const std::string& path) {
   return out;
 }
 
-// A hostile process: exchanges two names with each other, again and again, until destroyed.
+// A hostile process: exchanges two names repeatedly until it is destroyed.
 class Exchanger {
  public:
   Exchanger(std::string one, std::string two) : one_(std::move(one)), two_(std::move(two)), thread_([this] { run(); }) {}
@@ -114,7 +113,7 @@ class Attack : public testing::TestWithParam<Caller> {
     }
     MUST(sys::make_directories(host() + "/etc"));
     write_text(host() + "/secret", "the host's secret\n", 0600);
-    fs::copy_file(rootfs() + "/bin/busybox", host() + "/echo");  // a program of the host's that prints what it is told
+    fs::copy_file(rootfs() + "/bin/busybox", host() + "/echo");  // a program of the host that prints its arguments
     before_ = tree_of(host());
   }
   void TearDown() override {
@@ -127,12 +126,12 @@ class Attack : public testing::TestWithParam<Caller> {
 
   static bool is_pod() { return GetParam() != Caller::command_line; }
   runtime::Runtime& runtime() { return *fixture_->runtime; }
-  std::string host() const { return fixture_->path() + "/host"; }  // what no attack may touch
-  std::string rootfs() const { return fixture_->rootfs(); }        // what the attacker has shaped
-  // The corner as a link in the image would name it: absolute, or climbing.
+  std::string host() const { return fixture_->path() + "/host"; }  // no attack may change it
+  std::string rootfs() const { return fixture_->rootfs(); }        // under the attacker's control
+  // The host directory as a link in the image would name it: absolute, or with "..".
   std::string climb() const { return "../../../../../../../.." + host(); }
 
-  // How often a race is run; the command line is slower.
+  // The number of attempts at a race; the command line is slower.
   static int tries(int count) { return is_pod() ? count : count / 4; }
 
   ContainerSpec shell(const std::string& command) { return fixture_->shell("app-0", command); }
@@ -156,9 +155,9 @@ class Attack : public testing::TestWithParam<Caller> {
     std::erase_if(spec.spec.mounts, [&](const oci::Mount& mount) { return mount.destination == destination; });
   }
 
-  // Runs to its end, through whichever caller this test has.
+  // Runs the container to its end, with the caller of this test.
   Outcome run(const ContainerSpec& spec) { return is_pod() ? run_by_daemon(spec) : run_by_command_line(spec); }
-  // Starts and leaves it running, under the name "app-0" for both callers.
+  // Starts the container and leaves it running, as "app-0" with both callers.
   Outcome start(const ContainerSpec& spec) {
     if (is_pod()) {
       auto started = runtime().start_container("pod", spec);
@@ -199,7 +198,7 @@ class Attack : public testing::TestWithParam<Caller> {
     out.code = (*made)->wait({}).value_or(-1);
     return out;
   }
-  // The process of "app-0" as the host numbers it.
+  // The pid of "app-0" in the host's namespace.
   int pid() {
     if (is_pod()) {
       auto state = runtime().sandbox("pod");
@@ -212,8 +211,8 @@ class Attack : public testing::TestWithParam<Caller> {
     return state ? int(get_int(*state, "pid")) : 0;
   }
 
-  // coracle-oci, with everything it writes. Each call has a file of its own: a detached container keeps that of its start, and
-  // what it writes meanwhile is not part of another command's.
+  // Runs coracle-oci and collects its output. Each call has its own file: a detached container keeps that of its start, so its
+  // later output does not mix with other commands.
   Outcome oci(std::vector<std::string> args) {
     std::string root = fixture_->path() + "/oci", log = fixture_->path() + "/oci." + std::to_string(++calls_) + ".out";
     args.insert(args.begin(), {CORACLE_OCI, "--root", root});
@@ -237,7 +236,7 @@ class Attack : public testing::TestWithParam<Caller> {
     return out;
   }
 
-  // A bundle of the specification as engines would write it: every namespace is named.
+  // Writes a bundle as engines do: with every namespace.
   std::string write_bundle(const ContainerSpec& spec) {
     std::string bundle = fixture_->path() + "/bundle";
     MUST(sys::make_directories(bundle));

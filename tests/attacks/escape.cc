@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs inside a container, static and alone, and tries to get out: one line per attempt, "name errno", 0 = it got
-// through. Each attempt has a process of its own, so that one that is killed is told too. What only needs to be opened
-// is only opened: nothing here harms a machine that lets it. escape_live_test.cc knows what should have become of each.
-//   escape CANARY PID SOCKET KEY   a host file, a host process, an abstract socket and a shared memory of the host's
-//   escape read FILE               prints it: a program that, unlike busybox, keeps a group it was lent
+// Runs inside a container, static and alone, and tries to escape: it prints one line per attempt, "name errno", 0 = success. Each
+// attempt runs in its own process, so that a killed one is reported too. Where opening proves the point, nothing is written: a
+// success does no harm to the machine. escape_live_test.cc has the expected results.
+//   escape CANARY PID SOCKET KEY   a host file, a host process, an abstract socket and a shared memory segment of the host
+//   escape read FILE               prints it: a program that, unlike busybox, keeps a supplementary group
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ namespace {
 
 const char *canary, *host_pid, *host_socket, *host_key;
 
-// An attempt returns 0 when it got through, else the errno.
+// Returns 0 if the attempt succeeded, otherwise the errno.
 int outcome(long rc) { return rc >= 0 ? 0 : errno; }
 int opens(const char* path, int flags = O_WRONLY) { return outcome(open(path, flags | O_CLOEXEC)); }
 int has_content(const char* path) {  // a masked file is empty
@@ -92,7 +92,7 @@ int joins(const char* path) {
   return fd < 0 ? errno : outcome(setns(fd, 0));
 }
 #if defined(__x86_64__)
-int from_32_bit(long number, long first = 0, long second = 0, long third = 0) {  // the 32-bit entry into the kernel
+int from_32_bit(long number, long first = 0, long second = 0, long third = 0) {  // through the 32-bit system call entry
   long rc;
   asm volatile("int $0x80" : "=a"(rc) : "a"(number), "b"(first), "c"(second), "d"(third) : "memory", "r8", "r9", "r10", "r11");
   return rc < 0 ? int(-rc) : 0;
@@ -103,7 +103,7 @@ int from_32_bit(long, long = 0, long = 0, long = 0) { return ENOSYS; }
 int from_x32(long, long = 0, long = 0) { return ENOSYS; }
 #endif
 #if defined(__x86_64__)
-int alg_by_socketcall() {  // its arguments must lie where 32 bits reach
+int alg_by_socketcall() {  // its arguments must have 32-bit addresses
   void* low = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
   if (low == MAP_FAILED) return errno;
   unsigned* args = static_cast<unsigned*>(low);
@@ -119,7 +119,7 @@ int sets_link_down() {
   ifreq request{};
   strcpy(request.ifr_name, "lo");
   if (ioctl(fd, SIOCGIFFLAGS, &request) != 0) return errno;
-  return outcome(ioctl(fd, SIOCSIFFLAGS, &request));  // as it is
+  return outcome(ioctl(fd, SIOCSIFFLAGS, &request));  // sets the flags unchanged
 }
 int leaves_chroot() {
   mkdir("/tmp/jail", 0755);
@@ -172,7 +172,7 @@ int sees_frame_numbers() {
   if (fd < 0 || pread(fd, &entry, 8, off_t((unsigned long)&canary / 4096 * 8)) != 8) return errno ? errno : EIO;
   return entry & ((1ull << 55) - 1) ? 0 : ENODATA;
 }
-int opens_by_handle() {  // as "shocker" did: inode 2 of the file system that the root stands on
+int opens_by_handle() {  // like the exploit "shocker": inode 2 of the root's file system
   struct {
     unsigned bytes;
     int type;
@@ -242,7 +242,7 @@ int perf() {
   about.config = PERF_COUNT_SW_TASK_CLOCK;
   return outcome(syscall(SYS_perf_event_open, &about, 0, -1, -1, 0));
 }
-int loads_program() {  // a map is the least that bpf makes
+int loads_program() {  // creating a map is the simplest bpf operation
   unsigned attributes[32] = {2, 4, 4, 1};
   return outcome(syscall(SYS_bpf, 0, attributes, sizeof attributes));
 }
@@ -285,7 +285,7 @@ const Attempt kAttempts[] = {
     TRY_TO("link state", sets_link_down()),
     TRY_TO("host's abstract socket", connects_to_host()),
     TRY_TO("host's shared memory", outcome(shmget(key_t(strtol(host_key, nullptr, 0)), 0, 0))),
-    // what procfs and sysfs let one write
+    // writable files of procfs and sysfs
     TRY_TO("write sysrq-trigger", opens("/proc/sysrq-trigger")),
     TRY_TO("write core_pattern", opens("/proc/sys/kernel/core_pattern")),
     TRY_TO("write modprobe", opens("/proc/sys/kernel/modprobe")),
@@ -308,7 +308,7 @@ const Attempt kAttempts[] = {
     TRY_TO("write memory.max", opens("/sys/fs/cgroup/memory.max")),
     TRY_TO("write release_agent", opens("/sys/fs/cgroup/release_agent")),
     TRY_TO("make a cgroup", writes_a_cgroup()),
-    // … and read
+    // … and readable ones
     TRY_TO("read kcore", has_content("/proc/kcore")),
     TRY_TO("read keys", has_content("/proc/keys")),
     TRY_TO("read timer_list", has_content("/proc/timer_list")),
@@ -397,7 +397,7 @@ const Attempt kAttempts[] = {
     TRY_TO("higher limit", raises_limit()),
     TRY_TO("lower oom score", lowers_oom_score()),
     TRY_TO("type into the terminal", types_into(0)),
-    // the kernel's own
+    // kernel interfaces
     TRY_TO("add_key", outcome(syscall(SYS_add_key, "user", "x", "x", 1, -3))),
     TRY_TO("keyctl", outcome(syscall(SYS_keyctl, 0, -3, 0))),
     TRY_TO("request_key", outcome(syscall(SYS_request_key, "user", "x", nullptr, 0)) == EPERM ? EPERM : 0),

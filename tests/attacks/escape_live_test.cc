@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The escape suite: escape.cc runs in a container as every pod's is by default, and what became of each attempt is held
-// against escape_outcomes.tsv, what Docker's default container makes of it. Nothing that Docker stops may get through, and
-// nothing that Docker lets through may be stopped, but for the few rows that say why.
+// The escape suite: escape.cc runs in a container with a pod's defaults, and the result of each attempt is compared with
+// escape_outcomes.tsv, the results in Docker's default container. Nothing that Docker stops may succeed, and nothing that Docker
+// permits may fail, except in the few rows with a reason.
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -13,8 +13,8 @@ namespace coracle::attacks {
 namespace {
 
 struct Expectation {
-  bool stops = false;   // Docker
-  bool beyond = false;  // this runtime stops it though Docker does not
+  bool stops = false;   // Docker stops it
+  bool beyond = false;  // this runtime stops it although Docker does not
 };
 
 std::map<std::string, Expectation> outcomes() {
@@ -71,11 +71,11 @@ class Escape : public Attack {
       const int error = parse_number<int>(fields[1]).value_or(-1);
       ++tried;
       stopped += error != 0;
-      // Done by the host's root alone, whatever root of a user namespace asks.
+      // Needs the host's root; root in a user namespace is not enough.
       const bool is_host_root_s = GetParam() == Caller::own_users && (fields[0] == "read kpagecount" || fields[0] == "node null");
       if (outcome->second.stops || outcome->second.beyond || is_host_root_s) {
         EXPECT_NE(error, 0) << fields[0] << " got through";
-      } else {  // what this kernel does not have is not stopped
+      } else {  // a feature that the kernel lacks counts as not stopped
         EXPECT_TRUE(error != EPERM && error != EACCES) << fields[0] << " is stopped, and Docker does not: " << fields[2];
       }
       known.erase(outcome);
@@ -109,7 +109,7 @@ TEST_P(Escape, of_an_exec_finds_nothing_either) {
   stop();
 }
 
-// The control: without filter and with every capability, what was stopped gets through; so the suite can tell.
+// The control: without a filter and with every capability, stopped attempts succeed; so the suite can distinguish them.
 TEST_P(Escape, can_tell) {
   ContainerSpec spec = fixture_->program("app-0", command());
   spec.spec.linux_.seccomp.reset();
@@ -122,7 +122,7 @@ TEST_P(Escape, can_tell) {
   ASSERT_EQ(got.refusal, "");
   for (const char* name : {"mount tmpfs", "unshare user", "fsopen", "keyctl", "capability 21", "sethostname", "list firmware"})
     EXPECT_NE(got.out.find(std::string(name) + "\t0\t"), got.out.npos) << name << " did not get through without protection";
-  // Here a user namespace is the protection that is left.
+  // Here only the user namespace protects.
   for (const char* name : {"write core_pattern", "mount bind", "read timer_list"})
     EXPECT_EQ(got.out.find(std::string(name) + "\t0\t") != got.out.npos, GetParam() != Caller::own_users)
         << name << " did not get through without protection, or did in a user namespace";

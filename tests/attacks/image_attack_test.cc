@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks by images: what a layer, a configuration, an index or an account file of a stranger's does to the machine
-// that imports it and runs it. The advisories are listed in advisories.tsv.
+// Attacks by images: the effect of an untrusted layer, configuration, index or account file on the machine that imports and runs
+// it. advisories.tsv lists the advisories.
 #include <grp.h>
 
 #include "tests/attacks/attack_fixture.h"
@@ -44,7 +44,7 @@ class ImageAttack : public testing::Test {
     Fd fd = MUST(sys::open(fixture_->path() + "/archive", O_RDONLY));
     return runtime_->images().import(fd, name);
   }
-  // An image that can run a shell, with more in it.
+  // An image with a shell and the given entries.
   TestImage shell_with(std::vector<Entry> entries, const std::string& config = R"({"Cmd":["/bin/sh"]})") {
     std::vector<Entry> all = {{"bin", 'd', "", 0755}, {"bin/busybox", 'f', read_text(fixture_->rootfs() + "/bin/busybox"), 0755}};
     for (const char* name : {"sh", "cat", "ls", "echo", "id"}) all.push_back({std::string("bin/") + name, 'l', "busybox"});
@@ -86,7 +86,7 @@ class ImageAttack : public testing::Test {
   std::string before_;
 };
 
-// CVE-2025-47290: a directory that was looked at once becomes a link, and later entries go through it. (CVE-2021-32760,
+// CVE-2025-47290: a directory that was checked once becomes a link, and later entries go through it. (CVE-2021-32760,
 // CVE-2021-29136: Unpack.links_lead_about_inside_but_never_out.)
 TEST_F(ImageAttack, a_directory_that_becomes_a_link_leads_nowhere) {
   for (const std::string& target : {host(), climb()}) {
@@ -121,7 +121,7 @@ TEST_F(ImageAttack, a_directory_that_becomes_a_link_leads_nowhere) {
   }
 }
 
-// CVE-2022-23648: a volume of the image's configuration is copied from where its path leads on the host.
+// CVE-2022-23648: for a volume in the image's configuration, data is copied from the path's target on the host.
 TEST_F(ImageAttack, a_volume_of_the_image_copies_nothing) {
   auto image = add(shell_with({{"data", 'l', climb()}}, R"({"Cmd":["/bin/sh"],"Volumes":{"/data":{},"/../../..)" + host() +
                                                             R"(":{},"..)" + host() + R"(":{},"/proc/1/root":{}}})"));
@@ -134,8 +134,8 @@ TEST_F(ImageAttack, a_volume_of_the_image_copies_nothing) {
         << entry.path();
 }
 
-// CVE-2021-41103, CVE-2021-41091, CVE-2024-25621: programs of images, setuid ones among them, are there for every user
-// of the machine.
+// CVE-2021-41103, CVE-2021-41091, CVE-2024-25621: programs of images, including setuid ones, are accessible to every user of the
+// machine.
 TEST_F(ImageAttack, files_of_images_are_out_of_the_users_reach) {
   auto image = add(shell_with({{"su", 'f', "#!", 04755}}));
   ContainerSpec spec = fixture_->shell("app-0", "echo up; cat");
@@ -143,7 +143,7 @@ TEST_F(ImageAttack, files_of_images_are_out_of_the_users_reach) {
   spec.open_stdin = true;
   ASSERT_OK(runtime_->start_container("pod", spec));
   fixture_->wait_log("app-0", "up");
-  ASSERT_EQ(::chmod(fixture_->path().c_str(), 0755), 0);  // so that only the runtime's own directories stand in the way
+  ASSERT_EQ(::chmod(fixture_->path().c_str(), 0755), 0);  // so that only the runtime's own directories deny access
   size_t looked = 0;
   for (const std::string& top : {fixture_->config.state_dir, fixture_->config.run_dir}) {
     struct stat info {};
@@ -167,7 +167,7 @@ TEST_F(ImageAttack, files_of_images_are_out_of_the_users_reach) {
   (void)runtime_->kill_container("pod", "app-0");
 }
 
-// CVE-2024-9676, CVE-2025-4437, CVE-2026-47262: account files that lead to the host, never end, or fill the memory.
+// CVE-2024-9676, CVE-2025-4437, CVE-2026-47262: account files that are links to the host, never end, or fill the memory.
 TEST_F(ImageAttack, account_files_are_read_with_care) {
   struct Row {
     const char* name;
@@ -197,7 +197,7 @@ TEST_F(ImageAttack, account_files_are_read_with_care) {
   EXPECT_LE(user->additional_gids.size(), 1024u);
 }
 
-// CVE-2024-40635, CVE-2026-46680: a number that is too large is 0, or a name that the image says is 0.
+// CVE-2024-40635, CVE-2026-46680: an id that is too large becomes 0, or the image maps a name to 0.
 TEST_F(ImageAttack, a_number_is_never_a_name) {
   auto image = add({{{make_tar({{"etc/passwd", 'f',
                                  "2147483648:x:0:0::/:\n4294967296:x:0:0::/:\n99999999999999999999:x:0:0::/:\n-1:x:0:0::/:\n"
@@ -213,7 +213,7 @@ TEST_F(ImageAttack, a_number_is_never_a_name) {
   EXPECT_TRUE(!zeros || zeros->uid == 7) << zeros->uid;
 }
 
-// CVE-2026-53488: a label of the image's configuration becomes an order to the runtime: a logger that is run as root.
+// CVE-2026-53488: a label of the image's configuration becomes a runtime option: a logger that runs as root.
 TEST_F(ImageAttack, labels_are_no_orders) {
   auto image = add(shell_with({{"logger", 'f', "#!/bin/sh\ntouch " + host() + "/made\n", 0755}},
                               R"({"Cmd":["/bin/sh"],"Labels":{"containerd.io/restart.loguri":"binary:///bin/touch?)" + host() +
@@ -229,7 +229,7 @@ TEST_F(ImageAttack, labels_are_no_orders) {
   EXPECT_FALSE(fs::exists(host() + "/made"));
 }
 
-// CVE-2023-25153: an index, a manifest or a configuration without an end.
+// CVE-2023-25153: an index, a manifest or a configuration of unlimited size.
 TEST_F(ImageAttack, documents_have_limits) {
   const TestImage small{{{make_tar({{"a"}})}}};
   for (bool is_docker : {false, true}) {
@@ -244,7 +244,7 @@ TEST_F(ImageAttack, documents_have_limits) {
   EXPECT_TRUE(runtime_->images().list().empty());
 }
 
-// CVE-2024-3727: a digest that is no digest is joined to a path.
+// CVE-2024-3727: an invalid digest is joined to a path.
 TEST_F(ImageAttack, a_digest_is_no_path) {
   for (const std::string& digest :
        {"sha256:../../../../../.." + host() + "/secret", "../../.." + host() + ":secret", std::string("sha256:"),
@@ -262,8 +262,8 @@ TEST_F(ImageAttack, a_digest_is_no_path) {
   }
 }
 
-// CVE-2026-50195, CVE-2026-53489, CVE-2026-53492, CVE-2024-8676: what looks like a checkpoint is restored: its log is a
-// link, its description brings devices, its name becomes a tag.
+// CVE-2026-50195, CVE-2026-53489, CVE-2026-53492, CVE-2024-8676: an image that looks like a checkpoint is restored: its log is a
+// link, its description adds devices, its name becomes a tag.
 TEST_F(ImageAttack, a_checkpoint_is_an_image_like_any_other) {
   auto layout = image::test::oci_layout(
       shell_with(

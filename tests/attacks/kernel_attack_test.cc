@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks on what belongs to the whole machine: sysctls, cgroups, devices, what an annotation may ask for, and programs
-// that a runtime runs on the host for a container. The advisories are listed in advisories.tsv.
+// Attacks on resources of the whole machine: sysctls, cgroups, devices, annotations, and programs that a runtime runs on the host
+// for a container. advisories.tsv lists the advisories.
 #include <elf.h>
 #include <sys/syscall.h>
 
@@ -21,11 +21,10 @@ class KernelAttack : public Attack {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Of, KernelAttack, testing::Values(Caller::daemon, Caller::command_line, Caller::own_users), name_of);
-class PodAttack : public KernelAttack {};  // what only pods can ask for
+class PodAttack : public KernelAttack {};  // only possible with pods
 INSTANTIATE_TEST_SUITE_P(Of, PodAttack, testing::Values(Caller::daemon), name_of);
 
-// CVE-2022-0811: one sysctl's value, or name, smuggles another: kernel.core_pattern, and with it a program run by the
-// host.
+// CVE-2022-0811: the value or name of one sysctl contains another one: kernel.core_pattern, and so a program that the host runs.
 TEST_P(KernelAttack, one_sysctl_is_one_sysctl) {
   const std::string before = watched();
   const std::pair<const char*, const char*> evil[] = {
@@ -53,7 +52,7 @@ TEST_P(KernelAttack, one_sysctl_is_one_sysctl) {
     }
     EXPECT_EQ(watched(), before) << name << "=" << value;
   }
-  ContainerSpec good = shell("cat /proc/sys/kernel/shm_rmid_forced");  // what the attack pretends to be is possible
+  ContainerSpec good = shell("cat /proc/sys/kernel/shm_rmid_forced");  // the sysctl itself is permitted
   good.spec.linux_.sysctl = {{"kernel.shm_rmid_forced", "1"}};
   EXPECT_EQ(run(good).out, "1\n");
   EXPECT_EQ(watched(), before);
@@ -94,12 +93,12 @@ TEST_P(KernelAttack, a_namespace_that_is_not_its_own_keeps_its_settings) {
         Row{"uts", "uts", "kernel.domainname", "/proc/sys/kernel/domainname"}}) {
     ContainerSpec spec = shell(std::string("readlink /proc/self/ns/") + row.file);
     const std::string own = fs::read_symlink(std::string("/proc/self/ns/") + row.file).string() + "\n";
-    // Its value is set as it is: no harm is done where it gets through.
+    // The value is set unchanged, so that a successful attack does no harm.
     spec.spec.linux_.sysctl = {{row.name, std::string(trim(read_text(row.path)))}};
     Outcome got = run(spec);
     EXPECT_EQ(got.refusal, "") << row.name << ": its own may be set";
     EXPECT_NE(got.out, own);
-    // Joined by its path, the host's own.
+    // Joined by path, the host's own namespace.
     spec.spec.linux_.namespaces = {{row.type, "/proc/" + std::to_string(::getpid()) + "/ns/" + row.file}};
     for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup"})
       if (GetParam() == Caller::command_line && std::string(type) != row.type) spec.spec.linux_.namespaces.push_back({type, ""});
@@ -113,7 +112,7 @@ TEST_P(KernelAttack, a_namespace_that_is_not_its_own_keeps_its_settings) {
   }
 }
 
-// GHSA-g54h-m393-cpwq: a list of devices that are allowed lets all others through.
+// GHSA-g54h-m393-cpwq: a list of allowed devices permits all other devices.
 TEST_P(KernelAttack, a_list_of_devices_allows_no_others) {
   ASSERT_EQ(::mknod((rootfs() + "/kmsg").c_str(), S_IFCHR | 0666, makedev(1, 11)), 0);
   ASSERT_EQ(::mknod((rootfs() + "/mem").c_str(), S_IFCHR | 0666, makedev(1, 1)), 0);
@@ -133,7 +132,7 @@ TEST_P(KernelAttack, a_list_of_devices_allows_no_others) {
     for (const char* name : {"/kmsg", "/mem"})
       EXPECT_NE(got.out.find(std::string("head: ") + name + ": Operation not permitted"), got.out.npos) << name << "\n"
                                                                                                         << got.out << got.refusal;
-    // In a user namespace there is not even a node.
+    // In a user namespace not even the node exists.
     const char* why = GetParam() == Caller::own_users ? "No such file or directory" : "Operation not permitted";
     for (const char* name : {"/tmp/disk"})
       EXPECT_NE(got.out.find(std::string("head: ") + name + ": " + why), got.out.npos) << name << "\n" << got.out << got.refusal;
@@ -141,7 +140,7 @@ TEST_P(KernelAttack, a_list_of_devices_allows_no_others) {
   }
 }
 
-// CVE-2023-25809: the host's cgroups can be seen and written where the container has no cgroup namespace of its own.
+// CVE-2023-25809: the host's cgroups are visible and writable in a container without a cgroup namespace of its own.
 TEST_P(KernelAttack, cgroups_of_the_host_are_out_of_reach) {
   const std::string look =
       "cat /proc/self/cgroup | grep ^0::; mkdir /sys/fs/cgroup/evil; echo 0 > /sys/fs/cgroup/cgroup.procs; "
@@ -153,7 +152,7 @@ TEST_P(KernelAttack, cgroups_of_the_host_are_out_of_reach) {
     EXPECT_NE(got.out.find("done"), got.out.npos) << got.out;
   };
   check(run(shell(look)));
-  if (GetParam() == Caller::command_line) {  // without the namespace in the list
+  if (GetParam() == Caller::command_line) {  // a list without the cgroup namespace
     ContainerSpec spec = shell(look);
     for (const char* type : {"pid", "network", "ipc", "uts", "mount"}) spec.spec.linux_.namespaces.push_back({type, ""});
     Outcome got = run(spec);
@@ -170,8 +169,8 @@ TEST_P(KernelAttack, cgroups_of_the_host_are_out_of_reach) {
   check({"", fixture_->output("app-0") + fixture_->output("app-0", "stderr"), 0});
 }
 
-// CVE-2024-3154, CVE-2023-6476, CVE-2026-53492: an annotation becomes a property of systemd, a writable cgroup, a limit
-// taken away, or a device.
+// CVE-2024-3154, CVE-2023-6476, CVE-2026-53492: an annotation becomes a systemd property, a writable cgroup, a removed limit, or
+// a device.
 TEST_P(KernelAttack, annotations_change_nothing) {
   const std::string look =
       "cat /proc/self/limits /proc/self/mounts | grep -v overlay; ls /dev; cat /sys/fs/cgroup/*.max "
@@ -204,9 +203,9 @@ TEST_P(KernelAttack, annotations_change_nothing) {
   EXPECT_EQ(run(spec).out, want);
 }
 
-// CVE-2024-0132, CVE-2025-23266, CVE-2025-23267: a program that the runtime runs on the host for a container takes
-// orders from the image: through its variables (LD_PRELOAD), its working directory, its library cache. There is one
-// such program, coracle-pause: nothing of the container reaches its environment, and it loads no library.
+// CVE-2024-0132, CVE-2025-23266, CVE-2025-23267: the image controls a program that the runtime runs on the host for a container:
+// through its environment (LD_PRELOAD), its working directory, its library cache. The only such program is coracle-pause: nothing
+// of the container reaches its environment, and it loads no library.
 TEST_P(PodAttack, nothing_of_the_image_is_run_on_the_host) {
   write_text(rootfs() + "/evil.so", "no library, but it would be asked for");
   MUST(sys::make_directories(rootfs() + "/etc/ld.so.conf.d"));
@@ -234,7 +233,7 @@ TEST_P(PodAttack, nothing_of_the_image_is_run_on_the_host) {
     EXPECT_NE(part.p_type, unsigned(PT_INTERP)) << "it would ask for a loader";
     EXPECT_NE(part.p_type, unsigned(PT_DYNAMIC));
   }
-  // Beside it and the container's own there is no process of the pod's.
+  // The pod has no other processes than this one and the container's.
   std::vector<std::string> pids;
   for (const auto& entry : fs::recursive_directory_iterator(fixture_->config.cgroup_root + "/pod")) {
     if (entry.path().filename() != "cgroup.procs") continue;
@@ -249,8 +248,8 @@ TEST_P(PodAttack, nothing_of_the_image_is_run_on_the_host) {
   stop();
 }
 
-// CVE-2026-50195, CVE-2026-53489, CVE-2026-53492, CVE-2024-8676, CVE-2025-0426: checkpoints, which bring a container's
-// whole description with them. There are none here. CVE-2024-1753 and its kin: building images. Neither is that.
+// CVE-2026-50195, CVE-2026-53489, CVE-2026-53492, CVE-2024-8676, CVE-2025-0426: checkpoints with a container's whole description.
+// This runtime has no checkpoints. CVE-2024-1753 and related ones: building images. It does not build images either.
 TEST_P(KernelAttack, there_are_no_checkpoints_and_no_builds) {
   if (is_pod()) GTEST_SKIP() << "the runtime's interface has no such call";
   ASSERT_EQ(start(shell("sleep 1000")).refusal, "");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks on the making of a container's file system: links in the image, links that change while we look, file systems
-// that pretend to be the kernel's. The advisories are listed in advisories.tsv.
+// Attacks on the setup of a container's file system: links in the image, links that change during the lookup, file systems that
+// imitate the kernel's. advisories.tsv lists the advisories.
 #include "tests/attacks/attack_fixture.h"
 
 namespace coracle::attacks {
 namespace {
 
-// Controls show that a race is real. They try for so many exchanges, not for so long: the exchanger may get little of the
-// processor.
+// Controls prove that a race is real. They run for a number of exchanges instead of a time, since the exchanger may get little
+// processor time.
 template <typename Try>
 bool comes_true_during(const Exchanger& race, const Try& attempt) {
   constexpr size_t kExchanges = 20'000;
@@ -33,7 +33,7 @@ class MountAttack : public Attack {
 };
 INSTANTIATE_TEST_SUITE_P(Of, MountAttack, testing::Values(Caller::daemon, Caller::command_line, Caller::own_users), name_of);
 
-// CVE-2019-16884: a volume where /proc should be receives what is meant for the kernel.
+// CVE-2019-16884: a volume in the place of /proc receives data that is meant for the kernel.
 TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
   for (const char* name : {"/self/attr/apparmor", "/self/task", "/sys/kernel"}) MUST(sys::make_directories(volume() + name));
   write_text(volume() + "/self/oom_score_adj", "");
@@ -43,7 +43,7 @@ TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
     Outcome got = run(spec);
     EXPECT_NE(got.refusal.find("mount"), got.refusal.npos) << place << ": " << got.refusal << got.out;
   }
-  // By a link of the image it can be covered; but nothing of ours is written there.
+  // With a link in the image the volume can hide /proc; but the runtime writes nothing there.
   link("/proc", "/data");
   ContainerSpec spec = shell("sleep 1000");
   spec.spec.process.oom_score_adj = 700;
@@ -56,7 +56,7 @@ TEST_P(MountAttack, a_volume_cannot_stand_for_proc) {
   EXPECT_EQ(read_text(volume() + "/self/oom_score_adj"), "");
 }
 
-// … and what is written for the kernel reaches it, or nothing is started.
+// … and data for the kernel reaches it, or the container does not start.
 TEST_P(MountAttack, a_label_reaches_the_kernel) {
   const bool has_apparmor = read_text("/sys/module/apparmor/parameters/enabled") == "Y\n";
   ContainerSpec spec = shell("cat /proc/self/attr/apparmor/current || cat /proc/self/attr/current");
@@ -70,7 +70,7 @@ TEST_P(MountAttack, a_label_reaches_the_kernel) {
   }
 }
 
-// CVE-2019-19921, CVE-2023-27561, CVE-2023-28642: /proc or /sys of the image is a link to somewhere of its own choice.
+// CVE-2019-19921, CVE-2023-27561, CVE-2023-28642: /proc or /sys in the image is a link to a chosen place.
 TEST_P(MountAttack, proc_and_sys_are_no_links) {
   for (const char* place : {"/proc", "/sys"}) {
     for (const std::string& target : {std::string("/tmp"), std::string("tmp"), host(), climb(), std::string("/proc/self/fd")}) {
@@ -97,7 +97,7 @@ TEST_P(MountAttack, proc_that_changes_into_a_link_is_genuine_or_refused) {
       ++refused;
       continue;
     }
-    // A process that is not under the masks would see a key list of the kernel's; one that is not on procfs: FAKE.
+    // Without the masks, the process would see the kernel's list of keys; without procfs: FAKE.
     ++run_ok;
     EXPECT_EQ(got.out.find(": "), got.out.npos) << got.out;  // no line of /proc/keys
   }
@@ -105,11 +105,11 @@ TEST_P(MountAttack, proc_that_changes_into_a_link_is_genuine_or_refused) {
   std::printf("measured: %d refused, %d ran, %zu exchanges\n", refused, run_ok, race.count());
 }
 
-// CVE-2021-30465: the place of a mount becomes a link between the look and the mount.
+// CVE-2021-30465: a mount point becomes a link between the check and the mount.
 TEST_P(MountAttack, a_place_that_changes_leads_nowhere) {
   fs::create_directory(rootfs() + "/data");
   ASSERT_EQ(::symlink(climb().c_str(), (rootfs() + "/evil").c_str()), 0);
-  {  // who joins paths is led out: the race is real
+  {  // joined paths do lead outside: the race is real
     Exchanger race(rootfs() + "/data", rootfs() + "/evil");
     bool is_led_out = comes_true_during(race, [&] {
       struct stat info {};
@@ -127,7 +127,7 @@ TEST_P(MountAttack, a_place_that_changes_leads_nowhere) {
   }
 }
 
-// CVE-2024-45310: the directories and files that are made for a mount are made on the host.
+// CVE-2024-45310: directories and files for a mount are created on the host.
 TEST_P(MountAttack, directories_are_made_inside_however_the_way_changes) {
   MUST(sys::make_directories(rootfs() + "/a/b"));
   ASSERT_EQ(::symlink(climb().c_str(), (rootfs() + "/a/evil").c_str()), 0);
@@ -136,15 +136,15 @@ TEST_P(MountAttack, directories_are_made_inside_however_the_way_changes) {
   tmpfs(spec, "/a/b/etc/made/deep");
   bind(spec, volume() + "/file", "/a/b/etc/file");
   Exchanger race(rootfs() + "/a/b", rootfs() + "/a/evil");
-  for (int i = 0; i < tries(80); ++i) (void)run(spec);  // TearDown looks whether anything was made
-  // The control: mkdir by the joined path does reach the host.
+  for (int i = 0; i < tries(80); ++i) (void)run(spec);  // TearDown checks that nothing was created
+  // The control: mkdir with the joined path does reach the host.
   bool is_made = comes_true_during(race, [&] {
     return ::mkdir((rootfs() + "/a/b/etc/control").c_str(), 0755) == 0 && ::rmdir((host() + "/etc/control").c_str()) == 0;
   });
   EXPECT_TRUE(is_made);
 }
 
-// CVE-2025-31133: what covers a masked path is the /dev/null that the image put there.
+// CVE-2025-31133: a masked path is covered by a /dev/null from the image.
 TEST_P(MountAttack, a_mask_is_the_host_s_null_device) {
   std::string dev = volume();
   write_text(dev + "/target", "TARGET\n", 0666);
@@ -153,7 +153,7 @@ TEST_P(MountAttack, a_mask_is_the_host_s_null_device) {
   ASSERT_EQ(::mknod((dev + "/evil").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
   ContainerSpec spec = shell("cat /proc/keys /proc/timer_list; stat -c %t:%T /proc/keys; echo x > /proc/keys; cat /dev/target");
   for (const char* place : {"/dev", "/dev/pts", "/dev/shm", "/dev/mqueue"}) drop_mount(spec, place);
-  bind(spec, dev, "/dev");  // the image's, or one that two containers share
+  bind(spec, dev, "/dev");  // from the image, or shared by two containers
   Exchanger race(dev + "/null", dev + "/evil");
   for (int i = 0; i < tries(60); ++i) {
     Outcome got = run(spec);
@@ -161,7 +161,7 @@ TEST_P(MountAttack, a_mask_is_the_host_s_null_device) {
   }
 }
 
-// CVE-2025-52565: the terminal is bound to a /dev/console that leads elsewhere, or from a /dev/pts/N that is another.
+// CVE-2025-52565: the terminal is bound to a /dev/console that leads elsewhere, or from another /dev/pts/N.
 TEST_P(MountAttack, the_console_leads_nowhere) {
   if (GetParam() == Caller::command_line) GTEST_SKIP() << "a terminal of the command line needs somebody who reads it";
   std::string dev = volume();
@@ -191,14 +191,14 @@ TEST_P(MountAttack, the_console_leads_nowhere) {
       EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << got.out;
     }
   }
-  // As pods have it: a /dev of its own, whatever the image brought.
+  // As in pods: with a /dev of its own, whatever the image contains.
   ASSERT_EQ(::symlink((climb() + "/secret").c_str(), (rootfs() + "/dev/console").c_str()), 0);
   ContainerSpec plain = shell("[ -c /dev/console ] && [ ! -L /dev/console ] && echo is a device");
   plain.spec.process.terminal = true;
   EXPECT_NE(run(plain).out.find("is a device"), std::string::npos);
 }
 
-// CVE-2025-52881: what is written to procfs (labels, sysctls, scores) lands in a file system that somebody shaped.
+// CVE-2025-52881: writes to procfs (labels, sysctls, scores) reach a file system that the attacker prepared.
 TEST_P(MountAttack, what_is_written_to_proc_reaches_proc) {
   std::string fake = volume();
   for (const char* name : {"/ip_unprivileged_port_start", "/oom_score_adj"}) write_text(fake + name, "");
@@ -215,15 +215,15 @@ TEST_P(MountAttack, what_is_written_to_proc_reaches_proc) {
   Outcome got = run(spec);
   EXPECT_EQ(read_text(fake + "/ip_unprivileged_port_start"), "") << got.refusal;
   EXPECT_NE(got.refusal.find("net.ipv4.ip_unprivileged_port_start"), got.refusal.npos) << got.refusal << got.out;
-  // A whole procfs that was shaped before it is mounted is none of the specification's: only its type is taken.
+  // A procfs that the attacker prepared is not used: only the type is taken from the specification.
   ContainerSpec own = shell("cat /proc/sys/net/ipv4/ip_unprivileged_port_start");
   own.spec.linux_.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "81"}};
   EXPECT_EQ(run(own).out, "81\n");
 }
 
-// CVE-2026-41579, CVE-2026-47766: /dev of the image is a link, and device nodes are made where it leads.
+// CVE-2026-41579, CVE-2026-47766: /dev in the image is a link, and device nodes are created at its target.
 TEST_P(MountAttack, no_device_is_made_through_a_link) {
-  ContainerSpec bare = shell("true");  // without a /dev of its own: nodes are made in the image's
+  ContainerSpec bare = shell("true");  // without a /dev of its own, the nodes are created in the image's /dev
   for (const char* place : {"/dev", "/dev/pts", "/dev/shm", "/dev/mqueue"}) drop_mount(bare, place);
   for (const std::string& target : {host(), climb(), std::string("/tmp")}) {
     link(target, "/dev");
@@ -253,7 +253,7 @@ TEST_P(MountAttack, files_for_every_container_stay_inside) {
     Outcome got = run(spec);
     EXPECT_EQ(got.out, "127.0.0.1 localhost\nhosts\nresolv.conf\n") << got.refusal;
   }
-  for (const char* name : {"hosts", "resolv.conf"}) {  // the file itself is the link
+  for (const char* name : {"hosts", "resolv.conf"}) {  // here the file itself is the link
     fs::remove_all(rootfs() + "/etc");
     fs::create_directory(rootfs() + "/etc");
     ASSERT_EQ(::symlink((climb() + "/secret").c_str(), (rootfs() + "/etc/" + name).c_str()), 0);
@@ -264,7 +264,7 @@ TEST_P(MountAttack, files_for_every_container_stay_inside) {
   }
 }
 
-// GHSA-7ww5-4wqc-m92c, and what Docker hides since: what the processor's sensors show tells of other containers too.
+// GHSA-7ww5-4wqc-m92c, hidden by Docker since: the processor's sensors reveal information about other containers.
 TEST_P(MountAttack, sensors_are_out_of_sight) {
   std::string sys = volume();
   MUST(sys::make_directories(sys + "/devices/virtual/powercap/intel-rapl:0"));
@@ -280,7 +280,7 @@ TEST_P(MountAttack, sensors_are_out_of_sight) {
   EXPECT_EQ(got.refusal, "");
   EXPECT_EQ(got.out.find("12345"), got.out.npos) << got.out;
   EXPECT_EQ(got.out.find("intel-rapl"), got.out.npos) << got.out;
-  spec.spec.linux_.masked_paths.clear();  // the control: it would be seen
+  spec.spec.linux_.masked_paths.clear();  // the control: without masks it would be visible
   EXPECT_NE(run(spec).out.find("12345"), std::string::npos);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks of a container's process on its makers: their programs, descriptors, privileges, groups, and what is done
-// with strings of its choice. The advisories are listed in advisories.tsv.
+// Attacks of a container's process on the runtime: its programs, descriptors, privileges, groups, and strings under the
+// attacker's control. advisories.tsv lists the advisories.
 #include <grp.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -13,11 +13,11 @@ namespace {
 
 class ProcessAttack : public Attack {
  protected:
-  static constexpr int kDescriptors = 48;  // more than any launch holds
+  static constexpr int kDescriptors = 48;  // more than any launch has open
 };
 INSTANTIATE_TEST_SUITE_P(Of, ProcessAttack, testing::Values(Caller::daemon, Caller::command_line, Caller::own_users), name_of);
 
-// CVE-2019-5736: the runtime is made to execute itself inside the container, where root may write to its file.
+// CVE-2019-5736: the runtime executes itself inside the container, where root may write to its file.
 TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
   struct Program {
     std::string path, before;
@@ -25,8 +25,8 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
   std::vector<Program> programs;
   for (const char* path : {CORACLE_PAUSE, CORACLE_OCI}) programs.push_back({path, read_text(path)});
   write_text(rootfs() + "/script", "#!/proc/self/exe\n", 0755);
-  // Somebody in the container waits for a process whose program is not the container's, keeps hold of it, and tries to
-  // write to it again and again until nobody executes it any more.
+  // A process in the container waits for another process whose program is not the container's, holds that program open, and tries
+  // to write to it repeatedly until nothing executes it any more.
   const std::string watcher =
       "while true; do for p in /proc/[0-9]*; do exe=$(readlink $p/exe); case $exe in ''|/bin/busybox) ;; *) echo seen "
       "$exe >>/tmp/seen; "
@@ -41,7 +41,7 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
   const std::string seen = read_text(rootfs() + "/tmp/seen");
   EXPECT_EQ(seen.find("WRITTEN"), seen.npos) << seen;
   for (std::string_view line : split(seen, '\n'))
-    EXPECT_TRUE(!line.starts_with("seen ") || line.starts_with("seen /memfd:") || line == "seen /")  // a mount of its own
+    EXPECT_TRUE(!line.starts_with("seen ") || line.starts_with("seen /memfd:") || line == "seen /")  // on a mount of its own
         << "a program of the host's: " << line;
   for (const char* program : {"/proc/self/exe", "/script"}) {
     ContainerSpec self = fixture_->program("app-0", {program});
@@ -49,7 +49,7 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
   }
   for (const Program& program : programs)
     EXPECT_TRUE(read_text(program.path) == program.before) << program.path << " was changed";
-  // What it can see of itself is a copy that nobody can write to.
+  // The visible program is a copy that nobody can write to.
   if (is_pod()) {
     auto state = runtime().sandbox("pod");
     ASSERT_TRUE(state.ok());
@@ -59,13 +59,13 @@ TEST_P(ProcessAttack, the_runtime_s_own_programs_cannot_be_overwritten) {
   }
 }
 
-// CVE-2024-21626: a descriptor of the runtime's that was left open is a place to stand, or a way to climb.
+// CVE-2024-21626: a descriptor that the runtime left open is used as the working directory or in a path.
 TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_working_directory) {
   for (int fd = 0; fd < kDescriptors; ++fd) {
     for (const char* way : {"", "/..", "/../../../.."}) {
       ContainerSpec spec = shell("pwd; cat ." + host() + "/secret; cat ../../../.." + host() + "/secret; true");
       spec.spec.process.cwd = "/proc/self/fd/" + std::to_string(fd) + way;
-      if (GetParam() == Caller::command_line && fd % 4 != 0) continue;  // slow: a sample
+      if (GetParam() == Caller::command_line && fd % 4 != 0) continue;  // slow, so only a sample
       Outcome got = run(spec);
       EXPECT_EQ(got.out.find("the host's secret"), got.out.npos) << spec.spec.process.cwd << "\n" << got.out;
     }
@@ -80,10 +80,10 @@ TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_working_directory) {
 }
 
 TEST_P(ProcessAttack, a_descriptor_of_the_runtime_s_is_no_way_to_a_program) {
-  // The program is looked up after everything else; what is still open then leads to the host's files.
+  // The program is looked up last; a descriptor that is still open then leads to the host's files.
   const std::string program = "/../../../../../../../../../.." + host() + "/echo";
   for (int fd = 0; fd < kDescriptors; ++fd) {
-    if (GetParam() == Caller::command_line && fd > 24) break;  // slow, and nothing is seen beyond
+    if (GetParam() == Caller::command_line && fd > 24) break;  // slow, and there is nothing beyond
     const std::string path = "/proc/self/fd/" + std::to_string(fd) + program;
     Outcome got = run(fixture_->program("app-0", {path, "HOST"}));
     EXPECT_EQ(got.out.find("HOST\n"), got.out.npos) << path << " is the host's program";
@@ -103,14 +103,14 @@ TEST_P(ProcessAttack, inherits_no_descriptor) {
   stop();
 }
 
-// CVE-2026-55686: the working directory is made on the host, through a link of the image.
+// CVE-2026-55686: the working directory is created on the host, through a link in the image.
 TEST_P(ProcessAttack, the_working_directory_is_made_inside) {
   ASSERT_EQ(::symlink((climb() + "/etc").c_str(), (rootfs() + "/work").c_str()), 0);
   ASSERT_EQ(::symlink(host().c_str(), (rootfs() + "/srv").c_str()), 0);
   for (const char* cwd : {"/work/dir", "/srv/a/b", "/work", "/srv/../work/x", "/../../.."}) {
     ContainerSpec spec = shell("true");
     spec.spec.process.cwd = cwd;
-    (void)run(spec);  // TearDown looks whether anything was made
+    (void)run(spec);  // TearDown checks that nothing was created
   }
   fs::create_directory(rootfs() + "/place");
   ASSERT_EQ(::symlink(climb().c_str(), (rootfs() + "/evil").c_str()), 0);
@@ -124,16 +124,16 @@ TEST_P(ProcessAttack, the_working_directory_is_made_inside) {
   }
 }
 
-// CVE-2022-29162, 24769, 27649, 27650, 27651, 27652: capabilities that a program's file can pick up.
+// CVE-2022-29162, 24769, 27649, 27650, 27651, 27652: capabilities that a file can inherit.
 TEST_P(ProcessAttack, no_capability_can_be_inherited) {
-  // The caller's own inheritable set is full: none of it may arrive.
+  // The caller's own inheritable set is full: none of it may be passed on.
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2];
   ASSERT_EQ(::syscall(SYS_capget, &head, data), 0);
   __user_cap_data_struct full[2] = {data[0], data[1]};
   for (auto& part : full) part.inheritable = part.permitted;
   ASSERT_EQ(::syscall(SYS_capset, &head, full), 0);
-  // A copy of busybox that takes whatever is inheritable: raw sockets, here.
+  // A copy of busybox that takes an inheritable capability: raw sockets.
   fs::create_directory(rootfs() + "/taker");
   fs::copy_file(rootfs() + "/bin/busybox", rootfs() + "/taker/cat");
   const unsigned char attribute[] = {0, 0, 0, 2, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 1, 0, 0};
@@ -154,28 +154,27 @@ TEST_P(ProcessAttack, no_capability_can_be_inherited) {
   ASSERT_EQ(::syscall(SYS_capset, &head, data), 0);
 }
 
-// CVE-2022-2995, CVE-2022-36109, CVE-2023-25173: groups that are missing open what is closed to a group, groups too
-// many open the rest.
+// CVE-2022-2995, CVE-2022-36109, CVE-2023-25173: missing groups give access to files that exclude a group; additional groups give
+// access to others.
 TEST_P(ProcessAttack, has_the_groups_it_was_given_and_no_others) {
   const gid_t own[] = {4242};
   gid_t before[64];
   int count = ::getgroups(64, before);
   ASSERT_GE(count, 0);
-  ASSERT_EQ(::setgroups(1, own), 0);  // the caller's own: none of it may arrive
+  ASSERT_EQ(::setgroups(1, own), 0);  // the caller's own: none of it may be passed on
   ContainerSpec spec = shell("grep ^Groups /proc/self/status; sleep 1000");
   spec.spec.process.user = {.uid = 1000, .gid = 2000, .additional_gids = {2000, 3000}};
   EXPECT_EQ(start(spec).refusal, "");
   EXPECT_EQ(exec({"/bin/sh", "-c", "grep ^Groups /proc/self/status"}).out, "Groups:\t2000 3000 \n");
   std::string status = read_text("/proc/" + std::to_string(pid()) + "/status");
-  const uint32_t first = GetParam() == Caller::own_users ? kOwnUsers : 0;  // as the host numbers them
+  const uint32_t first = GetParam() == Caller::own_users ? kOwnUsers : 0;  // in the host's user namespace
   EXPECT_NE(status.find("Groups:\t" + std::to_string(first + 2000) + " " + std::to_string(first + 3000)), status.npos) << status;
   stop();
   EXPECT_EQ(::setgroups(size_t(count), before), 0);
 }
 
-// What the three are about: a file that everybody but group 2000 may read, and a program that takes on another group.
-// The agent names a user's own group among the others (ContainerSpec.user_and_groups), which is what keeps the file
-// closed.
+// The subject of these three: a file that everybody but group 2000 may read, and a program with another group. The agent lists a
+// user's own group among the additional ones (ContainerSpec.user_and_groups), which keeps the file closed.
 TEST_P(ProcessAttack, a_group_that_is_kept_out_stays_out) {
   write_text(rootfs() + "/closed", "not for group 2000\n");
   ASSERT_EQ(::chown((rootfs() + "/closed").c_str(), 0, 2000), 0);
@@ -186,11 +185,11 @@ TEST_P(ProcessAttack, a_group_that_is_kept_out_stays_out) {
   ContainerSpec spec = fixture_->program("app-0", {"/taker", "read", "/closed"});
   spec.spec.process.user = {.uid = 1000, .gid = 2000, .additional_gids = {2000}};
   EXPECT_NE(run(spec).out.find("ermission denied"), std::string::npos);
-  spec.spec.process.user.additional_gids.clear();  // the control: as it was before
+  spec.spec.process.user.additional_gids.clear();  // the control: the old behaviour
   EXPECT_EQ(run(spec).out, "not for group 2000\n");
 }
 
-// CVE-2026-30892: what follows the number of a user is overlooked, or makes another of it.
+// CVE-2026-30892: text after the number of a user is ignored, or changes the number.
 TEST_P(ProcessAttack, a_user_is_read_to_its_end) {
   if (is_pod()) GTEST_SKIP() << "an exec of a pod's has the container's user";
   if (oci({"exec", "--help"}).out.find("--user") == std::string::npos) GTEST_SKIP() << "there is no exec --user";
@@ -219,10 +218,10 @@ TEST_P(ProcessAttack, variables_write_no_files) {
   EXPECT_EQ(tree_of(rootfs() + "/etc"), before);
 }
 
-// CVE-2021-43784: a string longer than 64 KiB, and what follows it is read as something else.
+// CVE-2021-43784: after a string longer than 64 KiB, the rest is parsed as another message.
 TEST_P(ProcessAttack, long_strings_stay_strings) {
   for (size_t size : {size_t(65535), size_t(65536), size_t(65537), size_t(100000)}) {
-    // What a length of 16 bits would leave over looks like something that a launch is made of.
+    // The bytes beyond a 16-bit length imitate parts of a launch message.
     std::string text(size, 'A');
     ContainerSpec spec = shell("echo ${#LONG} ${#1}; readlink /proc/self/ns/user; grep -c . /proc/self/mounts");
     spec.spec.process.args.insert(spec.spec.process.args.end(), {"sh", text});
@@ -242,7 +241,7 @@ TEST_P(ProcessAttack, long_strings_stay_strings) {
   }
 }
 
-// CVE-2025-47291: a process of the pod that is not in the pod's cgroup has no limits.
+// CVE-2025-47291: a process of the pod outside the pod's cgroup has no limits.
 TEST_P(ProcessAttack, every_process_is_in_the_container_s_cgroup) {
   ASSERT_EQ(start(shell("sleep 1001 & sleep 1000")).refusal, "");
   auto cgroup_of = [](int pid) {
@@ -257,13 +256,13 @@ TEST_P(ProcessAttack, every_process_is_in_the_container_s_cgroup) {
   if (is_pod()) {
     EXPECT_TRUE(wanted.ends_with("/pod/c-app-0")) << wanted << ": beneath its pod's, whose limits hold for all";
   }
-  // Everything in the container's process namespace, an exec's children too.
+  // All processes in the container's pid namespace, including the children of an exec.
   std::thread other([&] { (void)exec({"/bin/sh", "-c", "sleep 0.3 & sleep 0.3"}); });
   auto namespace_of = [](int pid) {
     std::error_code error;
     return fs::read_symlink("/proc/" + std::to_string(pid) + "/ns/pid", error).string();
   };
-  std::string space;  // a process that is just beginning another program does not always show its namespaces
+  std::string space;  // during an exec, a process does not always show its namespaces
   for (int tries = 0; space.empty() && tries < 1000; ++tries) {
     space = namespace_of(pid());
     if (space.empty()) ::usleep(1000);

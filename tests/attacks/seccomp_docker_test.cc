@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default seccomp profile against docker_calls.tsv, call by call, in both directions: what Docker's default profile
-// stops is stopped, what it lets through is let through, for a container without capabilities, with Docker's own, and
-// with each one that opens something; in the machine's own calls and in its 32-bit relative's.
+// The default seccomp profile against docker_calls.tsv, for each call, in both directions: calls that Docker's default profile
+// stops are stopped, and others are allowed, for a container without capabilities, with Docker's own, and with each one that
+// permits something; for native calls and for those of the related 32-bit architecture.
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
@@ -58,7 +58,7 @@ void compare(const std::map<std::string, Whom>& known, const std::vector<std::st
   for (const Machine& machine : kMachines) {
     for (int number = 0; number < 1000; ++number) {
       char* found = ::seccomp_syscall_resolve_num_arch(machine.token, number);
-      if (!found) continue;  // newer than the library: no profile knows it
+      if (!found) continue;  // newer than the library: no profile has it
       const std::string name = found;
       ::free(found);
       seccomp_data data{};
@@ -89,7 +89,7 @@ TEST(DefaultSeccomp, is_docker_s_call_by_call) {
   for (const std::string& capability : gates) compare(known, {capability});
 }
 
-// Sockets, namespaces, personalities: what depends on an argument, with every value that could matter.
+// Sockets, namespaces, personalities: calls whose result depends on an argument, with every relevant value.
 TEST(DefaultSeccomp, is_docker_s_argument_by_argument) {
   auto program = compile_seccomp(oci::default_seccomp(), 0);
   ASSERT_TRUE(program.ok()) << program.error().text();
@@ -100,9 +100,9 @@ TEST(DefaultSeccomp, is_docker_s_argument_by_argument) {
     data.args[0] = first;
     return run_filter(*program, data) == SECCOMP_RET_ALLOW;
   };
-  for (uint64_t family = 0; family <= 45; ++family)  // all that there are
+  for (uint64_t family = 0; family <= 45; ++family)  // all existing families
     EXPECT_EQ(lets("socket", family), family != 38 && family != 40) << "socket of family " << family;
-  for (uint64_t above : {uint64_t(1) << 32, uint64_t(1) << 63, uint64_t(0xffffffff) << 32})  // the kernel does not look there
+  for (uint64_t above : {uint64_t(1) << 32, uint64_t(1) << 63, uint64_t(0xffffffff) << 32})  // the kernel ignores these bits
     for (uint64_t family : {38, 40}) EXPECT_FALSE(lets("socket", above + family)) << above + family;
   const std::set<uint64_t> personas = {0, 8, 0x20000, 0x20008, 0xffffffff};
   for (int bit = 0; bit < 32; ++bit)

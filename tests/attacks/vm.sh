@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The attacks and the escape suite in a machine of its own (tests/vm): another kernel, cgroup v2 with every controller, systemd,
-# AppArmor. Half an hour and more, for every instruction is emulated.
-#   CORACLE_FILTER   which tests (GoogleTest's filter; default: all); tests/vm/machine.sh says what else can be set
+# The attacks and the escape suite in a virtual machine (tests/vm): another kernel, cgroup v2 with every controller, systemd,
+# AppArmor. It takes half an hour or more, since every instruction is emulated.
+#   CORACLE_FILTER   which tests (GoogleTest's filter; default: all); tests/vm/machine.sh describes further settings
 set -uo pipefail
 title="attacks in a virtual machine"
 . "$(dirname "$0")/../vm/machine.sh"
 
-# The programs know each other, and the outcomes, by their places in the build and in the source; they have the same places there.
+# The programs find each other and the table of results by their paths in the build and source directories; they have the same
+# paths there.
 programs=("$build"/tests/attacks/{attacks_live_test,escape} "$build"/runtime/{cli/coracle-oci,pause/coracle-pause,image/fetch/coracle-image})
 outcomes=$(grep -ao '/[ -~]*/escape_outcomes\.tsv' "${programs[0]}" | head -n 1)
 for file in "${programs[@]}" "${outcomes:-escape_outcomes.tsv}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a client waits for: ConfigMaps created one after the other, each on the disk when it is answered; a list of many pods.
+# Latencies for clients: ConfigMaps created one after another, each on disk before the response; and a list of many pods.
 . "$(dirname "$0")/lib.sh"
 start_machine
 quick && { objects=100 pods=100; } || { objects=1000 pods=1000; }

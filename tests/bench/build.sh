@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How long it takes to build: of a fresh clone of what is committed, without a compiler cache, with all cores. Lines that begin with
-# "bench:", medians of the runs. Not a part of tests/run.sh: it is about the tree and this machine, not about what is built.
+# Measures a build: of a fresh clone of what is committed, without a compiler cache, with all cores. Prints lines that begin with
+# "bench:", medians of the runs. Not a part of tests/run.sh: it measures the tree and this machine, not the result of the build.
 #
 #   tests/bench/build.sh [--runs N] product     plain ninja: what is installed
 #                                   tests       … and every program that tests and benchmarks run
@@ -33,13 +33,13 @@ trap 'exit 143' TERM
 trap 'exit 130' INT
 export CCACHE_DISABLE=1
 
-fail() {  # with the lines that tell what failed, wherever they stand, and the last ones
+fail() {  # fail: prints the lines with errors, and the last ones
   echo "build.sh: $*" >&2
   grep -E 'not ok|FAILED|[1-9][0-9]* failed|error:' "$T/log" | head -n 30 >&2
   tail -n 30 "$T/log" >&2
   exit 1
 }
-# timed NAME COMMAND...: wall and processor seconds go to $T/NAME.wall and $T/NAME.cpu, a line each run
+# timed NAME COMMAND...: appends wall and processor seconds to $T/NAME.wall and $T/NAME.cpu, one line for each run
 timed() {
   local name=$1 TIMEFORMAT='%R %U %S' wall user sys
   shift
@@ -56,7 +56,7 @@ report() {  # report NAME TEXT LIMIT_SECONDS [PROCESSOR_LIMIT_SECONDS]
   wall=$(median "$T/$1.wall") cpu=$(median "$T/$1.cpu")
   echo "bench: $2: $(clock "$wall"), $(awk -v a="$wall" -v b="$3" 'BEGIN {printf "%.2f", a / b}') of $(clock "$3"); processor $(clock "$cpu")${4:+, $(awk -v a="$cpu" -v b="$4" 'BEGIN {printf "%.2f", a / b}') of $(clock "$4")} (median of $runs, $(nproc) cores)"
 }
-fresh() {  # fresh DIRECTORY: a clone, set up
+fresh() {  # fresh DIRECTORY: creates and configures a clone
   rm -rf "$1"
   git clone -q "$root" "$1" && CXX="${CXX:-g++}" meson setup "$1/build" "$1" --prefix=/usr >"$T/log" 2>&1 || fail "meson setup"
 }
@@ -96,7 +96,7 @@ touch_() {
 
 mounts_below() { awk -v below="$T/" 'index($5, below) == 1 {print $5}' /proc/self/mountinfo | sort -r; }
 unmount_all() { mounts_below | xargs -r -n 1 umount -l; }
-fresh_debian() {  # fresh_debian SUITE: $T/SUITE.tar, with the packages fetched, not installed
+fresh_debian() {  # fresh_debian SUITE: creates $T/SUITE.tar, with the packages downloaded but not installed
   local dir=$T/$1
   mmdebstrap --quiet --variant=minbase --include=ca-certificates "$1" "$dir" >"$T/log" 2>&1 || fail "mmdebstrap $1"
   git clone -q "$root" "$dir/root/coracle" || fail clone
@@ -104,7 +104,7 @@ fresh_debian() {  # fresh_debian SUITE: $T/SUITE.tar, with the packages fetched,
     fail "the packages for $1 cannot be fetched"
   tar -C "$dir" -cf "$T/$1.tar" . && rm -rf "$dir"
 }
-first_pod() {  # first_pod DIRECTORY: in namespaces of its own, as on a machine without systemd
+first_pod() {  # first_pod DIRECTORY: in its own namespaces, as on a machine without systemd
   unshare --mount --pid --net --uts --ipc --fork --kill-child bash -c '
     ip link set lo up
     mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" &&
@@ -128,7 +128,7 @@ install() {
   done
 }
 
-# One compiler at a time, on one core, that may not have more than 1 GB less what a small system needs for itself.
+# One compiler at a time, on one core, with a limit of 1 GB minus the memory of a small system.
 small() {
   local runs=1
   fresh "$T/small"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What hundreds of claims leave behind that came with a pod each and were deleted: of directories, mounts, projects of the quota, and
-# of the daemon's memory a minute later. Then from the POST of a pod with a new claim of the default class to its first instruction,
-# in turns with one that has an emptyDir.
+# The resources that are left a minute after hundreds of claims, each with a pod, were deleted: directories, mounts, quota
+# projects, and the daemon's memory. Then the time from the POST of a pod with a new claim of the default class to its first
+# instruction, in turns with a pod with an emptyDir.
 . "$(dirname "$0")/lib.sh"
 start_machine
 quick && { claims=20 at_once=10 seconds=10 count=10; } || { claims=500 at_once=50 seconds=60 count=100; }

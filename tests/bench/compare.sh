@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a change costs: the programs of two build directories in turns on one machine, by one driver.
+# The cost of a change: compares the programs of two build directories on one machine, in turns, with one driver.
 #
 #   tests/bench/compare.sh BEFORE AFTER [TURNS]     (root; AFTER also has what `ninja bench` builds; 21 turns, each about half a minute)
 #
-# First the memory of the daemon and of the other processes with two pods, of each build by itself. Then both are up at once, each in
-# network namespaces of its own, and take turns of a few seconds: what a client waits for, how long 128 MiB of a container's words
-# take into its log and what is kept of them out of it. How quickly the kernel makes namespaces and cgroups differs twofold from one
-# minute to the next, so each figure of BEFORE has one of AFTER within seconds of it.
-# Printed is the median over the turns of each, and the median of their ratios: below 1 AFTER is quicker or smaller.
-# Two daemons of one build differ as well: `compare.sh AFTER AFTER` tells by how much at this hour.
+# First the memory of the daemon and of the other processes with two pods, for each build alone. Then both run at once, each
+# in its own network namespaces, in turns of a few seconds: the latencies of clients, the time until 128 MiB of a container's
+# output are in its log, and the size of the log. The kernel's time to create namespaces and cgroups varies twofold within
+# minutes, so each figure of BEFORE has one of AFTER within seconds of it.
+# Prints the median of each over the turns, and the median of their ratios: below 1, AFTER is faster or smaller.
+# Two daemons of one build differ as well: `compare.sh AFTER AFTER` shows by how much.
 set -uo pipefail
 fail_usage() { echo "compare.sh: $*; usage: compare.sh BEFORE AFTER [TURNS]" >&2; exit 2; }
 case ${1:-} in -h|--help) sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
@@ -23,11 +23,11 @@ done
 [ -x "$after/tests/bench/driver" ] && [ -x "$after/tests/bench/stamp" ] || fail_usage "there is no driver in $after: ninja -C $after bench"
 command -v wrk >/dev/null || { echo "compare.sh: wrk is missing"; exit 77; }
 here=$(dirname "$0")
-figures=${COMPARE_FIGURES:-}  # set: this process is the machine $COMPARE_MACHINE of the one that began
+figures=${COMPARE_FIGURES:-}  # set: this process is the machine $COMPARE_MACHINE of the main process
 
 # The median of the driver's line that begins with NAME, in milliseconds.
 median_of() { sed -n "s/^bench: $1 .*median \([0-9.]*\) ms.*/\1/p"; }
-# Milliseconds from one answer to the next over eight connections.
+# Milliseconds between two responses over eight connections.
 between_answers() {
   in_ns wrk -t 2 -c 8 -d 2s -H 'Authorization: Bearer bench' "https://10.55.0.2:6443$1" |
     awk '/Non-2xx|Socket errors/ {bad = 1} /^Requests\/sec:/ && !bad && $2 > 0 {print 1000 / $2}'
@@ -35,8 +35,8 @@ between_answers() {
 pss_kib() { cat "$@" | awk '/^Pss:/ {sum += $2} END {print sum}'; }
 figure() { [ -n "$3" ] && echo "$3" >>"$figures/$2.$1" || { echo "compare.sh: no figure of $2 from $1" >&2; exit 1; }; }
 
-client() { in_ns "$after/ctl/coraclectl" --kubeconfig "$config" "$@"; }  # the same for both
-make_talker() {  # an image of busybox and a text of 64 MiB in lines of 128 bytes
+client() { in_ns "$after/ctl/coraclectl" --kubeconfig "$config" "$@"; }  # the same client for both
+make_talker() {  # make_talker: an image of busybox with a text of 64 MiB in lines of 128 bytes
   mkdir -p "$T/talker"
   cp "$(command -v busybox)" "$T/talker/busybox" && yes "$(printf '%0127d' 0)" | head -n 524288 >"$T/talker/text"
   c image pack "$T/talker" localhost/talker:1 --entrypoint /busybox
@@ -47,7 +47,7 @@ words() {
   client run says --image=localhost/talker:1 --restart=Never -- cat /text /text &&
     client wait --for=jsonpath='{.status.phase}'=Succeeded pod/says --timeout=60s
 }
-milliseconds() {  # milliseconds COMMAND...: how long it takes
+milliseconds() {  # milliseconds COMMAND...: prints its run time
   local from=${EPOCHREALTIME/./}
   "$@" >/dev/null 2>&1 || return
   local took=$((${EPOCHREALTIME/./} - from))
@@ -72,10 +72,10 @@ measure() {
   logs) milliseconds client logs says ;;
   esac
 }
-# The machine of one build: its memory alone, or what is asked for on standard input, and a line to standard output for each.
+# The machine of one build: measures its memory alone, or the figures requested on standard input, and prints one line for each.
 be_machine() {
   . "$here/lib.sh"
-  unit_environment=$(sed -n 's/^Environment=//p' "$CORACLE_BIN/../systemd/coracled.service")  # of its own unit
+  unit_environment=$(sed -n 's/^Environment=//p' "$CORACLE_BIN/../systemd/coracled.service")  # from its own unit
   driver=$after/tests/bench/driver stamp=$after/tests/bench/stamp
   mkdir -p "$T/etc"
   echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmarks' hand: speaks to the live daemon as any client does, runs runc beside it, reads /proc, does the
-// arithmetic. The scripts (pod_start.sh, idle.sh, restart.sh) make the machine it works on.
+// The driver of the benchmarks: it talks to the live daemon like any client, runs runc for comparison, reads /proc, and computes
+// the results. The scripts (pod_start.sh, idle.sh, restart.sh) create the machine.
 //   driver bundle DIR                       adds the default seccomp profile to DIR/config.json (made by `runc spec`)
 //   driver pod-start KUBECONFIG LOGS BUNDLE COUNT
 //   driver crash KUBECONFIG LOGS BUNDLE COUNT
 //   driver killed KUBECONFIG LOGS COUNT     containers killed with SIGKILL, until they run again
 //   driver replaced KUBECONFIG COUNT        a Deployment's pods deleted, until another is Ready
-//   driver pods KUBECONFIG COUNT            pods that stay, and waits until they run
-//   driver objects KUBECONFIG COUNT         ConfigMaps
-//   driver list KUBECONFIG COUNT            that many pods nobody runs, made, then listed a few times
-//   driver gated KUBECONFIG COUNT           pods of 4 KB that wait behind a scheduling gate
-//   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   how long a change takes to each of so many watchers
+//   driver pods KUBECONFIG COUNT            creates pods that stay, and waits until they run
+//   driver objects KUBECONFIG COUNT         creates ConfigMaps
+//   driver list KUBECONFIG COUNT            creates so many pods that never run, then lists them a few times
+//   driver gated KUBECONFIG COUNT           creates pods of 4 KB with a scheduling gate
+//   driver watchers KUBECONFIG WATCHERS PER_SECOND SECONDS   the delay of a change to each of so many watchers
 //   driver token KUBECONFIG TOKEN DAEMON_PID ROUNDS SECONDS   GETs by certificate and by TOKEN, in turns
-//   driver memory KUBECONFIG DAEMON_PID COUNT   what that many gated pods add to the daemon's memory
-//   driver comes-back KUBECONFIG DAEMON_PID OBJECTS PODS SECONDS   what memory keeps of so much so long after it went
+//   driver memory KUBECONFIG DAEMON_PID COUNT   the memory that so many gated pods add to the daemon
+//   driver comes-back KUBECONFIG DAEMON_PID OBJECTS PODS SECONDS   the memory that is left so long after their deletion
 //   driver claim-start KUBECONFIG LOGS COUNT   pods with an emptyDir and with a new claim, in turns
-//   driver claims-pass KUBECONFIG DAEMON_PID STATE_DIR CLAIMS AT_ONCE SECONDS   what claims with pods leave that came and went
-//   driver stalled KUBECONFIG DAEMON_PID WATCHERS   what that many watchers of objects of 200 KB take that never read
-//   driver kernel-kib                       what the kernel keeps for itself now
+//   driver claims-pass KUBECONFIG DAEMON_PID STATE_DIR CLAIMS AT_ONCE SECONDS   what is left of deleted claims with pods
+//   driver stalled KUBECONFIG DAEMON_PID WATCHERS   memory for so many watchers of objects of 200 KB that never read
+//   driver kernel-kib                       memory of the kernel itself
 //   driver idle SECONDS KERNEL_KIB_BEFORE DAEMON_PID PAUSE_PID…
 //   driver quiet SECONDS DAEMON_PID PAUSE_PID…   the same without memory, where nothing at all is to be written
-//   driver ready KUBECONFIG LOG COMMAND…    starts the daemon, prints its pid, says how long until it was ready
-// Times are CLOCK_MONOTONIC, as stamp prints them. Lines that begin with "bench:" are for people: "held" and "MISSED" stand
-// before a number and its bar. Anything else that is wrong is "not ok", and fails.
+//   driver ready KUBECONFIG LOG COMMAND…    starts the daemon, prints its pid and the time until it was ready
+// Times are CLOCK_MONOTONIC, as stamp prints them. Lines that begin with "bench:" are for people: "held" and "MISSED" precede a
+// number and its limit. Any other problem is "not ok", and a failure.
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -60,7 +60,7 @@ namespace {
 
 constexpr double kTimeoutMs = 30'000;
 
-// ---- small words ----
+// ---- helpers ----
 
 double now_ms() {
   timespec now;
@@ -94,7 +94,7 @@ T need(Result<T> result, const char* doing) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// A missed bar is said, and is no failure: whether a number holds depends on who else uses the machine.
+// Reports a missed limit without failing: a measurement depends on the machine's other load.
 void bar(bool held, const char* format, auto... values) {
   std::printf("bench: %-6s ", held ? "held" : "MISSED");
   std::printf(format, values...);
@@ -133,7 +133,7 @@ json::value pod_body(const std::string& name, const std::string& argument, const
                                             {"containers", json::array{std::move(container)}}}}};
 }
 
-// The stamp in a CRI log line: "<time> stdout F <nanoseconds>". 0 while it is not there.
+// The stamp in a CRI log line: "<time> stdout F <nanoseconds>". 0 while it is absent.
 double stamp_in(const fs::path& log) {
   std::string text = slurp(log);
   size_t line = text.find('\n');
@@ -147,10 +147,10 @@ fs::path log_of(const char* logs, const Object& pod, int attempt) {
 }
 
 void remove_pod(Client& client, const std::string& name) {
-  (void)client.remove(kPod, {"default", name}, {.grace_period_seconds = 0});  // it may have gone by itself
+  (void)client.remove(kPod, {"default", name}, {.grace_period_seconds = 0});  // it may have ended by itself
 }
 
-// ---- pod start, beside runc ----
+// ---- pod start, compared with runc ----
 
 double start_pod(Client& client, const char* logs, int i) {
   std::string name = "start-" + std::to_string(i);
@@ -189,7 +189,7 @@ double run_runc(const char* bundle, int i) {
 int pod_start(const char* kubeconfig, const char* logs, const char* bundle, int count) {
   auto client = connect(kubeconfig);
   Samples ours, runc;
-  for (int i = -5; i < count; ++i) {  // the first five warm both up
+  for (int i = -5; i < count; ++i) {  // five warm-up rounds for both
     double one = start_pod(*client, logs, i + 5), other = run_runc(bundle, i + 5);
     if (i < 0) continue;
     ours.ms.push_back(one);
@@ -203,7 +203,7 @@ int pod_start(const char* kubeconfig, const char* logs, const char* bundle, int 
   return 0;
 }
 
-// ---- a crashed container runs again ----
+// ---- restart of a crashed container ----
 
 int crash(const char* kubeconfig, const char* logs, const char* bundle, int count) {
   auto client = connect(kubeconfig);
@@ -229,9 +229,9 @@ int crash(const char* kubeconfig, const char* logs, const char* bundle, int coun
   return 0;
 }
 
-// ---- what is taken away comes back ----
+// ---- recovery after kills and deletions ----
 
-// The process whose first argument is `argument`; 0 while there is none.
+// The process whose first argument is `argument`; 0 if there is none.
 pid_t process_with(const std::string& argument) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     auto pid = parse_number<int>(entry.path().filename().string());
@@ -247,7 +247,7 @@ int killed(const char* kubeconfig, const char* logs, int count) {
     std::string name = "killed-" + std::to_string(i), argument = "stay-" + name + "-" + std::to_string(::getpid());
     ObjectPtr pod = need(client->create(kPod, pod_body(name, argument, "Always")), "create pod");
     if (!until([&] { return stamp_in(log_of(logs, *pod, 0)) > 0; })) die("pod " + name + " did not start");
-    nap_ms(50);  // its start has been told to everybody
+    nap_ms(50);  // all clients have the events of its start
     pid_t process = process_with(argument);
     if (process <= 0) die("no process of " + name);
     double begun = now_ms(), again = 0;
@@ -261,7 +261,7 @@ int killed(const char* kubeconfig, const char* logs, int count) {
   return 0;
 }
 
-// Notes when a pod that was not known becomes Ready.
+// Records when an unknown pod becomes Ready.
 class ReadyPods : public WatchSink {
  public:
   void on_event(const WatchEvent& event) override {
@@ -307,7 +307,7 @@ int replaced(const char* kubeconfig, int count) {
       if (!before.contains(name)) took.ms.push_back(when - begun);
   }
   watch.reset();
-  (void)client->remove(kDeployment, {"default", "replaced"});  // the machine is taken away anyway
+  (void)client->remove(kDeployment, {"default", "replaced"});  // the machine is removed anyway
   took.print("DELETE pod to another Ready");
   bar(took.at(.5) <= 100, "a deleted pod is replaced and Ready after %.1f ms (bar 100)", took.at(.5));
   return 0;
@@ -372,7 +372,7 @@ int list_pods(const char* kubeconfig, int count) {
   return 0;
 }
 
-// ---- what stays where it is ----
+// ---- memory of stored objects ----
 
 constexpr size_t kPodBytes = 4 << 10;  // as stored
 
@@ -395,7 +395,7 @@ int make_gated(const char* kubeconfig, int count) {
 
 // ---- many watchers ----
 
-// A ConfigMap's data.at is when it was changed, in milliseconds.
+// A ConfigMap's data.at is the time of its change, in milliseconds.
 int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
   auto client = connect(kubeconfig);
   auto body_at = [](double at) { return json::object{{"data", json::object{{"at", std::to_string(at)}}}}; };
@@ -407,7 +407,7 @@ int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
   auto seen = [&](int watch, std::string_view at) {
     std::vector<double>& ms = delays[size_t(watch)].ms;
     ms.push_back(now_ms() - std::strtod(std::string(at).c_str(), nullptr));
-    if (ms.size() == 1) begun_watches++;  // what was there when the watch began
+    if (ms.size() == 1) begun_watches++;  // the initial state of the watch
   };
   std::string path = "/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name%3Dwatched";
   auto all_watches = need(LightWatchers::make(client->http().access(), path, count, "\"at\":\"", seen), "watch");
@@ -433,7 +433,7 @@ int watchers(const char* kubeconfig, int count, int per_second, int seconds) {
   return 0;
 }
 
-// ---- what an idle machine costs ----
+// ---- the cost of an idle machine ----
 
 int64_t field_kib(const std::string& text, const std::string& name) {
   size_t at = text.find("\n" + name + ":");
@@ -444,7 +444,7 @@ int64_t pss_kib(const std::string& pid, const char* part = "Pss") {
   return field_kib("\n" + slurp("/proc/" + pid + "/smaps_rollup"), part);
 }
 
-double cpu_seconds(const std::string& pid) {  // with the threads that have ended
+double cpu_seconds(const std::string& pid) {  // including ended threads
   std::string stat = slurp("/proc/" + pid + "/stat");
   size_t paren = stat.rfind(')');
   if (paren == std::string::npos) return 0;
@@ -462,7 +462,7 @@ int64_t written_bytes(const std::string& pid) {
   return at == std::string::npos ? 0 : std::strtoll(io.c_str() + at + 13, nullptr, 10);
 }
 
-int64_t kernel_kib() {  // what the kernel keeps for itself on behalf of processes and namespaces
+int64_t kernel_kib() {  // kernel memory for processes and namespaces
   std::string info = "\n" + slurp("/proc/meminfo");
   int64_t sum = 0;
   for (const char* name : {"Slab", "KernelStack", "PageTables", "Percpu", "VmallocUsed"}) sum += field_kib(info, name);
@@ -480,11 +480,11 @@ int token(const char* kubeconfig, const char* token, const std::string& daemon, 
   struct Way {
     const char* name;
     const ServerAccess& access;
-    Samples rate, cost;  // answers a second; microseconds of the daemon for one
+    Samples rate, cost;  // responses per second; microseconds of the daemon's processor time for one
   } ways[] = {{"certificate", by_certificate, {}, {}}, {"token", by_token, {}, {}}};
-  for (int round = -1; round < rounds; ++round)  // the first warms both up
+  for (int round = -1; round < rounds; ++round)  // one warm-up round for both
     for (int pass = 0; pass < 2; ++pass) {
-      Way& way = ways[(round + 2 + pass) % 2];  // who is first changes
+      Way& way = ways[(round + 2 + pass) % 2];  // they alternate in being first
       double cpu = cpu_seconds(daemon);
       std::chrono::milliseconds span(round < 0 ? 500 : 1000 * seconds);
       double rate = need(answers_per_second(way.access, "/api/v1/namespaces/default/pods/gated-0", kConnections, span), "GET");
@@ -493,7 +493,7 @@ int token(const char* kubeconfig, const char* token, const std::string& daemon, 
       way.rate.ms.push_back(rate);
       way.cost.ms.push_back((cpu_seconds(daemon) - cpu) * 1e6 / answers);
     }
-  Samples ratios;  // of each round by itself: the machine drifts
+  Samples ratios;  // of each round, since the machine's speed drifts
   for (size_t i = 0; i < ways[0].rate.ms.size(); ++i) ratios.ms.push_back(ways[1].rate.ms[i] / ways[0].rate.ms[i]);
   for (Way& way : ways)
     std::printf("bench: GET by %-12s n=%zu  median %.0f a second (%.0f to %.0f), %.1f us of the daemon each\n", way.name,
@@ -507,13 +507,13 @@ int token(const char* kubeconfig, const char* token, const std::string& daemon, 
 int memory(const char* kubeconfig, const std::string& daemon, int count) {
   int64_t before = pss_kib(daemon);
   if (make_gated(kubeconfig, count)) return 1;
-  nap_ms(3000);  // until what is under way is done
+  nap_ms(3000);  // until pending work is done
   double more = double(pss_kib(daemon) - before) / 1024;
   bar(more <= 60, "%d pods add %.1f MiB to the daemon's memory (bar 60)", count, more);
   return 0;
 }
 
-// Counts what it is told.
+// Counts its events.
 class Counted : public WatchSink {
  public:
   void on_event(const WatchEvent& event) override {
@@ -531,10 +531,10 @@ void print_pss(const char* when, const std::string& daemon) {
               double(pss_kib(daemon, "Pss_Anon")) / 1024, double(pss_kib(daemon, "Pss_File")) / 1024);
 }
 
-// Objects of about a kilobyte; then pods, all at once, as a Deployment would make them.
+// Objects of about a kilobyte; then pods, created all at once as by a Deployment.
 int comes_back(const char* kubeconfig, const std::string& daemon, int objects, int pods, int seconds) {
   auto client = connect(kubeconfig);
-  nap_ms(1000 * seconds);  // what the start left is over
+  nap_ms(1000 * seconds);  // until the effects of the start are over
   print_pss("fresh", daemon);
   int64_t fresh = pss_kib(daemon);
   Counted seen;
@@ -554,7 +554,7 @@ int comes_back(const char* kubeconfig, const std::string& daemon, int objects, i
     (void)need(client->remove(kConfigMap, {"default", "passing-" + std::to_string(i)}), "delete config map");
   if (!until([&] { return seen.events() >= 2 * objects; })) die("the watch missed something");
   watch.reset();
-  constexpr int kAtOnce = 50;  // a node takes 110
+  constexpr int kAtOnce = 50;  // the node's limit is 110
   for (int begun = 0; begun < pods; begun += kAtOnce) {
     int end = std::min(pods, begun + kAtOnce);
     auto name = [](int i) { return "passing-" + std::to_string(i); };
@@ -606,7 +606,7 @@ void make_claim(Client& client, const std::string& name) {
 
 size_t count_of(Client& client, const Kind& kind) { return need(client.list(kind, {}), "list").items.size(); }
 
-// The time of the whole, and of what came after the POST of the claim.
+// The total time, and the time after the POST of the claim.
 std::pair<double, double> start_with_claim(Client& client, const char* logs, const std::string& name) {
   double begun = now_ms();
   make_claim(client, name);
@@ -622,7 +622,7 @@ std::pair<double, double> start_with_claim(Client& client, const char* logs, con
 int claim_start(const char* kubeconfig, const char* logs, int count) {
   auto client = connect(kubeconfig);
   Samples plain, claimed, whole, ratios;
-  for (int i = -5; i < count; ++i) {  // the first five warm both up
+  for (int i = -5; i < count; ++i) {  // five warm-up rounds for both
     std::string name = "plain-" + std::to_string(i + 5);
     double begun = now_ms(), stamp = 0;
     json::object empty_dir{{"emptyDir", json::object{}}};
@@ -662,11 +662,11 @@ std::set<std::string> entries_of(const std::string& directory) {
   std::set<std::string> names;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(directory, none)) names.insert(entry.path().filename());
-  names.erase(".coracle");  // it marks the disk
+  names.erase(".coracle");  // the marker file of the disk
   return names;
 }
 
-// Of the directories, where the file system counts by projects.
+// Adds the directories' projects, if the file system has project quotas.
 void add_projects(const std::string& volumes, std::set<uint32_t>& projects) {
   for (const std::string& name : entries_of(volumes)) {
     Fd directory = need(sys::open_directory(volumes + "/" + name), "open");
@@ -679,7 +679,7 @@ int claims_pass(const char* kubeconfig, const std::string& daemon, const std::st
                 int seconds) {
   auto client = connect(kubeconfig);
   const std::string volumes = state + "/volumes";
-  nap_ms(1000 * seconds);  // what the start left is over
+  nap_ms(1000 * seconds);  // until the effects of the start are over
   print_pss("fresh", daemon);
   const int64_t fresh = pss_kib(daemon);
   const auto mounts = mounts_of(daemon), pods = entries_of(state + "/pods"), there = entries_of(volumes);
@@ -751,21 +751,21 @@ int stalled(const char* kubeconfig, const std::string& daemon, int count) {
     }
     return most;
   };
-  int64_t alone = most_during_changes();  // the changes take memory by themselves, and map code that nobody needed before
+  int64_t alone = most_during_changes();  // the changes themselves need memory, and load code for the first time
   auto clients =
       need(StalledClients::make(client->http().access(), "/api/v1/namespaces/default/configmaps?watch=true", count), "watch");
   double more = double(most_during_changes() - alone) / 1024;
   bar(more <= 16, "%d watchers that read nothing of %d changes of 200 KB take %.1f MiB (bar 16)", count, kChanges, more);
-  (void)client->remove(kConfigMap, {"default", "large"});  // the machine is taken away anyway
+  (void)client->remove(kConfigMap, {"default", "large"});  // the machine is removed anyway
   return 0;
 }
 
 struct Spent {
-  double cpu_percent;  // of a core
+  double cpu_percent;  // of one core
   int64_t written;     // bytes
 };
 
-// What the daemon and its pods spend while nobody asks them for anything.
+// The resources that the daemon and its pods use without requests.
 Spent watch_idle(int seconds, const std::string& daemon, const std::vector<std::string>& pauses) {
   auto all_cpu = [&] {
     double sum = cpu_seconds(daemon);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine costs: durable writes by one and by eight threads, soft writes, and a start over what was written. Prints
-// "bench:" lines. The directory given (or the working one) decides which disk is measured.
+// The cost of the engine: durable writes by one and by eight threads, soft writes, and a start with that data. Prints "bench:"
+// lines. The directory given (or the working one) determines the measured disk.
 #include "store/engine/engine.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the peer of load.sh, once, and prints the directory it is kept in: kube-apiserver, built from Debian 12's source package of
-# Kubernetes 1.20 (Debian packages no server), and Debian's etcd, unpacked aside. A quarter of an hour on 2 cores.
+# Builds the comparison of load.sh, once, and prints its directory: kube-apiserver from Debian 12's source package of Kubernetes
+# 1.20 (Debian packages no server), and Debian's etcd, unpacked there. Takes a quarter of an hour on 2 cores.
 #   kube_apiserver.sh CACHE_DIRECTORY
 set -euo pipefail
 cache=${1:?kube_apiserver.sh CACHE_DIRECTORY}
@@ -21,7 +21,7 @@ dpkg-deb -x "$work"/etcd-server_*.deb "$work/etcd"
 cp "$work/etcd/usr/bin/etcd" "$work/programs/"
 mkdir -p "$work/go/src/k8s.io/kubernetes"
 tar -C "$work/go/src/k8s.io/kubernetes" --strip-components=1 -xzf "$work"/kubernetes_*.orig.tar.gz
-# Its OpenAPI document is generated from the sources, by a program among them.
+# Its OpenAPI document is generated from the sources by one of their programs.
 make_program() {
   local dirs
   export GO111MODULE=off GOPATH=$work/go GOCACHE=$work/go-cache CGO_ENABLED=0

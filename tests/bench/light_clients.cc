@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See light_clients.h. libcurl makes the connections; of the answers no more is read than where they end. Two threads, as a
-// machine of two cores can use.
+// See light_clients.h. libcurl makes the connections; of a response only the end is determined. Two threads, for a machine with
+// two cores.
 #include "tests/bench/light_clients.h"
 
 #include <curl/curl.h>
@@ -55,7 +55,7 @@ class Connection {
     return {};
   }
 
-  // Reads what is there. Returns whether the answer is whole.
+  // Reads available data. Returns whether the response is complete.
   Result<bool> read() {
     std::array<char, 16384> piece;
     for (;;) {
@@ -74,7 +74,7 @@ class Connection {
   curl_socket_t socket() const { return socket_; }
 
  private:
-  Result<size_t> size_of_answer() const {  // 0: not known yet
+  Result<size_t> size_of_answer() const {  // 0: not yet known
     constexpr std::string_view kLength = "Content-Length: ";
     size_t end = answer_.find("\r\n\r\n");
     if (end == std::string::npos) return size_t(0);

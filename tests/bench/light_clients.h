@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that ask the same question again and again, as light as clients can be: what is measured is the server, which has to
-// share the machine with them.
+// Clients that repeat the same request with as little work as possible: the server is measured, which shares the machine with
+// them.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,13 @@
 
 namespace coracle {
 
-// Answers a second: so many TLS connections ask for `path`, each again as soon as it has the answer, for so long. With a token in
-// `access` by that, else by its certificate. Errors: unavailable, also when an answer is not 200.
+// Returns responses per second: so many TLS connections request `path`, each again as soon as it has the response, for the given
+// time. They authenticate with the token in `access`, if there is one, otherwise with the certificate. Errors: unavailable, also
+// when a response is not 200.
 Result<double> answers_per_second(const ServerAccess& access, const std::string& path, int connections,
                                   std::chrono::milliseconds span);
 
-// Clients that ask and then never read a byte of the answer.
+// Clients that send a request and never read the response.
 class StalledClients {
  public:
   // Errors: unavailable.

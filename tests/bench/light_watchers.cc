@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See light_watchers.h. libcurl makes the connections; what comes is read as bytes.
+// See light_watchers.h. libcurl makes the connections; the data is read as bytes.
 #include "tests/bench/light_watchers.h"
 
 #include <curl/curl.h>
@@ -14,7 +14,7 @@
 namespace coracle {
 namespace {
 
-constexpr int kNapMs = 100;  // how soon the end is noticed
+constexpr int kNapMs = 100;  // delay until the end is noticed
 constexpr size_t kTextMax = 64;
 
 Error broken(CURLcode code) { return Error(Code::unavailable, curl_easy_strerror(code)); }
@@ -26,7 +26,7 @@ curl_blob blob_of(const std::string& text) { return {const_cast<char*>(text.data
 struct LightWatchers::Watch {
   CURL* easy = curl_easy_init();
   curl_socket_t socket = CURL_SOCKET_BAD;
-  std::string tail;  // of what came: the word may come in two pieces
+  std::string tail;  // last bytes read: the word may be split
   ~Watch() { curl_easy_cleanup(easy); }
 
   Result<void> connect(const ServerAccess& access, const std::string& path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many watches of one object, as light as clients can be: one thread looks for one word in what comes. What is measured then is
-// the server, not three hundred clients on the same two cores.
+// Many watches of one object with little work for the clients: one thread searches the data for one word. So the server is
+// measured, and not three hundred clients on the same two cores.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace coracle {
 
 class LightWatchers {
  public:
-  // Connects `count` watches to `path` ("/api/v1/…?watch=true"), each over TLS of its own; they are answered later.
-  // `seen` gets the watch's number and the text behind `word` in an event, on the reading thread. Errors: unavailable.
+  // Opens `count` watches of `path` ("/api/v1/…?watch=true"), each on its own TLS connection; the responses come later. `seen`
+  // gets the watch's number and the text after `word` in an event, on the reading thread. Errors: unavailable.
   static Result<std::unique_ptr<LightWatchers>> make(const ServerAccess& access, const std::string& path, int count,
                                                      std::string word,
                                                      std::function<void(int watch, std::string_view text)> seen);
-  ~LightWatchers();  // ends the reading
+  ~LightWatchers();  // ends the reading thread
 
  private:
   struct Watch;

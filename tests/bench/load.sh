@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The API under load, beside kube-apiserver and etcd on the same disk: GET, LIST of 1,000 pods of 4 KB, and durable creates, over
-# 8 TLS connections (wrk); then 300 watchers, and the memory of 10,000 pods. The two servers take turns; medians count.
+# The API under load, compared with kube-apiserver and etcd on the same disk: GET, LIST of 1,000 pods of 4 KB, and durable
+# creates, over 8 TLS connections (wrk); then 300 watchers, and the memory of 10,000 pods. The two servers alternate; the result
+# is the median.
 #   CORACLE_PEER   a directory with kube-apiserver and etcd (default: kube_apiserver.sh makes one; without it only our figures are printed)
 . "$(dirname "$0")/lib.sh"
 command -v wrk >/dev/null || skip_all "wrk is missing"
 quick && { pods=100 seconds=1 rounds=1 watched=20 many=200; } || { pods=1000 seconds=4 rounds=5 watched=300 many=10000; }
 connections=8 peers=
 
-# ---- the peer ----
+# ---- the compared server ----
 
 peer_kubeconfig() {
   cat >"$T/peer/kubeconfig" <<EOF
@@ -53,7 +54,7 @@ function request()
 end
 EOF
 }
-# rate SERVER WHAT: requests a second. An answer that is not 2xx is a failure.
+# rate SERVER WHAT: requests per second. A response other than 2xx is a failure.
 rate() {
   local server=$1 what=$2 path script=() out
   case $what in
@@ -73,7 +74,7 @@ write_config
 echo "tokenAuthFile: $T/etc/tokens.csv" >>"$T/etc/config.yaml"
 echo 'bench,bench,1,"system:masters"' >"$T/etc/tokens.csv"
 start_daemon
-write_creates  # what wrk sends; put together with as little work as can be, for it takes the servers' processors
+write_creates  # write_creates: the script for wrk; it does little work, since it shares the processors with the servers
 programs=${CORACLE_PEER:-$("$(dirname "$0")/kube_apiserver.sh" "$cache" 2>"$T/why")} || programs=
 servers=(ours)
 if [ -x "$programs/kube-apiserver" ] && start_peer "$programs"; then servers+=(peer)
@@ -108,7 +109,7 @@ c delete namespace load --wait=false >/dev/null
 until_true 60 sh -c '! "$0" "$@"' nsenter --net="/run/netns/$ns" -- "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" get namespace load
 in_ns "$driver" watchers "$T/etc/admin.kubeconfig" "$watched" 100 "$((seconds * 3))" || failures=1
 
-# A daemon of its own for the memory: what was there before counts for nothing.
+# A new daemon for the memory, so that earlier objects have no effect.
 c delete pods --all -n default --grace-period=0 --force --wait=true >/dev/null 2>&1
 stop_daemon; start_daemon
 in_ns "$driver" memory "$T/etc/admin.kubeconfig" "$daemon_pid" "$many" || failures=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What work leaves behind in the daemon's memory a minute later, and what clients take that never read.
+# The memory that work leaves in the daemon a minute later, and the memory for clients that never read.
 . "$(dirname "$0")/lib.sh"
 start_machine
 quick && { objects=500 pods=10 seconds=40 watchers=20; } || { objects=10000 pods=200 seconds=60 watchers=100; }

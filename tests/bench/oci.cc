@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OCI runtimes' command lines beside one another: create, start, wait, delete of the same bundle, exec in the same
-// running container, and what a container of one static program costs in memory. It stands where an engine stands: it
-// spawns the commands, is the subreaper to whom the containers' processes come, and waits for them by pidfd, so that
-// nothing but the runtimes is measured. Also the long walk: thousands of containers, one after the other.
+// Compares the OCI runtimes' command lines: create, start, wait, delete of the same bundle, exec in the same running container,
+// and the memory of a container with one static program. It acts as an engine: it spawns the commands, is the subreaper of the
+// containers' processes, and waits for them by pidfd, so that only the runtimes are measured. It also runs thousands of
+// containers, one after another.
 //   bench_oci bundle DIRECTORY                   writes DIRECTORY/config.json, as an engine would, for DIRECTORY/rootfs
-//   bench_oci time BUNDLE ROUNDS NAME=COMMAND…   in turns, so that what disturbs one disturbs all
+//   bench_oci time BUNDLE ROUNDS NAME=COMMAND…   in turns, so that disturbances affect all
 //   bench_oci peak BUNDLE NAME=COMMAND…          memory.peak of the container's cgroup (cgroup v2)
 //   bench_oci cycles BUNDLE ROUNDS COMMAND       create, start, kill, delete
-// COMMAND is a program and its global options, by blanks. What "time" measured comes as lines "bench: …" for people
-// and, for those who judge, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN" of each against each (milliseconds).
+// COMMAND is a program and its global options, separated by blanks. The results of "time" are lines "bench: …" for people and,
+// for scripts, "ratio OPERATION NAME PEER MEDIAN PEER_MEDIAN" for each pair (milliseconds).
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -39,7 +39,7 @@ using namespace coracle;
 
 namespace {
 
-constexpr int kTimeoutMs = 120'000;  // for one command, or one container's end
+constexpr int kTimeoutMs = 120'000;  // for one command, or for the end of one container
 constexpr int kWarmUp = 3;
 
 [[noreturn]] void die(const std::string& why) {
@@ -88,7 +88,7 @@ std::string text_of(const std::vector<std::string>& words) {
   return out;
 }
 
-// Runs a command to its end, its output in a file that is read only when it fails.
+// Runs a command to its end. Its output goes to a file that is only read on failure.
 double run(const Runtime& runtime, const std::vector<std::string>& arguments, const std::string& log, bool may_fail = false) {
   std::vector<std::string> words = runtime.command;
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -115,7 +115,7 @@ double run(const Runtime& runtime, const std::vector<std::string>& arguments, co
   return took;
 }
 
-// Waits until the container's first process has ended, whoever its parent is, and reaps it where that is us.
+// Waits until the container's first process has ended, whoever its parent is, and reaps it if we are the parent.
 void wait_end(pid_t pid) {
   int fd = int(::syscall(SYS_pidfd_open, pid, 0));
   if (fd >= 0) {
@@ -141,7 +141,7 @@ struct Times {
 
 struct Bench {
   std::string bundle;
-  std::string scratch;  // for pid files and output
+  std::string scratch;  // directory for pid files and output
   int next = 0;
 
   std::string log() const { return scratch + "/log"; }
@@ -184,7 +184,7 @@ int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   std::vector<Times> times(runtimes.size());
   for (int i = -kWarmUp; i < rounds; ++i)
     for (size_t each = 0; each < runtimes.size(); ++each) {
-      size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();  // nobody always comes after the same one
+      size_t pass = (each + size_t(i + kWarmUp)) % runtimes.size();  // the order of runtimes rotates
       bench.round(runtimes[pass], i < 0 ? nullptr : &times[pass]);
     }
   std::vector<std::string> ids;
@@ -222,7 +222,7 @@ int time_all(Bench& bench, int rounds, const std::vector<Runtime>& runtimes) {
   return 0;
 }
 
-// The cgroup v2 of a process, or "" where it has none.
+// The cgroup v2 path of a process; "" if it has none.
 std::string group_of(pid_t pid) {
   std::istringstream lines(slurp("/proc/" + std::to_string(pid) + "/cgroup"));
   for (std::string line; std::getline(lines, line);)
@@ -230,8 +230,8 @@ std::string group_of(pid_t pid) {
   return "";
 }
 
-// Everything from here on runs on one processor, and so do the containers. Before Linux 6.2 who enters a cgroup with a
-// cpuset loses the affinity it had, so the cgroup above theirs gets the one processor too.
+// From here on, everything runs on one processor, also the containers. Before Linux 6.2, a process loses its affinity when it
+// enters a cgroup with a cpuset, so the parent cgroup is limited to that processor too.
 void stay_on_one_processor() {
   cpu_set_t mine, one;
   if (::sched_getaffinity(0, sizeof mine, &mine) < 0) die("sched_getaffinity");
@@ -240,19 +240,19 @@ void stay_on_one_processor() {
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
   if (::sched_setaffinity(0, sizeof one, &one) < 0) die("sched_setaffinity");
-  std::error_code ignored;  // without the controller there is no cpuset to lose the affinity to
+  std::error_code ignored;  // without the controller there is no cpuset
   fs::create_directory("/sys/fs/cgroup/coracle-bench", ignored);
   std::ofstream("/sys/fs/cgroup/cgroup.subtree_control") << "+cpuset";
   std::ofstream("/sys/fs/cgroup/coracle-bench/cpuset.cpus") << cpu;
 }
 
-// On one processor: the kernel charges 64 pages in advance for each that a group's processes come by (mm/memcontrol.c,
-// MEMCG_CHARGE_BATCH), so that on several the peak says where they ran, not what they took.
+// Uses one processor: the kernel charges 64 pages in advance on each processor that a cgroup's processes run on (mm/memcontrol.c,
+// MEMCG_CHARGE_BATCH), so with several processors the peak depends on where they ran.
 int peak(Bench& bench, const std::vector<Runtime>& runtimes) {
   stay_on_one_processor();
   for (size_t each = 0; each < runtimes.size(); ++each) {
     std::vector<double> peaks;
-    for (int round = 0; round < 5; ++round) {  // the first one's includes what is read from the disk for the first time
+    for (int round = 0; round < 5; ++round) {  // the first round includes first reads from disk
       std::string id = bench.fresh_id();
       bench.create(runtimes[each], id, bench.bundle + "/stays-" + std::to_string(each));
       pid_t pid = read_pid(bench.pid_file(id));
@@ -306,7 +306,7 @@ json::array namespaces() {
   return out;
 }
 
-// The default profile in the specification's words alone: what a held capability allows is written out.
+// The default profile with only the specification's syntax: rules for held capabilities are expanded.
 json::value plain_seccomp(const json::array& held) {
   json::object profile = oci::default_seccomp().get_object();
   if (const json::value* by_capability = profile.if_contains("capabilities")) {
@@ -323,8 +323,7 @@ json::value plain_seccomp(const json::array& held) {
   return profile;
 }
 
-// As podman writes it for `podman run --network none --pids-limit 2048 IMAGE /stamp`, with the files it binds beside
-// it.
+// Like that of podman for `podman run --network none --pids-limit 2048 IMAGE /stamp`, with the files that it binds.
 void write_config(const std::string& directory, const std::string& rootfs, const std::string& group, const char* argument) {
   fs::create_directories(directory);
   fs::create_directories(directory + "/shm");
@@ -368,7 +367,7 @@ void write_config(const std::string& directory, const std::string& rootfs, const
   std::ofstream(directory + "/config.json") << to_pretty(config) << "\n";
 }
 
-// One bundle for the containers that end at once, and for those that stay one per runtime, the same but for the cgroup.
+// One bundle for the short-lived containers; for the long-lived ones one per runtime, equal except for the cgroup.
 int write_bundles(const std::string& directory) {
   constexpr int kRuntimesMax = 4;
   write_config(directory + "/ends", directory + "/rootfs", "/coracle-bench/ends", "0");

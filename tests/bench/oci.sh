@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# create+start+delete of the same bundle, and exec, by coracle-oci, crun and runc in turns; on cgroup v2 also the peak of charged
-# memory of a container of one static program. Prints medians and ratios, and as TAP whether the bars are held: with cgroup v2
-# 0.8 of crun, on a machine whose controllers are in cgroup v1 0.3 of runc; 512 KiB.
+# create+start+delete of the same bundle, and exec, with coracle-oci, crun and runc in turns; on cgroup v2 also the peak memory
+# charged to a container with one static program. Prints medians and ratios, and as TAP whether the limits hold: with cgroup v2
+# 0.8 of crun, on a machine with cgroup v1 controllers 0.3 of runc; 512 KiB.
 #   BENCH_SCALE=quick   small numbers, to see that it works
 . "$(dirname "$0")/../oci/lib.sh"
 program=$bin/tests/bench/bench_oci
@@ -23,7 +23,7 @@ judge() {  # judge WHAT VALUE BAR TEXT
   n=$((n + 1))
   if awk -v a="$2" -v b="$3" 'BEGIN {exit !(a != "" && a <= b)}'; then echo "ok $n - $1: $4"; else failures=1; echo "not ok $n - $1: $4"; fi
 }
-# One that fails is left out, so that the others can be measured all the same.
+# A runtime that fails is left out, so that the others can still be measured.
 able=()
 for each in "${arguments[@]}"; do
   if "$program" time "$T/bundle" 1 "$each" >"$T/try" 2>&1; then able+=("$each")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From the POST of a pod to its container's first instruction, through the API, the disk, the scheduler, the network and
-# pause, in turns with `runc run` of the same rootfs, command and seccomp profile; then what is killed, deleted or crashes
-# and comes back.
+# The time from the POST of a pod to its container's first instruction, through the API, the disk, the scheduler, the network and
+# pause, in turns with `runc run` of the same root file system, command and seccomp profile; then the recovery of killed, deleted
+# and crashed containers.
 . "$(dirname "$0")/lib.sh"
 start_machine
 make_bundle || { echo "Bail out! no bundle for runc"; exit 1; }

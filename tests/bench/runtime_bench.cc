@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a pod's container takes to its first instruction: sandbox and container by our runtime, and the restart of a
-// container in a sandbox that stands, each interleaved with `runc run` of the same root, command and seccomp profile.
+// The time until the first instruction of a pod's container: sandbox and container with our runtime, and the restart of a
+// container in an existing sandbox, each interleaved with `runc run` of the same root, command and seccomp profile.
 //   runtime_bench [rounds]
 #include <fcntl.h>
 #include <poll.h>
@@ -33,7 +33,7 @@ struct Series {
   }
 };
 
-// The container writes one byte as soon as it runs; its arrival is the end of the measurement.
+// The container writes one byte as soon as it runs; the measurement ends when it arrives.
 void wait_first_byte(const Fd& from) {
   char byte;
   if (::read(from.get(), &byte, 1) != 1) std::fprintf(stderr, "the container said nothing\n");
@@ -120,7 +120,7 @@ int run(int rounds) {
   MUST(fixture.open());
   write_bundle(fixture);
   Series setup{"sandbox", {}}, pod{"sandbox + container", {}}, restart{"container again", {}}, runc{"runc run", {}};
-  for (int i = -2; i < rounds; ++i) {  // two to warm up
+  for (int i = -2; i < rounds; ++i) {  // two warm-up rounds
     double again, made;
     double whole = time_pod(fixture, i + 2, again, made);
     double other = time_other(fixture, "runc", i + 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler costs: 10,000 pods given places on 1,000 nodes, and the same on fewer and more nodes. What is measured is
-// what the scheduler's thread does under its lock for each pod: reading it, the queue, the decision, and noting the place, and
-// then the informer's news of the bound pod. Not measured: the API's write of the binding, which is the disk's. Time is the
-// processor's, so that a busy machine does not spoil the figures. Prints "bench:" lines.
+// The cost of the scheduler: 10,000 pods are placed on 1,000 nodes, and the same on fewer and more nodes. Measured is the work of
+// the scheduler's thread under its lock for each pod: reading it, the queue, the decision, the assumption, and later the
+// informer's event of the bound pod. Not measured is the API's write of the binding, which depends on the disk. Times are
+// processor times, so that a busy machine does not spoil them. Prints "bench:" lines.
 #include <time.h>
 
 #include <chrono>
@@ -87,7 +87,7 @@ double cpu_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
-// Pods given a place per second of the processor.
+// Pods placed per second of processor time.
 double measure(int nodes, int pods, bool mixed) {
   SchedulerFixture fixture;
   for (int i = 0; i < nodes; i++) fixture.cluster.put_node(MUST(Object::make(kNode, make_node(i, mixed))));
@@ -122,7 +122,7 @@ double measure(int nodes, int pods, bool mixed) {
     json::value body = info->object->awake()->json();
     make(body, "spec.nodeName") = decision.node;
     ObjectPtr after = MUST(Object::make(kPod, body));
-    timed([&] {  // as the informer brings it back
+    timed([&] {  // as the informer would deliver it
       queue.remove(info->key);
       PodInfoPtr now = fixture.cluster.read(*after);
       if (now->group != info->group || fixture.cluster.node_of(now->uid) != decision.node)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks run in containers: its very first act is to read the clock (CLOCK_MONOTONIC, the same for all who
-// measure), its second to print it, in nanoseconds. Then it ends with the exit code it was given, or stays: "stamp stay".
-// Without a C library, so that the first instruction of the program is the first instruction of ours.
+// The program in the benchmarks' containers: first it reads the clock (CLOCK_MONOTONIC, the same for all measurements), then it
+// prints it, in nanoseconds. Then it exits with the given exit code, or stays: "stamp stay". It has no C library, so that the
+// program's first instruction is ours.
 #include "runtime/launch/kernel.h"
 
 using coracle::launch::syscall;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a token costs beside a certificate: GETs of a pod of 4 KB over 8 connections, by the administrator's certificate and by the token
-# of a service account with the same rights, in turns; the median of the rounds' ratios.
+# The cost of a token compared with a certificate: GETs of a pod of 4 KB over 8 connections, with the administrator's certificate
+# and with the token of a service account with the same rights, in turns; the median of the rounds' ratios.
 . "$(dirname "$0")/lib.sh"
 start_machine
 quick && { rounds=2 seconds=1; } || { rounds=9 seconds=3; }

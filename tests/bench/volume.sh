@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `coraclectl volume export` and `import` beside `tar --zstd` on the same files, in turns: 2 GB in 100,000 files, half of them text and
-# half random. Both write to the disk, and both have what they unpacked on it in the end. Medians of the rounds; a ratio above 1 says
-# that ours is faster.
+# `coraclectl volume export` and `import` compared with `tar --zstd` on the same files, in turns: 2 GB in 100,000 files, half of
+# them text and half random. Both write to the disk and sync what they unpacked. Medians of the rounds; a ratio above 1 means that
+# ours is faster.
 . "$(dirname "$0")/lib.sh"
 start_machine
 quick && { rounds=1 directories=2; } || { rounds=3 directories=100; }
@@ -14,7 +14,7 @@ for ((i = 0; i < directories; i++)); do
   mkdir -p "$tree/$i"
   if ((i % 2)); then seq "$i" 4000000; else openssl rand 20480000; fi | head -c 20480000 | split -b 20480 -a 3 - "$tree/$i/"
 done
-seconds() {  # seconds COMMAND...: how long it takes
+seconds() {  # seconds COMMAND...: prints its run time
   local began=$EPOCHREALTIME
   "$@" >"$T/said" 2>&1 || { echo "Bail out! $*: $(tail -n 1 "$T/said")" >&2; exit 1; }
   awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.2f\n", b - a}'

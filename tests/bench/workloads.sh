@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What workloads cost that have nothing to do: 200 Deployments with a pod each, 50 CronJobs whose time is far away, 20
-# HorizontalPodAutoscalers that look at theirs every 15 seconds.
+# The cost of idle workloads: 200 Deployments with a pod each, 50 CronJobs that are not due, 20 HorizontalPodAutoscalers that sync
+# every 15 seconds.
 . "$(dirname "$0")/lib.sh"
 write_config_alone=$(declare -f write_config)
 eval "${write_config_alone/write_config/write_usual_config}"
-write_config() { write_usual_config; printf 'maxPods: 250\n' >>"$T/etc/config.yaml"; }  # 110 by default
+write_config() { write_usual_config; printf 'maxPods: 250\n' >>"$T/etc/config.yaml"; }  # the default is 110
 start_machine
 quick && { deployments=10 crons=5 scalers=2 seconds=20 settle=20; } || { deployments=200 crons=50 scalers=20 seconds=300 settle=90; }
-others=$(pgrep -x coracle-pause | sort)  # of somebody else's pods
+others=$(pgrep -x coracle-pause | sort)  # of other pods
 
 objects() {
   local i

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Programs that stand on Kubernetes' own client libraries, unmodified, against the real daemon: go/ on client-go and python/ on
-# python3-kubernetes, both of Debian sid, node/ on npm's @kubernetes/client-node. Each program works as users of that library do,
-# and says of each thing it checks what it is; here its words become TAP. The libraries are unpacked aside into the tests' cache,
-# and a program that is compiled is compiled again when its source or its libraries have changed.
+# Programs with Kubernetes' own client libraries, unmodified, against the real daemon: go/ with client-go and python/ with
+# python3-kubernetes, both of Debian sid, node/ with npm's @kubernetes/client-node. Each program works as users of that library
+# do, and prints the name of each check; here the output becomes TAP. The libraries are unpacked into the tests' cache, and a
+# compiled program is compiled again when its source or its libraries have changed.
 #
 #   clients.sh go|python|node     CLIENTS_ONLY=REGEX runs only the checks whose names match
 #
-# A program gets: the kubeconfig, the directory of this script, the name of an image that has a shell. It writes lines
-# "ok - NAME", "not ok - NAME" and details, and may ask for "!stop" and "!start" of the daemon: "done" on its standard input answers.
+# A program gets the kubeconfig, the directory of this script, and the name of an image with a shell. It writes lines "ok - NAME",
+# "not ok - NAME" and details, and may request "!stop" and "!start" of the daemon: the answer is "done" on its standard input.
 . "$(dirname "$0")/../e2e/lib.sh"
 language=${1:?usage: clients.sh go|python|node}
 source=$(cd "$(dirname "$0")" && pwd)
 store=$cache/clients/$language
 mkdir -p "$store"
 exec 8>"$store/lock"
-flock 8  # two runs at once would fill the cache at once
+flock 8  # two concurrent runs would both fill the cache
 
 fetched() { "$source/fetch_debs.sh" "$@" >"$T/fetch.log" 2>&1 || skip_all "$(grep -m 1 ^fetch_debs "$T/fetch.log") $(tail -n 1 "$T/fetch.log")"; }
 
@@ -25,13 +25,14 @@ prepare_go() {
   go=$(find "$store/debs/root/usr/lib" -path '*/bin/go' | head -n 1)
   key=$(cat "$store/debs/packages" "$source"/go/*.go | sha256sum | cut -c1-16)
   local binary=$store/clients-$key
-  # Each informer compares what its streamed list brought with an ordinary list of that resourceVersion, and ends the program if it differs.
+  # Each informer compares its streamed list with an ordinary list at that resourceVersion, and ends the program if they differ.
   program=(env KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true "$binary")
   [ ! -x "$binary" ] || return 0
   mkdir -p "$store/path"
   ln -sfn "$store/debs/root/usr/share/gocode/src" "$store/path/src"
   rm -f "$store"/clients-*
-  # No module, no network: the packages' sources are the whole path. Without debugging symbols it takes half the time.
+  # Without modules and network: the packages' sources are the whole GOPATH. Without debugging symbols the build takes half the
+  # time.
   (cd "$source/go" && env GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0 GOPATH="$store/path" GOCACHE="$store/build" \
     nice "$go" build -buildvcs=false -gcflags=all=-dwarf=false -ldflags='-s -w' -o "$binary" .) >"$T/build.log" 2>&1 ||
     { not_ok "the Go program compiles"; sed 's/^/  | /' "$T/build.log" | head -n 60; rm -rf "$T"; exit 1; }
@@ -65,7 +66,7 @@ esac
 exec 8>&-
 
 start_machine
-# In this shell: the one that launched the daemon is the one that can stop it.
+# In this shell: only the shell that launched the daemon can stop it.
 coproc PROGRAM { exec nsenter --net="/run/netns/$ns" -- "${program[@]}" "$T/etc/admin.kubeconfig" "$source" localhost/busybox:latest 2>"$T/program.err"; }
 program_pid=$PROGRAM_PID
 exec 5<&"${PROGRAM[0]}" 6>&"${PROGRAM[1]}"  # bash forgets PROGRAM once it has seen the program end, which may be before the last line is read

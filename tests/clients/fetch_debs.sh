@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unpacks Debian sid's PACKAGES, and those they depend on whose names match REGEX, aside into DIRECTORY/root. Installs
-# nothing. DIRECTORY/packages names what was unpacked, with versions; it is written last, so that a half-filled directory is filled again. Errors: status 1, with apt's words on stderr.
+# Unpacks Debian sid's PACKAGES, and those of their dependencies whose names match REGEX, into DIRECTORY/root. Installs nothing.
+# DIRECTORY/packages lists what was unpacked, with versions; it is written last, so that an incomplete directory is filled again.
+# Errors: status 1, with apt's messages on stderr.
 set -eu
 target=${1:?usage: fetch_debs.sh DIRECTORY REGEX PACKAGE...} regex=$2
 shift 2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes as the command line gives them, for the tests of edit and set.
+// Changes in the command line's syntax, for the tests of edit and set.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is offered at each place of a command line, over the real tree of commands and a machine of a few names.
+// The candidates at each position of a command line, with the real command tree and a server with a few names.
 #include "ctl/completion.h"
 
 #include <gtest/gtest.h>

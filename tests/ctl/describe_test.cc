@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What describe tells, laid out as kubectl does.
+// The output of describe, in kubectl's layout.
 #include "ctl/describe.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's verdicts, each by a machine that has the trouble.
+// The doctor's verdicts, each for a machine with the problem.
 #include "ctl/doctor.h"
 
 #include <gtest/gtest.h>
@@ -292,7 +292,7 @@ TEST(Doctor, knows_when_a_firewall_lets_pods_through) {
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_address), "forward", "10.9.0.0/24"), blocked);
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, to_user + "," + by_link), "forward", "10.244.0.0/24"), none);
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward, by_link), "forward", "10.244.0.0/24"),
-            blocked);  // in a chain that nothing leads to
+            blocked);  // in a chain that nothing jumps to
   EXPECT_EQ(blocking_chains(ruleset(kDockerForward), "input", "10.244.0.0/24"), none);
   constexpr const char* kInput =
       R"({"family":"ip","table":"filter","name":"INPUT","type":"filter","hook":"input","policy":"drop"})";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command that writes × every value of --dry-run, against a server that keeps what it is told to keep: a dry run changes
-// nothing, a client's sends no request that writes, and a server's says so in each. Without one, each command does write: the
-// table is no list of commands that do nothing anyway. And what --dry-run=client prints is the object as it would be.
+// Every command that writes × every value of --dry-run, against a server that stores objects: a dry run changes nothing, a
+// client-side one sends no writing request, and a server-side one sets dryRun in each. Without --dry-run, each command does
+// write: so the table only has commands that matter. And --dry-run=client prints the resulting object.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -120,7 +120,7 @@ class DryRunTest : public testing::Test {
     api_.put(path, R"({"apiVersion":")" + version + R"(","kind":")" + kind + R"(","metadata":{)" + ns + R"("name":")" + name +
                        R"(","uid":"uid-)" + name + R"(","resourceVersion":"7")" + metadata + "}," + more + "}");
   }
-  // The flag stands first, where it would take the next word for its value if it took one.
+  // The flag comes first, so that it would take the next word if it took a value.
   FakeApi::Outcome run(const CommandCase& row, const std::string& flag) {
     api_.reset(objects_);
     std::vector<std::string> words;
@@ -220,7 +220,7 @@ TEST_F(DryRunTest, that_cannot_be_is_refused) {
   EXPECT_EQ(api_.objects(), objects_);
 }
 
-// A command that gets the flag and is not in the table would go untested.
+// A command with the flag but without a row would not be tested.
 TEST_F(DryRunTest, the_table_has_every_command_with_the_flag) {
   CommandLine line("coraclectl", "x");
   GlobalFlags flags;
@@ -293,7 +293,7 @@ TEST_F(DryRunTest, tells_whether_something_would_change) {
   EXPECT_EQ(outcome.out, "configmap/cfg configured (server dry run)\n");
 }
 
-// ---- who writes ----
+// ---- field managers ----
 
 TEST_F(DryRunTest, each_command_writes_under_its_own_name) {
   for (const auto& [row, manager] : std::vector<std::pair<CommandCase, std::string>>{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the words of label, annotate and set to patches.
+// From the arguments of label, annotate and set to patches.
 #include "ctl/edit.h"
 
 #include <gtest/gtest.h>

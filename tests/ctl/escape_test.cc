@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a terminal would obey is written out, and nothing else is touched.
+// Control sequences for a terminal are escaped, and nothing else is changed.
 #include "ctl/escape.h"
 
 #include <gtest/gtest.h>
@@ -25,9 +25,10 @@ TEST(Escape, writes_out_what_a_terminal_obeys) {
                "\\u202egn\\u2066\\u061c\\u200f"},
            Row{"\x9b"
                "2J\xff",
-               "\\x9b2J\\xff", "\\x9b2J\\xff"},          // eight-bit controls, which are no UTF-8
-           Row{"\xe2\x82", "\\xe2\\x82", "\\xe2\\x82"},  // cut off
-           Row{"\xc0\x9b\xed\xa0\x80", "\\xc0\\x9b\\xed\\xa0\\x80", "\\xc0\\x9b\\xed\\xa0\\x80"},  // overlong, half a pair
+               "\\x9b2J\\xff", "\\x9b2J\\xff"},          // eight-bit controls, which are invalid UTF-8
+           Row{"\xe2\x82", "\\xe2\\x82", "\\xe2\\x82"},  // truncated
+           Row{"\xc0\x9b\xed\xa0\x80", "\\xc0\\x9b\\xed\\xa0\\x80", "\\xc0\\x9b\\xed\\xa0\\x80"},  // overlong, half of a
+                                                                                                   // surrogate pair
            Row{"", "", ""},
        }) {
     EXPECT_EQ(visible_line(row.text), row.line);

@@ -112,7 +112,7 @@ FakeApi::State::Answer FakeApi::State::patch(json::value object, const Sent& sen
 }
 
 FakeApi::State::Answer FakeApi::State::write(Data& data, const Sent& sent, const ApiPath& place) {
-  // Of a deletion the body counts where there is one, as with Kubernetes' server.
+  // A deletion's options are in the body, if it has one, as with Kubernetes' server.
   bool in_body = has_all(sent.body, "dryRun") || has_all(sent.body, "deleteOptions.dryRun");
   bool dry = sent.method == "DELETE" && sent.body.is_object() ? in_body : in_body || sent.says_dry_run();
   auto keep = [&](const std::string& path, json::value object) {
@@ -129,7 +129,7 @@ FakeApi::State::Answer FakeApi::State::write(Data& data, const Sent& sent, const
     if (!dry) keep(made, object);
     return object;
   }
-  if (sent.method == "DELETE" && place.name.empty()) {  // all of the kind
+  if (sent.method == "DELETE" && place.name.empty()) {  // a deletecollection
     if (!dry) std::erase_if(data.objects, [&](const auto& one) { return one.first.starts_with(path + "/"); });
     return success_status();
   }
@@ -175,7 +175,7 @@ FakeApi::FakeApi() : state_(std::make_unique<State>()) {
   state_->server.set_tcp_nodelay(true);
   state_->port = state_->server.bind_to_any_port("127.0.0.1");
   state_->thread = std::jthread([state = state_.get()] { state->server.listen_after_bind(); });
-  while (!state_->server.is_running()) std::this_thread::yield();  // a stop before it runs would be forgotten
+  while (!state_->server.is_running()) std::this_thread::yield();  // a stop before the server runs would be lost
   state_->directory = testing::TempDir() + "/fake-api-XXXXXX";
   EXPECT_TRUE(::mkdtemp(state_->directory.data()));
   state_->kubeconfig = state_->directory + "/kubeconfig";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An API server of a few objects behind plain HTTP, and coraclectl's command lines run against it: what they print, what they
-// send, and what of the objects they change. It keeps objects by their paths, knows of dry runs what Kubernetes' server knows,
-// and does what it is asked without checking it.
+// An API server with a few objects behind plain HTTP, and coraclectl command lines against it: their output, their requests, and
+// the changed objects. It stores objects by path, supports dry runs like Kubernetes' server, and validates nothing.
 #pragma once
 
 #include <map>
@@ -24,20 +23,20 @@ class FakeApi {
   void reset(Objects objects);
   Objects objects() const;
 
-  struct Sent {  // a request that may write: none of GET
+  struct Sent {  // a request that may write: all except GET
     std::string method, path, content_type;
     std::map<std::string, std::string> query;
     json::value body;
     bool says_dry_run() const { return query.contains("dryRun") && query.at("dryRun") == "All"; }
   };
-  std::vector<Sent> take_writes();  // those since the last time
-  void warn(std::string text);      // with every answer from now on
+  std::vector<Sent> take_writes();  // those since the last call
+  void warn(std::string text);      // added to every later response
 
   struct Outcome {
     int code;
     std::string out, err;
   };
-  // Runs `coraclectl WORDS...` against this server, with namespace default.
+  // Runs `coraclectl WORDS...` against this server, in the namespace default.
   Outcome run(const std::vector<std::string>& words);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line is read, or refused with words: no value ends the process.
+// A command line is parsed, or refused with a message: no value terminates the process.
 #include "ctl/flags.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(CommandLineTest, what_cannot_be_read_is_an_error) {
   }
 }
 
-// As pflag, kubectl's library, reads them.
+// As pflag, kubectl's library, parses them.
 struct WholeLine {
   CommandLine line{"test", "a command line"};
   std::string ns, output, name, dry_run = "none", chosen;
@@ -81,7 +81,7 @@ struct WholeLine {
       command.add_flag("-i,--stdin", input, "input");
     }
   }
-  // What the flags are after `words`, or the error's beginning.
+  // The flags after parsing `words`, or the beginning of the error.
   std::string read(std::vector<const char*> words) {
     words.insert(words.begin(), "test");
     auto read = line.parse(int(words.size()), words.data());
@@ -107,7 +107,7 @@ TEST(CommandLineTest, reads_flags_as_kubectl_does) {
            {{"get", "-n", "default", "-ojson", "--output", "yaml"}, "n=default o=yaml a= f= l= r=7 d=none "},
            {{"-n=x", "get", "pods", "-n=y"}, "n=y o= a=pods f= l= r=7 d=none "},
            {{"get", "-n==a", "-o=a=b"}, "n==a o=a=b a= f= l= r=7 d=none "},
-           {{"get", "-n="}, "n== o= a= f= l= r=7 d=none "},  // pflag's own way
+           {{"get", "-n="}, "n== o= a= f= l= r=7 d=none "},  // like pflag
            {{"get", "--output=", "pods"}, "n= o= a=pods f= l= r=7 d=none "},
            {{"get", "--output", "", "pods"}, "n= o= a=pods f= l= r=7 d=none "},
            {{"get", "--output=x", "--output=", "pods"}, "n= o= a=pods f= l= r=7 d=none "},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which port is meant, and what passes between a local connection and the server that this test plays.
+// Parsing of ports, and the data between a local connection and the server, which the test simulates.
 #include "ctl/forward.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects made of flags: what create, run and expose send.
+// Objects from flags: the requests of create, run and expose.
 #include "ctl/generate.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ void expect_json(const json::value& got, std::string_view want) {
   EXPECT_TRUE(json_equal(got, *parsed)) << to_text(got) << "\nwant " << want;
 }
 
-struct Scratch {  // a directory, gone with the program
+struct Scratch {  // a temporary directory
   std::string path = testing::TempDir() + "/ctl-generate-" + std::to_string(::getpid());
   ~Scratch() { std::filesystem::remove_all(path); }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of kubectl's JSONPath templates.
+// kubectl's JSONPath templates.
 #include "ctl/jsonpath.h"
 
 #include <gtest/gtest.h>

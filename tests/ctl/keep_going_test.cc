@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind, name, file or document that is wrong does not end the rest: the others are done, each error is told, the exit code
-// is 1.
+// A single invalid kind, name, file or document does not stop the rest: the others are processed, each error is reported, and the
+// exit code is 1.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,8 +30,8 @@ class KeepGoingTest : public testing::Test {
   static std::string map(const std::string& name) {
     return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {a: b}\n";
   }
-  // A directory in which one file is no YAML, one has documents of which the second is none and the third of no kind, one no
-  // name.
+  // A directory with four faults: a file that is not YAML, a document that is not an object, a document of an unknown kind, and
+  // one without a name.
   std::string directory() {
     auto file = [&](const std::string& name, const std::string& text) { std::ofstream(directory_ + "/" + name) << text; };
     file("a.yaml", map("one"));
@@ -97,7 +97,7 @@ TEST_F(KeepGoingTest, replace_of_a_directory) {
   expect_errors(outcome, {"b.yaml: ", "c.yaml: ", "\"three\" not found", "metadata.name is missing"});
 }
 
-// The path of an object without a name is that of all of its kind.
+// The path of an object without a name is that of the whole collection.
 TEST_F(KeepGoingTest, delete_of_a_directory_spares_what_has_no_name) {
   put_map("bystander");
   FakeApi::Outcome outcome = api_.run({"delete", "-f", directory()});
@@ -117,7 +117,7 @@ TEST_F(KeepGoingTest, label_of_a_directory) {
   expect_errors(outcome, {"b.yaml: ", "c.yaml: ", "\"three\" not found", "resource name may not be empty"});
 }
 
-// Who names a path that is not there is somewhere else than he thinks.
+// With an absent path, the user is probably in the wrong directory.
 TEST_F(KeepGoingTest, a_path_that_is_not_there_stops_all_before_anything_is_done) {
   std::ofstream(directory_ + "/three.yaml") << map("three");
   for (const char* verb : {"apply", "create", "delete", "replace"}) {
@@ -132,7 +132,7 @@ TEST_F(KeepGoingTest, delete_by_kinds_refuses_all_when_it_does_not_know_one) {
   EXPECT_TRUE(api_.take_writes().empty());
 }
 
-// ---- what the server warns of, and says ----
+// ---- warnings and messages of the server ----
 
 TEST_F(KeepGoingTest, a_warning_is_said_once) {
   api_.warn("beware of this");
@@ -189,7 +189,7 @@ TEST_F(KeepGoingTest, server_side_apply_takes_over_from_client_side) {
   const json::value after = api_.objects().at(kMaps + "three");
   ASSERT_EQ(get_array(after, "metadata.managedFields").size(), 1u);
   EXPECT_EQ(get_string(get_array(after, "metadata.managedFields")[0], "manager"), "kubectl");
-  // Done once: the next time the object is only applied.
+  // The migration happens once: the next time the object is only applied.
   (void)api_.run({"apply", "--server-side", "--field-manager=other", "-f", directory_ + "/three.yaml"});
   EXPECT_EQ(api_.take_writes().size(), 1u);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client-side apply owned is handed to who applies server-side.
+// Fields of client-side apply are handed over to the manager of server-side apply.
 #include "ctl/managed_fields.h"
 
 #include <gtest/gtest.h>

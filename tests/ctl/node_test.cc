@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pods a drain takes, and what taints become.
+// The pods that a drain evicts, and changes of taints.
 #include "ctl/node.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory as an image: the archive's layout, its digests, and that the same directory always gives the same one.
+// A directory as an image: the archive's layout, its digests, and that the result is reproducible.
 #include "ctl/pack.h"
 
 #include <archive.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream's socket whose other end is the test: what it needs to play the server.
+// A socket pair: the test is the server at the other end of a stream's socket.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class PairSocket : public Session::Socket {
   Fd fd_;
 };
 
-// An unmasked frame as a server sends it: a channel and its bytes.
+// An unmasked frame from the server: a channel and its bytes.
 inline std::string frame(uint8_t channel, std::string_view bytes) {
   std::string payload = std::string(1, char(channel)).append(bytes), head(1, char(0x82));
   if (payload.size() < 126) head += char(payload.size());
@@ -48,7 +48,7 @@ inline std::string frame(uint8_t channel, std::string_view bytes) {
   return head + payload;
 }
 
-// What the client sent next, unmasked: channel and bytes. Of less than 64 KiB.
+// The client's next frame, unmasked: channel and bytes. Less than 64 KiB.
 inline std::string next_from_client(const Fd& server) {
   auto receive = [&](unsigned char* to, size_t size) { return ::recv(server.get(), to, size, MSG_WAITALL) == ssize_t(size); };
   unsigned char head[2], longer[2], mask[4];

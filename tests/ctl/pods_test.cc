@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of pods.
+// Values read from pods.
 #include "ctl/pods.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace coracle::ctl {
 namespace {
 
-// The code, "none yet" or the error.
+// The exit code, "none yet" or the error.
 std::string exit_code(const std::string& status) {
   json::value pod = *parse_json(R"({"metadata":{"namespace":"default","name":"once"},"status":)" + status + "}");
   auto code = exit_code_of(pod, "main");

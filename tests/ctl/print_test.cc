@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How objects and tables look on the terminal.
+// The output of objects and tables on a terminal.
 #include "ctl/print.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(Columns, fit_the_terminal_by_shortening_the_widest_but_names) {
             "NAME                    MESSAGE                          AGE\n"
             "a-name-of-some-length   a message that is far too lon…   5m\n");
   EXPECT_EQ(columns.text(200), columns.text());
-  std::string narrow = columns.text(10);  // no less than kShortest
+  std::string narrow = columns.text(10);  // not less than kShortest
   EXPECT_NE(narrow.find("a message that is f…"), std::string::npos) << narrow;
   EXPECT_NE(narrow.find("a-name-of-some-length"), std::string::npos) << narrow;
   Columns wide;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a rollout has come, and what takes it back.
+// The progress of a rollout, and the patch that undoes it.
 #include "ctl/rollout.h"
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST(RolloutHistory, is_of_its_own_replica_sets_in_the_order_of_numbers) {
 TEST(RolloutUndo, takes_a_deployment_back_with_what_was_noted_then) {
   json::value object = parsed(kSet);
   auto history = history_of(object, replica_sets(), Rolling::deployment);
-  EXPECT_TRUE(has_template(object, template_of(history[1], Rolling::deployment)));  // the hash does not count
+  EXPECT_TRUE(has_template(object, template_of(history[1], Rolling::deployment)));  // the hash is ignored
   EXPECT_FALSE(has_template(object, template_of(history[0], Rolling::deployment)));
   Undo undo = undo_to(object, history[0], Rolling::deployment);
   EXPECT_EQ(undo.type, std::string("application/json-patch+json"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which server is meant, what the user named, what files hold; and the words for what is wrong with them.
+// The choice of the server, the objects that the user named, and the content of files; and the error messages.
 #include "ctl/session.h"
 
 #include <gtest/gtest.h>

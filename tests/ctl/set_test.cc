@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods changed by the flags of set, and autoscalers made of a few.
+// Pods changed by the flags of set, and autoscalers created from flags.
 #include "ctl/set.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A talk with a process in a container, this test being the server at the other end of a socket.
+// A stream to a process in a container; the test is the server at the other end of a socket.
 #include "ctl/stream.h"
 
 #include <gtest/gtest.h>

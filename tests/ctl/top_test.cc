@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What top prints of what was measured.
+// The output of top for given measurements.
 #include "ctl/top.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp's paths and tar streams; what a hostile container may send.
+// cp's paths and tar streams, including those of a hostile container.
 #include "ctl/transfer.h"
 
 #include <archive.h>
@@ -36,7 +36,7 @@ class TransferTest : public testing::Test {
     std::ifstream file(place_ + "/" + name, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
-  // From one to the other, as between two machines.
+  // Copies through a pipe, as between two machines.
   Result<void> pass(const std::string& from, const std::string& name, const std::string& to) {
     auto pipe = sys::make_pipe();
     std::jthread sender([&] {
@@ -45,7 +45,7 @@ class TransferTest : public testing::Test {
     });
     return receive_tree(pipe->read.get(), place_ + "/" + to, true);
   }
-  // A tar of one entry, as a container may forge it.
+  // Receives a tar with one entry, as a container may forge it.
   Result<void> receive_forged(const char* name, mode_t type, const char* link, const std::string& to) {
     auto pipe = sys::make_pipe();
     archive* tar = archive_write_new();
@@ -99,7 +99,7 @@ TEST_F(TransferTest, lets_nothing_out_of_the_target) {
     EXPECT_EQ(got.error().code(), Code::forbidden) << name;
   }
   EXPECT_FALSE(receive_forged("x/hard", AE_IFREG, "x/../../victim", "target"));
-  (void)receive_forged("x/abs", AE_IFREG, "/etc/passwd", "target");  // becomes a name below the target
+  (void)receive_forged("x/abs", AE_IFREG, "/etc/passwd", "target");  // becomes a path below the target
   EXPECT_EQ(read("victim"), "safe");
 }
 

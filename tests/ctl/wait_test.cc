@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wait waits for.
+// The conditions of wait.
 #include "ctl/wait.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the WebSocket frames.
+// WebSocket frames.
 #include "ctl/websocket.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace coracle::ctl {
 namespace {
 
-// What a server sends: as encode_frame, without a mask.
+// A frame from a server: as encode_frame, without a mask.
 std::string server_frame(uint8_t first, std::string_view payload) {
   std::string frame(1, char(first));
   if (payload.size() < 126) frame += char(payload.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `why` says: the chain from what was asked about down to the cause.
+// The output of `why`: the chain from the named object to the cause.
 #include "ctl/why.h"
 
 #include <gtest/gtest.h>

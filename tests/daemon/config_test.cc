@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the daemon's configuration.
+// Configuration of the daemon.
 #include "daemon/config.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The libraries that the daemon loads are memory of every machine it runs on, for as long as it runs: those it names are all
-# here, and what they load in turn stays few. What is needed now and then belongs into a process of its own (coracle-image).
+# Checks the libraries that the daemon loads, since they take memory for as long as it runs: it links exactly those given here,
+# and their own dependencies stay few. A library that is needed rarely belongs to a separate process (coracle-image).
 #   libraries.sh PROGRAM NAME…    names without "lib" and version
 program=$1
 shift

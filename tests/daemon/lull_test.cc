@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the daemon rests: after work, once more a little later, and not for next to nothing.
+// When the daemon releases memory: after work, once more a little later, and not after negligible work.
 #include "daemon/lull.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 struct LullTest : testing::Test {
   Lull lull;
   uint64_t done = 0;
-  // A look after so much more work: "rest", "look" or "rest look" and in how many seconds, "" when nobody looks any more.
+  // One check after so much more work: "rest", "look" or "rest look" and the seconds until the next check, "" without one.
   std::string look(uint64_t more) {
     Lull::Verdict verdict = lull.look(done += more);
     std::string text = verdict.rest ? "rest" : "";
@@ -31,7 +31,7 @@ TEST_F(LullTest, comes_when_the_work_is_over_and_once_more_when_the_threads_have
 
 TEST_F(LullTest, small_work_adds_up) {
   int rests = 0;
-  for (int i = 0; i < 30; ++i) {  // as somebody who asks twice a minute makes it
+  for (int i = 0; i < 30; ++i) {  // like a client with two requests a minute
     std::string first = look(2), second = look(0);
     rests += first.starts_with("rest") + second.starts_with("rest");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon makes of the machine it starts on.
+// The settings that the daemon derives from the machine that it starts on.
 #include "daemon/machine.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that a test writes down.
+// Parses JSON that a test contains.
 #pragma once
 
 #include <string_view>

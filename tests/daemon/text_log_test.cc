@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's log without a journal: what a line says, and that a file does not grow for ever.
+// The daemon's log without a journal: the content of a line, and the limit of the file's size.
 #include "daemon/text_log.h"
 
 #include <fcntl.h>

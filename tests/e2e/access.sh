@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Who may what, with kubectl: roles and bindings, impersonation, tokens of accounts, static and bootstrap tokens, a pod's own
-# token, certificates asked for, approved and used, and the audit log. The checks named [sig-auth] do what the line of
-# Kubernetes' conformance tests says that they check.
+# Authorization with kubectl: roles and bindings, impersonation, tokens of service accounts, static and bootstrap tokens, a pod's
+# own token, certificates from request to use, and the audit log. The checks named [sig-auth] do what the line of Kubernetes'
+# conformance tests describes.
 # for: daemon/auth daemon/api/reviews daemon/controller/certificates daemon/controller/cluster_role_aggregation daemon/controller/token_secrets ctl/certificate store/schema/validate/rbac store/schema/types/rbac
 . "$(dirname "$0")/lib.sh"
 kubectl=${KUBECTL:-$(sh "$here/fetch_kubectl.sh" "$cache/kubectl" 2>/dev/null | awk '{ path = $2 } END { print path }')}
@@ -31,7 +31,7 @@ Y
 start_daemon
 make_busybox >"$T/pack.log" 2>&1 || { echo "Bail out! image pack:"; cat "$T/pack.log"; exit 1; }
 api=https://10.55.0.2:6443
-may() { k auth can-i "$@" 2>/dev/null; }                                 # yes or no
+may() { k auth can-i "$@" 2>/dev/null; }                                 # may VERB RESOURCE...: prints yes or no
 by() { local token=$1; shift; in_ns "$kubectl" --kubeconfig /dev/null --server "$api" --insecure-skip-tls-verify --token "$token" "$@"; }
 anonymous() { in_ns curl -sk -o /dev/null -w '%{http_code}' "$api$1"; }
 jwt() { cut -d. -f2 <<<"$1" | tr '_-' '/+' | awk '{ while (length($0) % 4) $0 = $0 "="; print }' | base64 -d; }
@@ -113,7 +113,7 @@ Y
 expect_match "a bootstrap token too" 'system:bootstrap:abcdef' by abcdef.0123456789abcdef auth whoami
 k create clusterrolebinding boot --clusterrole=system:node-bootstrapper --group=system:bootstrappers >/dev/null
 k create clusterrolebinding approve --clusterrole=system:certificates.k8s.io:certificatesigningrequests:nodeclient --group=system:bootstrappers >/dev/null
-request() {  # NAME SUBJECT SIGNER USAGES: a fresh key and what asks for its certificate
+request() {  # request NAME SUBJECT SIGNER USAGES: a new key and the request for its certificate
   openssl ecparam -name prime256v1 -genkey -noout -out "$T/$1.key" 2>/dev/null && openssl req -new -key "$T/$1.key" -subj "$2" -out "$T/$1.csr"
   cat <<Y
 apiVersion: certificates.k8s.io/v1
@@ -217,7 +217,7 @@ check "and when it is changed" until_true 10 eval "ca | grep -q 'BEGIN CERTIFICA
 k delete pod mounted --grace-period=0 --force >/dev/null 2>&1
 check "a pod's token ends with the pod" until_true 20 eval "! by \"$of_pod\" get configmaps"
 
-# ---- what was written down ----
+# ---- the audit log ----
 k create configmap audited --from-literal=a=b >/dev/null
 check "a creation is in the audit log with what was sent and what came back" until_true 5 eval "grep '\"requestURI\":\"/api/v1/namespaces/default/configmaps' $T/audit.log | grep '\"verb\":\"create\"' | grep '\"requestObject\":{' | grep -q '\"responseObject\":{.*\"name\":\"audited\"'"
 k get pods --as jane >/dev/null

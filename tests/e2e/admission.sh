@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Admission as people meet it: a namespace that enforces a security level, a quota that is used up, a range's defaults, an
-# eviction that a budget refuses; with KUBECTL set, by the real kubectl.
+# Admission as users see it: a namespace that enforces a security level, an exhausted quota, defaults of a limit range, an
+# eviction that a budget refuses; with KUBECTL set, with the real kubectl.
 # for: daemon/admission daemon/quota
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -18,7 +18,7 @@ spec:
 Y
 }
 
-# ---- the machine's own ----
+# ---- initial objects ----
 
 expect "the system's priority classes are there" "2000000000 2000001000" k get priorityclass system-cluster-critical system-node-critical -o 'jsonpath={.items[*].value}'
 check "a node that is ready has no taint" until_true 20 eval '[ -z "$(k get node edge -o "jsonpath={.spec.taints}")" ]'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What applications and their manifests expect of a node agent beside what conformance tests ask: mounts inside mounts, files for the
-# environment, shared grace periods, host ports on loopback, logs for collectors, images as others write them.
+# Expectations of applications and their manifests beyond the conformance tests: nested mounts, environment files, shared grace
+# periods, host ports on loopback, logs for collectors, images as others build them.
 # for: runtime daemon/node daemon/network/proxy daemon/network/rules store/schema/types/core ctl/logs ctl/image
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -13,7 +13,7 @@ reason_of() { k get pod "$1" -o 'jsonpath={.status.containerStatuses[0].state.*.
 event_of() { k get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
 image="image: localhost/busybox:latest, imagePullPolicy: Never"
 quick="terminationGracePeriodSeconds: 0"
-times() { if [ "${CORACLE_LONG:-0}" = 1 ]; then echo 200; else echo "$1"; fi; }  # times COUNT: how often, outside of long runs
+times() { if [ "${CORACLE_LONG:-0}" = 1 ]; then echo 200; else echo "$1"; fi; }  # times COUNT: rounds, except in long runs
 
 # ---- mounts ----
 
@@ -117,7 +117,7 @@ spec:
 soon expect_match "a pull secret that is not there is told of" 'FailedToRetrieveImagePullSecret: .*nosuch' event_of no-secret
 check "… and hinders nothing that is here" until_true 20 phase_is no-secret Running
 
-# ---- the end ----
+# ---- termination ----
 
 pod "
 apiVersion: v1
@@ -133,7 +133,8 @@ until_true 20 phase_is grace Running
 began=$SECONDS
 c delete pod grace >/dev/null
 took=$((SECONDS - began))
-check "the grace period is the pod's, and what comes after it gets two seconds (took $took s)" [ "$took" -le 16 ]  # one after the other they would take 18
+check "the grace period is the pod's, and what comes after it gets two seconds (took $took s)" [ "$took" -le 16 ]  # 18 s in
+                                                                                                                   # sequence
 expect "run ends as its program did, and prints once" "once 3" eval 'echo "$(c run at --rm -i --restart=Never --image=localhost/busybox:latest --image-pull-policy=Never --quiet -- sh -c "sleep 1; echo once; exit 3" </dev/null 2>/dev/null; echo $?)" | tr "\n" " " | sed "s/ \$//"'
 
 # ---- probes and ports ----

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The lines of Kubernetes' conformance suite about Deployments, ReplicaSets, ReplicationControllers and disruption budgets, each by its
-# name, against the running daemon and real pods. StatefulSets, DaemonSets and Jobs have scripts of their own.
+# The lines of Kubernetes' conformance suite about Deployments, ReplicaSets, ReplicationControllers and disruption budgets, each
+# under its name, against the running daemon and real pods. StatefulSets, DaemonSets and Jobs have their own scripts.
 # for: daemon/controller/deployment daemon/controller/replica_set daemon/controller/disruption daemon/controller/node daemon/controller/taint daemon/controller/history daemon/registry/eviction store/schema/types/apps store/schema/types/policy
 EXTRA_CONFIG='nodeMonitorGracePeriod: 6'
 . "$(dirname "$0")/lib.sh"
@@ -14,16 +14,16 @@ api=https://127.0.0.1:6443
 apps=$api/apis/apps/v1/namespaces/default core=$api/api/v1/namespaces/default policy=$api/apis/policy/v1/namespaces/default
 code() { admin -o /dev/null -w '%{http_code}' "$@"; }
 send() { admin -X "$1" -H "Content-Type: application/${4:-json}" -d "$3" "$2"; }          # send METHOD URL BODY [TYPE]
-code_of() { code -X "$1" -H "Content-Type: application/${4:-json}" -d "$3" "$2"; }        # the same, its status
+code_of() { code -X "$1" -H "Content-Type: application/${4:-json}" -d "$3" "$2"; }        # the same, prints the status
 merge() { send PATCH "$1" "$2" merge-patch+json; }
 at() { k get "$1" -o "jsonpath={$2}"; }                                                  # at KIND/NAME PATH
 is() { [ "$(at "$1" "$2")" = "$3" ]; }                                                   # is KIND/NAME PATH VALUE
-# put_back URL: as it is; fails when its controller wrote meanwhile
+# put_back URL: PUTs the object unchanged; fails if its controller wrote in between
 put_back() { [ "$(code_of PUT "$1" "$(admin "$1")")" = 200 ]; }
 is_gone() { [ "$(code "$1")" = 404 ]; }
 pods() { k get pods -l "$1" -o "jsonpath={.items[*].metadata.name}"; }
 has_pods() { [ "$(pods "$1" | wc -w)" = "$2" ]; }
-has_event() { k get events | grep -Eq "$1"; }                                            # of any object, by its words
+has_event() { k get events | grep -Eq "$1"; }                                            # has_event REGEX: an event of any object
 sleeper='containers: [{name: c, image: "localhost/busybox:latest", command: [sleep, "10000"]}]'
 set_of() {  # set_of KIND NAME REPLICAS [MORE-OF-ITS-SPEC] [POD-SPEC]
   local version=apps/v1 selector="{matchLabels: {app: $2}}"
@@ -33,7 +33,7 @@ set_of() {  # set_of KIND NAME REPLICAS [MORE-OF-ITS-SPEC] [POD-SPEC]
   template: {metadata: {labels: {app: $2}}, spec: {terminationGracePeriodSeconds: 0, ${5:-$sleeper}}}}}
 Y
 }
-bare() {  # bare NAME LABELS: a pod by itself
+bare() {  # bare NAME LABELS: a pod without a controller
   k apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: $1, labels: {$2}}, spec: {terminationGracePeriodSeconds: 0, $sleeper}}
 Y
@@ -54,13 +54,13 @@ works_by_scale() {  # works_by_scale KIND/NAME URL: one replica, two by PUT, fou
   expect "by a patch too" 200 code_of PATCH "$2/scale" '{"spec":{"replicas":4}}' merge-patch+json
   expect "which is seen" 4 at "$1" .spec.replicas
 }
-adopts() {  # adopts KIND: a pod that is there already
+adopts() {  # adopts KIND: an existing pod
   bare "adopted-$1" "app: adopts-$1"
   set_of "$2" "adopts-$1" 1
   check "it takes the pod that matches" until_true 20 eval "[ \"\$(controller_of adopted-$1)\" = adopts-$1 ]"
   check "and makes none" has_pods "app=adopts-$1" 1
 }
-releases() {  # releases KIND NAME: of its pods, one that matches no more
+releases() {  # releases KIND NAME: a pod whose labels no longer match
   local one
   one=$(pods "app=$2" | cut -d' ' -f1)
   k label pod "$one" app=none --overwrite >/dev/null
@@ -227,7 +227,7 @@ drop rc rc-scaled
 
 echo "# [sig-apps] ReplicationController should surface a failure condition on a common issue like exceeded quota [Conformance]"
 k create quota two --hard=pods=2 >/dev/null 2>&1 || k apply -f - >/dev/null <<<'{apiVersion: v1, kind: ResourceQuota, metadata: {name: two}, spec: {hard: {pods: "2"}}}'
-until_true 60 eval '[ -z "$(k get pods -o "jsonpath={.items[*].metadata.name}")" ]'  # what was deleted above has gone
+until_true 60 eval '[ -z "$(k get pods -o "jsonpath={.items[*].metadata.name}")" ]'  # everything deleted above is gone
 until_true 20 is resourcequota/two .status.used.pods 0
 set_of ReplicationController over-quota 3
 failure() { at rc/over-quota '.status.conditions[?(@.type=="ReplicaFailure")].reason'; }
@@ -294,7 +294,7 @@ expect "and does" 201 evict "$one"
 check "it goes" until_true 20 is_gone "$core/pods/$one"
 drop rs guarded; k delete pdb watched >/dev/null
 
-# ---- what a node does to its pods (no line of the suite: those that are need a node to be cut off) ----
+# ---- an unreachable node and its pods (not a line of the suite: those require disconnecting a node) ----
 echo "# a node that falls silent"
 tolerates_for() { echo "{key: node.kubernetes.io/$1, operator: Exists, effect: NoExecute, tolerationSeconds: $2}"; }
 hollow far --labels kind=hollow --renew 1 || exit 1

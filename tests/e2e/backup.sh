@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Backup and restore of the running machine: what comes back, what is refused and how, a disk that is full, a process that is
-# killed in the middle; and the store's own checks.
+# Backup and restore of the running machine: the restored content, refusals, a full disk, a process that is killed halfway; and
+# the store's own checks.
 # for: daemon/backup daemon/api/store store/engine ctl/backup
 . "$(dirname "$0")/lib.sh"
 
@@ -18,7 +18,7 @@ has_value() { [ "$(value "$1" 2>/dev/null)" = "$2" ]; }
 left() { ls "$T/state" | grep -Ev '^(state\.db.*|pki|runtime|pods|seccomp)$' | tr '\n' ' '; }
 nothing_left() { [ -z "$(left)" ]; }
 
-# ---- there and back ----
+# ---- backup and restore ----
 
 c create configmap a --from-literal=v=then >/dev/null
 c create configmap gone --from-literal=v=1 >/dev/null
@@ -56,7 +56,7 @@ check "… and it is there" until_true 20 has_value a then
 c create configmap after --from-literal=v=1 >/dev/null; kill_daemon; start_daemon
 check "what is written stays after a kill" has_value after 1
 
-# ---- wrong inputs: refused, and nothing has changed ----
+# ---- invalid inputs: refused without any change ----
 
 rm -rf --one-file-system "$T"/state/before-restore-*
 head -c 20000 "$T/one.db" >"$T/cut.db"
@@ -76,7 +76,7 @@ expect "… and none of them left anything" "" left
 check "the daemon serves what it served" has_value a then
 check "… and takes writes" c create configmap goes-on --from-literal=v=1
 
-# ---- no rights ----
+# ---- without permission ----
 
 c create namespace shop >/dev/null; until_true 10 c get serviceaccount default -n shop
 token=$(c create token default -n shop 2>/dev/null || c create --raw /api/v1/namespaces/shop/serviceaccounts/default/token -f - <<<'{"spec":{}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
@@ -99,7 +99,7 @@ expect "… leaves no part of one" "" ls -A "$T/small"
 umount "$T/small"
 check "the daemon still takes writes" c create configmap still --from-literal=v=1
 
-# ---- killed in the middle ----
+# ---- killed halfway ----
 
 for i in $(seq 1 300); do printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bulk-%s}\ndata: {v: "%s"}\n' "$i" "$(head -c 3000 /dev/zero | tr '\0' x)"; done >"$T/bulk.yaml"
 c apply -f "$T/bulk.yaml" >/dev/null
@@ -130,7 +130,7 @@ start_daemon
 check "one whose daemon dies is no file, or a whole one" eval '! [ -e "$T/half.db" ] || c restore --without-keys "$T/half.db"'
 until_true 20 c get --raw /readyz
 
-# ---- the file's health ----
+# ---- integrity of the file ----
 
 soon expect_match "a whole store is told so" '^whole, as of ' c store check
 expect_match "its size is told" '^[0-9]+ objects in ' c store status

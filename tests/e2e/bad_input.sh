@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What is malformed gets a clear error, and the daemon stays up: YAML, JSON, manifests, archives, HTTP.
+# Malformed input gets a clear error, and the daemon stays up: YAML, JSON, manifests, archives, HTTP.
 # for: daemon/api store/object/yaml store/schema/decode store/schema/validate runtime/image/fetch
 . "$(dirname "$0")/lib.sh"
 start_machine

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What coraclectl does beyond the verbs that every client shares: doctor, completion, the node's verbs, run -it, cp, diff,
-# events, and the words it finds when something is wrong.
+# What coraclectl does beyond the common verbs: doctor, completion, the node verbs, run -it, cp, diff, events, and its error
+# messages.
 # for: ctl store/client runtime/sys/terminal
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -11,7 +11,7 @@ c create deployment web --image=$image -- sleep 100000 >/dev/null
 c rollout status deployment/web --timeout=30s >/dev/null
 pod=$(c get pods -l app=web -o 'jsonpath={.items[0].metadata.name}')
 
-# ---- doctor: in the machine's namespace, with the daemon running and not ----
+# ---- doctor: in the machine's namespace, with and without the daemon ----
 doctor() { c doctor --config "$T/etc/config.yaml" "$@"; }
 expect_match "doctor: coracled is ready" '^OK +coracled +runs and is ready' doctor
 expect_match "doctor: measures the disk" '^(OK|WARN|FAIL) +disk speed +4 KiB reach the disk in ' doctor
@@ -29,7 +29,7 @@ in_ns nft 'delete table ip filter'
 expect "doctor: leaves nothing behind" "" eval "find '$T/state' -name '.coracle-*'"
 expect_match "doctor: without root it says what it could not look at" '^SKIP +disk speed ' setpriv --reuid 65534 --clear-groups "$coraclectl" doctor
 
-# ---- completion: bash's own function, over the live machine ----
+# ---- completion: bash's own function, against the live machine ----
 cat >"$T/complete.bash" <<'B'
 source <(coraclectl completion bash)
 compopt() { :; }
@@ -54,7 +54,7 @@ for shell in bash zsh fish; do
   check "completion: $shell can read its script" $shell -n "$T/completion.$shell"
 done
 
-# ---- exit codes and words as kubectl's ----
+# ---- exit codes and messages as kubectl's ----
 expect "usage: a flag that there is not" "1" eval "c get pods --bogus 2>/dev/null; echo \$?"
 expect "usage: a flag that is missing" "1" eval "c run x 2>/dev/null; echo \$?"
 expect "usage: diff has its own code" "2" eval "c diff --bogus 2>/dev/null; echo \$?"
@@ -69,7 +69,7 @@ for verb in create replace delete; do
 done
 expect_fail "annotate: a key is set or removed, not both" 'both modify and remove' c annotate node edge a=b a-
 
-# ---- the node's verbs ----
+# ---- node verbs ----
 expect "cordon" "node/edge cordoned" c cordon edge
 expect "cordon again" "node/edge already cordoned" c cordon edge
 expect_match "the node says so" '^edge +Ready,SchedulingDisabled' c get nodes
@@ -96,11 +96,11 @@ expect "run -i passes its input" $'got hello\n0' eval "echo hello | c run reader
 check "run --rm takes the pods away" until_true 15 eval "! c get pods --no-headers 2>/dev/null | grep -Eq '^(once|reader) '"
 in_terminal() { script -qec "nsenter --net=/run/netns/$ns $coraclectl --kubeconfig $T/etc/admin.kubeconfig $*" /dev/null </dev/null; }
 run_it() { in_terminal run "$1" --image=$image -it --restart=Never --command -- sh -c "'sleep 0.5; tty; seq 100 | tr -d \"\\\\n\"; echo'"; }
-count_all='/dev/pts/.*|^1234.*9899100'  # neither the attached nor the log may take bytes from the other
+count_all='/dev/pts/.*|^1234.*9899100'  # neither the attach nor the log may take bytes from the other
 expect "run -it has a terminal, and misses nothing" 8 eval 'for i in 1 2 3 4; do run_it term-$i; done | grep -cE "$count_all"'
 expect "… nor does the log" 8 eval 'for i in 1 2 3 4; do c logs term-$i; done | grep -cE "$count_all"'
 c delete pod term-1 term-2 term-3 term-4 --grace-period=1 >/dev/null
-lost=  # whatever is under way when the command ends
+lost=  # data in flight when the command ends
 for i in $(seq 30); do [ "$(c run short --image=$image -i --rm -q --restart=Never --command -- sh -c "sleep 0.0$((i % 3)); echo said" </dev/null 2>"$T/run.err")" = said ] || lost="$lost $i: $(<"$T/run.err")"; done
 expect "run -i loses nothing of what a short command says" "" echo "$lost"
 expect_fail "run says why a pod does not come up" 'does not run after 2s' c run never --image=$image --attach --rm -q --pod-running-timeout=2s --overrides='{"spec":{"nodeSelector":{"no":"such"}}}'
@@ -155,7 +155,7 @@ expect_fail "wait: time is up" 'timed out waiting' c wait --for=condition=Nope p
 expect_match "a token for a ServiceAccount" '^ey' c create token default
 check "delete --all" c delete pods --all --grace-period=0 --force --timeout=30s
 
-# ---- words ----
+# ---- messages ----
 expect_fail "an unknown kind" "doesn't have a resource type \"pdos\"; did you mean \"pods\"\?" c get pdos
 expect_fail "an unknown command" 'unknown command "gte" for "coraclectl"' c gte pods
 expect_match "… is met with a guess" 'Did you mean get\?' c gte pods

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# What dry_run.sh runs: requests and commands that would write, each as a dry run, and after each of them a comparison of every object
-# that the API lists, revisions included. Nothing may have changed. Prints TAP.
+# Executes the tests of dry_run.sh: requests and commands that would write, each as a dry run, each followed by a comparison of
+# every object that the API lists, including revisions. Nothing may have changed. Prints TAP.
 import argparse, copy, http.client, json, os, re, ssl, subprocess, sys, time
 from tap import leave, told
 
@@ -14,9 +14,9 @@ args = parser.parse_args()
 
 NS = "dry"
 IMAGE = "localhost/busybox:latest"
-SETTLES_MAX = 60  # seconds that the objects may take to come to rest
-COMMAND_MAX = 60  # seconds of one command
-# Written by themselves all the while: events, leases, and what is measured when somebody asks.
+SETTLES_MAX = 60  # limit in seconds until the objects stop changing
+COMMAND_MAX = 60  # limit in seconds of one command
+# Written all the time: events, leases, and data that is measured on request.
 RESTLESS = {"events", "leases", "componentstatuses"}
 
 context = ssl.create_default_context(cafile=args.ca)
@@ -25,7 +25,7 @@ connection = None
 
 
 def ask(method, path, body=None, content_type="application/json"):
-    """Status and body of the answer, as JSON where it is."""
+    """Status and body of the response, parsed if it is JSON."""
     global connection
     text = body if body is None or isinstance(body, str) else json.dumps(body)
     for attempt in (1, 2):
@@ -58,7 +58,7 @@ def listable():
 
 
 def at_rest(path, item):
-    """Without what changes by itself: a node's heartbeats, and with them its revision."""
+    """Removes what changes by itself: a node's heartbeats, and so its revision."""
     if path == "/api/v1/nodes":
         item = copy.deepcopy(item)
         item.pop("status", None)
@@ -97,15 +97,15 @@ known = {}
 
 
 def unchanged(name, good=True, *why):
-    """One row of a table: it went as it should, and nothing is different now."""
+    """One row of a table: the result is as expected, and nothing has changed."""
     global known
     now = everything()
     lines = difference(known, now)
-    known = now  # the next row is judged by itself
+    known = now  # the next row is compared with this state
     told(good and not lines, name, *why, *lines)
 
 
-# ---- what there is ----
+# ---- test objects ----
 
 POD = {"containers": [{"name": "main", "image": IMAGE, "command": ["true"]}], "restartPolicy": "Never", "terminationGracePeriodSeconds": 0}
 
@@ -121,7 +121,7 @@ def template():
     return {"metadata": {"labels": {"app": "web"}}, "spec": POD}
 
 
-def gated():  # it waits for ever, and says so once
+def gated():  # it never starts, and its condition is written once
     return {**POD, "schedulingGates": [{"name": "example.com/never"}]}
 
 
@@ -135,7 +135,7 @@ def workload():
 
 
 CORE, APPS, BATCH = "/api/v1/namespaces/%s/" % NS, "/apis/apps/v1/namespaces/%s/" % NS, "/apis/batch/v1/namespaces/%s/" % NS
-# Each kind: its list's path, a maker of objects by their names, and the subresources that are written.
+# Each kind: the path of its list, a function that creates objects by name, and the subresources with writes.
 KINDS = [
     (CORE + "configmaps", lambda name: with_meta("v1", "ConfigMap", name, data={"a": "b"}), []),
     (CORE + "secrets", lambda name: with_meta("v1", "Secret", name, stringData={"a": "b"}), []),
@@ -160,7 +160,7 @@ KINDS = [
     ("/api/v1/nodes", lambda name: with_meta("v1", "Node", "dry-" + name, False, spec={"unschedulable": True}), ["status"]),
     ("/api/v1/namespaces", lambda name: with_meta("v1", "Namespace", "dry-" + name, False), ["status"]),
 ]
-OF_ALL = {"/api/v1/nodes", "/api/v1/namespaces"}  # whose list also has what is not ours
+OF_ALL = {"/api/v1/nodes", "/api/v1/namespaces"}  # their lists also contain foreign objects
 
 
 def make_objects():
@@ -169,10 +169,10 @@ def make_objects():
     for path, make, _ in KINDS:
         status, answer = ask("POST", path, make("it"))
         told(status == 201, "one of " + path.rsplit("/", 1)[1], status, answer)
-    ended = with_meta("v1", "Pod", "ended", spec={**POD, "nodeName": "edge"})  # for drain: on the node, and at rest
+    ended = with_meta("v1", "Pod", "ended", spec={**POD, "nodeName": "edge"})  # for drain: on the node, and finished
     status, answer = ask("POST", CORE + "pods", ended)
     told(status == 201, "a pod on the node", status, answer)
-    deployment = APPS + "deployments/rolled"  # of two revisions, for rollout undo
+    deployment = APPS + "deployments/rolled"  # with two revisions, for rollout undo
     ask("POST", APPS + "deployments", with_meta("apps/v1", "Deployment", "rolled", spec={
         **workload(), "selector": {"matchLabels": {"app": "rolled"}}, "template": {
             "metadata": {"labels": {"app": "rolled"}}, "spec": {"containers": POD["containers"]}}}))
@@ -190,7 +190,7 @@ def replica_sets(app):
 
 
 def come_to_rest():
-    """All that follows from the objects has happened: they stay the same for two seconds."""
+    """Waits until the controllers are done: the objects stay the same for two seconds."""
     global known
     until, since, known = time.monotonic() + SETTLES_MAX, time.monotonic(), everything()
     while time.monotonic() < until:
@@ -279,7 +279,7 @@ def file(name, *objects):
 
 
 def commands():
-    """Words of commands that write, without --dry-run."""
+    """Arguments of commands that write, without --dry-run."""
     changed = with_meta("v1", "ConfigMap", "it", data={"a": "changed"})
     several = file("several.json", changed, with_meta("v1", "ConfigMap", "new"), with_meta("apps/v1", "Deployment", "new", spec=workload()))
     one, fresh = file("one.json", changed), file("fresh.json", with_meta("v1", "Secret", "new", stringData={"a": "b"}))
@@ -332,7 +332,7 @@ def commands():
     yield "delete --cascade", ["delete", "deployment", "rolled", "--cascade=orphan"]
 
 
-# What coraclectl has a dry run of and kubectl has not.
+# Commands with a dry run in coraclectl but not in kubectl.
 OURS = [("rollout restart", ["rollout", "restart", "deployment/it"]), ("rollout pause", ["rollout", "pause", "deployment/it"]),
         ("edit", ["edit", "configmap", "it"])]
 CANNOT = {("replace --force", "client"), ("replace --force", "server"), ("apply --server-side", "client")}
@@ -352,7 +352,7 @@ def by_client(who, program):
     ours, old = who.startswith("coraclectl"), bool(re.match(r"kubectl 1\.20\.", who))
     note = {"client": "(dry run)", "server": "(server dry run)"}
     for name, words in list(commands()) + (OURS if ours else []):
-        # kubectl 1.20 does delete here, by itself, whatever --dry-run says: there is nothing that a server could do about it.
+        # kubectl 1.20 really deletes here, whatever --dry-run is; a server cannot prevent that.
         if old and name == "replace --force":
             continue
         for dry in ("client", "server"):
@@ -363,7 +363,7 @@ def by_client(who, program):
             elif ours:
                 unchanged(row, code == 0 and note[dry] in text, code, text)
             else:
-                # Older clients lack the flag here and there, and then change nothing either: what they answer is theirs to say.
+                # Some older clients lack the flag, and then change nothing either: their error messages do not matter.
                 if code != 0:
                     print("# %s: %s" % (row, text.strip().replace("\n", " ")[:200]), flush=True)
                 unchanged(row)
@@ -380,12 +380,12 @@ PATHS = list(listable())
 make_objects()
 told(come_to_rest(), "the objects come to rest")
 for path, make, subresources in KINDS:
-    if path in OF_ALL:  # a collection that goes wrong takes only ours
+    if path in OF_ALL:  # if a deletecollection goes wrong, it only deletes our objects
         told(all(item["metadata"]["name"].startswith("dry-") for item in ask("GET", path + "?labelSelector=app%3Dweb")[1]["items"]),
              "only our own of " + path.rsplit("/", 1)[1] + " are selected")
     if path != "/api/v1/namespaces":
         api_of_kind(path, make, subresources)
-# Namespaces are not deleted as a collection.
+# There is no deletecollection of namespaces.
 NAMESPACE = "/api/v1/namespaces/dry-it"
 api("namespaces: create", "POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": "dry-new"}})
 api("namespaces: merge patch", "PATCH", NAMESPACE + "?dryRun=All", LABEL, MERGE)
@@ -395,6 +395,6 @@ api("namespaces: delete by query, with a body that does not say so", "DELETE", N
 api_of_actions()
 for client in args.client:
     by_client(*client.rsplit("=", 1))
-# The rows above are worth something only if the same requests do change something.
+# The rows above only prove something if the same requests without a dry run do change something.
 told(ask("PATCH", CORE + "configmaps/it", LABEL, MERGE)[0] == 200 and difference(known, everything()), "and what is no dry run is seen")
 leave()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A dry run changes nothing: every verb that writes × kinds × dry runs by query and by body on the raw API, and by coraclectl and
-# kubectl 1.20, 1.32 and 1.36, with every object of the store compared before and after. dry_run.py has the tables. Needs Python 3, its
-# standard library only.
+# A dry run changes nothing: every writing verb × kinds × dry runs in the query and in the body on the raw API, and with
+# coraclectl and kubectl 1.20, 1.32 and 1.36; every object of the store is compared before and after. dry_run.py has the tables.
+# Needs Python 3, its standard library only.
 # for: ctl daemon/api/options daemon/api/resources daemon/registry
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"

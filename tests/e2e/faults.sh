@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What happens to a small machine: no network at boot and another address later, a clock that stands at 1970, a full disk, a
-# damaged store, a second daemon. The daemon says what is wrong, loses nothing that it can keep, and touches no pod.
+# Problems of a small machine: no network at boot and another address later, a clock that starts in 1970, a full disk, a damaged
+# store, a second daemon. The daemon reports the problem, keeps all that it can, and does not touch any pod.
 # for: daemon/daemon daemon/main daemon/machine store/engine runtime/sys/clock_watch runtime/sys/netlink
 . "$(dirname "$0")/lib.sh"
 
@@ -12,10 +12,10 @@ has_node_address() { [ "$(node_address)" = "$1" ]; }
 node_is_ready() { c get node edge -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' | grep -qx True; }
 restarts_and_start() { c get pod steady -o 'jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].state.running.startedAt}'; }
 in_phase() { [ "$(c get pod "$1" -o 'jsonpath={.status.phase}')" = "$2" ]; }
-once() {  # once ARGUMENTS...: the daemon in the foreground; it must end by itself
+once() {  # once ARGUMENTS...: runs the daemon in the foreground; it must end by itself
   timeout 20 nsenter --net="/run/netns/$ns" -- "$coracled" --config "$T/etc/config.yaml" "$@"
 }
-from_outside() {  # the API on this address, with the authority's certificate verified, as another host sees it
+from_outside() {  # requests the API on this address as another host would, and verifies the certificate
   nsenter --net="/run/netns/$ns-out" -- "$coraclectl" --kubeconfig "$T/outside.kubeconfig" get --raw /readyz
 }
 
@@ -25,7 +25,7 @@ mkdir -p "$T/state"
 mount -t tmpfs -o size=640m,mode=700 tmpfs "$T/state" || skip_all "cannot mount a tmpfs"
 write_config
 
-# ---- a machine without a network works by itself; addresses come and go ----
+# ---- a machine works without a network; addresses come and go ----
 
 sed -i '/^nodeAddress:/d' "$T/etc/config.yaml"
 ip -n "$ns" addr del 10.55.0.2/24 dev eth0
@@ -58,7 +58,7 @@ expect "the Service kubernetes leads to it" 10.55.0.7 c get endpoints kubernetes
 reaches_api() { c exec steady -- sh -c 'nc -w 2 "$KUBERNETES_SERVICE_HOST" 443 </dev/null'; }
 check "pods reach the API by its Service" until_true 10 reaches_api
 ip -n "$ns" link set eth0 down
-sleep 3  # longer than it waits for addresses to settle
+sleep 3  # longer than the daemon waits for addresses to settle
 check "a pulled cable changes nothing while the address stays" has_node_address 10.55.0.7
 ip -n "$ns" addr del 10.55.0.7/24 dev eth0
 check "when the address goes, the node is where its pods find it" until_true 20 has_node_address 10.244.0.1
@@ -67,7 +67,7 @@ expect "the pod noticed nothing of all this" "$before" restarts_and_start
 ip -n "$ns" link set eth0 up; ip -n "$ns" addr add 10.55.0.2/24 dev eth0; ip -n "$ns" route replace default via 10.55.0.1
 check "the cable is back" until_true 20 has_node_address 10.55.0.2
 
-# ---- who is in the way ----
+# ---- a second daemon ----
 
 expect_fail "a second daemon on the same state is told so" 'state.db.*another process' once
 sed -e "s#$T/state#$T/state2#; s#runDir: .*#runDir: $T/run2#; s#configDir: .*#configDir: $T/etc2#" "$T/etc/config.yaml" >"$T/config2.yaml"
@@ -77,10 +77,10 @@ printf 'nodeName: edge\nserviceCidr: 10.96.0.0/16\n' >"$T/config3.yaml"
 expect_fail "an unknown field of the configuration is named" 'serviceCidr' "$coracled" --config "$T/config3.yaml" --check-config
 expect_fail "a configuration that is not there is named" "nowhere.yaml.*No such file" "$coracled" --config "$T/nowhere.yaml" --check-config
 
-# ---- who holds on ----
+# ---- clients with open connections ----
 
 k logs -f steady >/dev/null 2>&1 & k get pods -w >/dev/null 2>&1 & k exec steady -- sleep 90000 >/dev/null 2>&1 &
-sleep 1  # they are served by then
+sleep 1  # by then they are served
 kill -TERM "$daemon_pid"
 check "followers of a silent log, a watch and an exec do not hold up a stop" until_true 8 eval '! kill -0 "$daemon_pid"'
 wait "$daemon_pid" 2>/dev/null; daemon_pid=
@@ -102,14 +102,14 @@ kill_daemon; start_daemon
 expect "… and kept" 300000 eval "k get configmap big -o 'jsonpath={.data.a}' | wc -c"
 k delete configmap big >/dev/null
 
-# ---- the clock stands where clocks begin ----
+# ---- the clock starts in 1970 ----
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null | head -n 1)
 if [ -z "$faketime" ]; then
   ok "a clock at 1970 # SKIP libfaketime is missing"
 else
   stop_daemon
-  rm -rf "$T/state/pki"  # a first boot: certificates are made by that clock
+  rm -rf "$T/state/pki"  # a first boot: certificates are created with that clock
   note_log
   nsenter --net="/run/netns/$ns" -- env LD_PRELOAD="$faketime" "FAKETIME=@1970-01-01 00:00:30" DONT_FAKE_MONOTONIC=1 \
     "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unpacks kubectl of Debian 12, 13 and sid aside, into $1/<suite>/kubectl.
-# Installs nothing. Prints "<suite> <path> <version>" for each one that could be had.
+# Unpacks kubectl of Debian 12, 13 and sid into $1/<suite>/kubectl.
+# Installs nothing. Prints "<suite> <path> <version>" for each one that is available.
 set -eu
 target=${1:?usage: fetch_kubectl.sh DIRECTORY}
 . "$(dirname "$0")/../apt_aside.sh"
 mkdir -p "$target"
 exec 9>"$target/lock"
-flock 9  # several tests ask for them at a time
+flock 9  # several tests may run it at once
 
 for suite in bookworm trixie sid; do
   binary=$target/$suite/kubectl
   if [ ! -x "$binary" ]; then
     work=$(mktemp -d)
     mkdir -p "$target/$suite"
-    # A network that is asked once too often refuses for a moment.
+    # A mirror that gets too many requests refuses for a moment.
     if apt_aside "$work" "$suite" || { sleep 5; apt_aside "$work" "$suite"; } || { sleep 20; apt_aside "$work" "$suite"; }; then
-      for package in kubectl kubernetes-client; do  # Debian 12 has only the latter
+      for package in kubectl kubernetes-client; do  # Debian 12 only has the latter
         (cd "$work" && { aside download "$package" || { sleep 5; aside download "$package"; }; } >>log 2>&1) && break
       done
       deb=$(find "$work" -maxdepth 1 -name '*.deb' | head -n 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server of rolling.sh: answers every HTTP request with one line, and ends on SIGTERM as a good server does: what it has
-// accepted, and what waits to be accepted, is answered first. Static, for an image of its own.
+// The server of rolling.sh: answers every HTTP request with one line, and shuts down gracefully on SIGTERM: accepted connections,
+// and those in the backlog, are answered first. Static, for an image of its own.
 //   graceful_server PORT TEXT
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace {
 volatile sig_atomic_t ending = 0;
 void note_end(int) { ending = 1; }
 
-// One short request and one answer; the client closes, or is closed after a second of silence.
+// One short request and one response; the client closes the connection, or it is closed after a second without data.
 void answer(int connection, const std::string& text) {
   timeval timeout{1, 0};
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   sigemptyset(&none);
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);
-  sigprocmask(SIG_BLOCK, &term, nullptr);  // taken only while we wait
+  sigprocmask(SIG_BLOCK, &term, nullptr);  // only unblocked while waiting
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   sockaddr_in where{};
   where.sin_family = AF_INET;
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
       answer(connection, text);
       continue;
     }
-    if (ending) return 0;  // nobody waits any more
+    if (ending) return 0;  // nothing is pending
     pollfd wait{listener, POLLIN, 0};
     ppoll(&wait, 1, nullptr, &none);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One Deployment through every organ: API, store, controllers, scheduler, node, network, DNS, and back.
+# One Deployment through every component: API, store, controllers, scheduler, node, network, DNS, and back.
 # for: runtime store daemon ctl
 . "$(dirname "$0")/lib.sh"
 start_machine

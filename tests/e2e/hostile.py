@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# What hostile.sh runs: each attack gets the right error or no answer at all, the daemon's memory stays within bounds, and a
-# well-behaved client, the witness, is served all the while. Prints TAP.
+# Executes the attacks of hostile.sh: each one gets the right error or no response, the daemon's memory stays within limits, and a
+# well-behaved client, the witness, is served all the time. Prints TAP.
 import argparse, base64, gzip, json, os, resource, socket, ssl, struct, subprocess, tempfile, threading, time
 from tap import leave, told
 
@@ -28,14 +28,14 @@ JSON_PATCH = "Content-Type: application/json-patch+json\r\n"
 MERGE_PATCH = "Content-Type: application/merge-patch+json\r\n"
 STRATEGIC_PATCH = "Content-Type: application/strategic-merge-patch+json\r\n"
 APPLY_PATCH = "Content-Type: application/apply-patch+yaml\r\n"
-MEMORY_GROWTH_MAX = 250 << 20  # at the worst moment, with megabytes of answers on the way to those who never read
-WATCHERS_GROWTH_MAX = 64 << 20  # by a hundred watchers that never read; the goal is 16 MiB
-WITNESS_WAITS_MAX = 3.0        # seconds; the machine may be busy with other things, the goal is 50 ms
-REQUEST_MAX = 5.0              # seconds for one request that asks for much work
+MEMORY_GROWTH_MAX = 250 << 20  # at the peak, with megabytes of responses for clients that never read
+WATCHERS_GROWTH_MAX = 64 << 20  # for a hundred watchers that never read; the goal is 16 MiB
+WITNESS_WAITS_MAX = 3.0        # seconds; the machine may be busy, the goal is 50 ms
+REQUEST_MAX = 5.0              # seconds for one expensive request
 
 context = ssl.create_default_context(cafile=args.ca)
 context.load_cert_chain(args.cert, args.key)
-stranger = ssl.create_default_context(cafile=args.ca)  # without a certificate
+stranger = ssl.create_default_context(cafile=args.ca)  # without a client certificate
 
 
 def connect(with_context=context, timeout=20):
@@ -45,7 +45,7 @@ def connect(with_context=context, timeout=20):
 
 
 def receive(connection):
-    """The status and body of one answer; (0, b"") when the connection ends first."""
+    """The status and body of one response; (0, b"") if the connection ends first."""
     data = b""
     while b"\r\n\r\n" not in data:
         some = connection.recv(65536)
@@ -66,7 +66,7 @@ def receive(connection):
 
 
 def send_raw(data, half_close=False, with_context=context):
-    """What comes back for these bytes; 0 when it is nothing."""
+    """Sends these bytes; returns the response's status, 0 without a response."""
     try:
         connection = connect(with_context)
     except (OSError, ssl.SSLError):
@@ -75,7 +75,7 @@ def send_raw(data, half_close=False, with_context=context):
         try:
             connection.sendall(data)
         except OSError:
-            pass  # it may hang up in the middle; its answer is there to be read
+            pass  # the server may close halfway; its response can still be read
         if half_close:
             socket.socket.shutdown(connection, socket.SHUT_WR)
         return receive(connection)
@@ -100,11 +100,11 @@ def memory():
 
 
 class Disk(threading.Thread):
-    """Writes a little to the disk that the store is on, again and again: who writes has to wait for that, and others use it too."""
+    """Writes a little to the store's disk repeatedly: writers have to wait for this disk, which other programs use too."""
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.stop, self.writes = False, []  # when each began and ended
+        self.stop, self.writes = False, []  # start and end of each
 
     def run(self):
         with tempfile.TemporaryFile(dir=os.path.dirname(args.ca)) as file:
@@ -118,7 +118,7 @@ class Disk(threading.Thread):
                 time.sleep(0.1)
 
     def waited(self, since, until):
-        """How long one of its own writes took at the worst, of those that were under way in that time."""
+        """The longest time of one of its own writes, of those in progress in that time."""
         return max((end - began for began, end in list(self.writes) if end > since and began < until), default=0.0)
 
 
@@ -131,7 +131,7 @@ class Witness(threading.Thread):
         self.stop, self.waits, self.wrong, self.peak, self.writes = False, [], [], 0, []
 
     def since(self, turn):
-        """What it waited for from then on, in seconds; a request under way is waited for."""
+        """The waiting times from then on, in seconds, including that of a request in progress."""
         done = len(self.waits) + 1
         end = time.monotonic() + 30
         while len(self.waits) < done and time.monotonic() < end:
@@ -172,7 +172,7 @@ class Witness(threading.Thread):
 def expect(name, want, got):
     status, body = got
     good = status in want
-    if good and status >= 400 and status != 404 and body[:1] == b"{":  # what is refused in JSON is a whole Status
+    if good and status >= 400 and status != 404 and body[:1] == b"{":  # an error in JSON is a complete Status
         try:
             shown = json.loads(body.decode("utf-8", "strict"))
             good = shown.get("kind") == "Status" and shown.get("code") == status and bool(shown.get("message"))
@@ -267,7 +267,7 @@ def attack_heads():
 def attack_endings():
     expect("a head that ends in the middle, half-closed", {0, 400}, send_raw(b"GET /api/v1/namespaces HT", half_close=True))
     expect("a body that ends in the middle, half-closed", {0, 400}, send_raw(b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{" % MAPS.encode(), half_close=True))
-    for _ in range(200):  # come and gone, at every stage
+    for _ in range(200):  # disconnects at every stage
         plain = socket.create_connection(ADDRESS)
         plain.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -280,7 +280,7 @@ def attack_endings():
 
 
 def attack_slowly():
-    """Heads and bodies that come byte by byte, many at once."""
+    """Heads and bodies that arrive byte by byte, many at once."""
     slow = [connect() for _ in range(60)]
     began = time.monotonic()
     text = b"GET %s HTTP/1.1\r\nHost: x\r\nX-Slow: " % MAPS.encode()
@@ -302,7 +302,8 @@ def attack_slowly():
 
 
 def attack_by_numbers():
-    """As many connections as this process may have, up to 10,000: most say nothing, some speak TLS and then say nothing."""
+    """As many connections as this process may have, up to 10,000: most send nothing, some complete a TLS handshake and then send
+    nothing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     wanted = min(10000, hard - 200)
@@ -327,7 +328,7 @@ def attack_by_numbers():
 
 
 def attack_by_not_reading():
-    """Clients that ask for much and never read, and watchers that never read, while the watched changes."""
+    """Clients with large responses that they never read, and watchers that never read, while the watched objects change."""
     body = json.dumps({"metadata": {"generateName": "big-", "labels": {"big": "yes"}}, "data": {"a": "x" * 100000}})
     for _ in range(30):
         if ask("POST", MAPS, body, JSON)[0] != 201:
@@ -353,7 +354,7 @@ def attack_by_not_reading():
     told(status == 200, "and everything can be taken away again", status)
 
 
-# ---- a tenant: somebody whom the cluster knows, and who may little ----
+# ---- a tenant: an authenticated user with few rights ----
 
 tokens = {}  # of service accounts, as headers
 
@@ -380,7 +381,7 @@ def as_tenant(name, method, path, body=b"", headers=""):
 
 
 def administrator_is_served(what, seconds):
-    """New connections of the administrator's, while somebody attacks: all are served."""
+    """New connections of the administrator during an attack: all are served."""
     failed, asked, worst, until = [], 0, 0.0, time.monotonic() + seconds
     while time.monotonic() < until:
         began = time.monotonic()
@@ -399,7 +400,7 @@ def lives():
 
 
 def attack_by_depth():
-    """JSON patches that make a list deeper and deeper."""
+    """JSON patches that nest a list deeper and deeper."""
     doubling, depth = [{"op": "add", "path": "/x", "value": [[]]}], 2
     for _ in range(17):
         doubling.append({"op": "copy", "from": "/x", "path": "/x" + "/0" * depth})
@@ -418,8 +419,8 @@ def attack_by_depth():
 
 
 def attack_without_rights():
-    """What may update and patch may not create."""
-    new = '{"metadata":{"name":"new"}}'  # a PUT makes Endpoints, but no ConfigMap
+    """A user who may update and patch may not create."""
+    new = '{"metadata":{"name":"new"}}'  # PUT may create Endpoints, but not ConfigMaps
     expect("PUT of what is not there, without the right to create", {403}, as_tenant("editor", "PUT", "/endpoints/new", new, JSON))
     expect("PUT of what a PUT does not make", {404}, as_tenant("editor", "PUT", "/configmaps/new", new, JSON))
     applied = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s"},"data":{"a":"b"}}'
@@ -433,7 +434,7 @@ def attack_without_rights():
 
 
 def attack_by_another_system():
-    """A pod for Windows, of which the restricted profile asks less, must not run here."""
+    """A pod for Windows, for which the restricted profile has fewer requirements, must not run here."""
     ask("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}), JSON)
     pods, until = "/api/v1/namespaces/strict/pods", time.monotonic() + 10
     while ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default")[0] != 200 and time.monotonic() < until:
@@ -479,7 +480,7 @@ def api_answers(address, port):
 
 
 def attack_by_services():
-    """Services whose external addresses are somebody else's."""
+    """Services with external addresses of others."""
     places = {"the cluster's DNS": (dns_answers, args.dns, [53]),
               "the API's Service": (lambda: api_answers(args.api_service, 443), args.api_service, [443]),
               "the API's own port": (lambda: api_answers(args.node_address, args.port), args.node_address, [args.port])}
@@ -491,7 +492,7 @@ def attack_by_services():
         status, body = ask("POST", "/api/v1/namespaces/default/services", json.dumps(
             {"metadata": {"name": "a-thief"}, "spec": {"ports": ports, "externalIPs": [address]}}), JSON)
         good = 0
-        for _ in range(20):  # the rules follow a moment later
+        for _ in range(20):  # the rules take effect a moment later
             good += answers()
             time.sleep(0.1)
         told(good == 20 and status in (201, 403, 422), "a Service that names %s takes nothing of it" % what, good, status, body)
@@ -509,7 +510,7 @@ def timed(name, want, method, target, body, headers):
 
 
 def attack_by_work():
-    """One request that asks for much."""
+    """Single expensive requests."""
     for i in range(3):
         ask("POST", MAPS, json.dumps({"metadata": {"name": "worked-%d" % i}}), JSON)
     finalizers = {"metadata": {"finalizers": ["example.com/f%d" % i for i in range(20000)]}}
@@ -534,7 +535,7 @@ def attack_by_work():
 
 
 def unfinished(count, with_context, headers, target):
-    """Connections that promise a body and send the beginning of it."""
+    """Connections that announce a body and only send its beginning."""
     held = []
     for _ in range(count):
         try:
@@ -542,7 +543,7 @@ def unfinished(count, with_context, headers, target):
             connection.sendall(("POST %s HTTP/1.1\r\nHost: x\r\n%s%sContent-Length: 100000\r\n\r\n{" % (target, JSON, headers)).encode())
             held.append(connection)
         except (OSError, ssl.SSLError):
-            pass  # refused at once is as good
+            pass  # an immediate refusal is fine too
     return held
 
 
@@ -572,7 +573,7 @@ def attack_by_unfinished_bodies():
 
 
 def attack_by_endless_bodies():
-    """Chunks without end, and lengths that nobody can send: the server ends it."""
+    """Endless chunks, and lengths that are never reached: the server closes the connection."""
     ended, sent = 0, []
     for i in range(8):
         try:
@@ -586,7 +587,7 @@ def attack_by_endless_bodies():
                     connection.sendall(piece)
                     total += len(piece)
             except (OSError, ssl.SSLError):
-                pass  # it hung up, or said no and stopped reading
+                pass  # it disconnected, or refused and stopped reading
             sent.append(total)
             ended += total < 256 << 20
             connection.close()
@@ -627,7 +628,7 @@ def attack_by_stalled_watchers():
 
 
 def attack_by_filling():
-    """Megabytes, one object after the other: all are kept, or it is said that there is no more space."""
+    """Megabytes of objects: each is stored, or refused because the store is full."""
     body = json.dumps({"metadata": {"generateName": "fill-", "labels": {"fill": "yes"}}, "data": {"a": "x" * 1000000}})
     answers = {}
     refused = b""
@@ -644,7 +645,7 @@ def attack_by_filling():
 
 
 def attack_as_node():
-    """A node's identity, by impersonation."""
+    """Impersonates a node."""
     node = "Impersonate-User: system:node:%s\r\nImpersonate-Group: system:nodes\r\nImpersonate-Group: system:authenticated\r\n" % args.node
     target = "/api/v1/nodes/" + args.node
     expect("a node may annotate itself", {200}, ask("PATCH", target, '{"metadata":{"annotations":{"example.com/a":"b"}}}', MERGE_PATCH + node))
@@ -664,7 +665,7 @@ def attack_as_node():
 
 
 def attack_the_terminal():
-    """What a tenant writes must not reach the administrator's terminal as commands to it."""
+    """Text of a tenant must not reach the administrator's terminal as control sequences."""
     if not args.coraclectl:
         return
     loud = "\x1b]0;owned\x07\x1b[2J\x9b31mred\x7f\rover"
@@ -681,7 +682,7 @@ def attack_the_terminal():
         shown = subprocess.run([program, "--kubeconfig", kubeconfig, "-n", "tenant"] + words.split(), capture_output=True, timeout=30)
         text = (shown.stdout + shown.stderr).decode("utf-8", "replace")
         raw = sorted({hex(ord(c)) for c in text if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160})
-        machine = "jsonpath" in words  # what programs read stays as it is, as kubectl has it
+        machine = "jsonpath" in words  # output for programs is not escaped, as in kubectl
         told(shown.returncode == 0 and (machine or not raw), "no command to the terminal in `%s`" % words, raw, text[:200])
 
 
@@ -713,7 +714,7 @@ def main():
 
 
 def attack_all(witness, seconds_max, growth_max, attacks):
-    """One after the other. Says of each how long it took, and how long the witness waited at the worst meanwhile."""
+    """Runs all attacks in turn. Prints for each its time, and the longest time that the witness waited meanwhile."""
     before, began = memory(), time.monotonic()
     witness.peak = 0
     for attack in attacks:

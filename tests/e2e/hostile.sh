@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Malformed and malicious requests of every kind against the running daemon, while somebody well-behaved uses it: hostile.py says
-# which. Needs Python 3, its standard library only.
+# Malformed and malicious requests of every kind against the running daemon, while a well-behaved client uses it: hostile.py has
+# the list. Needs Python 3, its standard library only.
 # for: daemon/api daemon/flowcontrol daemon/auth daemon/admission/node_restriction daemon/admission/pod_security daemon/network/proxy daemon/network/ruleset store/object/patch ctl/events ctl/describe
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Real pulls from a real registry: by tag and digest, with a password, from a private one by a pull secret; cut off; import.
+# Real pulls from a real registry: by tag and digest, with a password, from a private one with a pull secret; interrupted pulls;
+# import.
 # for: runtime/image daemon/node/images daemon/node/pod_images daemon/api/images ctl/image ctl/pack
 . "$(dirname "$0")/lib.sh"
 command -v docker-registry >/dev/null && command -v skopeo >/dev/null && command -v htpasswd >/dev/null || skip_all "docker-registry, skopeo or htpasswd is missing"
@@ -12,7 +13,7 @@ registry() {  # registry PORT AUTH
   local auth=
   [ -z "$2" ] || auth="auth: {htpasswd: {realm: test, path: $T/htpasswd}}"
   printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: "0.0.0.0:%s"}\n%s\n' "$T/registry-$1" "$1" "$auth" > "$T/registry-$1.yml"
-  # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the registry alive.
+  # Not with in_ns: a function in the background runs in a subshell, and killing that leaves the registry running.
   nsenter --net="/run/netns/$ns" -- docker-registry serve "$T/registry-$1.yml" >"$T/registry-$1.log" 2>&1 &
   eval "registry_$1=$!"
 }

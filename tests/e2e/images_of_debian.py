@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many images out of one: images_of_debian.py ARCHIVE OUT <SPECIFICATION
+"""Creates many images from one: images_of_debian.py ARCHIVE OUT <SPECIFICATION
 
 ARCHIVE is an OCI archive of one image with one layer, OUT one of as many images as the specification names, all with that layer and
 each with a configuration of its own. The specification is JSON: {"name:tag": {"Entrypoint": [...], "Cmd": [...], "Env": [...], ...}}.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Jobs and CronJobs with real pods: the lines of Kubernetes' conformance suite about them, each by its name; then what a small
-# machine does to them: a killed daemon, a clock that is set.
+# Jobs and CronJobs with real pods: the lines of Kubernetes' conformance suite about them, each under its name; then problems of a
+# small machine: a killed daemon, a clock that is set.
 # for: daemon/controller/job daemon/controller/cron_job daemon/controller/ttl_after_finished daemon/controller/pod store/schema/schedule store/schema/time_zone store/schema/types/batch
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -17,7 +17,7 @@ is() { [ "$(code "$2")" = "$1" ]; }  # is CODE URL
 merge() { admin -o "$T/answer" -w '%{http_code}' -X PATCH -H 'Content-Type: application/merge-patch+json' "$1" -d "$2"; }
 mkdir -p "$T/shared"
 
-# job NAME SPEC COMMAND [VOLUME]: a job whose pods run a shell's command; $I is their index.
+# job NAME SPEC COMMAND [VOLUME]: a job whose pods run a shell command; $I is their index.
 job() {
   local policy=Never volume=${4:-"emptyDir: {}"}
   [[ $2 != *restartPolicy* ]] || policy=OnFailure
@@ -35,7 +35,7 @@ running() { [ "$(k get pods -l "job=$1" -o 'jsonpath={range .items[*]}{.status.p
 away() { c delete job "$1" --wait=false >/dev/null; until_true 30 is 404 "$batch/jobs/$1"; }
 events_of() { k get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
 
-# Cron jobs run beside the jobs: their minutes pass meanwhile.
+# Cron jobs run beside the jobs, so that their minutes pass meanwhile.
 cronjob() {  # cronjob NAME SPEC
   c apply -f - >/dev/null <<EOF
 {apiVersion: batch/v1, kind: CronJob, metadata: {name: $1}, spec: {schedule: "*/1 * * * ?", $2 jobTemplate: {spec: {template: {metadata: {labels: {job: $1}}, spec: {
@@ -56,7 +56,7 @@ job indexed 'completions: 4, parallelism: 4, completionMode: Indexed,' '[ $(host
 check "it completes" until_true 60 holds indexed Complete
 expect "each index is there" "0 1 2 3" eval 'echo $(k get pods -l job=indexed -o "jsonpath={range .items[*]}{.metadata.annotations.batch\.kubernetes\.io/job-completion-index}{\"\n\"}{end}" | sort)'
 expect "and is a label too" "0 1 2 3" eval 'echo $(k get pods -l job=indexed -o "jsonpath={range .items[*]}{.metadata.labels.batch\.kubernetes\.io/job-completion-index}{\"\n\"}{end}" | sort)'
-if [ "$(pods_of indexed | wc -l)" != 4 ]; then  # others have come in the place of some: why
+if [ "$(pods_of indexed | wc -l)" != 4 ]; then  # some were replaced: print why
   k get pods -l job=indexed -o 'jsonpath={range .items[*]}{.metadata.name}: {.status}{"\n"}{end}' | sed 's/^/#   /'
 fi
 expect "each pod is named after its index, as its host" "indexed-0 indexed-1 indexed-2 indexed-3" eval 'echo $(k get pods -l job=indexed -o "jsonpath={range .items[*]}{.spec.hostname}{\"\n\"}{end}" | sort)'
@@ -136,7 +136,7 @@ until_true 30 eval '[ "$(of status ready)" = 2 ]'
 now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 expect "the status is patched" 200 merge "$batch/jobs/status/status" '{"metadata":{"annotations":{"patchedstatus":"true"}},"status":{"conditions":[{"type":"CustomConditionType","status":"True","reason":"E2E","lastTransitionTime":"'"$now"'"}]}}'
 expect "and says so" "true E2E" eval 'echo "$(k get job status -o "jsonpath={.metadata.annotations.patchedstatus}") $(reason status CustomConditionType)"'
-put_status() {  # fails when its controller wrote meanwhile
+put_status() {  # put_status URL ...: fails if its controller wrote in between
   admin "$batch/jobs/status/status" | sed 's/"reason": "E2E"/"reason": "Updated"/' > "$T/job.json"
   [ "$(code -X PUT -H 'Content-Type: application/json' --data-binary "@$T/job.json" "$batch/jobs/status/status")" = 200 ]
 }

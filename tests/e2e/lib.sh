@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the end-to-end tests stand on: the real daemon in a network namespace of its own, with directories of its own, and
-# a few words to test with. Source it, call `start_machine`, then `check NAME COMMAND...`; output is TAP.
-# EXTRA_CONFIG: further lines of config.yaml. Nothing here sleeps for something to happen without a bound, and everything made is taken
-# away on exit. Several scripts run at a time: each has its own namespaces, directories and cgroups, and looks for its own processes only.
+# The library of the end-to-end tests: the real daemon in its own network namespace, with its own directories, and functions for
+# checks. Source it, call `start_machine`, then `check NAME COMMAND...`; output is TAP. EXTRA_CONFIG: further lines of
+# config.yaml. Every wait has a limit, and everything is removed on exit. Several scripts may run at once: each has its own
+# namespaces, directories and cgroups, and only looks for its own processes.
 set -uo pipefail
 
 bin=${CORACLE_BIN:?CORACLE_BIN names the build directory}
@@ -25,8 +25,8 @@ in_ns() { nsenter --net="/run/netns/$ns" -- "$@"; }
 k() { in_ns "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 c() { in_ns "$coraclectl" --kubeconfig "$T/etc/admin.kubeconfig" "$@"; }
 
-# until_true SECONDS COMMAND...: runs it every 50 ms until it succeeds; fails when time is up. The seconds are those of a machine that does
-# nothing else; others may run beside us, so it gets three times as many.
+# until_true SECONDS COMMAND...: runs it every 50 ms until it succeeds; fails after the timeout. The seconds apply to an idle
+# machine; since other tests may run at the same time, the limit is three times as long.
 until_true() {
   local end=$((SECONDS + $1 * 3))
   shift
@@ -36,7 +36,7 @@ until_true() {
   done
 }
 
-# our_processes PGREP_ARGUMENT...: those of our pods that match, not those of a script beside us
+# our_processes PGREP_ARGUMENT...: the matching processes of our own pods, not those of other scripts
 our_processes() {
   local pid
   for pid in $(pgrep "$@"); do ! grep -qs "^0::.*/$ns/" "/proc/$pid/cgroup" || echo "$pid"; done
@@ -68,7 +68,8 @@ expect_match() {  # expect_match NAME REGEX COMMAND...: the output has a line th
     not_ok "$name"; printf '  | want a line like: %s\n' "$want"; echo "$out" | sed 's/^/  | /' | head -n 40
   fi
 }
-# soon CHECK NAME WANT COMMAND...: `expect` or `expect_match`, of what comes a moment later, as events do: a thread of their own writes them
+# soon CHECK NAME WANT COMMAND...: `expect` or `expect_match` for results that appear a moment later, such as events, which a
+# separate thread writes
 soon() {
   local check=$1 want=$3 asked=("${@:4}")
   until_true 10 comes_true
@@ -79,7 +80,7 @@ comes_true() {
   out=$("${asked[@]}" 2>&1) || true
   if [ "$check" = expect ]; then [ "$out" = "$want" ]; else grep -Eq -- "$want" <<<"$out"; fi
 }
-expect_fail() {  # expect_fail NAME REGEX COMMAND...: fails, and says so in words that match
+expect_fail() {  # expect_fail NAME REGEX COMMAND...: the command fails with a matching message
   local name=$1 want=$2 out status
   shift 2
   out=$("$@" 2>&1); status=$?
@@ -88,7 +89,7 @@ expect_fail() {  # expect_fail NAME REGEX COMMAND...: fails, and says so in word
   fi
 }
 
-# A cgroup of our own for the pods; what the daemon enables at the top for its usual one, is enabled for this one too.
+# A cgroup of our own for the pods; it gets the controllers that the daemon enables at the top for its usual cgroup.
 enable_controllers() {
   local each
   for each in cpu memory pids io cpuset; do echo "+$each" >"$cgroup_mount/cgroup.subtree_control"; done 2>/dev/null
@@ -115,7 +116,7 @@ ${EXTRA_CONFIG:-}
 EOF
 }
 
-# What is outside of the machine: our namespace has one address and a default route to another host.
+# The outside of the machine: our namespace has one address and a default route to another host.
 make_network() {
   ip netns add "$ns" && ip netns add "$ns-out" || return 1
   ip link add eth0 netns "$ns" type veth peer name eth0 netns "$ns-out"
@@ -125,15 +126,16 @@ make_network() {
   ip -n "$ns" route add default via 10.55.0.1
 }
 
-# A subshell, as `check` runs its command in, would lose the daemon's process id: another daemon would be stopped later, or none.
-main_shell=$BASHPID  # which reads this file
+# In a subshell, such as `check` uses for its command, the daemon's process id would be lost: later, no daemon or a wrong one
+# would be stopped.
+main_shell=$BASHPID  # the shell that reads this file
 in_main_shell() { [ "$BASHPID" = "$main_shell" ] || { kill -USR1 "$main_shell"; exit 1; }; }
 trap 'echo "Bail out! the daemon was started or stopped in a subshell, after test $test_number"; exit 1' USR1
 
 unit_environment=$(sed -n 's/^Environment=//p' "$here/../../systemd/coracled.service")
-launch() {  # starts the daemon over the present state, in the background, with the environment that its unit gives it
+launch() {  # launch: starts the daemon with the current state, in the background, with the environment of its unit
   in_main_shell
-  # Not through in_ns: a function in the background is a shell of its own, and killing that leaves the daemon alive.
+  # Not with in_ns: a function in the background runs in a subshell, and killing that leaves the daemon running.
   nsenter --net="/run/netns/$ns" -- env $unit_environment "$coracled" --config "$T/etc/config.yaml" >>"$T/coracled.log" 2>&1 &
   daemon_pid=$!
 }
@@ -148,11 +150,11 @@ stop_daemon() {
   [ -n "$daemon_pid" ] || return 0
   kill -TERM "$daemon_pid" 2>/dev/null
   wait "$daemon_pid" 2>/dev/null
-  until_true 20 sh -c '! kill -0 "$1"' - "$daemon_pid"  # when it is not a child of this shell
+  until_true 20 sh -c '! kill -0 "$1"' - "$daemon_pid"  # if it is not a child of this shell
   daemon_pid=
 }
 
-make_busybox() {  # an image out of Debian's busybox-static
+make_busybox() {  # make_busybox: an image from Debian's busybox-static
   local dir=$T/rootfs
   mkdir -p "$dir"/{bin,etc,tmp,var,root,home}
   cp "$(command -v busybox)" "$dir/bin/busybox"
@@ -172,9 +174,10 @@ start_machine() {
 }
 
 declare -A hollow_pids=()
-# hollow NAME [flags]: a node beside our own that runs nothing (tests/hollow/hollow_node.cc has its flags and what its pods'
-# annotations may say). With `hollow_identity NAME` before, it comes as system:node:NAME, else as the administrator. Its process is
-# ${hollow_pids[NAME]}: USR1 silences it, USR2 lets it speak again, KILL pulls its plug, TERM takes it away in good order.
+# hollow NAME [flags]: a node beside our own that runs nothing (tests/hollow/hollow_node.cc describes its flags and the
+# annotations of its pods). After `hollow_identity NAME` it authenticates as system:node:NAME, otherwise as the administrator. Its
+# process is ${hollow_pids[NAME]}: USR1 makes it silent, USR2 lets it report again, KILL simulates a power failure, TERM shuts it
+# down.
 hollow() {
   local name=$1 file=$T/etc/admin.kubeconfig
   shift
@@ -184,7 +187,7 @@ hollow() {
   until_true 20 grep -q registered "$T/hollow-$name.log" || { cat "$T/hollow-$name.log"; return 1; }
 }
 hollow_signal() { kill -"$2" "${hollow_pids[$1]}"; }  # hollow_signal NAME SIGNAL
-hollow_leave() {  # hollow_leave NAME: it goes, and is no node any more
+hollow_leave() {  # hollow_leave NAME: stops it and deletes its Node
   kill -TERM "${hollow_pids[$1]}" && wait "${hollow_pids[$1]}" 2>/dev/null
   unset "hollow_pids[$1]"
   k delete node "$1" >/dev/null 2>&1 || true  # a node may not delete itself

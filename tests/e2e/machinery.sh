@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The API's machinery with its controllers at work: the lines of Kubernetes' conformance suite about garbage and namespaces, each
-# by its name. What needs no controllers is in tests/daemon/api/conformance_test.cc.
+# The API machinery together with its controllers: the lines of Kubernetes' conformance suite about garbage collection and
+# namespaces, each under its name. Lines that need no controllers are in tests/daemon/api/conformance_test.cc.
 # for: daemon/controller/garbage daemon/controller/namespace daemon/registry daemon/api/discovery daemon/api/watch store/engine daemon/informer daemon/queue
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -14,7 +14,7 @@ apps=$api/apis/apps/v1/namespaces/default
 code() { admin -o /dev/null -w '%{http_code}' "$@"; }
 is() { [ "$(code "$2")" = "$1" ]; }                       # is CODE URL
 delete() { admin -X DELETE -H 'Content-Type: application/json' -d "$2" "$1"; }
-count() { admin "$1" | grep -c '^      "metadata": {'; }   # items of a list, as it is printed for people
+count() { admin "$1" | grep -c '^      "metadata": {'; }   # count URL: number of items of a list in pretty-printed JSON
 none() { [ "$(count "$1")" = 0 ]; }
 some() { [ "$(count "$1")" -gt 0 ]; }
 
@@ -73,7 +73,7 @@ before=$(names_of orphans)
 delete "$controllers/orphans" '{"propagationPolicy":"Orphan"}' >/dev/null
 check "it goes" until_true 20 is 404 "$controllers/orphans"
 check "its pods are without an owner" eval 'for one in $before; do [ -z "$(owners "$one")" ] || exit 1; done'
-# Once the collector has gone through what is deleted later, it has been through these.
+# The collector handles deletions in order: once this one is done, the earlier ones are too.
 rc after; until_true 20 has_pods after 4; delete "$controllers/after" '{"propagationPolicy":"Background"}' >/dev/null; until_true 30 has_pods after 0
 expect "and stay" "$before" names_of orphans
 admin -X DELETE "$(of orphans)" >/dev/null

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Applications as their projects' manifests run them, with images made from Debian's packages: databases, brokers, proxies, collectors,
-# schedulers of work. The manifests are written anew after what the published ones have in common: probes, hooks, volumes of every
-# kind, accounts, the host's network, budgets, autoscalers. Takes a Debian of its own, so it belongs to long runs.
+# Applications as in their projects' manifests, with images from Debian packages: databases, brokers, proxies, collectors, work
+# queues. The manifests are written from scratch after the common features of published ones: probes, hooks, volumes of every
+# kind, service accounts, the host's network, budgets, autoscalers. It needs a Debian root file system of its own, so it belongs
+# to the long runs.
 # for: runtime daemon ctl store
 . "$(dirname "$0")/lib.sh"
 for program in mmdebstrap python3; do command -v $program >/dev/null || skip_all "$program is missing"; done
@@ -43,9 +44,9 @@ apply() { k apply -f - >/dev/null; }
 rolled_out() { k rollout status "$1" --timeout="${2:-90}s" >/dev/null; }
 job_done() { k wait --for=condition=Complete "job/$1" --timeout="${2:-90}s" >/dev/null; }
 check "a pod to ask from" eval 'k run asks --image=debian:12 --command -- sleep 1000000 >/dev/null && k wait --for=condition=Ready pod/asks --timeout=60s >/dev/null'
-told() { k exec asks -- "$@"; }  # told COMMAND...: what it says in the cluster's network
+told() { k exec asks -- "$@"; }  # told COMMAND...: runs it in the cluster's network and prints its output
 
-# ---- a guestbook's store: one leads, two follow ----
+# ---- a guestbook's store: one leader, two followers ----
 
 apply <<'Y'
 apiVersion: v1
@@ -116,7 +117,7 @@ Y
 check "redis: a leader and two followers" eval 'rolled_out deployment/redis-leader && rolled_out deployment/redis-follower'
 expect "… what the leader is told the followers know" "hello" eval 'told redis-cli -h redis-leader set guest hello >/dev/null; until_true 20 eval "[ \"\$(told redis-cli -h redis-follower get guest)\" = hello ]"; told redis-cli -h redis-follower get guest'
 
-# ---- a web server: pages, settings and a key of its own ----
+# ---- a web server: pages, configuration and a TLS key ----
 
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=web -keyout "$T/key.pem" -out "$T/crt.pem" -days 30 2>/dev/null
 k create secret tls web-tls --cert="$T/crt.pem" --key="$T/key.pem" >/dev/null
@@ -250,7 +251,7 @@ Y
 check "mosquitto" rolled_out deployment/mosquitto
 expect "… keeps what it is told" "23.5" told sh -c 'mosquitto_pub -h mosquitto -r -t shop/temperature -m 23.5 && mosquitto_sub -h mosquitto -C 1 -W 20 -t "shop/#"'
 
-# ---- a cache of several, each with a name ----
+# ---- a cache with several instances, each with a stable name ----
 
 apply <<'Y'
 apiVersion: v1
@@ -288,7 +289,7 @@ check "memcached: three with names" rolled_out statefulset/memcached
 expect "… each has its own" "STORED END" eval 'told sh -c "printf \"set a 0 0 1\r\n1\r\nquit\r\n\" | nc -N memcached-0.memcached 11211; printf \"get a\r\nquit\r\n\" | nc -N memcached-1.memcached.default.svc.cluster.local 11211" | tr -d "\r" | tr "\n" " " | sed "s/ *$//"'
 expect "… and the service names all" "3" eval 'told dig +short +search memcached | sort -u | grep -c .'
 
-# ---- a database, and a job that asks it ----
+# ---- a database, and a job that queries it ----
 
 apply <<'Y'
 apiVersion: v1
@@ -359,7 +360,7 @@ Y
 check "postgres, and a job that makes its tables" eval 'rolled_out statefulset/postgres 120 && job_done migrate 120'
 expect "… its rows are there" "2" eval 'k exec postgres-0 -- psql -U postgres -h /var/run/postgresql -Atc "select count(*) from visits" 2>/dev/null || told env PGPASSWORD="it'"'"'s s3cret" psql -h postgres -U postgres -Atc "select count(*) from visits"'
 
-# ---- a registry at the machine's own port ----
+# ---- a registry at a host port ----
 
 apply <<'Y'
 apiVersion: apps/v1
@@ -384,7 +385,7 @@ c image export localhost/busybox:latest -o "$T/small.tar" >/dev/null
 check "… takes images at localhost:5000" in_ns skopeo --insecure-policy copy --quiet --dest-tls-verify=false "oci-archive:$T/small.tar" docker://localhost:5000/small:1
 check "… and the machine pulls them from there" c image pull localhost:5000/small:1
 
-# ---- what watches the machine and its pods ----
+# ---- monitoring of the machine and its pods ----
 
 apply <<'Y'
 apiVersion: v1
@@ -483,7 +484,7 @@ up() { told curl -sf -G http://prometheus.monitoring:9090/api/v1/query --data-ur
 check "… it finds and reads the API server" until_true 60 up apiserver
 check "… and the node's exporter, which the DNS names with its port" until_true 60 up nodes
 
-# ---- a collector of all logs (this machine has them in directories of the test's) ----
+# ---- a collector of all logs (which this test's machine has in its own directories) ----
 
 apply <<Y
 apiVersion: v1
@@ -527,7 +528,7 @@ check "a collector on every node" rolled_out daemonset/collector
 k run speaks --image=debian:12 --command -- sh -c 'while :; do echo a word; sleep 1; done' >/dev/null
 check "… has what a pod says, by the names of the usual links" until_true 60 eval 'k exec daemonset/collector -- grep -q "speaks_default_speaks-.*a word" /out/all.log'
 
-# ---- a balancer before the web ----
+# ---- a load balancer for the web server ----
 
 apply <<'Y'
 apiVersion: v1
@@ -581,7 +582,7 @@ Y
 check "haproxy" rolled_out deployment/haproxy
 check "… finds the web servers by their names" until_true 30 eval '[ "$(told curl -sf http://haproxy/)" = "<h1>version one</h1>" ]'
 
-# ---- names of the shop's own ----
+# ---- custom DNS names ----
 
 apply <<'Y'
 apiVersion: v1
@@ -613,7 +614,7 @@ spec:
 Y
 expect_match "… and a pod may have it in place of the cluster's" '^192.0.2.7 +till.shop' eval 'k wait --for=jsonpath="{.status.phase}"=Succeeded pod/shopper --timeout=60s >/dev/null; k logs shopper'
 
-# ---- work in a queue, by a job of several ----
+# ---- a work queue, processed by a job with several pods ----
 
 for item in apple banana cherry date fig grape; do told redis-cli -h redis-leader rpush work $item >/dev/null; done
 apply <<'Y'
@@ -640,7 +641,7 @@ Y
 check "two workers empty a queue" job_done workers 120
 expect "… each piece of work was done once" "apple banana cherry date fig grape" eval 'told redis-cli -h redis-leader lrange done 0 -1 | cut -d" " -f1 | sort | tr "\n" " " | sed "s/ $//"'
 
-# ---- a service that grows with its load, as far as the machine allows ----
+# ---- a service that scales with its load, within the machine's capacity ----
 
 apply <<'Y'
 apiVersion: apps/v1
@@ -688,7 +689,7 @@ check "… under load it grows" until_true 50 eval '[ "$(k get deployment shop -
 kill $load
 check "a report of every minute" until_true 90 eval 'k get jobs -o "jsonpath={range .items[*]}{.metadata.ownerReferences[0].name} {.status.succeeded}{\"\n\"}{end}" | grep -qx "report 1"'
 
-# ---- all of it outlives the daemon ----
+# ---- everything survives a restart of the daemon ----
 
 pods_before=$(k get pods -A -o 'jsonpath={range .items[?(@.status.phase=="Running")]}{.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}' | sort)
 kill_daemon

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What pods and nodes use, measured by the live daemon from real containers: metrics.k8s.io as clients see it, top by kubectl 1.20,
-# 1.32, 1.36 and coraclectl, and an autoscaler that follows a busy Deployment up and an idle one down.
+# The usage of pods and nodes, measured by the live daemon for real containers: metrics.k8s.io as clients see it, top with kubectl
+# 1.20, 1.32, 1.36 and coraclectl, and an autoscaler that scales a busy Deployment up and an idle one down.
 # for: daemon/node/meter daemon/node/metrics daemon/api/metrics daemon/controller/horizontal_autoscaler runtime/cgroup/stats ctl/top
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -25,7 +25,7 @@ spec:
       - {name: beside, image: "localhost/busybox:latest", command: [sleep, "100000"], resources: {requests: {cpu: 10m}}}
 Y
 }
-# Works in bursts for as long as the file is there, so that the machine has something left for the test.
+# Works in bursts while the file exists, so that the test itself gets some processor time.
 work='touch /tmp/busy; while true; do if [ -e /tmp/busy ]; then i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; sleep 0.1; else sleep 1; fi; done'
 deployment busy "$work" | c apply -f - >/dev/null
 deployment idle "exec sleep 100000" | c apply -f - >/dev/null
@@ -33,7 +33,7 @@ check "two deployments run" c rollout status deployment/busy deployment/idle --t
 busy=$(c get pods -l app=busy -o 'jsonpath={.items[0].metadata.name}')
 idle=$(c get pods -l app=idle -o 'jsonpath={.items[0].metadata.name}')
 
-nanos() {  # of a quantity of cpu
+nanos() {  # nanos QUANTITY: of cpu
   case $1 in *n) echo "${1%n}" ;; *u) echo $((${1%u} * 1000)) ;; *m) echo $((${1%m} * 1000000)) ;; *) echo $(($1 * 1000000000)) ;; esac
 }
 cpu_of() { nanos "$(raw "namespaces/default/pods/$1" | jq -r '.containers[] | select(.name == "main") | .usage.cpu')"; }

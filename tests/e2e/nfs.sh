@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shares of NFS servers as volumes. A program in mount.nfs's place binds a directory, refuses or hangs as the test says: what the node
-# makes of a server's answers. With a real server: tests/vm/storage.sh.
+# NFS volumes. A program in place of mount.nfs binds a directory, refuses or hangs as the test requests: the node's reaction to a
+# server's behaviour. tests/vm/storage.sh uses a real server.
 # for: daemon/nfs daemon/node/nfs_mounts daemon/node/volumes runtime/sys/run runtime/sys/mount
 . "$(dirname "$0")/lib.sh"
 mkdir -p "$T/bin" "$T/share"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# coracle.io/after: pods that wait for others, when they are made and when the machine comes back from a power cut.
+# coracle.io/after: pods that wait for others, when they are created and after a power failure of the machine.
 # for: daemon/startup daemon/controller/start_order daemon/admission/start_order
 . "$(dirname "$0")/lib.sh"
 start_machine
 
-workload() {  # workload NAME AFTER [READY-AFTER-SECONDS]: a deployment of one
+workload() {  # workload NAME AFTER [READY-AFTER-SECONDS]: a deployment with one replica
   c apply -f - <<Y
 apiVersion: apps/v1
 kind: Deployment
@@ -27,7 +27,8 @@ pod_of() { c get pods -l "app=$1" -o 'jsonpath={.items[0].metadata.name}'; }
 message() { c get pods -l "app=$1" -o 'jsonpath={.items[0].status.conditions[?(@.type=="PodScheduled")].message}'; }
 says() { message "$1" | grep -q -- "$2"; }
 is_ready() { [ "$(c get pods -l "app=$1" -o 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")].status}')" = True ]; }
-# When the container began, and when it was ready: the API's times are whole seconds, so the containers' output counts.
+# The times at which the container started and became ready: the API's times have whole seconds, so the container's output is
+# used.
 began() { c logs "$(pod_of "$1")" --tail=1; }
 after() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
@@ -57,7 +58,7 @@ echo "# a power cut: everything begins anew, in the same order"
 c delete deployment hen egg --wait=true >/dev/null
 before_web=$(began web) before_db=$(began db)
 kill_daemon
-in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >/dev/null 2>&1   # nothing runs; the store says that all is ready
+in_ns "$coracled" --config "$T/etc/config.yaml" --remove-pods >/dev/null 2>&1   # nothing runs; in the store, all is ready
 start_daemon
 anew() { local now; now=$(began "$1") && [ -n "$now" ] && [ "$now" != "$2" ] && is_ready "$1"; }
 check "the database comes back" until_true 30 anew db "$before_db"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a pod may ask for, and what becomes of it: users, environment, init containers, probes, hooks, restarts, volumes,
-# confinement, termination, static pods.
+# Features of pods: users, environment, init containers, probes, hooks, restarts, volumes, confinement, termination, static pods.
 # for: runtime daemon/node daemon/event store/schema/types/core
 . "$(dirname "$0")/lib.sh"
 start_machine

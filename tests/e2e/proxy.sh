@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The proxy subresources with real pods behind: methods, bodies, paths, links, upgrades, and servers and clients that break off.
-# Then the lines of Kubernetes' conformance suite about them, each by its name.
+# The proxy subresources with real pods as backends: methods, bodies, paths, links, upgrades, and servers and clients that
+# disconnect. Then the lines of Kubernetes' conformance suite about them, each under its name.
 # for: daemon/api/proxy daemon/api/forward daemon/api/upgrade daemon/network
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -16,8 +16,8 @@ both() { local status; status=$(code "$@"); echo "$status $(cat "$T/body")"; }
 message() { admin "$@" | sed -n 's/^ *"message": "\(.*\)",$/\1/p'; }
 header() { admin -D - -o /dev/null "${@:2}" | tr -d '\r' | sed -n "s/^$1: //Ip"; }
 
-# An image with what pods serve here, and openssl where this machine has it. `porter` answers one request by its method, after
-# what SERVE_PORT_<port> says, as the suite's server of that name does; nc runs it for each connection.
+# An image with the servers for the pods, and openssl if this machine has it. `porter` answers one request according to its method
+# and SERVE_PORT_<port>, as the suite's server of that name does; nc runs it for each connection.
 root=$T/server-root
 mkdir -p "$root"/{bin,tmp,www/cgi-bin,etc}
 cp "$(command -v busybox)" "$root/bin/busybox"
@@ -172,7 +172,7 @@ expect_match "… and says what it does not serve" 'does not serve' message "$ap
 expect "a node's other ports are those of its address" 200 code -k "$api/api/v1/nodes/https:edge:6443/proxy/healthz"
 expect "what is behind it does not know who asked" 403 code "$api/api/v1/nodes/https:edge:6443/proxy/api/v1/secrets"
 
-porter() {  # porter NAME LABEL JSON: a pod that serves "foo" at port 80, by nc
+porter() {  # porter NAME LABEL JSON: a pod that serves "foo" at port 80, with nc
   k apply -f - >/dev/null <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: $1, labels: {test: $2}}, spec: {terminationGracePeriodSeconds: 0, restartPolicy: Never, containers: [
   {name: $1, image: "localhost/server:latest", command: [nc, -ll, -p, "80", -e, /bin/porter], env: [{name: BODY, value: foo}, {name: JSON, value: "$3"}]}]}}
@@ -236,7 +236,7 @@ Y
 check "a server at several ports is ready" k wait --for=condition=Ready pod/proxy-service --timeout=30s
 until_true 10 eval '[ "$(code "$api$in_default/services/proxy-service:portname1/proxy/")" = 200 ]'
 for at in pods/proxy-service:1080 pods/proxy-service:162 ${tls_server:+pods/https:proxy-service:443 pods/https:proxy-service:460 pods/https:proxy-service:462}; do
-  until_true 10 eval '[ "$(code "$api$in_default/$at/proxy/t")" = 200 ]'  # each port has a server of its own
+  until_true 10 eval '[ "$(code "$api$in_default/$at/proxy/t")" = 200 ]'  # each port has its own server
 done
 for row in services/proxy-service:portname1=foo services/http:proxy-service:portname1=foo services/proxy-service:portname2=bar \
            services/http:proxy-service:portname2=bar pods/proxy-service=foo pods/proxy-service:160=foo pods/http:proxy-service:160=foo \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Resource quotas over the life of what they count: the lines of Kubernetes' conformance suite about them, each by its name, with the
-# quota controller, the garbage collector and admission at work.
+# Resource quotas over the life of the counted objects: the lines of Kubernetes' conformance suite about them, each under its
+# name, with the quota controller, the garbage collector and admission running.
 # for: daemon/quota daemon/admission/resource_quota daemon/controller/resource_quota
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -25,14 +25,14 @@ space() {
   until_true 10 eval '[ "$(code $of/serviceaccounts/default)" = 200 ] && [ "$(code $of/configmaps/kube-root-ca.crt)" = 200 ]'
 }
 number() { admin "$of/$1" | grep -c '"creationTimestamp"'; }
-# What the suite's own quota limits, and more where a line needs it.
+# The limits of the suite's own quota, and more where a line needs it.
 quota() {  # quota [MORE]
   sends POST "$of/resourcequotas" '{"metadata":{"name":"test-quota"},"spec":{"hard":{"pods":"5","services":"10","services.nodeports":"1",
     "services.loadbalancers":"1","replicationcontrollers":"10","resourcequotas":"1","cpu":"1","memory":"500Mi","configmaps":"10",
     "secrets":"10","persistentvolumeclaims":"10","requests.storage":"10Gi","requests.ephemeral-storage":"50Gi","ephemeral-storage":"50Gi",
     "count/replicasets.apps":"5","requests.example.com/dongle":"3"'"${1:+,$1}"'}}}'
 }
-# uses QUOTA NAME=AMOUNT...: the status says so, and repeats the limits.
+# uses QUOTA NAME=AMOUNT...: the status has this usage, and repeats the limits.
 uses() {
   local status; status=$(c get resourcequota "$1" -n "${of##*/}" -o 'jsonpath={.spec.hard}|{.status.hard}|{.status.used}')
   shift
@@ -114,7 +114,7 @@ more='{"requests":{"cpu":"500m","memory":"100Mi","ephemeral-storage":"1Gi","exam
 expect "also of a resource that Kubernetes does not know" 403 pod fail-pod-for-extended-resource "$more"
 expect_match "which is what the refusal names" 'exceeded quota: test-quota, requested: requests.example.com/dongle=2, used: requests.example.com/dongle=2, limited: requests.example.com/dongle=3' \
   send POST "$of/pods" '{"metadata":{"name":"f"},"spec":{"containers":[{"name":"p","image":"x","resources":'"$more"'}]}}'
-until_true 10 eval 'has "\"reason\": \"Unschedulable\"" "$(admin "$of/pods/test-pod")"'  # the scheduler has written what it writes
+until_true 10 eval 'has "\"reason\": \"Unschedulable\"" "$(admin "$of/pods/test-pod")"'  # the scheduler has written its condition
 changed=$(admin "$of/pods/test-pod" | sed 's/"cpu": "500m"/"cpu": "100m"/; s/"memory": "252Mi"/"memory": "100Mi"/; s/"ephemeral-storage": "30Gi"/"ephemeral-storage": "10Gi"/')
 check "the change that is tried is one" has '"100m"' "$changed"
 expect "a pod's requests are not changed" 422 sends PUT "$of/pods/test-pod" "$changed"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The daemon is killed with SIGKILL, many times, while pods run, exit, crash and log: no container is disturbed, no exit
-# code and no log line is lost, no acknowledged object forgotten. Then it is stopped properly, and everything goes on.
+# The daemon is killed with SIGKILL, many times, while pods run, exit, crash and log: no container is disturbed, and no exit code,
+# log line or acknowledged object is lost. Then it is stopped properly, and everything continues.
 # for: daemon/node daemon/daemon daemon/main runtime/pause runtime/container store/engine
 . "$(dirname "$0")/lib.sh"
 start_machine
 . "$here/../progress.sh"
 tries=${CORACLE_KILLS:-50} tries_before=$(done_before kills)
-[ "$tries_before" -lt "$tries" ] || tries_before=0  # all were done: once more from the beginning
+[ "$tries_before" -lt "$tries" ] || tries_before=0  # all steps were done: start again
 
 k apply -f - >/dev/null <<Y
 apiVersion: v1
@@ -84,7 +84,7 @@ stop_daemon
 start_daemon
 expect "stopping the daemon stops no pod" "$before" ids
 
-# Everything ended without a daemon: what pods had is given back, and they come again with the next one.
+# All pods are ended without a daemon: their resources are released, and the next daemon starts them again.
 k apply -f - >/dev/null <<Y
 apiVersion: v1
 kind: Pod
@@ -97,9 +97,9 @@ spec:
   volumes: [{name: memory, emptyDir: {medium: Memory}}]
 Y
 running() { [ "$(k get pods steady quiet mounts -o 'jsonpath={.items[*].status.phase}')" = 'Running Running Running' ]; }
-ours() {  # what is mounted, linked and running because of pods
+ours() {  # ours: mounts, links and processes that exist because of pods
   awk -v below="$T/" 'index($5, below) == 1 {print "mount", $5}' /proc/self/mountinfo
-  ip -n "$ns" -o link 2>/dev/null | grep -o coracle  # it complains of what others have left in /run/netns
+  ip -n "$ns" -o link 2>/dev/null | grep -o coracle  # it complains about stale files in /run/netns
   pgrep -f "^sleep 10$$\$"
 }
 check "a pod with mounts of its own runs" until_true 20 running
@@ -109,7 +109,7 @@ expect "… and leaves no mount, link or process" "" ours
 start_daemon
 check "they come back with the daemon" until_true 30 running
 
-# ---- the end of the machine: by the pods' own rules ----
+# ---- shutdown of the machine: pods end gracefully ----
 
 k delete pod steady quiet mounts --wait=false >/dev/null
 k apply -f - >/dev/null <<Y

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A Deployment of ten behind its Service, rolled many times under steady load through the service address: no request fails.
-# The server ends as a good one does (graceful_server.cc), with no preStop hook to wait for the rules: that nobody is sent to
-# a pod that was told to end is the daemon's business.
+# A Deployment of ten pods behind its Service is rolled many times under steady load through the service address: no request
+# fails. The server shuts down gracefully (graceful_server.cc), but has no preStop hook that waits for the rules: the daemon
+# itself must not send connections to a pod that has been told to stop.
 # for: daemon/controller/deployment daemon/controller/endpoint daemon/network daemon/node/probes daemon/node/pod
 . "$(dirname "$0")/lib.sh"
 start_machine

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a person does to workloads that run: rollout, scale, autoscale, set, wait, events, taint, cordon, drain, describe; by
-# kubectl 1.20, 1.32 and 1.36 and by coraclectl, with what is done wrong. Each client works in a namespace of its own.
+# Operations on running workloads: rollout, scale, autoscale, set, wait, events, taint, cordon, drain, describe; with kubectl
+# 1.20, 1.32 and 1.36 and with coraclectl, including errors. Each client works in its own namespace.
 # for: ctl/rollout ctl/scale ctl/set ctl/wait ctl/events ctl/node ctl/describe ctl/edit daemon/controller
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -16,7 +16,7 @@ Y
 }
 image_of() { k -n "$1" get "$2" -o 'jsonpath={.spec.template.spec.containers[0].image}'; }
 
-rolls() {  # rolls CLIENT NAMESPACE KIND/NAME RESOURCE: what Deployments, StatefulSets and DaemonSets have in common
+rolls() {  # rolls CLIENT NAMESPACE KIND/NAME RESOURCE: what is common to Deployments, StatefulSets and DaemonSets
   local who=$1 n=$2 what=$3 named=$4
   check "$who: $what: rollout status" k -n "$n" rollout status "$what" --timeout=60s
   expect "$who: $what: set image" "$named image updated" k -n "$n" set image "$what" main=localhost/busybox
@@ -119,10 +119,10 @@ round() {  # round CLIENT
     soon expect "$who: events -o name" "true" eval "k -n $n events -o json | jq '.items | length > 3'"
   fi
   soon expect_match "$who: get events" "^$n +.* Normal +ScalingReplicaSet +deployment/web" k get events -A --sort-by=.metadata.creationTimestamp
-  (sleep 5; c -n "$n" delete configmap cfg >/dev/null) &  # the client looks before
+  (sleep 5; c -n "$n" delete configmap cfg >/dev/null) &  # the client checks before the deletion
   expect "$who: wait --for=delete" "configmap/cfg condition met" k -n "$n" wait --for=delete configmap/cfg --timeout=30s
 
-  local maker=k  # 1.20 asks for versions of these APIs that have gone
+  local maker=k  # 1.20 uses removed versions of these APIs
   newer "$who" 1.32 || maker=c
   expect "$who: create pdb" "poddisruptionbudget.policy/web created" $maker -n "$n" create pdb web --selector=app=web --min-available=2
   check "$who: the budget is counted" until_true 20 eval "[ \"\$(k -n $n get pdb web -o 'jsonpath={.status.expectedPods} {.status.disruptionsAllowed}')\" = '2 0' ]"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Scheduling on the running daemon: the [sig-scheduling] lines of Kubernetes' conformance suite, each by its name, and what this
-# scheduler adds to them. Space is counted in an extended resource that the node is given through the API, as that suite does.
+# Scheduling with the running daemon: the [sig-scheduling] lines of Kubernetes' conformance suite, each under its name, and the
+# extensions of this scheduler. Capacity is an extended resource that the node gets through the API, as in that suite.
 # for: daemon/scheduler daemon/placement
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -135,7 +135,7 @@ c apply -f - >/dev/null <<Y
   default: {cpu: 300m}, defaultRequest: {cpu: 100m}}]}}
 Y
 limited() { c apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: limited}, spec: {containers: [{name: c, image: localhost/busybox:latest, command: [sleep, '9'], resources: {$2}}]}}"; }
-until_true 10 k -n limited get serviceaccount default  # without it no pod is let in
+until_true 10 k -n limited get serviceaccount default  # without it, admission refuses pods
 limited plain "" >/dev/null
 of_limited() { k -n limited get pod "$1" -o 'jsonpath={.spec.containers[0].resources.requests.cpu} {.spec.containers[0].resources.limits.cpu}'; }
 expect "a pod has the defaults" "100m 300m" of_limited plain

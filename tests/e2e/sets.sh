@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# StatefulSets, DaemonSets and their revisions with real pods: the lines of Kubernetes' conformance suite about them, each by its name, and
-# what claims and orphans come to.
+# StatefulSets, DaemonSets and their revisions with real pods: the lines of Kubernetes' conformance suite about them, each under
+# its name, and the handling of claims and orphans.
 # for: daemon/controller/stateful_set daemon/controller/daemon_set daemon/controller/history daemon/controller/storage_protection
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -42,7 +42,7 @@ mend_pods() { local pod; for pod in $(names pods "$1"); do c exec "$pod" -- touc
 unready() { is statefulset "$1" .status.readyReplicas ""; }
 hash() { get "$1" "$2" .metadata.labels.controller-revision-hash; }
 remove() { k delete "$1" "$2" --wait=false >/dev/null; until_true 30 count pods "$2" 0; }
-stays() { sleep 4; "$@"; }  # nothing would tell that nothing happens
+stays() { sleep 4; "$@"; }  # stays COMMAND...: waits, since there is no event for "nothing happens"
 
 field() { sed -n "s/.*$1: *\"\{0,1\}\([^\" ]*\).*/\1/p" "$T/etc/admin.kubeconfig" | head -n 1 | base64 -d > "$2"; }
 field certificate-authority-data "$T/ca.crt"; field client-certificate-data "$T/admin.crt"; field client-key-data "$T/admin.key"
@@ -107,7 +107,7 @@ echo "# [sig-apps] StatefulSet Basic StatefulSet functionality [StatefulSetBasic
 stateful scaled 1
 scaled=/apis/apps/v1/namespaces/default/statefulsets/scaled/scale
 check "it says how many there are" until_true 30 eval 'k get --raw "$scaled" | grep -Eq "\"status\": *\{[^}]*\"replicas\": *1"'
-rescale() { k get --raw "$scaled" | sed 's/"replicas": *1/"replicas": 2/' | put "$scaled"; }  # the set may change meanwhile
+rescale() { k get --raw "$scaled" | sed 's/"replicas": *1/"replicas": 2/' | put "$scaled"; }  # it may be changed meanwhile
 check "and takes how many there shall be" until_true 10 rescale
 expect "which the set has" 2 get statefulset scaled .spec.replicas
 check "a patch of it too" k patch statefulset scaled --subresource=scale --type=merge -p '{"spec":{"replicas":4}}'
@@ -223,7 +223,7 @@ echo "# [sig-apps] Daemon set [Serial] should retry creating failed daemon pods 
 daemon failed
 until_true 30 runs failed 1
 pod=$(names pods failed)
-fail_it() { patch_status pod "$pod" '{"status":{"phase":"Failed"}}' 2>/dev/null; gone pod "$pod"; }  # its node contradicts at once
+fail_it() { patch_status pod "$pod" '{"status":{"phase":"Failed"}}' 2>/dev/null; gone pod "$pod"; }  # its node reverts this
 check "what failed goes" until_true 30 fail_it
 check "and another comes" until_true 30 runs failed 1
 soon expect_match "an event tells" "FailedDaemonPod Found failed daemon pod default/$pod on node edge, will try to kill it" events
@@ -290,7 +290,7 @@ expect "the first revision" 1 get controllerrevision "$first" .revision
 check "is the set's" is controllerrevision "$first" '.metadata.ownerReferences[0].kind' DaemonSet
 k label controllerrevision "$first" patched=yes >/dev/null
 check "can be patched" is controllerrevision "$first" .metadata.labels.patched yes
-sleep 1  # the set has looked at that
+sleep 1  # the controller has handled that
 k get controllerrevision "$first" -o json | sed -e 's/"name": *"'"$first"'"/"name": "twin"/' -e 's/^\( *\)"revision": *1/\1"revision": 2/' -e '/"resourceVersion"/d' > "$T/twin.json"
 check "another is made" k create -f "$T/twin.json"
 check "there are two" count controllerrevisions history 2

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The same day over and over: a Deployment comes, serves, grows, shrinks, rolls and goes, containers crash, clients come and go in
-# the middle of a sentence, images are made and removed. What was there before is there afterwards, and nothing else: no
+# The same cycle repeatedly: a Deployment is created, serves, grows, shrinks, rolls and is deleted, containers crash, clients
+# connect and disconnect at any point, images are added and removed. Afterwards the machine is as before: no additional
 # descriptor, thread, mount, link, rule, cgroup, process or file, and no memory.
-#   CORACLE_SOAK_SECONDS   how long (60)
+#   CORACLE_SOAK_SECONDS   duration (60)
 . "$(dirname "$0")/lib.sh"
 start_machine
 seconds=${CORACLE_SOAK_SECONDS:-60}
@@ -76,7 +76,7 @@ day() {
   k delete events --all >/dev/null
 }
 
-# What there is, a line each: of what may be fewer after a rest, but not more.
+# The resources in use, one per line: some may become fewer after idle time, but none may become more.
 inventory() {
   echo "descriptors $(find "/proc/$daemon_pid/fd" -mindepth 1 | wc -l)"
   echo "threads $(find "/proc/$daemon_pid/task" -mindepth 1 -maxdepth 1 | wc -l)"
@@ -86,7 +86,7 @@ inventory() {
   echo "cgroups of pods $(find /sys/fs/cgroup -type d | grep -cFf "$T/pods")"
   echo "files $(find "$T/run" "$T/state" "$T/log" | wc -l)"
 }
-memory() { awk '$1 == "Pss:" {print $2}' "/proc/$daemon_pid/smaps_rollup"; }  # KiB
+memory() { awk '$1 == "Pss:" {print $2}' "/proc/$daemon_pid/smaps_rollup"; }  # in KiB
 nothing_more() {
   inventory | paste -d ' ' "$T/before" - | awk '{n = NF / 2; if ($NF > $n) {print $0; more = 1}} END {exit more}'
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Steady load: steady_load.py ADDRESS PORT THREADS STOP-FILE. Each thread sends one request after another, each on a connection of its
-own, until the file is there; prints how many were answered, by what, and every one that was not."""
+own, until the file exists; prints how many were answered, by which server, and every one that failed."""
 import collections, os, socket, sys, threading, time
 
 address, port, threads, stop = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]

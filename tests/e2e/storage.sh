@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Claims and their volumes over the life of pods and of the daemon: what a person has who writes a claim and a pod.
+# Claims and their volumes over the life of pods and the daemon, as a user with a claim and a pod sees them.
 # for: daemon/volume daemon/controller/volume_binder daemon/controller/ephemeral_volumes daemon/node/volumes daemon/scheduler/plugins/volumes runtime/sys/project_quota
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -21,7 +21,7 @@ Y
 is() { [ "$(c get "${@:2}" 2>/dev/null)" = "$1" ]; }
 phase() { is "$3" "$1" "$2" -o 'jsonpath={.status.phase}'; }
 event() { c get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
-stays() { sleep 1; c get pvc "${1:-data}" >/dev/null; }  # nothing would tell that nothing happens
+stays() { sleep 1; c get pvc "${1:-data}" >/dev/null; }  # stays CLAIM: waits, since there is no event for "nothing happens"
 gone() { ! c get "$@" >/dev/null 2>&1; }
 volumes=$T/state/volumes
 
@@ -153,7 +153,7 @@ echo "# killed at any moment"
 rounds=5
 [ "${CORACLE_LONG:-0}" = 0 ] || rounds=200
 nap() { sleep "0.$(printf %03d $((RANDOM % 300)))"; }
-ends() {  # ends CLAIM: it, its volume and its data are gone
+ends() {  # ends CLAIM: waits until it, its volume and its data are gone
   gone pvc "$1" && ! c get pv -o 'jsonpath={range .items[*]}{.spec.claimRef.name}{"\n"}{end}' | grep -qx "$1" && ! ls -A "$volumes" | grep -q "_$1_"
 }
 written() { [ "$(c exec "k$1" -- cat /data/file)" = "$1" ]; }

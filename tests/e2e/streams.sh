@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# exec, attach, cp and port-forward by kubectl 1.20 (SPDY), 1.32 and 1.36 (WebSocket, SPDY within one) and by coraclectl: what goes
-# in comes out, whole and in both directions at once; each side's end is carried; nothing is left when a client is killed.
+# exec, attach, cp and port-forward with kubectl 1.20 (SPDY), 1.32 and 1.36 (WebSocket, SPDY within it) and with coraclectl: data
+# arrives complete and in both directions at once; the end of each side is passed on; nothing is left when a client is killed.
 # for: daemon/api/exec daemon/api/port_forward daemon/api/spdy daemon/api/websocket daemon/api/logs daemon/api/byte daemon/node/streams daemon/node/log_reader daemon/stream ctl/exec ctl/logs ctl/port_forward ctl/stream ctl/forward ctl/websocket runtime/pause/log runtime/sys/stream
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
@@ -40,7 +40,8 @@ spec:
   - {name: main, image: "localhost/busybox:latest", command: [sh, -c, "mkdir /www; echo from the host > /www/big; exec httpd -f -p 127.0.0.1:7001 -h /www"]}
 Y
 
-# talk.py PORT FILE: sends FILE to 127.0.0.1:PORT, ends its sending, and says whether the same came back until the end.
+# talk.py PORT FILE: sends FILE to 127.0.0.1:PORT, ends its sending side, and reports whether the same data came back before the
+# end.
 cat > "$T/talk.py" <<'Y'
 import hashlib, socket, sys, threading
 port, data = int(sys.argv[1]), open(sys.argv[2], "rb").read()
@@ -59,7 +60,7 @@ print("same" if got == data else f"{len(got)} of {len(data)} bytes, {hashlib.sha
 Y
 head -c 5000000 /dev/urandom > "$T/five"
 
-forward() {  # forward WHAT PORTS...: begins, in the background; $forwarder is its pid, $T/forward what it says
+forward() {  # forward WHAT PORTS...: starts it in the background; $forwarder is its pid, $T/forward its output
   : > "$T/forward"
   nsenter --net="/run/netns/$ns" -- "${KUBECTL:-$coraclectl}" --kubeconfig "$T/etc/admin.kubeconfig" -n talk port-forward "$@" >"$T/forward" 2>&1 &
   forwarder=$!

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Results as TAP, for the scripts beside this one.
+# Prints results as TAP, for the scripts in this directory.
 import sys
 
 _count = _failures = 0
 
 
 def told(good, name, *why):
-    """Prints one result, and what explains a failure."""
+    """Prints one result, and the details of a failure."""
     global _count, _failures
     _count += 1
     _failures += not good

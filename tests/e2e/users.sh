@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Pods with users of their own (hostUsers: false): ranges of ids that no two share and that outlast the daemon, volumes whose
-# files have the same owner on the disk as inside, and everything that pods do besides: probes, exec, logs, networks,
-# restarts, terminals, deletion.
+# Pods with user namespaces (hostUsers: false): id ranges that no two pods share and that survive the daemon, volumes whose files
+# have the same owner on the disk as inside, and everything else that pods do: probes, exec, logs, networks, restarts, terminals,
+# deletion.
 # for: runtime/container runtime/launch daemon/node/id_ranges daemon/node/volumes runtime/sys/namespaces
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -100,7 +100,7 @@ check "containers of a pod share their memory" until_true 5 eval "k logs one -c 
 expect_fail "a user of a pod is not its root" "denied" k exec one -c side -- sh -c 'cat /disk/init >/dev/null && touch /root/x'
 expect "another user is himself" "1000 1000 65534" eval "k exec one -c side -- sh -c 'echo \$(id -u) \$(stat -Lc %u /proc/self) \$(stat -c %u /sys)'"
 
-# ---- what it may not ----
+# ---- what it may not do ----
 expect "power ends at the pod" "0" eval "k exec one -c main -- sh -c '
   echo x > /proc/sys/kernel/core_pattern && echo CORE; echo b > /proc/sysrq-trigger && echo SYSRQ
   mount -t tmpfs x /tmp && echo MOUNT; umount /proc/sys && echo UMOUNT; mknod /tmp/d b 8 0 && echo NODE; mkdir /sys/fs/cgroup/x && echo CGROUP
@@ -145,7 +145,7 @@ check "a privileged one ends" until_true 20 phase_is privileged Succeeded
 expect_match "it has every capability" 'CapEff:.*1ffffffffff' k logs privileged
 expect "over nothing but its own" "mounted null" eval "k logs privileged | grep -vE 'CapEff|sh:' | xargs echo"
 
-# Capabilities of an image's file are for the pod's root to give.
+# The pod's root may set file capabilities in its image.
 mkdir "$T/rootfs/capable" && cp "$(command -v busybox)" "$T/rootfs/capable/busybox" && setcap cap_net_raw+ep "$T/rootfs/capable/busybox" 2>/dev/null && cap=1 || cap=
 c image pack "$T/rootfs" localhost/capable:latest --cmd sh >/dev/null
 pod "
@@ -170,7 +170,7 @@ expect "its output can be opened again" "again" k exec one -c main -- sh -c 'ech
 expect "also by others" "again" k exec one -c side -- sh -c 'echo again > /dev/stdout'
 expect_match "a terminal is its own" '0 620$' eval "script -qec '$(declare -f k in_ns); ns=$ns T=$T coraclectl=$coraclectl KUBECTL=${KUBECTL:-}; k exec -it one -c main -- sh -c \"stat -c \\\"%u %a\\\" \\\$(tty)\"' /dev/null | tr -d '\r'"
 
-# ---- daemons come and go ----
+# ---- restarts of the daemon ----
 restarts() { k get pod one -o 'jsonpath={.status.containerStatuses[0].restartCount}'; }
 kill_daemon
 start_daemon
@@ -192,7 +192,7 @@ k patch configmap conf --type=merge -p '{"data":{"color":"green"}}' >/dev/null
 check "what a configMap shows is brought up to date" until_true 30 eval "[ \"\$(k exec one -c main -- cat /conf/color)\" = green ]"
 expect "and still the pod's" "0" k exec one -c main -- stat -Lc %u /conf/color
 
-# ---- the end ----
+# ---- deletion ----
 k delete pod one --wait=true --timeout=30s >/dev/null
 check "what is deleted leaves nothing" until_true 10 eval "[ ! -e $state ] && ! grep -q $(basename "$state") /proc/self/mountinfo"
 own_pod four

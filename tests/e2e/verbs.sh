@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The ordinary verbs, by kubectl 1.20, 1.32 and 1.36 and by coraclectl: the same object changes, the same exit codes,
-# Kubernetes' columns. Each client works in a namespace of its own against the same live daemon.
+# The common verbs, with kubectl 1.20, 1.32 and 1.36 and with coraclectl: the same changes of objects, the same exit codes, the
+# columns of Kubernetes. Each client works in its own namespace against the same live daemon.
 # for: ctl/apply ctl/create ctl/delete ctl/edit ctl/get ctl/print daemon/api/resources daemon/registry/registry store/schema/apply store/schema/merge store/schema/table store/object/patch daemon/api/openapi
 . "$(dirname "$0")/lib.sh"
 start_machine
 
-verbs() {  # verbs CLIENT: everything a person does on an ordinary day
+verbs() {  # verbs CLIENT: the usual operations of a user
   local who=$1 n=v-${1//[^a-z0-9]/-} d=$T/$1
   mkdir -p "$d"
   check "$who: create namespace" k create namespace "$n"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Volumes in the hands of an attacker who has the pods: links that lead out and change while they are followed, what is no file,
-# trees that are too large, names that are too long, disks that are full, and a daemon that is killed over them. Of the host nothing
-# is read or made, nobody else waits, nothing stays. Among them are CVE-2017-1002101 and CVE-2021-25741 (parts of a volume through
-# links), CVE-2017-1002102 (a deletion that follows them), CVE-2025-9566 (a volume that the node writes through them). CORACLE_LONG=1:
-# ten million entries instead of 50,000, and bounds on what others wait meanwhile. Archives are volume_archives.sh's; links in a
-# container's file system, tests/attacks/.
+# Volumes with an attacker in the pods: links that lead outside and change during the lookup, special files, very large trees,
+# very long names, full disks, and a daemon that is killed meanwhile. Nothing of the host is read or created, no other pod waits,
+# nothing is left behind. Among the attacks are CVE-2017-1002101 and CVE-2021-25741 (subpaths of a volume through links),
+# CVE-2017-1002102 (a deletion that follows links), CVE-2025-9566 (a volume that the node writes through links). CORACLE_LONG=1:
+# ten million entries instead of 50,000, and limits for the waiting time of other pods. volume_archives.sh covers archives;
+# tests/attacks/ covers links in a container's file system.
 # for: daemon/volume daemon/node/volumes daemon/node/atomic_writer daemon/node/files daemon/node/container_text runtime/sys/file runtime/sys/tree_removal
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
@@ -25,7 +25,7 @@ pod() {  # pod NAME CONTAINERS VOLUMES [MORE OF THE SPEC] [NAMESPACE]
 {apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: ${5:-default}}, spec: {terminationGracePeriodSeconds: 0${4:+, $4}, containers: [$2], volumes: [$3]}}
 Y
 }
-container() {  # container NAME COMMAND MOUNTS [MORE]: of a pod, one of several with a comma behind
+container() {  # container NAME COMMAND MOUNTS [MORE]: one of several containers of a pod, with a comma at its end
   printf '{name: %s, image: "localhost/busybox:latest", command: [sh, -c, "%s"], volumeMounts: [%s]%s}' "$1" "$2" "$3" "${4:+, $4}"
 }
 of_claim() { echo "{name: data, persistentVolumeClaim: {claimName: $1}}"; }
@@ -38,10 +38,10 @@ volumes=$T/state/volumes
 left_of() { ls -A "$volumes" | grep -- "_$1_"; }
 deleted() { gone pvc "$1" && ! left_of "$1"; }
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
-settled() {  # settled POD NUMBER: so many of its containers ended, or cannot be made
+settled() {  # settled POD NUMBER: waits until so many of its containers have ended or cannot be created
   [ "$(c get pod "$1" -o 'jsonpath={range .status.containerStatuses[*]}{.state}{"\n"}{end}' 2>/dev/null | grep -cE 'terminated|CreateContainerConfigError|CreateContainerError|RunContainerError')" = "$2" ]
 }
-ready_in_time() {  # ready_in_time NAME: an ordinary pod; prints the milliseconds until it runs
+ready_in_time() {  # ready_in_time NAME: starts an ordinary pod; prints the milliseconds until it runs
   local began end=$((SECONDS + 60)); began=$(milliseconds)
   pod "$1" "$(container c 'echo x >/data/x && sleep 1000' "$in_data")" '{name: data, emptyDir: {}}'
   until phase_is pod "$1" Running; do [ "$SECONDS" -lt "$end" ] || return 1; done
@@ -49,7 +49,7 @@ ready_in_time() {  # ready_in_time NAME: an ordinary pod; prints the millisecond
   c delete pod "$1" --wait=false >/dev/null
 }
 
-# What is the host's: nobody may see the marker, and nothing may come to be beside it.
+# A directory of the host: nobody may see the marker, and nothing may be created beside it.
 outside=$T/outside
 mkdir -p "$outside/inner" "$T/host"
 echo "the host's" | tee "$outside/marker" >"$outside/inner/marker"
@@ -75,7 +75,7 @@ containers="" number=0
 for way in $ways; do number=$((number + 1)) containers="$containers${containers:+,}$(container "way$number" "$look" "{name: data, mountPath: /data, subPath: $way}")"; done
 check "a pod has one of them in each of its containers" pod ways "$containers" "$(of_claim ways)" 'restartPolicy: Never'
 check "each is started or is not" until_true 30 settled ways "$number"
-outcomes() {  # outcomes POD WAY...: what became of its containers way1, way2 …
+outcomes() {  # outcomes POD WAY...: the results of its containers way1, way2 …
   local name=$1 each=0 way; shift
   for way; do
     each=$((each + 1))
@@ -144,7 +144,7 @@ expect "nothing of it is a variable" "" eval 'for one in pipe link up device; do
 c delete pod variables --wait=false >/dev/null
 
 echo "# a way that changes while it is followed"
-# Directories, links and nothing in turn. What was a directory lives on for a while under another name.
+# The name is a directory, a link and absent in turn. The former directory exists for a while under another name.
 swap="cd /data; mkdir were; touch begins; i=0; passes=0; end=\$((\$(date +%s) + 600)); while [ ! -e stop ] && [ \$(date +%s) -lt \$end ]; do
     for to in $outside $up$outside /proc/1/root$outside were/..; do i=\$(((i + 1) % 100)); rm -rf were/\$i; mv door were/\$i; ln -s \$to door; ls -d door door door; rm -f door;
       mkdir -p door/inner; echo mine >door/inner/marker; passes=\$((passes + 1)); done >/dev/null 2>&1; done; echo \$passes >passes; touch ended; sleep 1000"
@@ -211,7 +211,7 @@ for volume in 'configMap: {name: shown, items: [{key: key, path: ../out}]}' 'sec
   'projected: {sources: [{serviceAccountToken: {path: ../out}}]}' 'configMap: {name: shown, items: [{key: key, path: ..data}]}'; do
   expect_fail "a path that leads out of one is refused: ${volume%%:*}" 'path: Invalid value' eval 'pod paths "$(container c true "$in_data")" "{name: data, $volume}" || { cat "$T/apply.log"; false; }'
 done
-# Without users of its own a privileged container is the host's root. With them it has every power over its own tree of mounts.
+# Without a user namespace, a privileged container is the host's root. With one, it has full control over its own mount tree.
 spoil="until [ -e /data/key ]; do sleep 0.1; done; mount -o remount,rw,bind /data; cd /data; for name in ..data key marker; do rm -rf \$name; done;
   ln -s $outside ..data; ln -s $outside/marker key; ln -s $outside/marker marker; echo done; end=\$((\$(date +%s) + 60));
   while [ \$(date +%s) -lt \$end ]; do for made in ..2*; do [ ! -d \$made ] || [ -L \$made ] || { mv \$made ..was\$made && ln -s $outside \$made; }; done; done 2>/dev/null"
@@ -259,7 +259,7 @@ while not os.path.exists(stop):
     time.sleep(0.01)
 print(f"{worst * 1000:.0f} {count}")
 P
-ask() {  # ask COMMAND...: it runs, and `worst` says how long somebody else waited meanwhile
+ask() {  # ask COMMAND...: runs it; `worst` is how long another client waited meanwhile
   rm -f "$T/stop"
   in_ns python3 "$T/ask.py" "$T/ca.crt" "$T/admin.crt" "$T/admin.key" /api/v1/namespaces/default/pods/planter "$T/stop" >"$T/ask.out" 2>&1 &
   local asking=$!
@@ -271,14 +271,14 @@ worst() { cut -d ' ' -f 1 "$T/ask.out"; }
 entries=50000 deep=10000 pods=1
 space=$(df --output=iavail "$T" | tail -n 1)
 if [ "${CORACLE_LONG:-0}" != 0 ]; then pods=5; [ "$space" -lt 11000000 ] || entries=10000000; fi
-usual_time() {  # usual_time NAME: the milliseconds until an ordinary pod runs, of several the middle one
+usual_time() {  # usual_time NAME: the milliseconds until an ordinary pod runs, the median of several
   local i
   for i in $(seq $pods); do ready_in_time "$1-$i"; done | sort -n | sed -n "$(((pods + 1) / 2))p"
 }
-fill() {  # fill ENTRIES: a container's command, that many in one directory
+fill() {  # fill ENTRIES: a container's command that creates so many entries in one directory
   echo "cd /data; i=0; while [ \$i -lt $(($1 / 10000)) ]; do seq \$((i * 10000)) \$((i * 10000 + 9999)) | xargs touch; i=\$((i + 1)); done; touch filled; sleep 1000"
 }
-dig() {  # dig LEVELS: the same, so many directories in each other
+dig() {  # dig LEVELS: the same, for so many nested directories
   echo "cd /data; i=0; while [ \$i -lt $(($1 / 1000)) ]; do mkdir -p $way; cd -P $way 2>/dev/null; i=\$((i + 1)); done; touch deepest; touch /data/filled; sleep 1000"
 }
 way=$(printf 'd/%.0s' $(seq 1000))
@@ -335,7 +335,7 @@ pod deep "$(container c "$(dig $deep)" "$in_data")" "$(of_claim deep)"
 for one in large deep; do until_true $((entries / 1000 + 30)) filled "$one"; done
 c delete pod large deep >/dev/null
 c delete pvc large deep --wait=false >/dev/null
-catch() {  # until it is being deleted
+catch() {  # waits until the pod is being deleted
   local end=$((SECONDS + 10))
   until ls -A "$volumes" | grep -q "^.removed_" || [ "$SECONDS" -ge "$end" ]; do :; done
 }
@@ -344,7 +344,7 @@ echo "# left when the daemon is killed: $(ls -A "$volumes" | grep -E 'large|deep
 start_daemon
 check "a daemon that is killed while it deletes goes on" until_true $((entries / 1000 + 30)) eval 'deleted large && deleted deep'
 expect "and has lost nothing of others" "mine" cat "$place/real/marker"
-catch_new() {  # until a directory is there for the claim, or its volume is
+catch_new() {  # waits until a directory for the claim exists, or its volume does
   local end=$((SECONDS + 10))
   until left_of "$1" >/dev/null || [ "$SECONDS" -ge "$end" ]; do :; done
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The daemon is killed with SIGKILL while claims and their pods are made, grown, copied, deleted and made anew: at moments that dice
-# choose, and before a given change of its files or mounts. Whatever the moment, a claim that is there has what its pod wrote;
-# nothing is mounted twice and no pod runs twice; and when everybody has what he wants, nothing is left but that.
-#   CORACLE_KILLS  how often by dice (16), and a third as often before a given change
-#   CORACLE_SEED   of the dice (7; another one each time with CORACLE_LONG=1)
+# The daemon is killed with SIGKILL while claims and their pods are created, expanded, copied, deleted and created again: at
+# random times, and before a given change of its files or mounts. Whatever the moment, an existing claim has what its pod wrote;
+# nothing is mounted twice and no pod runs twice; and once all requests are fulfilled, nothing else is left.
+#   CORACLE_KILLS  number of random kills (16), and a third as many before a given change
+#   CORACLE_SEED   seed of the random choices (7; a different one each time with CORACLE_LONG=1)
 # for: daemon/volume daemon/controller/volume_binder daemon/controller/storage_protection daemon/node/volumes daemon/node/pod_steps daemon/node/worker
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -15,7 +15,7 @@ seed=${CORACLE_SEED:-$thrown}
 echo "# CORACLE_SEED=$seed"
 RANDOM=$((seed % 32768))
 volumes=$T/state/volumes
-span=10$$  # what our pods' programs sleep: others may run beside us
+span=10$$  # run time of our pods' programs; other tests may run at the same time
 
 apply() { c apply -f - >>"$T/apply.log" 2>&1; }
 claim() {  # claim NAME SIZE [MORE OF THE SPEC]
@@ -23,8 +23,8 @@ claim() {  # claim NAME SIZE [MORE OF THE SPEC]
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: $1}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: $2Gi}}${3:+, $3}}}
 Y
 }
-# A pod writes once and for all, as a database does, who the first one was.
-pod() {  # pod NAME: of the claim of this name
+# The pod records once who was the first one, as a database initializes its directory.
+pod() {  # pod NAME: uses the claim with this name
   apply <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: $1}, spec: {terminationGracePeriodSeconds: 1, securityContext: {fsGroup: 2000, runAsUser: 1000},
   containers: [{name: c, image: localhost/busybox:latest,
@@ -35,12 +35,12 @@ Y
 }
 drop() { c delete "$@" --wait=false >>"$T/apply.log" 2>&1; }
 
-declare -A size=([a]=0 [b]=0 [c]=0)  # of each claim that is wanted, with its pod; 0: it is not
-declare -A wrote=()                  # by the claim's uid: who was first in it
+declare -A size=([a]=0 [b]=0 [c]=0)  # desired size of each claim, which also has a pod; 0: not desired
+declare -A wrote=()                  # by the claim's uid: the first writer
 wrong=
 fault() { wrong="$wrong${wrong:+; }round $round: $*"; }
 
-act() {  # act NAME WHAT: what somebody does with the claim
+act() {  # act NAME WHAT: an operation on the claim
   local name=$1
   case $2 in
     make) size[$name]=1; claim "$name" 1; pod "$name" ;;
@@ -50,7 +50,7 @@ act() {  # act NAME WHAT: what somebody does with the claim
     drop) size[$name]=0; drop pod "$name"; drop pvc "$name" ;;
   esac
 }
-choose() {  # choose NAME: what is done next with it, in $what
+choose() {  # choose NAME: chooses the next operation, in $what
   local all=(grow again again reset drop)
   what=make
   [ "${size[$1]}" = 0 ] || what=${all[RANDOM % ${#all[@]}]}
@@ -61,7 +61,7 @@ pvs() { c get pv -o 'jsonpath={range .items[*]}{.metadata.name} {.spec.claimRef.
 
 mounts() { awk -v below="$T/" 'index($5, below) == 1 {print $5}' /proc/self/mountinfo; }
 
-# What holds at any moment. A claim may go while it is looked at: it counts when it is there afterwards as well.
+# The invariants. A claim may be deleted during the check: it counts only if it still exists afterwards.
 judge() {
   local name uid phase volume of double
   claims >"$T/claims" && pvs >"$T/pvs" || return 1
@@ -88,7 +88,7 @@ judge() {
   done
 }
 
-# When all have what is wanted: it is there, and nothing else. Else $missing says what is not so.
+# Waits until the desired state is reached and nothing else is left. Otherwise $missing has the difference.
 comes_to_rest() {
   local name uid wanted=0
   for name in a b c; do
@@ -115,7 +115,7 @@ comes_to_rest() {
   done
 }
 pods() { c get pods -o 'jsonpath={range .items[*]}{.metadata.name} {.status.phase}{.metadata.deletionTimestamp} {.metadata.uid}{"\n"}{end}'; }
-rests() {  # somebody wants what is written in $size, whatever became of what he asked for
+rests() {  # rests: the desired state is $size, whatever happened to the requests
   local name deletes has
   all_pods=$(pods) && judge || return 1
   for name in a b c; do
@@ -127,7 +127,7 @@ rests() {  # somebody wants what is written in $size, whatever became of what he
       ! grep -q "^$name " <<<"$all_pods" || drop pod "$name"
       continue
     fi
-    if [ "$deletes" = deletes= ] && [ "$has" -gt "${size[$name]}" ]; then size[$name]=$has; fi  # it was not reset
+    if [ "$deletes" = deletes= ] && [ "$has" -gt "${size[$name]}" ]; then size[$name]=$has; fi  # it was not recreated
     [ "$deletes" = deletes= ] && [ "$has" = "${size[$name]}" ] || claim "$name" "${size[$name]}"
     [ "${deletes:-deletes=}" = deletes= ] || drop pod "$name"  # it holds the old claim
     grep -q "^$name " <<<"$all_pods" || pod "$name"
@@ -161,7 +161,7 @@ done
 expect "killed $round times at any moment: all have what they had, and nothing stays" "" echo "$wrong"
 
 echo "# before a change"
-# The daemon is traced, and killed before one of those by which it changes volumes, or mounts what a pod has.
+# The daemon is traced, and killed before one of the calls that change volumes or mounts of pods.
 launch_to_die() {  # launch_to_die DIRECTORY N
   in_main_shell
   nsenter --net="/run/netns/$ns" -- env $unit_environment "$bin/tests/faults/kill_at" "$1" "$2" "$coracled" --config "$T/etc/config.yaml" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Volumes that need no claim, line by line as Kubernetes' conformance tests of [sig-storage] ask for them: emptyDir, configMap, secret,
-# downwardAPI and projected, their modes, users, items, updates and subPaths; and the life of each kind of object of storage.
+# Volumes without claims, with each line of Kubernetes' conformance tests of [sig-storage]: emptyDir, configMap, secret,
+# downwardAPI and projected, their modes, users, items, updates and subPaths; and the life cycle of each storage kind.
 # for: daemon/node/volumes runtime/launch daemon/controller/volume_binder store/schema/types/core store/schema/types/storage
 . "$(dirname "$0")/lib.sh"
 start_machine
@@ -12,7 +12,7 @@ for part in certificate-authority client-certificate client-key; do
 done
 admin() { in_ns curl -s --cacert "$T/certificate-authority.pem" --cert "$T/client-certificate.pem" --key "$T/client-key.pem" --max-time 20 "$@"; }
 apply() { k apply -f - >/dev/null; }
-# pod NAME VOLUMES MOUNTS SCRIPT [MORE OF THE POD'S SPEC] [MORE OF THE CONTAINER]: one that runs a script to its end
+# pod NAME VOLUMES MOUNTS SCRIPT [MORE OF THE POD'S SPEC] [MORE OF THE CONTAINER]: runs a script to its end
 pod() {
   apply <<Y
 {apiVersion: v1, kind: Pod, metadata: {name: $1}, spec: {restartPolicy: Never, terminationGracePeriodSeconds: 1, ${5:+$5, }
@@ -20,20 +20,20 @@ pod() {
 Y
 }
 phase_is() { [ "$(k get pod "$1" -o 'jsonpath={.status.phase}')" = "$2" ]; }
-said() {  # said POD KEY: what it printed after "KEY="; waits for its end
+said() {  # said POD KEY: waits for the pod's end; prints what it printed after "KEY="
   if [ ! -e "$T/said-$1" ]; then
     until_true 30 phase_is "$1" Succeeded || k describe pod "$1"
     k logs "$1" >"$T/said-$1"
   fi
   sed -n "s/^$2=//p" "$T/said-$1"
 }
-shows() { k exec shows -- cat "$1"; }  # a file of the pod that runs on
-becomes() {  # becomes NAME WANT FILE: a file of the pod that runs on, soon
+shows() { k exec shows -- cat "$1"; }  # a file of the pod that keeps running
+becomes() {  # becomes NAME WANT FILE: waits for the content of a file of the running pod
   soon expect "$1" "$2" shows "$3"
 }
 describe_file='describe() { echo "$1=$(stat -Lc %A:%u:%g $2) $(cat $2)"; };'
 
-# ---- what all of them need, before the first pod starts ----
+# ---- objects that all of them need, before the first pod starts ----
 
 apply <<'Y'
 apiVersion: v1
@@ -108,7 +108,7 @@ apply <<'Y'
 Y
 expect "emptyDir: containers of a pod share one" "hello from the other" eval 'until_true 30 phase_is shared Succeeded; k logs shared -c main | sed -n "s/^heard=//p"'
 
-# ---- configMap and secret, by themselves and projected ----
+# ---- configMap and secret, alone and projected ----
 
 pod maps '{name: all, configMap: {name: conf}}, {name: tight, configMap: {name: conf, defaultMode: 0400}},
   {name: items, configMap: {name: conf, items: [{key: data-2, path: path/to/data-2}]}},
@@ -171,7 +171,7 @@ Y
   check "… and it may be deleted" k delete $kind firm
 done
 
-# ---- downwardAPI, by itself and projected ----
+# ---- downwardAPI, alone and projected ----
 
 limits='resources: {limits: {cpu: 1250m, memory: 64Mi}, requests: {cpu: 250m, memory: 32Mi}}'
 figures='{path: cpu_limit, resourceFieldRef: {containerName: main, resource: limits.cpu, divisor: 1m}}, {path: cpu_request, resourceFieldRef: {containerName: main, resource: requests.cpu, divisor: 1m}},
@@ -210,7 +210,7 @@ pod combined '{name: v, projected: {sources: [{secret: {name: sec, items: [{key:
   'echo "all=$(cat /v/podname) $(cat /v/secret-data) $(cat /v/configmap-data) $(cut -d . -f 1 /v/token | head -c 3)"'
 expect "projected: a secret, a configMap, the pod and its account in one" "combined value-1 value-1 eyJ" said combined all
 
-# ---- what changes while a pod runs ----
+# ---- changes while a pod runs ----
 
 apply <<'Y'
 apiVersion: v1
@@ -290,7 +290,7 @@ expect "subPath: a file of a projected volume" value-2 said parts '\/p'
 
 # ---- many at once ----
 
-many() {  # many COUNT WORD...: the words, with N in them counted up
+many() {  # many COUNT WORD...: prints the words for each number, which replaces N
   for i in $(seq "$1"); do echo "${2//N/$i}"; done
 }
 many 50 $'---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: racy-N}, data: {data-1: value-1}}' | apply
@@ -306,9 +306,9 @@ k delete deployment racy >/dev/null
 pod both '{name: sec, secret: {secretName: sec}}, {name: map, configMap: {name: conf}}' '{name: sec, mountPath: /etc/both/sec}, {name: map, mountPath: /etc/both/map}' 'echo "both=$(cat /etc/both/sec/data-2 /etc/both/map/data-2)"'
 expect "a secret and a configMap beside each other" "value-2value-2" said both both
 
-# ---- the objects of storage ----
+# ---- the storage kinds ----
 
-life() {  # life RESOURCE PATH BODY: one that is made, read, changed, replaced and deleted, and another that is deleted with its kind
+life() {  # life RESOURCE PATH BODY: creates, reads, changes, replaces and deletes one, and deletes another one as a collection
   local resource=$1 path=$2 body=$3 name=life-1
   local one="{${body//NAME/$name}"
   check "$resource: created" k create -f - <<<"$one"
@@ -333,7 +333,7 @@ life csidrivers $storage/csidrivers "apiVersion: storage.k8s.io/v1, kind: CSIDri
 life csinodes $storage/csinodes "apiVersion: storage.k8s.io/v1, kind: CSINode, $meta, spec: {drivers: []}}"
 life csistoragecapacities $storage/namespaces/default/csistoragecapacities "apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, $meta, storageClassName: none, capacity: 1Gi}"
 
-status() {  # status RESOURCE PATH PATCH FIELD WANT: patched, read and replaced by its subresource
+status() {  # status RESOURCE PATH PATCH FIELD WANT: patches, reads and replaces the status subresource
   check "$1: its status is patched" k patch "$1" it --subresource=status --type=merge -p "$3"
   expect "… which shows" "$5" k get "$1" it -o "jsonpath=$4"
   expect "… read" 200 admin -o "$T/status.json" -w '%{http_code}' "$api$2/it/status"

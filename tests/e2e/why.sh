@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# coraclectl why: what keeps a thing from being what it should be, down to the cause, on a daemon with real pods.
+# coraclectl why: the reason why an object is not in its desired state, down to the cause, on a daemon with real pods.
 # for: ctl/why daemon/scheduler/decide
 . "$(dirname "$0")/lib.sh"
 start_machine

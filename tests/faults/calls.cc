@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kTextBytesMax = 160;
 
-// How each argument that says something is read: 'p' path, 'd' directory descriptor of the path after it, 'f'
-// descriptor, 'b' bytes of the length that follows, 'n' number, '-' nothing.
+// How to print each argument: 'p' path, 'd' directory descriptor of the path that follows, 'f' descriptor, 'b' bytes with the
+// length that follows, 'n' number, '-' nothing.
 const std::map<std::string, std::string>& shapes() {
   static const std::map<std::string, std::string> all = {
       {"openat", "dp"},
@@ -125,7 +125,7 @@ std::string text_at(pid_t tid, uint64_t address, size_t length) {
   char buffer[kTextBytesMax + 1] = {};
   if (address == 0) return "";
   length = std::min(length, kTextBytesMax);
-  // Not beyond a page that may be the last one.
+  // Reads at most to the end of the page, since the next one may not be mapped.
   size_t first = std::min(length, size_t(4096 - address % 4096));
   iovec here[] = {{buffer, length}};
   iovec there[] = {{reinterpret_cast<void*>(address), first}, {reinterpret_cast<void*>(address + first), length - first}};
@@ -223,8 +223,8 @@ bool belongs_to_startup(const std::string& name, const std::string& detail) {
   static const std::set<std::string> of_libraries = {"access",  "faccessat",  "openat", "read",
                                                      "pread64", "newfstatat", "fstat",  "close"};
   if (always.count(name)) return true;
-  if (name == "prctl") return detail == "PR_CAPBSET_READ";    // libcap's constructor
-  if (name == "readlink") return detail == "/proc/self/exe";  // a static C library's, for plug-ins that there are none of
+  if (name == "prctl") return detail == "PR_CAPBSET_READ";    // by libcap's constructor
+  if (name == "readlink") return detail == "/proc/self/exe";  // by a static C library that looks for plug-ins
   if (!of_libraries.count(name)) return false;
   for (const char* place : {"/lib", "/usr/lib", "/etc/ld.so", "/etc/libnl"})
     if (detail.starts_with(place)) return true;
@@ -238,7 +238,7 @@ bool changes_files(const std::string& name, const uint64_t arguments[6]) {
       "fchmodat",  "chown",    "lchown",    "fchown",          "fchownat",   "utimensat", "truncate", "ftruncate",
       "fallocate", "write",    "pwrite64",  "writev",          "pwritev",    "sendfile",  "splice",   "fsync",
       "fdatasync", "setxattr", "fsetxattr", "copy_file_range", "quotactl_fd"};
-  constexpr uint64_t kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR: a directory's project
+  constexpr uint64_t kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR: sets a directory's project
   if (name == "openat") return arguments[2] & (O_CREAT | O_TRUNC);
   if (name == "open") return arguments[1] & (O_CREAT | O_TRUNC);
   if (name == "ioctl") return arguments[1] == kSetAttributes;
@@ -246,7 +246,7 @@ bool changes_files(const std::string& name, const uint64_t arguments[6]) {
 }
 
 Failing failing_of(const std::string& name, const std::string& detail) {
-  // Those that have no error at all, or none but for a wrong argument that ours never is.
+  // Calls without errors, or with errors only for wrong arguments, which ours never are.
   static const std::map<std::string, const char*> never = {
       {"exit", ""},
       {"exit_group", ""},
@@ -357,13 +357,13 @@ Failing failing_of(const std::string& name, const std::string& detail) {
       {"sched_setaffinity", EPERM},
       {"getrlimit", EPERM},
   };
-  // Without waiting, wait4 has no error but that there is no child; a descriptor of ours can be made nonblocking.
+  // With WNOHANG, the only error of wait4 is that there is no child; our own descriptors can always be made nonblocking.
   constexpr int kNoHang = 1;
   if (name == "wait4" && std::atoi(detail.substr(detail.rfind(' ') + 1).c_str()) & kNoHang) return {};
-  if (name == "read" && detail.starts_with("pipe:")) return {};  // there is no device behind it
+  if (name == "read" && detail.starts_with("pipe:")) return {};  // no device is behind a pipe
   if (name == "fcntl" && detail.ends_with(" 4")) return {};      // F_SETFL
   auto found = errors.find(name);
-  // A descriptor is gone whatever close says. Source: close(2).
+  // close releases the descriptor even if it reports an error. Source: close(2).
   return {found == errors.end() ? EIO : found->second, name == "close"};
 }
 

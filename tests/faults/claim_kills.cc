@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims live their lives in a process that is killed before each call by which it changes a file of theirs or of the store, for
-// each such call once: while volumes are made, bound, grown, copied, filled anew, deleted, kept and given up. Another process
-// goes on where it ended. Whatever the moment: no claim loses what it holds, none has two volumes and no volume two claims,
-// nobody's directory is deleted, and in the end nothing is left but what was to be kept.
-//   claim_kills                  in a default run a part of the calls, the same each time; with CORACLE_LONG=1 all, and half of
-//                                those who go on are killed as well, by dice
-//   claim_kills begin DIRECTORY  a store with a node
-//   claim_kills live DIRECTORY   what is examined: goes on with the script, prints "step NAME" for each of its steps and "done"
-//   CORACLE_SEED: of the dice
+// Runs the life cycle of claims in a process that is killed before each call that changes a file of a claim or of the store, once
+// for each such call: while volumes are created, bound, expanded, copied, refilled, deleted, retained and released. Another
+// process then continues. Whatever the moment: no claim loses its data, no claim has two volumes and no volume two claims, no
+// foreign directory is deleted, and in the end only what had to be kept is left.
+//   claim_kills                  by default a part of the calls, the same in each run; with CORACLE_LONG=1 all, and half of the
+//                                continuing processes are killed as well, at random
+//   claim_kills begin DIRECTORY  creates a store with a node
+//   claim_kills live DIRECTORY   the examined process: continues the script, prints "step NAME" for each step and "done"
+//   CORACLE_SEED: seed of the random choices
 // The store, the registry, the binder with all other controllers, the scheduler, the provisioner and its directories are the
-// daemon's own. Only a pod is played: it runs when its volume is there, and writes one file into an empty one.
+// daemon's own. Only the pod is simulated: it runs when its volume exists, and writes one file into an empty one.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,8 +44,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMachine = "pi";
-constexpr std::chrono::seconds kTimeout{60};  // of a step, and of a process
-const Key kScript{"default", "script"};       // how far it is, and what each claim is to hold, by uid
+constexpr std::chrono::seconds kTimeout{60};  // for a step, and for a process
+const Key kScript{"default", "script"};       // the script's progress, and the expected content of each claim, by uid
 
 Key here(const std::string& name) { return {"default", name}; }
 
@@ -61,7 +61,7 @@ T need(Result<T> result, const std::string& doing) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// "name=text" of each file, but for those that a program was about to give their names.
+// "name=text" for each file, except temporary files that a program was about to rename.
 std::string content(const std::string& directory) {
   std::string out;
   for (const auto& entry : need(sys::list(directory), "list"))
@@ -83,7 +83,7 @@ struct WatchedDirectories : volume::DiskDirectories {
   }
 };
 
-// ---- what is examined ----
+// ---- the examined process ----
 
 class Life {
  public:
@@ -97,7 +97,7 @@ class Life {
     directories_.when_set_aside = [this](const std::string& path) { judge_deletion(path); };
   }
 
-  // A machine's first start.
+  // Prepares a machine's first start.
   void begin() {
     need(registry::bootstrap(registry_, {}, {.api_address = "192.0.2.1", .storage_classes = true}), "bootstrap");
     (void)need(client_.create(kServiceAccount, {{"metadata", {{"name", "default"}, {"namespace", "default"}}}}), "account");
@@ -144,7 +144,7 @@ class Life {
     if (!informers_.wait_synced({})) wrong("the caches are not level");
   }
 
-  // ---- who runs ----
+  // ---- parts that run ----
 
   bool run_once() {
     bool did = manager_.run_once();
@@ -175,7 +175,7 @@ class Life {
     return did;
   }
 
-  // As the node agent and the pod's program: they write down what they wrote before anybody is told that it runs.
+  // Acts as the node agent and the pod's program: they record what they wrote before they report that the pod runs.
   bool run(const Object& pod) {
     auto backing = volume::backing_of(pod.json(), get_array(pod.json(), "spec.volumes").at(0), storage_);
     if (!backing) return false;
@@ -201,7 +201,7 @@ class Life {
     }
   }
 
-  // ---- what is right ----
+  // ---- checks ----
 
   std::vector<ObjectPtr> all(const Kind& kind) { return need(client_.list(kind, {}), "list").items; }
 
@@ -222,7 +222,7 @@ class Life {
     return out;
   }
 
-  // From the store and the disk alone, at any moment.
+  // Checks the store and the disk alone; valid at any moment.
   void judge() {
     std::set<std::string> claims, paths;
     for (const ObjectPtr& volume : all(kPersistentVolume)) {
@@ -261,7 +261,7 @@ class Life {
 
   struct Step {
     const char* name;
-    std::function<void()> act;  // again after a kill
+    std::function<void()> act;  // repeated after a kill
     std::function<bool()> done;
   };
 
@@ -330,7 +330,7 @@ class Life {
     provisioner_.clear();
   }
 
-  // Before it is bound; or, after a kill, before its directory has a volume.
+  // Before the volume is bound; or, after a kill, before its directory has a volume object.
   void give_up() {
     bool is_fresh = std::ranges::any_of(names(), [](const std::string& name) { return name.starts_with(".new_"); });
     if (!is_fresh) {
@@ -458,15 +458,15 @@ class Life {
                                     .enqueue = [this](Key key) { queue_.add(std::move(key)); },
                                     .run_in_background = [this](auto task) { background_.push_back(std::move(task)); },
                                     .in_use = [this](const Key& claim) { return is_used(claim); },
-                                    .in_use_yet = [](const Key&) { return false; },  // no pod is removed by force
+                                    .in_use_yet = [](const Key&) { return false; },  // no pod is deleted by force
                                     .copy = [this](const Key& claim, const Fd& to, const volume::ProvisionerSeams::SoFar&,
                                                    std::stop_token) { return copy(claim, to); },
                                     .clock = system_clock()}};
 };
 
-// ---- how it is examined ----
+// ---- examination ----
 
-struct Part {  // of the calls
+struct Part {  // the share of the calls
   const char* name;
   const char* place;
   int at_most;  // in a default run
@@ -502,7 +502,7 @@ class Examination {
       const int nth = wanted == 1 ? 0 : int(int64_t(i) * (all - 1) / (wanted - 1));
       freshen();
       (void)killed_before(part, nth);
-      if (!tracer_.has_struck()) continue;  // one that depends on who was faster
+      if (!tracer_.has_struck()) continue;  // a call that depends on thread timing
       std::string about = text_of(tracer_.struck());
       killed++;
       by_step[last_step()]++;
@@ -528,7 +528,7 @@ class Examination {
     say(killed * 10 >= wanted * 9, "nearly all of these calls are made again");
   }
 
-  // How many calls there were.
+  // The number of calls.
   int killed_before(const Part& part, int nth) {
     tracer_.forget();
     tracer_.arm(Kill{"live", nth, [&](pid_t tid, int number, const uint64_t arguments[6]) {
@@ -601,7 +601,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s [begin|live DIRECTORY]\n", argv[0]);
     return 2;
   }
-  ::umask(027);  // not as open as a volume is
+  ::umask(027);  // stricter than a volume's mode
   std::filesystem::create_directories(argv[2]);
   coracle::faults::Life life(argv[2]);
   if (verb == "begin") life.begin();

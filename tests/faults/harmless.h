@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that may fail without the command failing, and why that is right. Whatever is not here and fails without
-// being told is a bug. The container is looked at all the same: a row is no leave to start another one than was asked
-// for.
+// The calls that may fail without failing the command, each with the reason. A failing call that is not listed and not reported
+// is a bug. The container is checked in any case: it must be as requested.
 #pragma once
 
 #include <vector>
@@ -58,7 +57,7 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"delete", "openat", "/sys/fs/cgroup/*", "the same at the second try, when its processes have ended"},
     {"delete", "unlinkat", "*/box", "a cgroup is removed when its processes have ended, at the second try"},
 
-    // Source: runtime-spec runtime.md "Lifecycle": what poststop hooks do wrong is warned of.
+    // Source: runtime-spec runtime.md "Lifecycle": errors of poststop hooks are only warned about.
     {"delete", "memfd_create", "input", "a late hook's failure is warned of"},
     {"delete", "write", "/memfd:input*", "the same"},
     {"delete", "lseek", "/memfd:input*", "the same"},
@@ -83,8 +82,8 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"list", "*", "/etc/localtime", "the same"},
 };
 
-// Of coracle-pause (daemon.1; daemon.2 for a pod with users of its own, whose user namespace a process holds first) and what it
-// starts, when the daemon asks.
+// For coracle-pause (daemon.1; daemon.2 for a pod with a user namespace, which another process holds first) and the processes
+// that it starts, when the daemon drives it.
 inline const std::vector<Harmless> kHarmlessOfPods = {
     {"*", "close", "*", "a descriptor is gone, whatever close says"},
     {"daemon.[12]", "accept4", "*", "who has connected waits, and epoll says so again"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs in the containers of the fault tests: says all that it can see of how it is confined, so that two
-// containers can be compared, and then stays, or ends with 7. As a hook it reads its state and ends well. Static; no
-// part of ours.
+// The program in the containers of the fault tests: it prints all it can see of its confinement, so that two containers can be
+// compared, and then stays, or exits with 7. As a hook it reads its state and succeeds. Static; it does not use our code.
 //   inmate stay | say | hook
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 
 namespace {
 
-// Lines of a file, the numbers of mounts and devices left out, for they differ between two that are alike.
+// Prints lines of a file without the numbers of mounts and devices, which differ between equal containers.
 void say_file(const char* path, std::vector<std::string> wanted = {}) {
   std::ifstream file(path);
   if (!file) std::cout << path << ": none\n";

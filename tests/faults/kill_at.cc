@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program, and kills it before its N'th call, from 0, by which it changes a file beneath a directory, or mounts or
-// unmounts something there. What it starts is not counted, and let go when it executes a program: that lives on.
+// Runs a program, and kills it before its Nth call (from 0) that changes a file below a directory, or mounts or unmounts
+// something there. Processes that it starts are not counted; they are detached when they execute a program, and live on.
 //   kill_at DIRECTORY N PROGRAM ARGUMENTS…
-// Ends with 0 when it killed it, and prints "kill_at: before CALL"; with 1 when the program ended by itself. Killed itself, it
-// takes the program along.
+// Exits with 0 if it killed the program, and prints "kill_at: before CALL"; with 1 if the program ended by itself. If kill_at
+// itself is killed, the program is killed too.
 #include <chrono>
 #include <cstdio>
 #include <string>

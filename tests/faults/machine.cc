@@ -60,7 +60,8 @@ std::vector<Mount> mounts() {
   return out;
 }
 
-// What others had mounted for a while when we began, by number and place. It goes, in our view too, when they remove the place.
+// Temporary mounts that others had when we began, by id and place. They vanish from our namespace too when their mount point is
+// removed.
 std::set<std::pair<std::string, std::string>> others_mounts;
 
 void note_others_mounts() {

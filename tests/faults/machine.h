@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is there on the machine, as far as it is ours: taken before and after, for nothing may stay behind. The tests
-// run with process ids, mounts and shared memory of their own, so that what there is, is theirs.
+// The machine's state as far as it belongs to the test: recorded before and after, since nothing may be left behind. The tests
+// run in their own pid, mount and IPC namespaces, so that everything in them is theirs.
 #pragma once
 
 #include <map>
@@ -9,23 +9,23 @@
 
 namespace coracle::faults {
 
-// The rest of the process goes on with process ids, mounts and /dev/shm of its own; who called waits for it, and ends as it does.
-// Twice the same is harmless. Errors: a line, the process ends with 77 where that cannot be.
+// Moves the process into its own pid and mount namespaces with its own /dev/shm. The caller's process waits for the new one and
+// exits with its status. A second call does nothing. Errors: prints a line and exits with 77 where this is not possible.
 void enter_own_machine();
-bool is_to_end();  // somebody has asked us to: what there is has to go first
+bool is_to_end();  // a signal has asked us to stop: clean up first
 
 struct Places {
-  std::string directory;  // all files beneath it count, but for those beneath `own`
+  std::string directory;  // all files below it count, except those below `own`
   std::string own;
   std::string token;  // cgroups with this in their path count
 };
 
 using Machine = std::map<std::string, std::multiset<std::string>>;  // "mounts" → lines
 Machine look(const Places& places);
-// "+ cgroups: /…" for each that differs, by "; ". Empty: the same.
+// "+ cgroups: /…" for each difference, separated by "; ". Empty: no difference.
 std::string difference(const Machine& before, const Machine& after);
 
 std::string cgroup2_mount();                   // "" = none
-void remove_cgroups(const std::string& path);  // with all beneath it
+void remove_cgroups(const std::string& path);  // with all descendants
 
 }  // namespace coracle::faults

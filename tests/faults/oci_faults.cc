@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each system call of coracle-oci's commands and of the containers' first processes fails once: the command then fails
-// with a line that names the step, or succeeds because the call did not matter (harmless.h says why), and the container
-// is as it was asked for; nothing stays behind. In a default run a part of the calls, the same each time; all with
-// CORACLE_LONG=1.
+// Each system call of coracle-oci's commands and of the containers' first processes fails once. Then the command fails with a
+// message that names the step, or succeeds because the call does not matter (harmless.h has the reason) and the container is as
+// requested; nothing is left behind. By default a part of the calls, the same in each run; all with CORACLE_LONG=1.
 //   oci_faults CORACLE_OCI INMATE [SCENARIO…]
 //   CORACLE_FAULTS_LOG   a file for every trial     CORACLE_FAULTS_ONLY   "PROCESS CALL", patterns: only these
 #include <fcntl.h>
@@ -42,7 +41,7 @@ struct Scenario {
   std::function<void(oci::Spec&)> shape;
 };
 
-// Who gets the containers' terminals, as an engine does: a socket, and what came over it.
+// Receives the containers' terminals, as an engine does: a socket, and the output of the terminals.
 class Console {
  public:
   void open(const std::string& path) {
@@ -54,7 +53,7 @@ class Console {
     if (::listen(listener_.get(), 4) != 0) std::abort();
     terminal_.reset();
   }
-  // What the terminals have said since.
+  // The output since the last call.
   std::string take() {
     if (!listener_) return "";
     Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -76,7 +75,7 @@ class Console {
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    if (::recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC) <= 0) return;  // it has failed on the way
+    if (::recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC) <= 0) return;  // the connection failed earlier
     if (cmsghdr* head = CMSG_FIRSTHDR(&message)) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
@@ -110,7 +109,7 @@ class OciFixture {
     fs::create_symlink("file", rootfs() + "/copied/more/link");
     for (const char* each : {"inmate", "hook"}) fs::copy_file(inmate, rootfs() + "/" + each);
     fs::copy_file(inmate, top_ + "/hook");
-    ::mknod((rootfs() + "/node").c_str(), S_IFCHR | 0666, makedev(1, 11));  // no rule allows it
+    ::mknod((rootfs() + "/node").c_str(), S_IFCHR | 0666, makedev(1, 11));  // no device rule allows it
     ::chmod((rootfs() + "/node").c_str(), 0666);
     cgroup_ = cgroup2_mount() + "/" + token_;
     fs::create_directory(cgroup_);
@@ -168,24 +167,24 @@ class OciFixture {
     command.is_traced = is_traced;
     return tracer.run(command);
   }
-  // Output of the container goes on into the file of who created it.
+  // The container's output continues in the file of the command that created it.
   std::string out_of(const std::string& step) const { return top_ + "/own/" + step + ".out"; }
   std::string err_of(const std::string& step) const { return top_ + "/own/" + step + ".err"; }
   std::string pid_file() const { return top_ + "/bundle/pid"; }
   std::string rootfs() const { return top_ + "/bundle/rootfs"; }
   const std::string& top() const { return top_; }
-  // Namespaces beside the machine's own, by file, for containers that join some: "net", "ipc", "uts".
+  // Namespaces beside the machine's own, as files, for containers that join one: "net", "ipc", "uts".
   static constexpr const char* kKept[] = {"net", "ipc", "uts"};
   std::string kept(const std::string& type) const { return top_ + "/kept-" + type; }
   const std::string& token() const { return token_; }
   Machine look() const { return faults::look(places_); }
   std::string console_path() const { return top_ + "/own/console.sock"; }
-  // What a container with a terminal has said goes where that of the others does.
+  // The terminal's output is written to the same file as other containers' output.
   void read_terminal() {
     if (std::string said = console_.take(); !said.empty()) std::ofstream(out_of("create"), std::ios::app) << said;
   }
 
-  // As before a first run: what is made once and kept is made in each.
+  // Restores the state before a first run: everything that is created once and kept is created again.
   void freshen() {
     std::error_code wrong;
     fs::remove_all(top_ + "/state/.seccomp", wrong);
@@ -194,10 +193,10 @@ class OciFixture {
     fs::create_directory(top_ + "/own");
     if (has_terminal_) console_.open(console_path());
   }
-  // After a trial that left something.
+  // Cleans up after a trial that left something behind.
   void clear(Tracer& tracer) const {
     (void)run(tracer, force(), false);
-    ::kill(-1, SIGKILL);  // we are the first process of a process id namespace
+    ::kill(-1, SIGKILL);  // this is the first process of a pid namespace
     (void)tracer.wait_until([] { return false; }, std::chrono::milliseconds(50));
     remove_cgroups(cgroup_);
     std::error_code wrong;
@@ -212,7 +211,7 @@ class OciFixture {
     if (child < 0) std::abort();
     if (child == 0) {
       bool is_kept = ::unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0;
-      // Mounted for all who share our mount namespace.
+      // Visible to all processes in this mount namespace.
       for (const char* each : kKept) {
         std::ofstream(kept(each)).flush();
         is_kept = is_kept &&
@@ -235,10 +234,10 @@ class Examination {
   Examination(OciFixture& fixture, Tracer& tracer, const Scenario& scenario, Verdict& verdict)
       : fixture_(fixture), tracer_(tracer), scenario_(scenario), verdict_(verdict) {}
 
-  // A good run, whose calls are recorded, and that says how the container looks.
+  // A successful run that records the calls and the container's properties.
   bool learn() {
     fixture_.write_config(scenario_);
-    for (bool is_recorded : {false, true}) {  // in the first one, what is made once is made
+    for (bool is_recorded : {false, true}) {  // the first run creates what is created once
       fixture_.freshen();
       tracer_.forget();
       tracer_.record();
@@ -280,8 +279,7 @@ class Examination {
       const bool struck = tracer_.has_struck();
       if (struck) out.fault.call.detail = tracer_.struck().detail;
       if (good && struck) out.problem = check(step);
-      // The container's process was created, waited, and could no longer: "stopped" is true, and start says why it
-      // fails.
+      // The container's process was created, waited, and then died: "stopped" is true, and start reports why it fails.
       const bool is_of_container = fault.call.process.starts_with("create.") && (step.name == "create" || step.name == "state");
       if (!out.problem.empty() && is_of_container && status_now() == "stopped") out.problem.clear();
       if (!out.problem.empty()) return out;
@@ -296,12 +294,12 @@ class Examination {
       }
       out.has_failed = true;
       if (outcome.hung) out.problem = step.name + " hangs; " + out.said;
-      else if (fault.call.is_startup) out.problem = "";  // whatever the loader says, or dies of
+      else if (fault.call.is_startup) out.problem = "";  // any message of the loader, or its death, is acceptable
       else if (outcome.signal)
         out.problem = step.name + " is killed by signal " + std::to_string(outcome.signal) + "; " + out.said;
       else out.problem = wrong_with_line(out.said, fault.error);
-      // The C library gives up in the midst of it all, as it does when its first memory is not what it asked for: then a
-      // command is like one that was killed, and what it leaves is taken away by the next one.
+      // The C library aborts halfway, for example if its first allocation fails: then a command is like a killed one, and the
+      // next command removes what it left.
       const bool was_cut_off = step.name == "create" && fault.call.is_startup && outcome.signal;
       if (was_cut_off) (void)fixture_.run(tracer_, fixture_.force(), false);
       if (out.problem.empty()) out.problem = after_failure(step);
@@ -313,7 +311,7 @@ class Examination {
     return out;
   }
 
-  // A command has failed: what there is then, and that it can be taken away.
+  // After a failed command: the remaining state, and that it can be removed.
   std::string after_failure(const Step& step) {
     if (step.name == "create") {
       if (std::string left = left_behind(); !left.empty())
@@ -333,13 +331,13 @@ class Examination {
     return left.empty() ? "" : step.name + " has failed, and after delete --force something stays: " + left;
   }
 
-  // A command has succeeded although a call failed: is it true?
+  // After a command that succeeded although a call failed: verifies the result.
   std::string check(const Step& step) {
     auto status_is = [&](const char* wanted) {
       std::string now = status_now();
       return now == wanted ? "" : step.name + " succeeds, and the container is " + now;
     };
-    // A hook that fails afterwards is told, and changes nothing. Source: runtime-spec runtime.md "Lifecycle".
+    // The failure of a later hook is reported and changes nothing. Source: runtime-spec runtime.md "Lifecycle".
     std::string told = slurp(fixture_.err_of(step.name));
     if (!told.empty() && told.find("hooks.poststart") == told.npos && told.find("hooks.poststop") == told.npos)
       return step.name + " succeeds and complains: " + told;

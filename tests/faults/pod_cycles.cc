@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that come and go, one after the other, in one daemon's life: afterwards the machine is as it was, and so is the
-// daemon: its descriptors, its threads. tests/oci/cycles.sh is the same for coracle-oci.
-//   pod_cycles        CORACLE_CYCLES: how many (100; 10,000 with CORACLE_LONG=1)
+// Pods that are created and removed, one after another, during one daemon's life: afterwards the machine is unchanged, and so are
+// the daemon's descriptors and threads. tests/oci/cycles.sh does the same for coracle-oci.
+//   pod_cycles        CORACLE_CYCLES: number of cycles (100; 10,000 with CORACLE_LONG=1)
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ Machine without_logs(const Places& places) {
   return out;
 }
 
-void reap_orphans() {  // we are the first process of a process id namespace
+void reap_orphans() {  // this is the first process of a pid namespace
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
 }
@@ -72,7 +72,7 @@ int cycle(int rounds) {
   }
   const std::string& root = fixture.config.cgroup_root;
   const Places places{fixture.path(), fixture.path() + "/nothing", root.substr(root.rfind('/') + 1)};
-  for (int i = 0; i < 70; ++i)  // what is made once and kept
+  for (int i = 0; i < 70; ++i)  // warms up what is created once and kept
     if (auto lived = live(fixture, i); !lived) return say(false, "pod " + std::to_string(i) + ": " + lived.error().text()), 1;
   const Machine before = without_logs(places);
   const size_t descriptors = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");

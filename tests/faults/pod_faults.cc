@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each system call of coracle-pause and of what it starts fails once, while the daemon's own library drives a pod's
-// life: the step then fails with a line that names the stage, or succeeds because the call did not matter (harmless.h);
-// the sandbox can be removed, made again, and nothing stays behind. The driver is a process of its own, this program
-// once more.
-//   pod_faults INMATE          in a default run a part of the calls, the same each time; all with CORACLE_LONG=1
-//   pod_faults drive PATH [users]   what is examined: prints "STEP<tab>ok" or "STEP<tab>error<tab>TEXT"; "users": for a
-//   pod with
-//                                   users of its own
-//   CORACLE_FAULTS_LOG, CORACLE_FAULTS_ONLY: as of oci_faults
+// Each system call of coracle-pause and of the processes that it starts fails once, while the daemon's own library drives a pod's
+// life cycle. Then the step fails with a message that names the stage, or succeeds because the call does not matter (harmless.h);
+// the sandbox can be removed and created again, and nothing is left behind. The driver is a separate process of this same
+// program.
+//   pod_faults INMATE               by default a part of the calls, the same in each run; all with CORACLE_LONG=1
+//   pod_faults drive PATH [users]   the examined process: prints "STEP<tab>ok" or "STEP<tab>error<tab>TEXT"; "users": for a pod
+//                                   with a user namespace
+//   CORACLE_FAULTS_LOG, CORACLE_FAULTS_ONLY: as for oci_faults
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ using runtime::LiveRuntime;
 
 constexpr const char* kLast = "that is all";
 
-// ---- what is driven ----
+// ---- the examined process ----
 
 class Driver {
  public:
@@ -119,7 +118,7 @@ class Driver {
   bool has_users_;
 };
 
-// ---- how it is examined ----
+// ---- examination ----
 
 class Examination {
  public:
@@ -192,7 +191,7 @@ class Examination {
       if (std::string wrong = wrong_with_line(text + "\n", out.fault.error); !wrong.empty()) return wrong;
     }
     if (out.has_failed || !out.is_reached) return "";
-    if (fault_is_of_log(out.fault.call)) return "";  // lines are missing, and everything else is there
+    if (fault_is_of_log(out.fault.call)) return "";  // only log lines are missing
     for (const auto& [name, want] : want_)
       if (output_of_step(name) != want)
         return "all succeeds, and " + name + " is another: " + first_difference(want, output_of_step(name));
@@ -216,7 +215,7 @@ class Examination {
 
   std::string output_of_step(const std::string& name) const {
     std::string said = slurp(fixture_.path() + "/own/" + name);
-    for (size_t at; (at = said.find("\r\n")) != said.npos;) said.erase(at, 1);  // a terminal's
+    for (size_t at; (at = said.find("\r\n")) != said.npos;) said.erase(at, 1);  // as from a terminal
     return lines_in(said, name == "app" ? "" : slurp(fixture_.path() + "/own/app"));
   }
 
@@ -235,7 +234,7 @@ class Examination {
     for (const char* each : {"app-0", "job-0"}) fs::remove(fixture_.path() + "/" + each + ".log", wrong);
   }
   void clear() {
-    ::kill(-1, SIGKILL);  // we are the first process of a process id namespace
+    ::kill(-1, SIGKILL);  // this is the first process of a pid namespace
     (void)tracer_.wait_until([] { return false; }, std::chrono::milliseconds(100));
     remove_cgroups(fixture_.config.cgroup_root);
     std::error_code wrong;

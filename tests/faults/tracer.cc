@@ -98,7 +98,7 @@ void set_timer(std::chrono::milliseconds each) {
 
 Tracer::Tracer(std::set<std::string> let_go) : let_go_(std::move(let_go)) {
   struct sigaction action {};
-  action.sa_handler = nothing;  // no SA_RESTART: it ends a wait
+  action.sa_handler = nothing;  // without SA_RESTART, so that it interrupts a wait
   ::sigaction(SIGALRM, &action, nullptr);
 }
 
@@ -211,7 +211,7 @@ void Tracer::on_stop(pid_t tid, int status) {
   } else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
     on_new(tid, event);
   } else if (event == kEventStop) {
-    if (signal != SIGTRAP) {  // it was stopped by a signal, and stays so
+    if (signal != SIGTRAP) {  // a signal stopped it, and it stays stopped
       trace(PTRACE_LISTEN, tid);
       return;
     }
@@ -245,7 +245,7 @@ void Tracer::on_new(pid_t parent, int event) {
     task.process = std::make_shared<Process>();
     task.process->name = of.name + "." + std::to_string(++of.children);
     task.process->is_counted = true;
-    task.process->is_starting = false;  // a copy of one that has started
+    task.process->is_starting = false;  // a copy of a process that has started
     task.process->brk = of.brk;
   }
   tasks_[child] = task;
@@ -259,7 +259,7 @@ void Tracer::on_call(pid_t tid, Task& task) {
   if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
     if (task.strikes) {
       task.strikes = false;
-      // brk has no errors: it says where the end is, which has not moved.
+      // brk reports no errors: it returns the end of the heap, here unchanged.
       set_answer(tid, is_brk(fault_->call.number) ? long(process.brk) : -long(fault_->error));
     } else if (process.is_in_brk) {
       process.brk = uint64_t(info.exit.rval);
@@ -293,7 +293,7 @@ void Tracer::on_call(pid_t tid, Task& task) {
   if (call.process != fault_->call.process || call.number != fault_->call.number || call.occurrence != fault_->call.occurrence)
     return;
   call.detail = detail_of(tid, call.number, arguments);
-  if (failing_of(name_of_call(call.number), call.detail).error == 0) return;  // another than was recorded, that cannot
+  if (failing_of(name_of_call(call.number), call.detail).error == 0) return;  // not the recorded call, and it cannot fail
   struck_ = call;
   has_struck_ = task.strikes = true;
   if (!fault_->is_done) skip_call(tid);

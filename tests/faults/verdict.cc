@@ -19,8 +19,8 @@ std::string text_of(const Call& call) {
   return call.process + ": " + name_of_call(call.number) + "(" + call.detail + ") #" + std::to_string(call.occurrence);
 }
 
-// What is told as one. Whether a process comes to wait depends on who is faster; which checks there are must not: all waits are
-// told together, the same line in each run.
+// The line under which a call is reported. Whether a process waits depends on timing, but the list of checks must not: all waits
+// are reported together, on one line in each run.
 std::string group_of(const Call& call) {
   const std::string name = name_of_call(call.number);
   return name == "poll" || name == "ppoll" ? kWaits : call.process + " " + name;
@@ -99,7 +99,7 @@ int Verdict::finish() {
     }
   }
   groups_.clear();
-  // One that is sometimes not made is no hole; many would be.
+  // A few calls may not occur in some runs; many such calls would be a gap.
   say(unreached_ * 50 <= trials_,
       name_ + ": " + std::to_string(unreached_) + " of " + std::to_string(trials_) + " calls were not made again");
   std::printf("# measured: %s: %d faults: %d told, %d harmless\n", name_.c_str(), trials_, failed_, harmless_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of each fault, gathered by process and call, printed as TAP; and the table of the calls that may fail
-// without the command failing, each with the reason why that is right.
+// The results of all faults, grouped by process and call, printed as TAP; and the table type of the calls that may fail without
+// failing the command, each with the reason.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace coracle::faults {
 
-struct Harmless {  // patterns as of the shell
+struct Harmless {  // patterns as in the shell
   const char* process;
   const char* call;
   const char* detail;
@@ -22,22 +22,22 @@ struct Harmless {  // patterns as of the shell
 struct Trial {
   Fault fault;
   bool is_reached = true;
-  bool has_failed = false;  // and said so
+  bool has_failed = false;  // the command failed and reported it
   std::string said;         // its line
-  std::string problem;      // what is wrong; "" = nothing
+  std::string problem;      // the error; "" = none
 };
 
-// What is wrong with the line of a command in which a call failed with `error`. "" = nothing.
+// Checks the message of a command in which a call failed with `error`. "" = correct.
 std::string wrong_with_line(const std::string& said, int error);
 
 class Verdict {
  public:
-  // `log`: where every trial is written; "" = nowhere.
+  // `log`: the file for all trials; "" = none.
   Verdict(std::string name, const std::vector<Harmless>& table, const std::string& log);
   ~Verdict();
   void add(Trial trial);
-  void say(bool good, const std::string& what);  // a line of its own
-  int finish();                                  // prints; the exit status
+  void say(bool good, const std::string& what);  // one line of its own
+  int finish();                                  // prints the results and returns the exit status
 
  private:
   struct Group {
@@ -53,7 +53,7 @@ class Verdict {
   int number_ = 0, bad_ = 0, trials_ = 0, failed_ = 0, harmless_ = 0, unreached_ = 0;
 };
 
-// Those of all calls that are tried: all, or a part of each kind, the same ones in every run.
+// The calls that are tried: all, or a part of each kind, the same ones in every run.
 std::vector<Fault> choose(const std::vector<Call>& calls, int at_most_of_a_kind);
 
 }  // namespace coracle::faults

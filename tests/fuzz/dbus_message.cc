@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes D-Bus messages: what is understood is understood the same when it is written out and read again.
+// Fuzzes D-Bus messages: an accepted message stays the same when it is written and read again.
 #include "runtime/cgroup/dbus_message.h"
 
 #include <cstdint>

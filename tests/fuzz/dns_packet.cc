@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz: a packet as it comes to the DNS server from a pod, and as it comes back from a resolver. Whatever it holds, the
-// reply is within its size, bears the asker's id, and says that it is one.
+// Fuzzes packets for the DNS server, as queries from a pod and as responses from a resolver. Whatever the packet, the reply is
+// within its size limit, has the id of the query, and is marked as a reply.
 #include <cstdlib>
 
 #include "daemon/network/dns_decision.h"
@@ -11,7 +11,7 @@ using namespace coracle::network;
 
 namespace {
 
-class Nothing : public ZoneSource {  // a headless Service for every name: so that answers have records, too
+class Nothing : public ZoneSource {  // a headless Service for every name, so that replies have records
  public:
   Nothing() {
     service_ = MUST(Object::make(kService, MUST(parse_json(R"({"apiVersion":"v1","kind":"Service","metadata":
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (decision.what == DnsDecision::What::reply) {
       if (decision.packet.size() > (over_tcp ? kDnsMessageMax : kUdpAnswerMax)) std::abort();
       if ((uint8_t(decision.packet[2]) & 0x80) == 0) std::abort();
-    } else if (decision.alias) {  // and as if the packet were what came back
+    } else if (decision.alias) {  // also as if the packet were the resolver's response
       (void)encode_behind_alias(decision.alias->question, decision.alias->answer, packet, decision.alias->bytes_max);
     }
   }

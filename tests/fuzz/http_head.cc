@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of an HTTP request, read before anybody is known: what is let in is what the reader of bodies and the router then see.
+// The head of an HTTP request, parsed before authentication: the reader of bodies and the router get the same head that was
+// accepted.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace coracle::api;
   auto head = parse_request_head({reinterpret_cast<const char*>(data), size});
   if (!head) return 0;
-  if (head->chunked && head->content_length) std::abort();  // where its body ends must be known for certain
+  if (head->chunked && head->content_length) std::abort();  // the end of its body must be unambiguous
   if (head->awaits_continue && !head->has_body()) std::abort();
   bool star = head->path == "*" && head->method == "OPTIONS";
   if (!star && !head->path.starts_with('/')) std::abort();

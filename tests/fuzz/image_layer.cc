@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes the way of a layer: decompression, tar, unpacking into a directory, whose sibling must stay as it is.
+// Fuzzes a layer: decompression, tar, and unpacking into a directory. The directory's sibling must not change.
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   }
   size_t siblings = 0;
   for (const auto& entry : fs::directory_iterator(base)) (void)entry, ++siblings;
-  if (siblings != 1) std::abort();  // something came out
+  if (siblings != 1) std::abort();  // something was written outside
   fs::remove_all(target);
   return 0;
 }

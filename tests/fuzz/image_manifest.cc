@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes what a registry or an archive says about an image: manifests, indexes, configurations.
+// Fuzzes the documents of a registry or an archive about an image: manifests, indexes, configurations.
 #include <cstdint>
 #include <string_view>
 

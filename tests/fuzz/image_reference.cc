@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes the small texts of runtime/image: references (what is accepted must be stable when written out and read again),
-// registries' challenges, users.
+// Fuzzes the small parsers of runtime/image: references (an accepted one must be stable when it is written and read again),
+// authentication challenges, users.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

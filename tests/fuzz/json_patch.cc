@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON array [document, patch]: the patch is applied as JSON patch or as merge patch, or refused. A merge patch made from
-// two states leads from one to the other (unless the second holds nulls, which such a patch cannot say). Nothing that comes out
-// is nested deeper than a document may be.
+// A JSON array [document, patch]: the patch is applied as a JSON patch or as a merge patch, or refused. A merge patch computed
+// from two states leads from one to the other (unless the second one contains nulls, which such a patch cannot express). No
+// result is nested deeper than a document may be.
 #include <cstdint>
 #include <string_view>
 
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!input || !input->is_array() || input->get_array().size() != 2) return 0;
   const json::value &document = input->get_array()[0], &patch = input->get_array()[1];
   json::value patched = document;
-  bool applied = bool(apply_json_patch(patched, patch));  // any outcome will do
+  bool applied = bool(apply_json_patch(patched, patch));  // any result is acceptable
   if (applied && deeper_than(patched, kJsonDepthMax)) __builtin_trap();
   json::value merged = document;
   apply_merge_patch(merged, patch);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What patches cannot say.
+// Values that patches cannot express.
 #pragma once
 
 #include "runtime/base/json.h"
 
 namespace coracle {
 
-// Whether a null is anywhere in it; or, where these count, a member that is a directive to a strategic merge ("$patch").
+// Whether the value contains a null anywhere; or, if directives_count, a member that is a directive of a strategic merge
+// ("$patch").
 inline bool holds_null(const json::value& value, bool directives_count = false) {
   if (value.is_null()) return true;
   if (const auto* object = value.if_object())

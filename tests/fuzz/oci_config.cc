@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json from anybody: one line that says what is wrong, or a specification that is written as it was read. What
-// passes the checks has no false /proc.
+// Untrusted config.json: the result is a one-line error, or a specification that is written as it was read. A configuration that
+// passes validation has no false /proc.
 #include <cstdint>
 #include <string>
 #include <string_view>

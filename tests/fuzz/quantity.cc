@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities from anybody: an error, or an amount whose canonical text means the same and is its own canonical text.
+// Untrusted quantities: the result is an error, or an amount whose canonical text has the same value and is its own canonical
+// text.
 #include "store/object/quantity.h"
 
 #include <cstdint>

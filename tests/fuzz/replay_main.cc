@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A main for the fuzz harnesses of this directory, so that they run with any compiler: feeds LLVMFuzzerTestOneInput every
-// file of the corpus, then variants of them (bytes flipped, cut, doubled, joined), as many as asked for, and then more of
-// them until CORACLE_FUZZ_SECONDS have passed. Deterministic: the seed is printed first and can be given back. With clang,
-// link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is left in a file, whose name it
-// prints: what it teaches goes to the corpus.
+// A main function for the fuzz harnesses of this directory, so that they run with any compiler: it calls LLVMFuzzerTestOneInput
+// with every file of the corpus, then with variants of them (bytes flipped, cut, doubled, joined), as many as requested, and then
+// with more until CORACLE_FUZZ_SECONDS have passed. It is deterministic: it prints the seed first, which can be given as an
+// argument. With clang, link a harness with -fsanitize=fuzzer instead of this file. An input that ends the program is stored in a
+// file, whose name is printed: add it to the corpus after the fix.
 //
-// Each input has a budget: of the processor's time, far above what one takes that is worked on in one pass, and of stack, that of
-// a small thread. Who goes beyond ends the program like any other fault.
+// Each input has a budget: processor time far above that of a single pass over the input, and the stack of a small thread.
+// Exceeding it ends the program like any other fault.
 //   replay <corpus directory> [variants per file] [seed]
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,14 +27,14 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
-extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));  // there with a sanitizer
+extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));  // defined with a sanitizer
 
 namespace {
 
 constexpr size_t kInputBytesMax = 64 * 1024;
-constexpr double kInputSecondsMax = 2;      // of the processor, and for each MiB of input as much again
+constexpr double kInputSecondsMax = 2;      // processor time; and as much again for each MiB of input
 constexpr size_t kStackBytes = 512 * 1024;  // a thread of the daemon has 8 MiB
-constexpr int kSanitizedFactor = 8;         // frames and time of a program with sanitizers
+constexpr int kSanitizedFactor = 8;         // for stack frames and time with sanitizers
 
 std::vector<std::string> read_corpus(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> paths;
@@ -48,10 +48,10 @@ std::vector<std::string> read_corpus(const std::filesystem::path& directory) {
   return inputs;
 }
 
-// ---- what ended us ----
+// ---- the fatal input ----
 
 const std::string* being_fed = nullptr;
-std::string last_words;  // the file's name, made beforehand
+std::string last_words;  // message with the file's name, prepared in advance
 
 void leave_input() {
   if (!being_fed) return;
@@ -74,7 +74,7 @@ void keep_what_ends_us(const char* program, unsigned long long seed) {
                    .string();
   for (int number : {SIGILL, SIGABRT}) std::signal(number, on_signal);
   if (__sanitizer_set_death_callback) return __sanitizer_set_death_callback(leave_input);
-  static char stack[64 * 1024];  // the other one is full when it overflows
+  static char stack[64 * 1024];  // a separate stack, since the normal one may have overflowed
   stack_t other{};
   other.ss_sp = stack, other.ss_size = sizeof stack;
   sigaltstack(&other, nullptr);
@@ -92,7 +92,7 @@ double processor_seconds() {
 
 void feed(const std::string& input) {
   being_fed = &input;
-  // A copy of exactly this size, so that a sanitizer sees a read beyond it.
+  // A copy of exactly this size, so that a sanitizer detects a read beyond it.
   std::vector<uint8_t> bytes(input.begin(), input.end());
   double begin = processor_seconds();
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
@@ -151,7 +151,7 @@ int replay(int argc, char** argv) {
   const char* wanted = std::getenv("CORACLE_FUZZ_SECONDS");
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(wanted ? std::strtoul(wanted, nullptr, 10) : 0);
   std::printf("seed %llu\n", (unsigned long long)seed);
-  std::fflush(stdout);  // it must be known when an input ends us
+  std::fflush(stdout);  // so that the output is complete if an input ends the program
   keep_what_ends_us(argv[0], seed);
   std::mt19937_64 random(seed);
   unsigned long long fed = 0;

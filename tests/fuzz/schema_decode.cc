@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz: JSON text through the write pipeline's pure part: decode, default, validate, and what reads show of it. Decoding
-// must be idempotent whatever was sent.
+// Fuzzes JSON text through the pure part of the write pipeline: decoding, defaults, validation, and what reads show of it.
+// Decoding must be idempotent for any input.
 #include <cstdlib>
 
 #include "store/schema/decode.h"

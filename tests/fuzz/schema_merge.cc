@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz: an object and a patch, as a JSON list of two (a third is the last applied one). Patches of apply must lead to
-// what was asked for, so that applying again has nothing to do.
+// Fuzzes an object and a patch, as a JSON list of two (a third element is the last applied configuration). A patch of apply must
+// lead to the requested state, so that applying again changes nothing.
 #include <cstdlib>
 
 #include "runtime/base/clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seccomp profiles from anybody: one line that says what is wrong, or a program that the kernel would take and that never
-// decides otherwise than by default on a call that the profile does not name.
+// Untrusted seccomp profiles: the result is a one-line error, or a program that the kernel would accept and that applies the
+// default action to every call that the profile does not name.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -31,7 +31,7 @@ std::vector<sock_filter> steps_of(const runtime::SeccompProgram& program) {
   return out;
 }
 
-// As the kernel's own check: known instructions, jumps that stay inside, an end that returns.
+// As the kernel's own check: known instructions, jumps within the program, a return at the end.
 void check_form(const std::vector<sock_filter>& steps) {
   must(!steps.empty() && steps.size() <= runtime::kSeccompInstructionsMax);
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -87,7 +87,7 @@ uint32_t by_default(const oci::SeccompProfile& profile) {
     case oci::SeccompAction::trace: return SECCOMP_RET_TRACE | profile.otherwise.errno_ret;
     case oci::SeccompAction::allow: return SECCOMP_RET_ALLOW;
     case oci::SeccompAction::log: return SECCOMP_RET_LOG;
-    case oci::SeccompAction::notify: break;  // is refused
+    case oci::SeccompAction::notify: break;  // it is refused
   }
   must(false);
   return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Label and field selectors from anybody: an error, or a selector whose text reads back as one that says the same.
+// Untrusted label and field selectors: the result is an error, or a selector whose text parses as an equivalent one.
 #include "store/object/selector.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON array [object, configuration, written]: one manager applies the configuration to the object, another one writes the
-// third over the outcome. Objects are of whatever kind the first says it is (a Pod where it says none). What is in canonical form
-// and is applied twice, where nobody else holds anything, changes nothing the second time.
+// third over the result. The first element determines the kind (Pod if it declares none). A configuration in canonical form that
+// is applied twice, when no other manager owns fields, changes nothing the second time.
 #include <cstdint>
 #include <string_view>
 
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const json::array& parts = input->get_array();
   const schema::KindInfo& kind = kind_said(parts[0]);
   auto live = schema::decode(kind.type(), parts[0]);
-  if (!live) return 0;  // what is stored is of its kind
+  if (!live) return 0;  // stored objects have this kind
   (void)schema::server_side_apply(kind, live->value, parts[1], {"fuzz", "", true, {}}, WallTime());
   auto configuration = schema::decode(kind.type(), parts[1]);
   if (!configuration) return 0;

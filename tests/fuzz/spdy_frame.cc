@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPDY frames: the same frames come out however the bytes were cut, and what is decoded can be written again.
+// SPDY frames: the decoded frames are the same however the bytes were split, and can be encoded again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -18,7 +18,7 @@ void say(std::string& seen, const Frame& frame) {
   if (auto* data = std::get_if<Data>(&frame)) seen += std::to_string(data->stream) + data->bytes + (data->fin ? "." : "");
 }
 
-// Pieces of data are joined: where they are cut depends on how the bytes came.
+// Pieces of data are joined, since their boundaries depend on how the bytes were split.
 std::string decode(std::string_view bytes, size_t step, std::string& data) {
   FrameDecoder decoder;
   FrameEncoder encoder;

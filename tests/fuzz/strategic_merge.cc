@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON array [object, patch, file]: the patch is a strategic merge patch of the object, of whatever kind it says it is (a Pod
-// where it says none), or refused. The third is what a user applies next: the patch of apply leads there, and applying once more
-// changes nothing.
+// A JSON array [object, patch, file]: the patch is applied as a strategic merge patch to the object, whose kind is the declared
+// one (Pod if it declares none), or refused. The third element is the configuration that a user applies next: the patch of apply
+// leads to it, and applying once more changes nothing.
 #include <cstdint>
 #include <string_view>
 
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (merged && deeper_than(*merged, kJsonDepthMax)) __builtin_trap();
   if (parts.size() < 3 || holds_null(parts[2], true)) return 0;
   auto live = schema::decode(kind.type(), parts[0]), file = schema::decode(kind.type(), parts[2]);
-  if (!live || !file) return 0;  // what is stored is of its kind, and so is what gets so far
+  if (!live || !file) return 0;  // stored objects have this kind, and so do those that get this far
   static const json::value none;
   auto next = schema::strategic_merge(kind, live->value, schema::strategic_diff3(kind, none, file->value, live->value));
   if (next) (void)schema::strategic_diff3(kind, file->value, file->value, *next);

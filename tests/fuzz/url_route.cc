@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A URL's path, as it may come from anybody.
+// A URL's path from an untrusted client.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebSocket frames and the channels in them: the same frames come out however the bytes were cut.
+// WebSocket frames and their channels: the decoded frames are the same however the bytes were split.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

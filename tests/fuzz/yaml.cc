@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML from anybody: an error or documents, and what is written of a document reads back as the same.
+// Untrusted YAML: the result is an error or documents, and a document is the same after writing and reading it.
 #include "store/object/yaml.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses: those of a fleet's hollow nodes, and after them those of their pods. Pure.
+// Addresses: those of a fleet's hollow nodes, followed by those of their pods. Pure.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@ namespace coracle::hollow {
 
 class Addresses {
  public:
-  static constexpr int kOfNet = 250;              // of 10.99.0.*: none ends in 0 or 255
-  static constexpr int kNodesMax = 250 * kOfNet;  // beside which there are addresses for pods
+  static constexpr int kOfNet = 250;              // per network 10.99.0.*: no address ends in 0 or 255
+  static constexpr int kNodesMax = 250 * kOfNet;  // leaves addresses for pods
 
-  // `net`: the first half of them, "10.99".
+  // `net`: the first half of the addresses, "10.99".
   Addresses(std::string net, int nodes) : net_(std::move(net)), first_pod_((nodes + kOfNet - 1) / kOfNet * kOfNet) {}
   std::string of_node(int number) const {
     return net_ + "." + std::to_string(number / kOfNet) + "." + std::to_string(number % kOfNet + 1);
   }
-  // Once all have been given, the one that was given first.
+  // After all addresses are used, they are reused from the first one on.
   std::string next_of_pod() {
     const int pods = 256 * kOfNet - first_pod_;
     return of_node(first_pod_ + next_pod_++ % pods);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes and pods of a fleet have an address each, however many they are.
+// The nodes and pods of a fleet have distinct addresses, however many they are.
 #include "tests/hollow/addresses.h"
 
 #include <arpa/inet.h>

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// hollow_node: one node or many that run nothing, to test with what needs more machines than there are. It speaks to the API over
-// HTTPS as a kubelet does: registers Node objects, renews their leases, watches the pods bound to them and plays their life
-// (pod_life.h has the annotations that say how). Killed (KILL), it is a node whose plug was pulled.
+// hollow_node: one node or many that run nothing, for tests that need several machines. It uses the API over HTTPS like a
+// kubelet: it registers Node objects, renews their leases, watches the pods bound to them and simulates their life cycle
+// (pod_life.h describes the annotations that control it). Killed (KILL), it simulates a node without power.
 //
 //   hollow_node --kubeconfig FILE --name NAME [flags]
-//     --count N            NAME-0 … NAME-(N-1); needs an administrator's kubeconfig. Without it, who we are may be
-//     system:node:NAME
+//     --count N            NAME-0 … NAME-(N-1); needs an administrator's kubeconfig. Without it, system:node:NAME is sufficient
 //     --labels k=v,…       beside the usual ones           --taints k[=v]:Effect,…   from the start
-//     --capacity r=q,…     cpu=4,memory=8Gi,pods=110,ephemeral-storage=100Gi where not said
+//     --capacity r=q,…     defaults: cpu=4,memory=8Gi,pods=110,ephemeral-storage=100Gi
 //     --allocatable r=q,…  what differs from the capacity
 //     --net 10.99          the first half of its addresses: nodes are 10.99.0.1 and up, pods after each 250 of them
 //     --pod-delay MS       from a pod's binding until it runs (200)
 //     --renew SECONDS      between two renewals of a lease (10); it is valid for four of them
-//     --silent             from the start: registers, and is not heard of again until USR2
-//   USR1: silent: neither leases nor status are written, nothing happens to pods.  USR2: speaks again.
-//   TERM: takes its Node and Lease away and ends.
-// Annotations on a Node change what it says of itself:
-//   hollow/conditions: "Ready=False,MemoryPressure=True"     its conditions, where they are not those of a healthy node
+//     --silent             from the start: registers, and then does not report until USR2
+//   USR1: silent: neither leases nor status are written, nothing happens to pods.  USR2: reports again.
+//   TERM: deletes its Node and Lease and exits.
+// Annotations on a Node change its status:
+//   hollow/conditions: "Ready=False,MemoryPressure=True"     its conditions, where they differ from those of a healthy node
 //   hollow/silent: "true"                                    as USR1, for this node alone
 //
-//   informers (nodes, pods of these nodes) ── key ──▶ queue ──▶ one worker: look, plan, write what differs
+//   informers (nodes, pods of these nodes) ── key ──▶ queue ──▶ one worker: read, plan, write what differs
 #include <csignal>
 #include <cstdio>
 #include <map>
@@ -39,11 +38,11 @@ namespace coracle::hollow {
 namespace {
 
 const std::string kLeases = "kube-node-lease";
-const std::string kLeaseKey = "/lease";  // no namespace is called so
+const std::string kLeaseKey = "/lease";  // no namespace has this name
 
 struct Flags {
   std::string kubeconfig, name, net = "10.99";
-  int count = 0;  // 0: one, called as the name says
+  int count = 0;  // 0: one node, with exactly the given name
   json::object labels, capacity{{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "110"}, {"ephemeral-storage", "100Gi"}}, allocatable;
   json::array taints;
   std::chrono::milliseconds pod_delay{200};
@@ -180,7 +179,7 @@ class Fleet {
       if (get_string(condition, "type") == "Ready") return get_string(condition, "status");
     return {};
   }
-  // The controllers say of pods whose node is down that they are not ready; to contradict them would go on for ever.
+  // For a node that is down, the controllers set the pods' Ready condition to false; overwriting that would never end.
   static void drop_ready(json::object& status) {
     json::value* conditions = status.if_contains("conditions");
     if (!conditions) return;
@@ -315,7 +314,7 @@ class Fleet {
       Place place{addresses_.of_node(number->second), addresses_.next_of_pod(), flags_.pod_delay};
       life = lives_.insert_or_assign(key, Life{pod->uid(), PodLife(std::move(place))}).first;
     }
-    if (life->second.removed) return Outcome{};  // its finalizers are others' business
+    if (life->second.removed) return Outcome{};  // others remove its finalizers
     Plan plan = life->second.life.look(*pod, system_clock());
     if (!is_ready(node)) drop_ready(plan.status);
     TRY(write(*pod, std::move(plan.status)));
@@ -329,7 +328,7 @@ class Fleet {
     return Outcome{std::max<std::chrono::nanoseconds>(*plan.again - system_clock().steady(), std::chrono::milliseconds(1))};
   }
 
-  // Only what differs: others' conditions and fields stay as they are.
+  // Writes only the differences: conditions and fields of others stay.
   Result<void> write(const Object& pod, json::object status) {
     const json::object& there = get_object(pod.json(), "status");
     const json::array& known = get_array(pod.json(), "status.conditions");
@@ -361,14 +360,14 @@ class Fleet {
 
   const Flags& flags_;
   Client& client_;
-  Addresses addresses_;  // of pods: the worker's
+  Addresses addresses_;  // of pods: used only by the worker
   std::map<std::string, int> names_;
   WorkQueue queue_;
   Informer pods_, nodes_;
   std::atomic<bool> silent_;
-  std::map<Key, Life> lives_;                      // the worker's
-  std::set<std::string> lately_silent_;            // the worker's: nodes whose pods were left alone
-  std::map<std::string, std::string> last_ready_;  // the worker's
+  std::map<Key, Life> lives_;                      // used only by the worker
+  std::set<std::string> lately_silent_;            // used only by the worker: nodes whose pods were not handled
+  std::map<std::string, std::string> last_ready_;  // used only by the worker
   std::jthread worker_;
 };
 
@@ -394,7 +393,7 @@ int run(const Flags& flags, const sigset_t& signals) {
 }  // namespace coracle::hollow
 
 int main(int argc, char** argv) {
-  sigset_t signals;  // every thread leaves them to main
+  sigset_t signals;  // blocked in every thread but main
   ::sigemptyset(&signals);
   for (int one : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT}) ::sigaddset(&signals, one);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);

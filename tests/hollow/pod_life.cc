@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's life where nothing is run. See pod_life.h.
+// A pod's life cycle without a container. See pod_life.h.
 #include "tests/hollow/pod_life.h"
 
 #include <algorithm>
@@ -57,11 +57,11 @@ void PodLife::begin(const Object& pod, const Clock& clock) {
   since_ = clock.steady();
   step_ = Step::waiting;
   if (get_string(pod.json(), "status.phase") != "Running") return;
-  step_ = Step::running;  // it ran before we were started
+  step_ = Step::running;  // it ran before this process started
   started_ = parse_time(get_string(pod.json(), "status.startTime")).value_or(clock.now());
 }
 
-// Where the pod stands by now; sets again_ when time alone takes it further.
+// The pod's current state; sets again_ if time alone changes it.
 void PodLife::go_on(const Object& pod, const Clock& clock) {
   SteadyTime now = clock.steady();
   again_.reset();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodLife: what becomes of a pod on a hollow node, where nothing is run. Pure: a pod as the API has it and the time go in; the
-// status it is to have, when to look again, and whether it may be taken away come out.
+// PodLife: the life cycle of a pod on a hollow node, which runs nothing. Pure: the input is the API's pod and the time; the
+// output is the desired status, the time of the next check, and whether the pod may be removed.
 //
 //   waiting ──start-after──▶ running ──run-for──▶ ended ──(restartPolicy)──▶ waiting …
 //        any of them ──deletionTimestamp──▶ stopping ──stop-after, at most the grace period──▶ stopped: removed
 //
-// Annotations on the pod say otherwise than "runs and is ready until it is deleted":
-//   hollow/start-after: "3"     seconds until its containers run (else the node's own delay)
+// Annotations on the pod change the default, which is "runs and is ready until it is deleted":
+//   hollow/start-after: "3"     seconds until its containers run (default: the node's delay)
 //   hollow/ready: "false"       its containers are not ready; may be changed while it runs
 //   hollow/ready-after: "3"     seconds from running to ready
 //   hollow/run-for: "3"         seconds until its containers end
-//   hollow/exit-code: "7"       what they end with, else 0. Alone it means: as soon as they run
-//   hollow/exit-code.NAME: "7"  for one of its containers, where they differ
-//   hollow/stop-after: "3"      seconds from being asked to go until it has gone; at most its grace period
+//   hollow/exit-code: "7"       their exit code (default: 0). Without run-for, they end as soon as they run
+//   hollow/exit-code.NAME: "7"  for one of its containers, if they differ
+//   hollow/stop-after: "3"      seconds from the deletion until it is gone; at most its grace period
 #pragma once
 
 #include <optional>
@@ -23,15 +23,15 @@
 
 namespace coracle::hollow {
 
-struct Place {  // where the pod is
+struct Place {  // the pod's state
   std::string host_ip, pod_ip;
   std::chrono::milliseconds start_delay{200};
 };
 
 struct Plan {
-  json::object status;              // all that a kubelet says of the pod; empty: leave it as it is
+  json::object status;              // the kubelet's part of the status; empty: no change
   std::optional<SteadyTime> again;  // when time alone changes something
-  bool gone = false;                // its containers are no more and it is being deleted: remove it
+  bool gone = false;                // its containers have ended and it is being deleted: remove it
 };
 
 class PodLife {
@@ -52,12 +52,12 @@ class PodLife {
   Place place_;
   Step step_ = Step::unseen;
   SteadyTime since_{};                 // when the step began
-  std::optional<SteadyTime> stop_at_;  // it was asked to go
-  bool killed_ = false;                // it ended because it was asked to
+  std::optional<SteadyTime> stop_at_;  // set by the deletion
+  bool killed_ = false;                // it ended because of the deletion
   std::optional<SteadyTime> again_;
   bool ready_ = false;
   int restarts_ = 0;
-  WallTime started_{}, finished_{};  // of the containers' newest run
+  WallTime started_{}, finished_{};  // of the last run of the containers
 };
 
 }  // namespace coracle::hollow

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same ctr commands with runc and with coracle-oci: what they end with and what they print has to be the same.
+"""The same ctr commands with runc and with coracle-oci: their exit status and output must be the same.
 
   containerd.py --work DIRECTORY --rootfs DIRECTORY --address SOCKET [--only PATTERN,…] runc=COMMAND coracle-oci=COMMAND
 
-Each scenario runs once with each runtime and notes what it sees, without names, numbers and times that chance made. Printed is
-a TAP line per scenario: equal, or what differs. What runc itself does not do on this machine is skipped, with what it did.
+Each scenario runs once with each runtime and records its results, without random names, numbers and times. Prints a TAP line
+per scenario: equal, or the differences. A scenario that runc itself fails on this machine is skipped, with its result.
 """
 import argparse
 import fnmatch

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# containerd with runc and with coracle-oci: the same ctr commands, the same results (containerd.py). Its store and its sockets are
-# in a directory that goes away; its shim, and what that asks of the runtime, are Debian's. TAP.
+# containerd with runc and with coracle-oci: the same ctr commands must give the same results (containerd.py). Its store and
+# sockets are in a temporary directory; its shim, with the runtime options it uses, is Debian's. TAP.
 #   CORACLE_CONTAINERD_ONLY=PATTERN,… some scenarios
 # for: runtime/cli runtime/container runtime/launch runtime/cgroup
 . "$(dirname "$0")/lib.sh"
@@ -21,7 +21,7 @@ EOT
 containerd -c "$T/c/config.toml" >"$T/c/log" 2>&1 &
 engine=$!
 end_engine() { kill $engine 2>/dev/null; wait $engine 2>/dev/null; }
-# Its shims stay when it goes: their containers are ended first.
+# Its shims survive it: their containers are ended first.
 end_tasks() {
   local id
   for id in $(timeout 20 ctr -a "$T/c/sock" -n test task ls -q 2>/dev/null); do

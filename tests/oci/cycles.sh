@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Containers created, started, killed and deleted, one after the other, 10,000 in a long run: afterwards the machine is as it was,
-# in mounts, cgroups, processes, files, open files and network namespaces. It runs with mounts and process ids of its own, so that
-# what there is, is ours; what the kernel counts for the whole machine may differ by what others do, but not by one each time. TAP.
-#   CORACLE_CYCLES     how many (200; 10,000 with CORACLE_LONG=1)
-#   CORACLE_RUNTIME    of whom (coracle-oci; crun, runc)
+# Containers are created, started, killed and deleted, one after another, 10,000 in a long run: afterwards the machine is
+# unchanged, in mounts, cgroups, processes, files, open files and network namespaces. It runs in its own mount and pid namespaces,
+# so that everything in them is ours; the kernel's machine-wide counters may change by other work, but not by one in each cycle.
+# TAP.
+#   CORACLE_CYCLES     number of cycles (200; 10,000 with CORACLE_LONG=1)
+#   CORACLE_RUNTIME    the runtime (coracle-oci; crun, runc)
 if [ "${1:-}" != inside ] && [ "$(id -u)" = 0 ]; then
-  # Not exec: the first process of a process id namespace should do nothing but wait.
+  # Not exec: the first process of a pid namespace should only wait.
   unshare --mount --propagation private --pid --fork --mount-proc --kill-child "$BASH" -c '"$@"; exit' sh "$0" inside &
   trap 'kill -TERM $!' TERM INT
   wait $!
@@ -26,15 +27,15 @@ if [ $name = crun ] && [ -n "$crun_prefix" ]; then umount /sys/fs/cgroup/unified
 groups() { find /sys/fs/cgroup -type d \( -path '*/coracle-oci*' -o -path '*/coracle-bench/*' -o -path '*bench-*' \) 2>/dev/null | sort; }
 remove_groups() { groups | sort -r | xargs -r rmdir 2>/dev/null; }
 cleanups+=(remove_groups)
-ours() {  # what is there, by name
+ours() {  # ours: the existing objects, by name
   case $1 in
     mounts)    awk '{print $5, $9}' /proc/self/mountinfo | sort ;;
     cgroups)   groups ;;
-    processes) ps -e -o args= >"$T/ps"; sort "$T/ps" | grep -v '^ps ' ;;  # before there is a pipe
+    processes) ps -e -o args= >"$T/ps"; sort "$T/ps" | grep -v '^ps ' ;;  # before a pipe adds processes
     files)     find "$T/state/$name" "$T/bundle" /run/coracle* /run/crun /run/runc /dev/shm -xdev \( -name "bench-$$-*" -o -path "$T/*" \) 2>/dev/null | sort ;;
   esac
 }
-counted() {  # what the kernel counts, of the whole machine
+counted() {  # counted: the kernel's counters for the whole machine
   case $1 in
     "open files")         cut -f 1 /proc/sys/fs/file-nr ;;
     "network namespaces") awk '$1 == "net_namespace" {print $2}' /proc/slabinfo ;;
@@ -56,11 +57,11 @@ n=1 failures=0
 if "$program" cycles "$T/bundle" "$rounds" "$command" >"$T/said" 2>&1; then echo "ok 1 - $rounds containers come and go"
 else failures=1; echo "not ok 1 - $rounds containers come and go: $(last_of "$T/said")"; fi
 grep '^measured:' "$T/said"
-sleep 2  # the kernel takes namespaces and cgroups apart afterwards
+sleep 2  # the kernel removes namespaces and cgroups asynchronously
 look "$T/looks/after"
 for each in "${named[@]}"; do
   n=$((n + 1))
-  # What is gone may have been another's, who has done its work beside us; what has come is ours.
+  # A vanished object may belong to other work that has ended; a new one is ours.
   if differ=$(comm -13 "$T/looks/before/$each" "$T/looks/after/$each") && [ -z "$differ" ]; then echo "ok $n - $each are as before"
   else failures=1; echo "not ok $n - $each are not as before ($(wc -l <<<"$differ") lines)"; head -n 10 <<<"$differ" | sed 's/^/  | /'; fi
 done
@@ -69,8 +70,8 @@ for each in "${numbered[@]}"; do
   before=$(cat "$T/looks/before/$each.number") after=$(cat "$T/looks/after/$each.number")
   [ -n "$before" ] || continue
   n=$((n + 1))
-  # The kernel counts objects as in use that are free and kept for a processor, some hundred of a small kind. These are as many
-  # after another batch of containers; what containers leave behind is more after each.
+  # The kernel counts free objects in per-processor caches as used, some hundred of a small kind. Their number is the same after
+  # another batch of containers; leaked objects grow with each batch.
   counts="$before, $after"
   for _ in 1 2; do
     [ $((after - before)) -gt $few ] || break

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the tests of the OCI runtime stand on: a directory of their own, a root file system of one static program, and the
-# runtimes to be compared, as three commands that keep their state there. crun and runc are the peers; coracle-oci is ours.
+# The library of the OCI runtime's tests: a temporary directory, a root file system with one static program, and the runtimes to
+# compare, as three commands that keep their state in that directory. crun and runc are the peers; coracle-oci is ours.
 #   CORACLE_BIN   the build directory; or an installed coracle-oci is on PATH
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/oci
@@ -19,9 +19,9 @@ if [ "$(stat -f -c %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; then cgroups=v
 . /etc/os-release
 
 T=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle-oci.XXXXXX")
-chmod 755 "$T"  # a container with ids of its own has to come through
+chmod 755 "$T"  # a container with a user namespace needs access
 cleanups=()
-# Whatever the programs under test have left: their processes and cgroups go with their containers, by each one's own means.
+# Removes what the programs under test have left: processes and cgroups go with their containers, each deleted by its own runtime.
 clean_up() {
   local each name
   for each in "${cleanups[@]}"; do $each; done
@@ -41,19 +41,19 @@ ours=$(command -v coracle-oci || true)
 ours_arguments=
 if [ -x "$bin/runtime/cli/coracle-oci" ]; then
   ours=$bin/runtime/cli/coracle-oci
-  # From the build directory it has to be told where its helper is, as long as it has one.
+  # In the build directory, the path of the helper must be given, as long as there is one.
   if "$ours" --help 2>/dev/null | grep -q -e --pause; then ours_arguments="--pause $bin/runtime/pause/coracle-pause"; fi
 fi
 [ -n "$ours" ] || skip_all "coracle-oci is not built"
 
-# "$T/bin/NAME" is each runtime with a state directory of its own. crun refuses a machine whose cgroup v2 has some of the
-# controllers beside v1; it is given a view of this one in which it has none.
+# "$T/bin/NAME" is each runtime with its own state directory. crun refuses a machine with cgroup v2 controllers beside those of
+# v1; it gets a view without them.
 mkdir -p "$T/bin" "$T/state"
 crun_prefix=
 if [ $cgroups = v1 ] && grep -qs . /sys/fs/cgroup/unified/cgroup.controllers; then
   crun_prefix="exec unshare -m --propagation slave sh -c 'umount /sys/fs/cgroup/unified; exec \"\$@\"' sh"
 fi
-command_of() {  # command_of NAME: the program and its options, for those who time it
+command_of() {  # command_of NAME: prints the program and its options, for measurements
   case $1 in
     coracle-oci) echo "$ours $ours_arguments --root $T/state/$1" ;;
     *)           echo "$(command -v "$1") --root $T/state/$1" ;;
@@ -66,7 +66,7 @@ for name in crun runc coracle-oci; do
   chmod +x "$T/bin/$name"
 done
 
-make_rootfs() {  # make_rootfs DIRECTORY: busybox and all its names
+make_rootfs() {  # make_rootfs DIRECTORY: busybox with all its names
   local applet
   mkdir -p "$1"/{bin,dev,etc,proc,root,run,sys,tmp}
   chmod 1777 "$1/tmp"

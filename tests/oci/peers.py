@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests that run the same scenario with two runtimes (podman.py, containerd.py): commands and what they end with, on a terminal
-too; what a scenario notes of them; and where two scenarios' notes differ."""
+"""For tests that run the same scenario with two runtimes (podman.py, containerd.py): commands and their exit status,
+also on a terminal; the results of a scenario; and the differences of two results."""
 import fcntl
 import os
 import pty
@@ -23,8 +23,8 @@ class Ran:
 
 
 def run_on_terminal(argv, typed="", rows=33, columns=101):
-    """Runs a command in / on a terminal of its own, where something is typed once there is a prompt ("> "). What it ends with, or None: it
-    does not end."""
+    """Runs a command in / on a terminal of its own, and types the input once there is a prompt ("> "). Returns the exit status,
+    or None if it does not end."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir("/")
@@ -55,18 +55,19 @@ def run_on_terminal(argv, typed="", rows=33, columns=101):
 
 
 class Notes:
-    """What one scenario has seen with one runtime: `notes`, by label; `unexpected`, where that is not what the peer has to do; `log`, its
-    commands."""
+    """The results of one scenario with one runtime: `notes`, by label; `unexpected`, the ones that the peer should not have;
+    `log`, the commands."""
 
     def __init__(self):
         self.notes, self.unexpected, self.log = {}, [], []
 
     def plain(self, text):
-        """Without what differs from run to run."""
+        """Removes parts that differ between runs."""
         return text
 
     def see(self, label, value, expected=None):
-        """Notes a value, to be the same with both; where one is expected (a value or a regular expression), the peer has to have it."""
+        """Records a value, which must be the same with both; if one is expected (a value or a regular expression), the peer must
+        have it."""
         if isinstance(value, str):
             value = self.plain(value)
         while label in self.notes:
@@ -79,7 +80,7 @@ class Notes:
             self.unexpected.append(f"{label}: {value!r}")
 
     def until(self, what, expected, seconds=20):
-        """Waits until what() is as expected; notes nothing, returns the last answer."""
+        """Waits until what() is as expected; records nothing, returns the last result."""
         end = time.monotonic() + seconds * PATIENCE
         while True:
             value = what()
@@ -92,7 +93,7 @@ class Notes:
 
 
 def differences(peer, ours):
-    """The labels of what they saw differently."""
+    """The labels of the results that differ."""
     return [label for label in {**peer.notes, **ours.notes} if peer.notes.get(label) != ours.notes.get(label)]
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same podman commands with crun and with coracle-oci: what they end with and what they print has to be the same.
+"""The same podman commands with crun and with coracle-oci: their exit status and output must be the same.
 
   podman.py --work DIRECTORY --cgroups v1|v2 [--rootless USER] [--jobs N] [--only PATTERN,…] crun=COMMAND coracle-oci=COMMAND
 
-runc=COMMAND may stand in the place of crun's.
+runc=COMMAND may replace crun's.
 
-Each scenario runs once with each runtime and notes what it sees, without names, numbers and times that chance made. Printed is
-a TAP line per scenario: equal, or what differs. What crun itself does not do on this machine (it notes something else than the
-scenario expects) is skipped, with what it did: there is nothing to be compared. CONTAINERS_CONF says how podman is set up.
+Each scenario runs once with each runtime and records its results, without random names, numbers and times. Prints a TAP line
+per scenario: equal, or the differences. A scenario that crun itself fails on this machine (its result is not the expected one) is
+skipped, with that result: there is nothing to compare. CONTAINERS_CONF is podman's configuration.
 """
 import argparse
 import concurrent.futures
@@ -24,11 +24,11 @@ import threading
 from peers import COMMAND_SECONDS, OURS, PATIENCE, Notes, Ran, differences, print_differences, run_on_terminal
 from progress import Progress
 
-PEER = "crun"  # or runc: the first of the runtimes that are given
+PEER = "crun"  # or runc: the first of the given runtimes
 
 
 class Hangs(Exception):
-    """A command that does not end; what would come after it in the scenario is not tried."""
+    """A command that does not end; the rest of the scenario is not run."""
 
 
 class Engine(Notes):
@@ -76,7 +76,7 @@ class Engine(Notes):
         return ran
 
     def box(self, *options, script="sleep 1000", name=None):
-        """A container that stays, of the image box."""
+        """A container that keeps running, with the image box."""
         ran = self("run", "-d", "--name", name or self.name, *options, "localhost/box", "sh", "-c", script)
         self.see("it starts", ran.status, 0)
         return name or self.name
@@ -94,7 +94,7 @@ class Engine(Notes):
         return self("inspect", "--format", form, name or self.name).out
 
     def clean_up(self):
-        """Only what is there by this scenario: every command takes seconds where instructions are emulated."""
+        """Removes only what this scenario created: every command takes seconds where instructions are emulated."""
         if self.has_pods:
             self("pod", "rm", "-f", "-t", "0", "--ignore", self.name)
         if self.named:
@@ -105,7 +105,7 @@ SCENARIOS = {}
 
 
 def scenario(needs="", name=None):
-    """needs: words of v2 (limits that are looked at), root, rootless, network, userns, systemd, both (also rootless), alone."""
+    """needs: v2 (for limits that are checked), root, rootless, network, userns, systemd, both (also rootless), alone."""
     def take(function):
         SCENARIOS[(name or function.__name__).replace("_", "-")] = (function, set(needs.split()))
         return function
@@ -113,14 +113,14 @@ def scenario(needs="", name=None):
 
 
 def one_line(name, options, script, expected=None, needs="", status=0, user=None):
-    """A scenario of one `podman run --rm OPTIONS localhost/box sh -c SCRIPT`."""
+    """A scenario with one `podman run --rm OPTIONS localhost/box sh -c SCRIPT`."""
     def run(p):
         p.see_run("run", p("run", "--rm", "--name", p.name, *[each.replace("WORK", p.work) for each in options.split()], "localhost/box", "sh", "-c", script),
                   status, expected)
     SCENARIOS[name] = (run, set(needs.split()))
 
 
-# ---- run, and what it ends with ----
+# ---- run and exit codes ----
 
 @scenario("both")
 def run(p):
@@ -141,7 +141,7 @@ def terminal(p):
     ran = p.terminal("run", "-it", "--rm", "--name", p.name, "localhost/box", "sh", "-c", "tty; stty size; printf '> '; read x; echo got $x; ls -l /proc/self/fd/0 | grep -o '/dev.*'; exit 3", typed="word\n")
     p.see_run("run -it", ran, 3, r"/dev/(pts/0|console)\n33 101\n> word\ngot word\n.*")
     p.box("-t", script="stty size >/tmp/size; sleep 1000")
-    for _ in range(3):  # podman tells the size once, and loses it when the terminal is not there yet
+    for _ in range(3):  # podman sets the size once, and loses it if the terminal does not exist yet
         ran = p.terminal("exec", "-it", p.name, "sh", "-c", "i=0; until s=$(stty size 2>/dev/null) || [ $((i += 1)) -gt 20 ]; do sleep 0.3; done; echo $s; printf '> '; read x; echo got $x; exit 4", typed="word\n")
         if ran.out.startswith("33 101"):
             break
@@ -172,7 +172,7 @@ def exec(p):
 
 @scenario("both")
 def stop(p):
-    has_set = lambda name: p.until(lambda: p("exec", name, "test", "-e", "/tmp/set").status, 0)  # its trap
+    has_set = lambda name: p.until(lambda: p("exec", name, "test", "-e", "/tmp/set").status, 0)  # set by its trap
     p.box(script="trap 'echo ended; exit 5' TERM; touch /tmp/set; while :; do sleep 0.1; done")
     has_set(p.name)
     p.see("asked to end", p("stop", "-t", "20", p.name).status, 0)
@@ -222,14 +222,14 @@ def top(p):
 
 @scenario("both v2")
 def stats(p):
-    p.box("--memory", "64m", script="sleep 1000 & sleep 1000; true")  # else the shell may become the last of them
+    p.box("--memory", "64m", script="sleep 1000 & sleep 1000; true")  # otherwise the shell may be replaced by the last command
     said = p.until(lambda: p("stats", "--no-stream", "--format", "{{.PIDs}} {{.MemUsage}}", p.name).out, lambda out: out.startswith("3 "))
     p.see("what", re.sub(r"[0-9.]+ *k?i?B /", "N /", said), r"3 N / 67.*")
 
 
 @scenario("both")
 def logs(p):
-    # The two streams come by two pipes: without the pause --tail sees them in any order.
+    # The two streams come through two pipes: without the pause, --tail may get them in any order.
     p("run", "--name", p.name, "localhost/box", "sh", "-c",
       "echo err >&2; sleep 1; for i in 1 2 3 4; do echo out $i; done; printf 'no end'")
     ran = p("logs", p.name)
@@ -362,7 +362,7 @@ def limits(options, files, expected, name, extra=""):
 
 @scenario("root v1")
 def limits_in_v1(p):
-    """Where cgroup v1 holds the controllers, as the machine sees them: inside, crun's container sees them by another path than ours."""
+    """With cgroup v1 controllers, as seen from the machine: inside, crun's container has them at another path than ours."""
     def look():
         pid = p.inspect("{{.State.Pid}}")
         paths = {name: path for line in open(f"/proc/{pid}/cgroup").read().splitlines() for _, names, path in [line.split(":", 2)] for name in names.split(",")}
@@ -391,8 +391,8 @@ limits("--blkio-weight 200", "$(ls io.weight io.bfq.weight 2>/dev/null)", None, 
 @scenario("both v2")
 def cpu_shares(p):
     ran = p("run", "--rm", "--name", p.name, "--cpu-shares", "512", "localhost/box", "cat", "/sys/fs/cgroup/cpu.weight")
-    # 20 lies on the line from 2 shares, weight 1, to 262144 shares, weight 10000; crun takes, since 1.23, and ours takes the curve
-    # through 1024 shares, weight 100, as well.
+    # 20 is the result of the line from 2 shares (weight 1) to 262144 shares (weight 10000). crun since 1.23 and ours use the
+    # curve through 1024 shares (weight 100).
     p.see("a weight by one of the two conversions", (ran.status, ran.out in ("20", "59")), (0, True))
 
 
@@ -405,8 +405,8 @@ def out_of_memory(p):
     for again in range(6):
         ran = p("run", "--name", f"{p.name}-{again}", "--memory", "24m", "--memory-swap", "24m", "localhost/box", "tail", "/dev/zero")
         said = p.inspect("{{.State.OOMKilled}} {{.State.ExitCode}}", f"{p.name}-{again}")
-        # conmon (2.1.12) looks no more once memory.events has changed and not yet for an oom, then once more when all is over; where
-        # systemd has removed the cgroup by then, it does not know.
+        # conmon (2.1.12) stops checking once memory.events has changed without an oom, and checks once more at the end; if
+        # systemd has removed the cgroup by then, it cannot tell.
         if ran.status != 137 or said == "true 137":
             break
     p.see("killed", ran.status, 137)
@@ -430,7 +430,7 @@ one_line("cgroups-disabled", "--cgroups=disabled", "grep -c libpod- /proc/self/c
 one_line("cgroupns-host", "--cgroupns host", "grep -q libpod /proc/self/cgroup && echo seen from outside", "seen from outside", needs="both")
 one_line("cgroupns-private", "--cgroupns private", "grep -E '^0::|memory' /proc/self/cgroup; mount | grep -o 'on /sys/fs/cgroup type.*' | head -n 1", needs="both v2")
 
-# ---- who it is, and what it may ----
+# ---- identity and privileges ----
 
 one_line("user", "--user alice", "id; grep Cap /proc/self/status; umask", r"uid=1001\(alice\) gid=1001\(alice\) groups=.*", needs="both")
 one_line("group-add", "--user 1001:1001 --group-add extra --group-add 4242", "id -G | tr ' ' '\\n' | sort | tr '\\n' ' '", "1001 1002 4242", needs="root")
@@ -480,11 +480,11 @@ one_line("preserve-nothing", "", "ls /proc/self/fd | wc -l", "4", needs="both")
 one_line("keyring", "", "cat /proc/keys 2>&1 | wc -c", "0", needs="both")
 one_line("no-setgroups-lost", "--user 1001", "id -G; cat /proc/self/setgroups 2>/dev/null", needs="both")
 
-# ---- what it sees ----
+# ---- mounts and files ----
 
-# Where each mount is, what it is, and whether it can be written: two runtimes that mind a flag more or less are no different here.
+# The mount points, their types, and whether they are writable: other mount flags may differ between runtimes.
 MOUNTS = "cut -d' ' -f 5- /proc/self/mountinfo | sed -E 's/(shared|master|propagate_from):[0-9]+/\\1/g; s#(lowerdir|upperdir|workdir)=[^, ]*##g; s#/dev/[a-z]+[0-9]+#DISK#g'"
-# Where cgroup v1 is mounted, the peers show it and ours shows cgroup v2.
+# On a machine with cgroup v1 mounts, the peers show those, while ours shows cgroup v2.
 one_line("mounts", "", "awk '$5 !~ \"^/sys/fs/cgroup\" {split($6, o, \",\"); for (i = 7; $i != \"-\"; ++i); print $5, o[1], $(i + 1)}' /proc/self/mountinfo | sort", needs="both")
 one_line("dev", "", "cd /dev; ls -l | grep -v kcore | awk '{print $1, $3, $4, $5, $6, $NF}' | grep -v total; cat /dev/null; head -c 4 /dev/zero | wc -c", needs="both")
 one_line("read-only", "--read-only", "touch /x 2>&1; touch /tmp/x /run/x /dev/shm/x && echo written; touch /dev/x 2>&1", r"touch: /x: Read-only file system\nwritten.*", needs="both")
@@ -559,7 +559,7 @@ def volume_idmap(p):
 MAPS = "cat /proc/self/uid_map /proc/self/gid_map | tr -s ' '; id -u; touch /tmp/x && stat -c %u /tmp/x"
 one_line("userns-uidmap", "--uidmap 0:200000:1000 --gidmap 0:300000:2000", MAPS, r"0 200000 1000\n 0 300000 2000\n0\n0", needs="root")
 one_line("userns-two-ranges", "--uidmap 0:200000:10 --uidmap 10:400000:3000 --gidmap 0:200000:65536", MAPS + "; mount | grep -c ' /proc '", needs="root")
-# With "auto" podman takes its storage's locks in another order than elsewhere: beside another podman both may wait for ever.
+# With "auto", podman takes its storage's locks in another order than elsewhere: beside another podman it may deadlock.
 one_line("userns-auto", "--userns auto:size=4096", "cut -c 1-11 /proc/self/uid_map; id -u; ls -ld /root | awk '{print $3}'", needs="root alone")
 one_line("userns-auto-hostname", "--userns auto --hostname u --sysctl net.ipv4.ip_default_ttl=44 --tmpfs /x", "hostname; cat /proc/sys/net/ipv4/ip_default_ttl; mount | grep -c ' /x '; cat /dev/null; ls /dev/pts", needs="root alone")
 one_line("userns-keep-id", "--userns keep-id", "id -u; id -g; wc -l </proc/self/uid_map; cd ~ 2>&1; touch /tmp/x; stat -c %u /tmp/x", r"1000\n1000\n3.*", needs="rootless")
@@ -570,7 +570,7 @@ one_line("userns-rootless-default", "", "id -u; tr -s ' ' </proc/self/uid_map; c
 
 @scenario("both")
 def hooks(p):
-    """Which hooks run, in which order, and what they are told: written down by each."""
+    """Which hooks run, in which order, and with which state: each records it."""
     directory = f"{p.work}/hooks.d"
     os.makedirs(directory, exist_ok=True)
     notes = f"{p.work}/notes"
@@ -582,18 +582,18 @@ def hooks(p):
     os.chmod(script, 0o755)
     for stage in ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"):
         if stage in ("createContainer", "startContainer"):
-            continue  # these look for the program, or run, inside the container
+            continue  # these look up the program, or run, inside the container
         with open(f"{directory}/{stage}.json", "w") as file:
             json.dump({"version": "1.0.0", "hook": {"path": script, "args": ["hook", stage], "env": ["WORD=x", "PATH=/usr/bin:/bin"]}, "when": {"always": True}, "stages": [stage]}, file)
     p.see_run("run", Ran(*[(ran := p("--hooks-dir", directory, "run", "--name", p.name, "localhost/box", "echo", "hi")).status, ran.out, ran.err]), 0, "hi")
     p("rm", "-f", "-t", "0", p.name)
-    # createRuntime is told "creating" by the specification and by runc, "created" by crun. A newer podman hands on prestart as
-    # createRuntime, and these in the order of their files.
+    # createRuntime gets the status "creating" by the specification and from runc, "created" from crun. A newer podman passes
+    # prestart hooks as createRuntime, in the order of their files.
     p.see("hooks", open(notes).read().replace("creating", "created"),
           r"(prestart created.*createRuntime|createRuntime created.*prestart) created.*poststart running.*poststop stopped.*")
 
 
-# ---- systemd inside, images, networks: where the machine has what they need ----
+# ---- systemd inside, images, networks: if the machine has what they need ----
 
 @scenario("systemd root")
 def systemd(p):

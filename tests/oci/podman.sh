@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# podman with crun (or runc) and with coracle-oci: the same commands, the same results (podman.py). Its storage and its settings are in a
-# directory that goes away. With systemd it lets systemd make the cgroups, and an unprivileged user runs containers as well. TAP.
+# podman with crun (or runc) and with coracle-oci: the same commands must give the same results (podman.py). Its storage and
+# configuration are in a temporary directory. On a machine with systemd it lets systemd create the cgroups, and an unprivileged
+# user runs containers as well. TAP.
 #   CORACLE_PODMAN_ONLY=PATTERN,… some scenarios      CORACLE_PEER=runc   that one in the place of crun
 . "$(dirname "$0")/lib.sh"
 need_programs podman
@@ -12,7 +13,7 @@ systemd_runs=
 [ ! -d /run/systemd/system ] || systemd_runs=1
 systemd_tree=
 [ ! -x /opt/systemd/sbin/init ] || systemd_tree=/opt/systemd
-settings() {  # settings DIRECTORY: containers.conf and storage.conf
+settings() {  # settings DIRECTORY: writes containers.conf and storage.conf
   mkdir -p "$1"
   {
     echo '[containers]'
@@ -27,7 +28,7 @@ settings() {  # settings DIRECTORY: containers.conf and storage.conf
     echo 'events_logger = "file"'
     [ -n "$systemd_runs" ] || echo "tmp_dir = \"$T/libpod\""
     echo 'runtime_supports_json = ["crun", "runc", "coracle-oci"]'
-    echo 'runtime_supports_nocgroup = ["crun", "coracle-oci"]'  # by this name it is read, whatever the manual says
+    echo 'runtime_supports_nocgroup = ["crun", "coracle-oci"]'  # podman reads this name, in contrast to its manual
   } >"$1/containers.conf"
 }
 settings "$T/settings"
@@ -35,7 +36,7 @@ export CONTAINERS_CONF=$T/settings/containers.conf
 printf '[storage]\ndriver = "overlay"\ngraphroot = "%s"\nrunroot = "%s"\n[storage.options]\nauto-userns-min-size = 1024\nauto-userns-max-size = 65536\n' "$T/store" "$T/run" >"$T/settings/storage.conf"
 export CONTAINERS_STORAGE_CONF=$T/settings/storage.conf TMPDIR=$T/tmp
 forget() { timeout 60 podman --runtime "$T/bin/crun" rm -f -t 0 -a >/dev/null 2>&1; timeout 60 podman pod rm -f -t 0 -a >/dev/null 2>&1; }
-# podman's own cgroup, where it makes them itself, stays behind empty.
+# Removes podman's own cgroup, which stays behind empty if podman creates cgroups itself.
 remove_groups() {
   [ -z "$systemd_runs" ] || return 0
   find /sys/fs/cgroup -maxdepth 3 -type d -path '*/libpod_parent*' 2>/dev/null | sort -r | xargs -r rmdir 2>/dev/null
@@ -58,7 +59,7 @@ loginctl enable-linger "$user"
 for ((tries = 0; tries < 100; tries++)); do [ ! -S /run/user/1000/bus ] || break; sleep 1; done
 mkdir -p "$T/plain" "$T/rootless"
 chmod 777 "$T/rootless"
-printf '#!/bin/sh\nexec %s %s "$@"\n' "$ours" "$ours_arguments" >"$T/plain/coracle-oci"  # its state is where it finds best
+printf '#!/bin/sh\nexec %s %s "$@"\n' "$ours" "$ours_arguments" >"$T/plain/coracle-oci"  # with its default state directory
 chmod +x "$T/plain/coracle-oci"
 as_user() { runuser -u "$user" -- env HOME="/home/$user" XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus TMPDIR=/tmp "$@"; }
 export TMPDIR=/tmp

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests of many parts in a long run (tests/run.sh --long): which parts are still to be done, and when to begin no more.
+"""For tests of many parts in a long run (tests/run.sh --long): which parts are left, and when to start no more.
 
-CORACLE_UNTIL: no part is begun after this moment (seconds since 1970). CORACLE_PROGRESS: a directory that keeps what has passed from
-run to run, of one commit. Without them all parts are done. The same two as for tests/progress.sh.
+CORACLE_UNTIL: no part is started after this moment (seconds since 1970). CORACLE_PROGRESS: a directory that keeps the passed
+parts between runs of one commit. Without them all parts are run. The same two as for tests/progress.sh.
 """
 import os
 import threading
@@ -22,7 +22,7 @@ class Progress:
         self.passed = 0
 
     def left(self, names):
-        """Those that have not passed yet; all of them once all have."""
+        """The parts that have not passed yet; all of them once all have."""
         names = list(names)
         return [name for name in names if name not in self.before] or names
 

@@ -4,18 +4,18 @@
 
   validation.py --programs DIRECTORY --explained FILE --where PLACE [--only PATTERN] [--jobs N] NAME=COMMAND...
 
-The current directory holds what the programs look for: runtimetest and rootfs-ARCH.tar.gz. COMMAND is one path. The runtime
+The current directory contains what the programs need: runtimetest and rootfs-ARCH.tar.gz. COMMAND is one path. The runtime
 named coracle-oci is ours, the others are its peers.
 
-A program says what it found in TAP lines, or, where it says "1..0", in an "error" that follows, or by its exit status: each is
-a line here. Printed for each program and runtime: "ok", or which lines failed. Then, as TAP:
-  - what a peer passes, line by line, passes here;
-  - what nobody passes stands in FILE with its reason, and what stands there is passed by nobody. FILE has lines
+A program reports its results as TAP lines, or, if it prints "1..0", as an "error" that follows, or by its exit status: each is
+a line here. Prints for each program and runtime: "ok", or the failed lines. Then, as TAP:
+  - each line that a peer passes, passes here;
+  - each line that no runtime passes is in FILE with its reason, and no runtime passes the lines in FILE. FILE has lines
       PLACES: PROGRAM: LINE :: why
     where PLACES are words like v1 (several with a comma), LINE is the failed line or its beginning with "…", and "?" before
-    PLACES marks what fails only now and then, with anybody, or on some machines only. "!" before PLACES: a peer may pass it, and
-    it is not for us to. A why that begins with "NAME alone: " explains the runtime NAME's failing and nobody else's. Outside of
-    the places that FILE knows nothing is asked of it.
+    PLACES marks a line that fails only sometimes, with any runtime, or on some machines only. "!" before PLACES: a peer may pass
+    it, and ours need not. A why that begins with "NAME alone: " only explains the failure of the runtime NAME. In places that
+    FILE does not contain, nothing of it is required.
 """
 import argparse
 import concurrent.futures
@@ -31,21 +31,21 @@ import time
 from progress import Progress
 
 OURS = "coracle-oci"
-# These use one and the same cgroup by name, whichever runtime they run with.
+# These use the same cgroup name with every runtime.
 SHARED = re.compile(r"cgroups|delete_only_create_resources")
-RACES = 12  # so often a program is run again that is known to lose now and then
+RACES = 12  # number of repetitions of a program with a known race
 TIME_LIMIT_SECONDS = 60 * int(os.environ.get("CORACLE_PATIENCE", "1"))
 
 
 def lines_of(status, out, err):
-    """What one run said: {line: passed}. A line said several times has passed when each has."""
+    """The results of one run: {line: passed}. A line that occurs several times has passed if each has."""
     said, plans, number = {}, [], 0
 
     def add(line, passed):
         said[line] = said.get(line, True) and passed
 
     for text in out.splitlines():
-        # What runtimetest says inside stands in a YAML block, escaped, and is judged by the line after it.
+        # The output of runtimetest inside is in a YAML block, escaped; the line after it has the result.
         match = re.match(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)", text)
         if match:
             number += 1
@@ -71,7 +71,7 @@ def lines_of(status, out, err):
 
 
 def without_chance(text):
-    """Without what differs from run to run."""
+    """Removes parts that differ between runs."""
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
     text = re.sub(r"/tmp/[a-z-]+\d+", "/tmp/DIR", text)
     return re.sub(r'time=\\?"[^"]*"\s*', "", text)
@@ -164,7 +164,7 @@ def main():
     explained = Explained(options.explained, options.where)
 
     def run_all(program):
-        """Again where ours fails what a peer passes, or a peer what is not explained: some programs race with what they test."""
+        """Repeats a program if ours fails what a peer passes, or a peer fails without explanation: some programs have races."""
         if not progress.time_is_left():
             return None
         results = {name: runner.run(program, command) for name, command in runtimes.items()}
@@ -236,7 +236,7 @@ def main():
             entry = explained.of(program, line, name)
             if entry:
                 entry["used"] = True
-            elif "ends well" not in passing:  # else somebody does it well, and this one is a way of failing
+            elif "ends well" not in passing:  # another runtime passes, so this is a failure
                 unexplained.append(f"{program}: {line} ({name})")
     if explained.known_place:
         report(not unexplained, "what nobody passes is explained", unexplained)

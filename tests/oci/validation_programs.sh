@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the OCI runtime-tools validation programs, once, and prints the directory they are kept in: 58 programs, each a test
-# of a runtime's command line or of what a container sees, and runtimetest, which looks around inside.
+# Builds the OCI runtime-tools validation programs, once, and prints their directory: 58 programs, each a test of a runtime's
+# command line or of a container's properties, and runtimetest, which examines the container from inside.
 #   validation_programs.sh CACHE_DIRECTORY
-# Their source is Debian's, golang-github-opencontainers-runtime-tools at commit 0105384 (Debian 12 and 13 have the same one;
-# its -dev package leaves the programs out, so the source package is read). Upstream went on since, to 5e63903 at the time
-# of writing: the 58 programs are the same but for spelling, and it needs a newer Go than Debian 12 has. One difference
-# matters: upstream's default /dev is no longer "noexec".
-#   CORACLE_RUNTIME_TOOLS   an unpacked source tree of that commit, where apt has no source packages at hand
+# The source is Debian's golang-github-opencontainers-runtime-tools at commit 0105384 (the same in Debian 12 and 13; the -dev
+# package omits the programs, so the source package is used). Upstream has continued since, to 5e63903 at the time of writing: the
+# 58 programs are the same except for spelling, and it needs a newer Go than Debian 12 has. One difference matters: upstream's
+# default /dev is no longer "noexec".
+#   CORACLE_RUNTIME_TOOLS   an unpacked source tree of that commit, if apt has no source packages
 set -euo pipefail
 cache=${1:?validation_programs.sh CACHE_DIRECTORY}
 package=golang-github-opencontainers-runtime-tools commit=0105384

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tests of the OCI runtime in a machine of its own (tests/vm), where systemd runs and cgroup v2 has every controller, beside
-# the crun, runc, podman and containerd of that machine's Debian: its scripts here, run there. TAP. An hour and more, for every instruction
-# is emulated.
+# The tests of the OCI runtime in a virtual machine (tests/vm) with systemd and all controllers in cgroup v2, compared with crun,
+# runc, podman and containerd of that machine's Debian: the scripts of this directory run there. TAP. It takes an hour or more,
+# since every instruction is emulated.
 #   CORACLE_OCI_PARTS   which of: cgroup validation podman containerd bench cycles (default: all)
-#   CORACLE_OCI_VM_SETTINGS   variables of those scripts, as NAME=value…; tests/vm/machine.sh says what else can be set
+#   CORACLE_OCI_VM_SETTINGS   variables of those scripts, as NAME=value…; tests/vm/machine.sh describes further settings
 set -uo pipefail
 export CORACLE_VM_SUITE=${CORACLE_VM_SUITE:-trixie}
 title="oci in a virtual machine"

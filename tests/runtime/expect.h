@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expectations on results, for GoogleTest: what failed is printed as its error.
+// Expectations on results, for GoogleTest: a failure prints the error.
 #pragma once
 
 #include <gtest/gtest.h>

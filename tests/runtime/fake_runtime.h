@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeRuntime: the Runtime seam in memory, for tests of the node agent. Containers do what the test's script says: exit
-// at once, exit on a signal, ignore it, write log lines; any call can be made to fail the nth time; change
-// notifications can be lost. It passes the same contract suite as the real one (runtime_contract.h).
+// FakeRuntime: the Runtime interface in memory, for tests of the node agent. Containers follow the test's script: they exit at
+// once, exit on a signal, ignore it, or write log lines; the nth call of a method can fail; change notifications can be lost. It
+// passes the same contract suite as the real one (runtime_contract.h).
 //
 //   FakeRuntime runtime;
 //   runtime.images_fake().add("docker.io/library/web:1");
@@ -33,7 +33,7 @@ namespace coracle::runtime {
 
 class FakeImageStore : public ImageStore {
  public:
-  // Makes an image present, or pullable when `present` is false. Returns its id.
+  // Adds an image that is present, or that can be pulled if `present` is false. Returns its id.
   std::string add(const std::string& reference, ImageConfig config = {}, bool present = true) {
     std::lock_guard lock(mutex_);
     Image image;
@@ -50,7 +50,7 @@ class FakeImageStore : public ImageStore {
     for (auto& [reference, image] : present_)
       if (image.id == id) image.platform = platform, image.other_machine = other_machine;
   }
-  // The image came for credentials that no pod of the test has: whoever wants it has to pull it once.
+  // Marks the image as pulled with credentials that no pod of the test has: a pod must pull it again to use it.
   void protect(const std::string& id) {
     std::lock_guard lock(mutex_);
     pulled_for_[id];
@@ -136,7 +136,7 @@ class FakeImageStore : public ImageStore {
     }
     return Error(Code::not_found, "no image " + coracle::quoted(reference));
   }
-  // Mounts nothing: the directory gets a file "of" with the image's id.
+  // Simulates a mount: the directory gets a file "of" with the image's id.
   Result<void> mount(const std::string& image_id, const std::string& holder, const std::string& directory,
                      const std::vector<oci::IdMapping>&) override {
     std::lock_guard lock(mutex_);
@@ -177,7 +177,7 @@ class FakeImageStore : public ImageStore {
 
  private:
   static std::string_view path_of(std::string_view reference) { return reference.substr(0, reference.rfind(':')); }
-  static std::string normal(std::string_view reference) {  // as docker does, as far as tests need it
+  static std::string normal(std::string_view reference) {  // docker's normalisation, as far as tests need it
     std::string out(reference);
     size_t slash = out.find('/');
     std::string host = slash == out.npos ? "" : out.substr(0, slash);
@@ -201,14 +201,15 @@ class FakeImageStore : public ImageStore {
   mutable std::mutex mutex_;
   std::map<std::string, Image> present_, pullable_;
   std::vector<Error> pull_errors_;
-  std::map<std::string, std::set<std::string>> pulled_for_;  // by image id: the sources of credentials; others are preloaded
+  std::map<std::string, std::set<std::string>> pulled_for_;  // by image id: the sources of credentials; other images are
+                                                             // preloaded
   std::map<std::string, uint32_t> users_;
   std::map<std::string, std::string> held_;
   std::vector<Credentials> last_credentials_;
   int pulls_ = 0;
 };
 
-// An archive is the names of the files in the directory's root, a line each; read, each of them is a file that says "read".
+// A fake archive lists the files in the directory's root, one name per line. Unpacking creates each file with the content "read".
 class FakeTrees : public Trees {
  public:
   Result<TreeCount> write(const Fd& directory, const Fd& archive, const TreeProgress&, std::stop_token) override {
@@ -252,31 +253,31 @@ class FakeTrees : public Trees {
 class FakeRuntime : public Runtime {
  public:
   struct Script {
-    std::optional<int> exits_at_once;                       // the exit code of a container that ends as soon as it runs
-    bool ignores_signals = false;                           // all but SIGKILL
-    std::vector<std::string> log;                           // lines it writes to its log as it starts
-    std::optional<Error> start_error;                       // start_container fails with it
-    std::optional<std::chrono::milliseconds> attached_for;  // an attachment ends with the container so much later
+    std::optional<int> exits_at_once;                       // exit code of a container that ends as soon as it runs
+    bool ignores_signals = false;                           // ignores all signals except SIGKILL
+    std::vector<std::string> log;                           // lines that it writes to its log when it starts
+    std::optional<Error> start_error;                       // the error of start_container
+    std::optional<std::chrono::milliseconds> attached_for;  // an attach session ends together with the container after this time
     int attached_exit_code = 0;
   };
   struct ExecAnswer {
     int exit_code = 0;
     std::string out, err;
-    std::chrono::milliseconds after{0};  // how long it runs
-    std::optional<Error> error;          // exec itself fails
+    std::chrono::milliseconds after{0};  // run time
+    std::optional<Error> error;          // the error of exec itself
   };
   using ExecHandler = std::function<ExecAnswer(const std::string& sandbox, const std::string& container, const ExecSpec& spec)>;
 
   explicit FakeRuntime(const Clock& clock = system_clock()) : clock_(clock) {}
 
-  // ---- the script ----
+  // ---- scripting ----
   FakeImageStore& images_fake() { return images_; }
-  // For every container whose id is `name` or begins with `name` and a dash.
+  // Applies to every container whose id is `name` or begins with `name` and a dash.
   void script(const std::string& name, Script script) {
     std::lock_guard lock(mutex_);
     scripts_[name] = std::move(script);
   }
-  // The `nth` call of `method` from now (1 = the next) fails with `error`, `times` times in a row.
+  // Lets the `nth` call of `method` from now (1 = the next) fail with `error`, `times` times in a row.
   void fail(const std::string& method, int nth, Error error, int times = 1) {
     std::lock_guard lock(mutex_);
     for (int i = 0; i < times; ++i) failures_.insert_or_assign({method, counts_[method] + nth + i}, error);
@@ -289,7 +290,7 @@ class FakeRuntime : public Runtime {
     std::lock_guard lock(mutex_);
     lose_changes_ = lose;
   }
-  // A running container ends by itself.
+  // Ends a running container as if by itself.
   void exit(const std::string& sandbox_id, const std::string& id, int code, int signal = 0, bool oom_killed = false) {
     {
       std::lock_guard lock(mutex_);
@@ -310,7 +311,7 @@ class FakeRuntime : public Runtime {
     }
     changed(sandbox_id);
   }
-  // Appends a line to the container's CRI log file, when its spec named one.
+  // Appends a line to the container's CRI log file, if its spec has one.
   void log(const std::string& sandbox_id, const std::string& id, const std::string& stream, const std::string& line) {
     std::lock_guard lock(mutex_);
     if (Box* box = find_box(sandbox_id))
@@ -330,7 +331,7 @@ class FakeRuntime : public Runtime {
   }
   void set_enforcement(Enforcement enforcement) { enforcement_ = std::move(enforcement); }
   void set_memory_bound(std::optional<Bytes> bound) { memory_bound_ = bound; }
-  // "create_sandbox pod-1", "start_container pod-1 app-0", "signal_container pod-1 app-0 15", ... in order
+  // The calls in order: "create_sandbox pod-1", "start_container pod-1 app-0", "signal_container pod-1 app-0 15", ...
   std::vector<std::string> calls() const {
     std::lock_guard lock(mutex_);
     return calls_;
@@ -537,7 +538,7 @@ class FakeRuntime : public Runtime {
     std::map<std::string, Container> containers;
   };
 
-  // An exec that has already said all it will say; it ends `after` later.
+  // An exec whose output is complete at once; it ends `after` later.
   class FakeExec : public Exec {
    public:
     FakeExec(ExecAnswer answer, bool use_stdin) : answer_(std::move(answer)), ends_(SteadyClock::now() + answer_.after) {
@@ -561,7 +562,7 @@ class FakeRuntime : public Runtime {
 
    private:
     using SteadyClock = std::chrono::steady_clock;
-    static Fd filled(const std::string& text) {  // tests keep their output within a pipe's 64 KiB
+    static Fd filled(const std::string& text) {  // the output in tests fits into a pipe's 64 KiB
       int ends[2];
       if (::pipe2(ends, O_CLOEXEC) != 0) return Fd();
       Fd reader(ends[0]), writer(ends[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake runtime passes the runtime's contract, and does what its script says.
+// The fake runtime fulfils the runtime's contract and follows its script.
 #include "tests/runtime/fake_runtime.h"
 
 #include "tests/runtime/runtime_contract.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of runtime/runtime.h as tests: every implementation runs all of it. A program that includes this header
-// defines a Subject for its implementation and instantiates the suite:
+// The contract of runtime/runtime.h as tests: every implementation runs all of them. A program that includes this header defines
+// a Subject for its implementation and instantiates the suite:
 //   INSTANTIATE_TEST_SUITE_P(Fake, RuntimeContract, ::testing::Values([] { return std::make_unique<FakeSubject>(); }));
 #pragma once
 
@@ -18,18 +18,18 @@
 
 namespace coracle::runtime {
 
-// What the suite needs from an implementation under test.
+// The implementation under test, with what the suite needs from it.
 class RuntimeSubject {
  public:
   virtual ~RuntimeSubject() = default;
   virtual Runtime& runtime() = 0;
-  // Container specs that behave so, whatever that takes.
+  // Specs of containers with this behaviour.
   virtual ContainerSpec sleeps(const std::string& id) = 0;           // runs until signalled
   virtual ContainerSpec ignores_signals(const std::string& id) = 0;  // only SIGKILL ends it
   virtual ContainerSpec exits(const std::string& id, int code) = 0;  // at once
-  virtual ContainerSpec has_no_program(const std::string& id) = 0;   // start must fail
+  virtual ContainerSpec has_no_program(const std::string& id) = 0;   // start fails
   virtual ExecSpec prints(const std::string& text, int code) = 0;    // to stdout, then exits
-  virtual void wait_ready(const std::string&) {}  // until that container, just started, does what it was made for
+  virtual void wait_ready(const std::string&) {}                     // until a container that was just started is ready
 };
 
 using MakeSubject = std::function<std::unique_ptr<RuntimeSubject>()>;
@@ -70,7 +70,7 @@ class RuntimeContract : public ::testing::TestWithParam<MakeSubject> {
       if (container.id == id) return container;
     return std::nullopt;
   }
-  // Waits for change notifications until the container has ended: proof that none was lost.
+  // Waits for change notifications until the container has ended; this proves that none was lost.
   std::optional<ExitStatus> wait_exit(const std::string& sandbox_id, const std::string& id) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (true) {
@@ -170,7 +170,7 @@ TEST_P(RuntimeContract, runs_a_container_until_it_is_signalled) {
   ASSERT_TRUE(state);
   EXPECT_FALSE(state->running);
   EXPECT_EQ(state->pid, 0);
-  ASSERT_OK(runtime().signal_container("one", "app-0", SIGTERM));  // too late is no error
+  ASSERT_OK(runtime().signal_container("one", "app-0", SIGTERM));  // a signal after the end is no error
   ASSERT_OK(runtime().kill_container("one", "app-0"));
 }
 
@@ -253,7 +253,7 @@ TEST_P(RuntimeContract, an_exec_wait_can_be_cancelled) {
   std::stop_source stop;
   stop.request_stop();
   auto code = (*exec)->wait(stop.get_token());
-  EXPECT_TRUE(code.ok() || code.error().code() == Code::cancelled);  // it may have ended first
+  EXPECT_TRUE(code.ok() || code.error().code() == Code::cancelled);  // it may have ended earlier
 }
 
 TEST_P(RuntimeContract, removing_a_sandbox_ends_its_containers) {

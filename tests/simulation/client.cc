@@ -11,7 +11,7 @@
 
 namespace coracle::simulation {
 
-// One watch: what it has not told yet.
+// One watch and its undelivered events.
 struct UnreliableClient::Line {
   Line(const schema::KindInfo& info, WatchSink& sink) : info(info), sink(sink) {}
   const schema::KindInfo& info;
@@ -47,7 +47,7 @@ template <typename Describe, typename CarryOut>
 auto UnreliableClient::call(Call what, const Describe& describe, const CarryOut& carry_out) -> decltype(carry_out()) {
   if (dead_) return Error(Code::unavailable, "the daemon is dead");
   if (meanwhile_ && !aside_ && dice_.chance(faults_.meanwhile)) {
-    aside_ = true;  // who acts meanwhile is not interrupted in turn
+    aside_ = true;  // an action of another client is not interrupted by a further one
     meanwhile_();
     aside_ = false;
   }
@@ -151,7 +151,7 @@ Result<ObjectPtr> UnreliableClient::patch(const Kind& kind, const Key& key, Patc
 
 Result<void> UnreliableClient::remove(const Kind& kind, const Key& key, const DeleteOptions& options) {
   auto describe = [&] { return "remove " + resource(kind, {}) + " " + key.text() + " " + options.propagation; };
-  bool checks = options.revision.has_value();  // by uid alone, a conflict says that it is another object
+  bool checks = options.revision.has_value();  // with a uid alone, a conflict means another object
   bool done = false;
   auto result = call({.writes = true, .checks_revision = checks}, describe, [&] {
     auto removed = told_.remove(kind, key, options);

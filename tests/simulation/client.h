@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnreliableClient: the daemon's Client in a scenario. It may refuse a call, carry it out and lose the answer, or let the daemon
-// die in the middle of it; and what watches have to tell waits here, per watch, until the scenario lets it through. Within one
-// watch nothing is reordered, between watches everything is.
+// UnreliableClient: the daemon's Client in a scenario. It may refuse a call, execute it and lose the response, or let the daemon
+// die during it. The events of each watch wait here until the scenario delivers them. Events of one watch stay in order; the
+// order between watches is arbitrary.
 //   reconcile ──call──▶ [dies? refused?] ─▶ cluster ─▶ [dies? answer lost?] ──▶ reconcile
 //   cluster.tell() ─▶ each watch's queue ──deliver()──▶ informer
-// A daemon that has died goes on to the end of its pass, but nothing that it does from there on reaches anybody.
+// A daemon that has died continues to the end of its pass, but its later calls have no effect.
 #pragma once
 
 #include <deque>
@@ -21,12 +21,12 @@
 
 namespace coracle::simulation {
 
-struct Faults {            // how probable each is, of a call
-  double refused = 0;      // it fails, and nothing has happened
-  double conflicts = 0;    // the same, of updates and patches, as if somebody had been faster
-  double lost_answer = 0;  // it has happened, and reports a timeout
-  double dies = 0;         // the daemon does, before or after it has happened
-  double meanwhile = 0;    // somebody else acts first
+struct Faults {            // the probability of each, per call
+  double refused = 0;      // it fails and has no effect
+  double conflicts = 0;    // the same for updates and patches, as if another client had been faster
+  double lost_answer = 0;  // it takes effect and reports a timeout
+  double dies = 0;         // the daemon dies, before or after the call takes effect
+  double meanwhile = 0;    // another client acts first
 };
 
 class UnreliableClient : public Client {
@@ -51,25 +51,25 @@ class UnreliableClient : public Client {
   bool dead() const { return dead_; }
 
   // ---- watches ----
-  void hear(const Change& change);  // puts it into the queues of those that watch the kind
-  bool deliver();                   // one event of one watch; false when none waits
+  void hear(const Change& change);  // appends it to the queues of the watches of this kind
+  bool deliver();                   // delivers one event of one watch; false if none waits
   bool deliver_all();
-  void drop_watch();  // one of them ends; what it has not told yet is lost
+  void drop_watch();  // ends one watch; its undelivered events are lost
   void drop_all();
-  // Everything of this kind up to that revision is in the daemon's cache; in a pass, was so when the pass began.
+  // The revision up to which the daemon's cache has all changes of this kind; during a pass, as of the pass' beginning.
   Revision known(const Kind& kind) const;
   void begin_turn();
   void end_turn() { in_turn_ = false; }
 
-  // The daemon made or bound this pod, but was not told so, and has not seen it yet.
+  // The daemon created or bound this pod without getting the response, and has not seen the change yet.
   bool unaware_of(const Object& pod) const;
-  // Whether the daemon got the answer to its update that made this revision.
+  // Whether the daemon got the response to its update that created this revision.
   bool heard_of(Revision update) const { return !unanswered_.contains(update); }
-  bool unaware_of_removal(const Object& pod) const;                            // the same, of one that it removed
-  bool could_not_tell(const Key& pod) const { return untold_.contains(pod); }  // what it last had to say in the pod's status
-  uint64_t writes() const { return writes_; }                                  // calls that may write, and succeeded
-  uint64_t explanations() const { return explanations_; }                      // of them, why a pod waits
-  uint64_t judgements() const { return judgements_; }                          // what an autoscaler says of itself
+  bool unaware_of_removal(const Object& pod) const;                            // the same for a pod that it deleted
+  bool could_not_tell(const Key& pod) const { return untold_.contains(pod); }  // its last update of the pod's status failed
+  uint64_t writes() const { return writes_; }                                  // successful calls that may write
+  uint64_t explanations() const { return explanations_; }                      // those among them that explain why a pod waits
+  uint64_t judgements() const { return judgements_; }                          // those that only write an autoscaler's conditions
 
  private:
   struct Line;
@@ -89,12 +89,12 @@ class UnreliableClient : public Client {
   const Faults& faults_;
   const Trace& trace_;
   std::function<void()> meanwhile_;
-  std::vector<Line*> lines_;                                                        // in the order in which they were opened
+  std::vector<Line*> lines_;                                                        // in the order of opening
   using Known = std::map<std::pair<std::string_view, std::string_view>, Revision>;  // by group and resource
   static Known::key_type name_of(const Kind& kind) { return {kind.group, kind.resource}; }
   Known known_, at_turn_;
   bool in_turn_ = false;
-  std::map<std::string, Revision, std::less<>> lost_, lost_removals_;  // by uid: when its answer was lost
+  std::map<std::string, Revision, std::less<>> lost_, lost_removals_;  // by uid: the revision whose response was lost
   std::set<Revision> unanswered_;
   std::set<Key> untold_;
   Revision heard_ = 0;

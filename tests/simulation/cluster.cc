@@ -18,7 +18,7 @@ namespace {
 engine::Options options() {
   engine::Options options;
   options.find_kind = find_built_in();
-  options.soft_delay = options.lazy_delay = std::chrono::hours(24);  // no clock but ours brings anything to the disk
+  options.soft_delay = options.lazy_delay = std::chrono::hours(24);  // only the scenario's clock triggers writes to disk
   return options;
 }
 
@@ -65,7 +65,7 @@ void Cluster::tell(Actor actor) {
   if (engine_->revision() == told_) return;
   std::vector<Change> changes;
   std::stop_source stopped;
-  stopped.request_stop();  // only what is there: nothing is waited for
+  stopped.request_stop();  // only existing events, without waiting
   for (Page& page : pages_) {
     while (auto event = MUST(page.watcher->take(stopped.get_token(), {}))) {
       bool gone = event->type == engine::EventType::deleted;

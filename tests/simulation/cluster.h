@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cluster: the real store and registry of a scenario, in memory-backed files, and the story of what was written there. Nothing of
-// the API's meaning is played: defaults, admission, quotas, evictions, finalizers and graceful deletion are the daemon's own.
+// Cluster: the real store and registry of a scenario, in memory-backed files, and the changes written there. The API's behaviour
+// is not simulated: defaults, admission, quotas, evictions, finalizers and graceful deletion are the daemon's own.
 //   a call (client.h, nodes.h, user.h) ─▶ LocalClient ─▶ registry ─▶ engine ─▶ tell(): each change, in order, to the listener
-// The engine's own threads take no part: a single writer leads itself, and changes are read, not pushed.
+// The engine's own threads do nothing: a single writer commits by itself, and changes are read instead of pushed.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ enum class Actor : uint8_t { daemon, node, user };
 
 struct Change {
   const Kind* kind;
-  ObjectPtr before, after;  // null: was not, is no more
+  ObjectPtr before, after;  // null: it did not exist, or no longer exists
   Revision revision = 0;
   const Object& any() const { return after ? *after : *before; }
-  bool removes() const { return before && !before->deleting() && (!after || after->deleting()); }  // or lets it go
+  bool removes() const { return before && !before->deleting() && (!after || after->deleting()); }  // or starts its deletion
 };
 
 class Cluster {
@@ -33,17 +33,17 @@ class Cluster {
   ~Cluster();
 
   void listen(Listener listener) { listener_ = std::move(listener); }
-  // What was written since the last time goes to the listeners, as the work of `actor`.
+  // Reports the changes since the last call to the listeners, as the work of `actor`.
   void tell(Actor actor);
-  // Who knows what pods use, when somebody asks.
+  // Sets the source of the pods' usage.
   void set_measure(registry::Measure measure);
-  // As after a power cut: what was written softly since the last durable write is forgotten. Everybody has to look anew.
+  // Simulates a power failure: soft writes since the last durable write are lost. All clients have to list again.
   void lose_power();
 
   Client& client() { return *client_; }
   engine::Engine& engine() { return *engine_; }
   Revision revision() const { return engine_->revision(); }
-  static std::vector<const Kind*> kinds();  // that are stored
+  static std::vector<const Kind*> kinds();  // the kinds that are stored
 
  private:
   void open();
@@ -63,7 +63,7 @@ class Cluster {
   registry::Measure measure_;
 };
 
-// A Client whose calls are told as the work of one actor.
+// A Client that reports its calls as the work of one actor.
 class ToldClient : public Client {
  public:
   ToldClient(Cluster& cluster, Actor actor) : cluster_(cluster), actor_(actor) {}

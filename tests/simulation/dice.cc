@@ -28,7 +28,7 @@ SeededEntropy::~SeededEntropy() { entropy = nullptr; }
 
 }  // namespace coracle::simulation
 
-// In the place of the C library's: the program's own symbol comes first.
+// Replaces the C library's function: a symbol of the program takes precedence.
 extern "C" int getentropy(void* buffer, size_t length) noexcept {
   using coracle::simulation::entropy;
   if (!entropy) return ::syscall(SYS_getrandom, buffer, length, 0) == long(length) ? 0 : -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dice: every choice of a scenario, from its seed, on any machine alike. And the kernel's generator while a scenario runs: uids
-// and names' endings come from the seed too (dice.cc stands in for getentropy), so that a scenario is the same whenever it is
-// run.
+// Dice: all choices of a scenario, derived from its seed, equal on every machine. While a scenario runs, the kernel's random
+// numbers are replaced too (dice.cc defines getentropy): uids and name suffixes come from the seed, so that a scenario is
+// reproducible.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Dice {
  public:
   explicit Dice(uint64_t seed) : state_(seed) {}
   uint64_t roll();
-  int64_t between(int64_t least, int64_t most);  // both may come
+  int64_t between(int64_t least, int64_t most);  // both bounds are possible
   bool chance(double probability);               // 0 never, 1 always
   template <typename T>
   const T& pick(const std::vector<T>& from) {
@@ -25,7 +25,7 @@ class Dice {
   uint64_t state_;
 };
 
-// While it lives, what this thread asks of the kernel's generator comes from these dice.
+// During its lifetime, this thread's requests for kernel random numbers are answered from these dice.
 class SeededEntropy {
  public:
   explicit SeededEntropy(uint64_t seed);

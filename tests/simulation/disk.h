@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disk: the directories of volumes in a scenario, all nodes' together, without a file in them. It outlives the daemon, and knows
-// for whom each was made.
+// Disk: the volume directories of all nodes in a scenario, without files. It outlives the daemon, and records for whom each
+// directory was created.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ class Disk : public volume::Directories {
     directories_.erase(path), new_.erase(path);
     return {};
   }
-  // No scenario imports anything.
+  // No scenario imports volumes.
   Result<Fd> stage(const std::string&, Bytes) override { return Error(Code::unsupported, "no files"); }
   Result<std::optional<Staged>> stage_first(const Key&, const std::string&, Bytes) override {
     return Error(Code::unsupported, "no files");
@@ -48,11 +48,11 @@ class Disk : public volume::Directories {
   const std::map<std::string, Bytes>& directories() const { return directories_; }
   const std::map<std::string, Bytes>& unpublished() const { return new_; }
   std::function<void(const std::string& path)> when_set_aside;
-  std::function<bool()> reached;  // whether what is done reaches the disk: not that of a daemon that has died
+  std::function<bool()> reached;  // whether operations reach the disk: not those of a dead daemon
 
  private:
   static std::string path_of(const std::string& name) { return "/volumes/" + name; }
-  std::map<std::string, Bytes> directories_, new_;  // and how much each may hold
+  std::map<std::string, Bytes> directories_, new_;  // the capacity of each directory
 };
 
 }  // namespace coracle::simulation

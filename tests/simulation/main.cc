@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulation: runs scenarios, each wholly given by its seed, and tells the story of one that fails.
+// simulation: runs scenarios, each determined by its seed, and prints the events of one that fails.
 //   simulation COUNT [FIRST]   COUNT scenarios from seed FIRST on (default 1), on all cores
-//   simulation --seed N        one, told call by call
-// Ends with 0 when all passed.
+//   simulation --seed N        runs one scenario and prints each call
+// Exits with 0 if all passed.
 #include <unistd.h>
 
 #include <atomic>
@@ -18,9 +18,9 @@
 namespace coracle::simulation {
 namespace {
 
-constexpr uint64_t kTwice = 20;          // every so many-th scenario is run twice: it has to be the same
-constexpr size_t kFailuresMax = 20;      // then it is enough
-constexpr unsigned kWorkersPerCore = 4;  // many wait: admission does, for a second, for the account of a new namespace
+constexpr uint64_t kTwice = 20;          // every twentieth scenario runs twice and must give the same result
+constexpr size_t kFailuresMax = 20;      // stops after so many failures
+constexpr unsigned kWorkersPerCore = 4;  // many wait: admission waits up to a second for a new namespace's account
 
 struct Sum {
   uint64_t passed = 0, steps = 0, changes = 0, deaths = 0;

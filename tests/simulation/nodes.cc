@@ -130,7 +130,7 @@ void Nodes::relent() {
   }
 }
 
-// As somebody does who provisions volumes: one for each claim, of its size, for it alone.
+// Acts like an external provisioner: creates one volume for each claim, with its size and reserved for it.
 bool Nodes::provision() {
   bool any = false;
   for (const ObjectPtr& claim : cluster_state_.all(kPersistentVolumeClaim)) {
@@ -238,7 +238,7 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
   Local& local = pods_[pod.uid()];
   std::string_view outcome = pod.annotation(kOutcome);
   std::string now = format_time(clock_.now());
-  if (local.phase.empty() && finished(pod)) local.phase = get_string(pod.json(), "status.phase");  // somebody else has said so
+  if (local.phase.empty() && finished(pod)) local.phase = get_string(pod.json(), "status.phase");  // another client has set it
   if (pod.deleting()) {
     if (!local.phase.empty() || !local.started) {
       if (local.phase.empty()) local.phase = "Failed", local.ended_at = now;
@@ -249,7 +249,7 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
     }
     end(pod, local, life);
   } else if (!local.phase.empty()) {
-    // It has ended: only to be told.
+    // It has ended; only the status must be written.
   } else if (auto mounts = directories_of(pod); !local.started && !mounts) {
     return false;  // it waits for its volumes
   } else if (!local.started) {
@@ -275,7 +275,7 @@ bool Nodes::look(const Object& pod, const PodLife& life) {
 
 void Nodes::end(const Object& pod, Local& local, const PodLife& life) {
   bool asked = pod.deleting(),
-       heeds = pod.annotation(kOutcome) == "ends" && dice_.chance(0.3);  // it ends well also when asked to
+       heeds = pod.annotation(kOutcome) == "ends" && dice_.chance(0.3);  // it may exit with 0 also when asked to stop
   bool fails = asked ? !heeds : dice_.chance(life.fails);
   local.ready = false;
   local.exit_code = fails ? (asked ? 143 : int(dice_.between(1, 3))) : 0;
@@ -308,7 +308,7 @@ bool Nodes::report(const Object& pod, const Local& local) {
               (told.empty() || get_int(told[0], "restartCount") == local.restarts);
   if (same || !local.started) {
     if (same || local.phase.empty()) return false;
-    containers.clear();  // it ended before it began
+    containers.clear();  // it ended before it started
   }
   std::string since = format_time(clock_.now());
   if (local.ready) since = local.ready_since;

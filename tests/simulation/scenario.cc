@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// See scenario.h. One thread: every step is one of the parts getting on by one, which one is the dice's choice.
-//   storm:  watches deliver · controllers run once · scheduler runs once · nodes look at pods · the user acts · time passes ·
-//   watches break calm:   all of them, without faults, until nothing moves; the rules of rest; then everything is told anew, and
-//   nothing may move
+// See scenario.h. One thread: in each step, the dice choose one part, which makes one step.
+//   storm:  watches deliver · controllers run once · scheduler runs once · nodes handle pods · the user acts · time passes ·
+//           watches break
+//   calm:   all of these, without faults, until nothing moves; then the rules for rest; then all watches start anew, and nothing
+//           may move
 #include "tests/simulation/scenario.h"
 
 #include <memory>
@@ -23,17 +24,17 @@ namespace {
 using std::chrono::seconds;
 
 constexpr int64_t kNodesMax = 5;
-constexpr int kPassesMax = 20'000;     // of a calm: beyond that it never comes to rest
-constexpr seconds kRest{15 * 60};      // so long nothing may be written; deadlines of controllers are shorter
-constexpr seconds kLateMost{20};       // no watch is later; who waits for its own writes gives up at 30
-constexpr seconds kCalmMax{4 * 3600};  // back-off and deadlines come to an end within it
+constexpr int kPassesMax = 20'000;     // limit for one calm: beyond it, the cluster never comes to rest
+constexpr seconds kRest{15 * 60};      // no write in this time means rest; the controllers' deadlines are shorter
+constexpr seconds kLateMost{20};       // the longest delay of a watch; controllers wait 30 seconds for their own writes
+constexpr seconds kCalmMax{4 * 3600};  // back-offs and deadlines are shorter than this
 
 class TurnedClock : public Clock {
  public:
   WallTime now() const override { return wall_; }
   SteadyTime steady() const override { return steady_; }
   void advance(std::chrono::nanoseconds span) { wall_ += std::chrono::duration_cast<WallTime::duration>(span), steady_ += span; }
-  void jump(seconds span) { wall_ += span; }  // as when a board without a clock battery is told the time
+  void jump(seconds span) { wall_ += span; }  // as when the clock of a machine without a battery is set
 
  private:
   WallTime wall_{seconds(1'700'000'000)};
@@ -56,7 +57,7 @@ class ToldEvents : public EventSink {
   uint64_t count_ = 0;
 };
 
-// All of the daemon that is in memory.
+// The daemon's state in memory.
 struct Daemon {
   Daemon(Cluster& cluster, Disk& disk, const Clock& clock, Dice& dice, const Faults& faults, const Trace& trace)
       : client(cluster, dice, faults, trace),
@@ -117,7 +118,7 @@ struct Daemon {
       return true;
     });
   }
-  // Each works while its node runs. One that begins is told everything that there is, as a node agent that starts is.
+  // A provisioner works while its node runs. A new one gets all objects first, as a starting node agent does.
   void start_provisioners(const Nodes& nodes) {
     for (ProvisionerOfNode& each : provisioners) {
       bool begins = !std::exchange(each.runs, nodes.runs(each.node)) && each.runs;
@@ -128,7 +129,7 @@ struct Daemon {
   }
   template <typename Pass>
   bool run_once(const Pass& take) {
-    if (!informers.synced()) return false;  // nobody begins before
+    if (!informers.synced()) return false;  // nothing starts before
     client.begin_turn();
     bool did = take();
     client.end_turn();
@@ -195,7 +196,7 @@ class Scenario {
   }
 
  private:
-  // Which faults there are, and how many: each scenario has some of them.
+  // The kinds of faults and their frequency; each scenario has a few of them.
   void choose() {
     auto some = [&](double often, double most) { return dice_.chance(often) ? most * double(dice_.between(1, 100)) / 100 : 0.0; };
     storm_faults_ = {.refused = some(0.4, 0.3),
@@ -221,7 +222,7 @@ class Scenario {
     trace_.say("scenario: " + outcome_.about);
   }
 
-  // Whose data would be gone: a claim that has it, or a container that writes it.
+  // Checks who would lose data: a claim that is bound to it, or a container that writes it.
   void set_aside(const std::string& path) {
     trace_.say("disk: sets aside " + path);
     if (nodes_.has_mounted(path)) cluster_state_.violated("volumes: " + path + " goes while a container has it");
@@ -245,7 +246,7 @@ class Scenario {
     cluster_state_.hear(actor, change);
   }
 
-  // ---- the daemon's life ----
+  // ---- the daemon's life cycle ----
 
   void begin_daemon() {
     daemon_.reset();
@@ -309,7 +310,7 @@ class Scenario {
     }
   }
 
-  // What does not need the daemon: it may come in the middle of any call.
+  // Events outside the daemon, which may happen during any call.
   void happen_outside() {
     switch (dice_.between(0, 9)) {
       case 0:
@@ -347,8 +348,9 @@ class Scenario {
     if (!come_to_rest(false)) return;
     if (daemon_->client.writes() != writes)
       return cluster_state_.violated("quiet: something moved when everything was told anew");
-    // Why a pod waits is told in the words of when it was judged, and again by who judges anew; by the next one it is the same.
-    // Autoscalers that begin anew take the number that is there for their advice, and say so until their window is over.
+    // A pod's condition contains the reasons at the time of the decision, so a new scheduler may write it once more; the next
+    // decision is the same. New autoscalers take the current size for a recommendation, and report that until their window is
+    // over.
     for (bool may_explain : {true, false}) {
       trace_.say("---- begun anew");
       begin_daemon();
@@ -360,7 +362,7 @@ class Scenario {
     }
   }
 
-  // Until nobody has anything to do for kRest. False: it never comes to that.
+  // Runs until nothing happens for kRest. Returns false if that is never reached.
   bool come_to_rest(bool from_storm) {
     seconds quiet{0}, all{0};
     for (seconds span{1}; quiet < kRest;) {
@@ -375,14 +377,14 @@ class Scenario {
       all += span;
       if (!come_to_a_stop()) return false;
       bool moved = moved_ != before || told() != writes;
-      if (moved && !from_storm) return true;  // the caller tells
+      if (moved && !from_storm) return true;  // the caller continues
       quiet = moved ? seconds(0) : quiet + span;
       if (moved) span = seconds(1);
     }
     return true;
   }
 
-  // Until nobody has anything to do now.
+  // Runs until nothing can be done at the current time.
   bool come_to_a_stop() {
     for (int passes = 0; passes < kPassesMax; ++passes) {
       if (!well()) return false;
@@ -411,7 +413,8 @@ class Scenario {
   Faults storm_faults_, faults_;
   PodLife storm_life_;
   double drops_ = 0, jumps_ = 0, trouble_ = 0;
-  seconds idle_max_{3};  // how long nothing happens, at most; with kLateMost, less than who waits for its own writes
+  seconds idle_max_{3};  // the longest pause; together with kLateMost shorter than the time that controllers wait for their own
+                         // writes
   bool power_ = false;
   int64_t eager_ = 1;
   SteadyTime level_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace: what a scenario did, for the reader of a failure. Off while thousands of scenarios run: the one that fails is run again.
+// Trace: the log of a scenario, to analyse a failure. It is off while thousands of scenarios run; the failing one is run again.
 #pragma once
 
 #include <cstdio>

@@ -14,7 +14,7 @@ User::User(const ClusterState& cluster_state, Cluster& cluster, Dice& dice, cons
   if (dice_.chance(0.3)) {
     namespaces_.push_back("other");
   }
-  const double rough = calm_ ? 0 : 0.5;  // what makes pods go by another hand than a controller's
+  const double rough = calm_ ? 0 : 0.5;  // probability of actions that delete pods behind the controllers' back
   may(0.7, "deployments",
       {[this] { create_deployment(); }, [this] { create_deployment(); }, [this] { new_template(kDeployment); },
        [this] { new_template(kDeployment); }});
@@ -91,7 +91,7 @@ void User::may(double probability, const std::string& name, const std::vector<De
   deeds_.emplace_back(name, deeds);
 }
 
-// Of many deeds each is rare: a part of the users do few of them, and these often.
+// With many actions, each would be rare: some users have few different actions, and use them often.
 void User::drop_some() {
   if (!dice_.chance(0.5)) return;
   while (deeds_.size() > 3) deeds_.erase(deeds_.begin() + dice_.between(0, int64_t(deeds_.size()) - 1));
@@ -103,8 +103,7 @@ std::string User::text() const {
   return text;
 }
 
-constexpr const char* kClasses[] = {"modest", "important", "urgent",
-                                    "polite"};  // a polite pod waits before others, and pushes nobody
+constexpr const char* kClasses[] = {"modest", "important", "urgent", "polite"};  // a polite pod does not preempt
 
 void User::begin() {
   if (ranks_) create_classes();
@@ -260,7 +259,7 @@ void User::new_template(const Kind& kind) {
   });
 }
 
-// As `kubectl rollout undo` does: the template of one of the old sets.
+// As `kubectl rollout undo`: restores the template of one of the old sets.
 void User::roll_back() {
   ObjectPtr deployment = some(kDeployment);
   if (!deployment) return;
@@ -272,7 +271,7 @@ void User::roll_back() {
   say("rolls back", kDeployment, deployment->key(), client_.update(kDeployment, body).ok());
 }
 
-// ---- around them ----
+// ---- objects around workloads ----
 
 void User::create_service() {
   std::string app = name(dice_.pick<std::string>({"web", "rs", "rc", "db", "ds"}));
@@ -307,7 +306,7 @@ void User::evict(const Object& pod) {
   say("evicts", kPod, pod.key(), client_.create_subresource(kPod, pod.key(), "eviction", body).ok());
 }
 
-// As `kubectl drain` does.
+// As `kubectl drain`.
 void User::drain() {
   ObjectPtr node = some(kNode);
   if (!node) return;

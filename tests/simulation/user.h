@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// User: what people do to a cluster in a scenario, at random: every kind of workload created, scaled, changed, paused, rolled
-// back and deleted; pods deleted, evicted, given other labels; nodes cordoned, drained and tainted; claims, volumes, autoscalers
-// and loads, budgets, quotas, services, namespaces, priorities. A scenario has only some of that, so that each is met alone as
-// well as with all others.
+// User: random actions of people in a scenario: every kind of workload is created, scaled, changed, paused, rolled back and
+// deleted; pods are deleted, evicted and relabelled; nodes are cordoned, drained and tainted; further actions concern claims,
+// volumes, autoscalers and loads, budgets, quotas, services, namespaces and priorities. A scenario has only some of these, so
+// that each occurs alone as well as with all others.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace coracle::simulation {
 
 class User {
  public:
-  // `ranks`: whether pods are of different importance, and short of space; but not where what is ready stays so.
+  // `ranks`: whether pods have different priorities and space is short; not together with a calm user.
   User(const ClusterState& cluster_state, Cluster& cluster, Dice& dice, const Trace& trace, bool ranks);
   void begin();
-  void act();     // one thing; errors are the user's own affair
-  void relent();  // takes back what keeps a cluster from coming to rest: cordons, taints, pauses
-  // Whether ready pods stay so but for what controllers do: no deletions, evictions, taints, foreign labels, scaling.
+  void act();     // one action; its errors are ignored
+  void relent();  // reverts what keeps a cluster from coming to rest: cordons, taints, pauses
+  // Whether ready pods stay ready except for what controllers do: no deletions, evictions, taints, label changes or scaling.
   bool calm() const { return calm_; }
-  std::string text() const;  // what this user does
+  std::string text() const;  // the actions of this user
 
  private:
   using Deed = std::function<void()>;
@@ -33,9 +33,9 @@ class User {
   void say(const std::string& what, const Kind& kind, const Key& key, bool done);
 
   void create(const Kind& kind, json::value body);
-  void change(const Kind& kind, const std::function<void(json::value& body)>& how);  // of some object of that kind
+  void change(const Kind& kind, const std::function<void(json::value& body)>& how);  // changes a random object of that kind
   void remove(const Kind& kind, bool any_propagation);
-  ObjectPtr some(const Kind& kind);  // null when there is none
+  ObjectPtr some(const Kind& kind);  // a random object; null if there is none
   std::string name(const std::string& of) { return of + "-" + std::to_string(dice_.between(0, 1)); }
   std::string ns() { return dice_.pick(namespaces_); }
 
@@ -87,7 +87,7 @@ class User {
   Dice& dice_;
   const Trace& trace_;
   std::vector<std::string> namespaces_{"default"};
-  std::vector<std::pair<std::string, std::vector<Deed>>> deeds_;  // by what they are about
+  std::vector<std::pair<std::string, std::vector<Deed>>> deeds_;  // by topic
   bool calm_ = false, breaks_ = false, big_ = false, autoscales_ = false, ranks_ = false, stores_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do with HorizontalPodAutoscalers, and what they ask of the pods that are scaled. See user.h. Each workload has one
-// autoscaler at most: several would fight over it, and nobody promises anything then.
+// Actions on HorizontalPodAutoscalers, and the load of the scaled pods. See user.h. Each workload has at most one autoscaler:
+// several would conflict, and Kubernetes guarantees nothing then.
 #include "tests/simulation/nodes.h"
 #include "tests/simulation/user.h"
 
@@ -23,7 +23,7 @@ void User::create_autoscaler() {
     const Kind& kind;
     std::string ns, name;
   };
-  // Some are there before what they scale.
+  // Some autoscalers exist before their targets.
   std::vector<Target> targets = {{kDeployment, ns(), name("web")}, {kReplicationController, ns(), name("rc")}};
   for (const Kind* kind : {&kDeployment, &kReplicaSet, &kReplicationController, &kStatefulSet})
     for (const ObjectPtr& there : cluster_state_.all(*kind))
@@ -59,7 +59,7 @@ json::object User::autoscaler_spec(json::value target) {
   return spec;
 }
 
-// Windows and periods are shorter than the time in which nothing may move at rest.
+// Windows and periods are shorter than the time without changes that defines rest.
 json::object User::scaling_rules(bool up) {
   json::object rules;
   if (dice_.chance(0.5)) rules["stabilizationWindowSeconds"] = dice_.between(0, up ? 4 : 8) * 60;
@@ -77,7 +77,7 @@ json::object User::scaling_rules(bool up) {
 }
 
 void User::change_load() {
-  ObjectPtr autoscaler = some(kHorizontalPodAutoscaler);  // its name is that of what it scales, and the pods' app
+  ObjectPtr autoscaler = some(kHorizontalPodAutoscaler);  // it has the name of its target, which is also the pods' app label
   std::string app = autoscaler ? autoscaler->ns() + "." + autoscaler->name() : ns() + "." + name("web");
   bool shared = dice_.chance(0.7);
   int64_t parts = shared ? dice_.between(0, 12) : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do with Jobs and CronJobs. Their pods end by themselves (nodes.h), most of them. Deadlines and times to live are
-// shorter than the silence that makes a rest: what is to come by itself comes before it is judged.
+// Actions on Jobs and CronJobs. Most of their pods end by themselves (nodes.h). Deadlines and TTLs are shorter than the time
+// without changes that defines rest, so they expire before the rules for rest are checked.
 // See user.h. Source: Kubernetes Jobs; CronJob.
 #include "tests/simulation/nodes.h"
 #include "tests/simulation/user.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do with StatefulSets, their claims, and DaemonSets. See user.h.
+// Actions on StatefulSets, their claims, and DaemonSets. See user.h.
 #include "tests/simulation/user.h"
 
 namespace coracle::simulation {
@@ -78,7 +78,7 @@ json::value User::update_strategy(const Kind& kind) {
   return {{"type", "RollingUpdate"}, {"rollingUpdate", std::move(rolling)}};
 }
 
-// As `kubectl rollout undo` does: what a revision keeps is a patch.
+// As `kubectl rollout undo`: a revision contains a patch.
 void User::put_back(const Kind& kind) {
   ObjectPtr set = some(kind);
   if (!set) return;

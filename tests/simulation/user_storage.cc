@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do with storage: claims and volumes made, deleted and changed in any order, classes of several kinds, pods that use
-// claims. See user.h.
+// Actions on storage: claims and volumes are created, deleted and changed in any order, with classes of several kinds and pods
+// that use claims. See user.h.
 #include "tests/simulation/user.h"
 
 namespace coracle::simulation {

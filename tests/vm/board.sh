@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What an owner's board goes through, in a machine of its own with systemd and cgroup v2: processors that all pods want, a program that
-# takes all memory, a disk that is full to the last byte or can only be read, the end of the machine while pods run. Figures come as
-# comments. TAP; skipped as a whole, with the reason, where there is no qemu.
-#   CORACLE_VM_RESTARTS   how often the daemon starts anew on the full disk (default: 100)
+# Problems of a small board, in a virtual machine with systemd and cgroup v2: processors that all pods compete for, a program that
+# takes all memory, a disk that is completely full or read-only, shutdown while pods run. Figures are printed as comments. TAP;
+# skipped as a whole, with the reason, without qemu.
+#   CORACLE_VM_RESTARTS   number of restarts of the daemon on the full disk (default: 100)
 set -uo pipefail
 title="an owner's board"
 . "$(dirname "$0")/machine.sh"
@@ -22,8 +22,8 @@ check "a state directory on a small disk of its own; the node is ready" 300 "sma
 
 # ---- processors ----
 #
-# Two loops each, so that both processors are wanted by all. What each pod gets is compared with what the same loops get in cgroups
-# that are made by hand, with the kubelet's weights.
+# Two loops in each pod, so that all compete for both processors. The share of each pod is compared with that of the same loops in
+# cgroups that are created by hand, with the kubelet's weights.
 
 check "pods of three classes want all processors" 180 'loops="while :; do :; done & while :; do :; done"
 { pod guaranteed "" "resources: {requests: {cpu: 500m, memory: 16Mi}, limits: {cpu: 500m, memory: 16Mi}}," "$loops"
@@ -52,7 +52,7 @@ check "the pod that ran was not disturbed" 60 "is \"\$(of_pod steady '{.status.c
 check "the other restarts all the same" 400 'now=$(restarts restarting); until_true 310 eval "[ \$(restarts restarting) -gt $now ]"' || diagnose
 check "with space it heals by itself" 120 'empty_disk; until_true 60 coraclectl create configmap healed' || diagnose
 
-# ---- the disk can only be read ----
+# ---- the disk is read-only ----
 
 refused='! coraclectl create configmap refused 2>/run/said; cat /run/said; grep -qi "read-only file system" /run/said && coraclectl get configmap healed && phase_is steady Running'
 check "the daemon starts on a disk that can only be read, and serves what it holds" 240 "systemctl stop coracled; sync; echo u >/proc/sysrq-trigger; sleep 2; mount -o remount,rw /; systemctl start coracled && until_true 60 ready && $refused" || diagnose
@@ -63,7 +63,7 @@ check "a disk that becomes read-only by errors, under the daemon: the same" 120 
 check "the pod that ran was not disturbed by all that" 60 "is \"\$(of_pod steady '{.status.containerStatuses[0].containerID}{.status.containerStatuses[0].restartCount}')\" '$before'" || diagnose
 check "after the repair all is there" 240 'systemctl stop coracle-pods; umount $store && { e2fsck -fp /root/state.ext4 >/run/said; [ $? -le 1 ] || { cat /run/said; false; }; } && mount -o loop /root/state.ext4 $store && systemctl start coracled && until_true 60 ready && coraclectl get configmap written healed && until_true 60 phase_is steady Running && coraclectl delete pod --all --grace-period=1 >/dev/null && until_true 60 eval "[ \$(running_pods) = 0 ]"' || diagnose
 
-# ---- the end of the machine ----
+# ---- shutdown ----
 
 check "twenty pods, one deaf to TERM with a grace of 5 s, one with a hook of 3 s" 300 '{ pod deaf "terminationGracePeriodSeconds: 5," "" "trap : TERM; while :; do sleep 1; done"
 pod hooked "terminationGracePeriodSeconds: 20," "lifecycle: {preStop: {exec: {command: [sh, -c, \"sleep 3\"]}}}," "trap \"exit 7\" TERM; while :; do sleep 1 & wait; done"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A board without a clock battery, in a machine of its own: it begins in 1970, is told the time, is told that it was wrong, and
-# lives through both changes of daylight-saving time. What a person would expect of CronJobs, leases, certificates, back-offs and
-# TTLs is stated one by one. TAP; skipped as a whole, with the reason, where there is no qemu.
+# A board without a clock battery, in a virtual machine: it starts in 1970, gets the time, gets a correction of it, and goes
+# through both changes of daylight-saving time. The expectations for CronJobs, leases, certificates, back-offs and TTLs are
+# checked one by one. TAP; skipped as a whole, with the reason, without qemu.
 set -uo pipefail
 title="clock scenarios"
 . "$(dirname "$0")/machine.sh"
@@ -25,7 +25,7 @@ check "a Deployment, and a Job that is done" 120 'deployment; job done 86400; un
 check "a container that crashes waits out its back-off" 120 'crashing; until_true 60 waits_in_back_off' || diagnose
 check "a CronJob of every minute runs in 1970" 180 'cron every "* * * * *"; cron daily "30 12 * * *"; until_true 60 runs_of_at_least every 1; is "$(date +%Y)" 1970' || diagnose
 
-# ---- told the time ----
+# ---- the clock is set ----
 
 check "the clock jumps to today: the certificates are good, and the same key still opens" 120 'pods_before=$(pod_uids); runs=$(runs_of every); date -s "2026-11-23 10:00:20 UTC"; echo "$pods_before" >/run/pods; echo "$runs" >/run/runs; until_true 30 ready && fresh_answer' || diagnose
 check "no pod was evicted, restarted or made anew for it" 60 'sleep 5; is "$(pod_uids)" "$(cat /run/pods)" && ready' || diagnose
@@ -36,7 +36,7 @@ check "the back-off of a crash did not get longer, and the container runs again"
 check "what was to stay for a day after its end stays, though 56 years have passed by the clock" 60 'sleep 5; coraclectl get job done' || diagnose
 check "a Job that must end within a minute is not ended by the jump that came before it" 120 'job slow 0 60 "sleep 5"; until_true 60 job_complete slow' || diagnose
 
-# ---- told that it was wrong ----
+# ---- the clock is corrected ----
 
 check "the clock goes back an hour: nothing runs twice for one time" 180 'date -s "2026-11-23 12:10:50 UTC"; sleep 15; scheduled_times every >/run/before; date -s "2026-11-23 11:10:50 UTC"; sleep 25
   scheduled_times every | sort | uniq -d | grep . && exit 1; until_true 30 ready' || diagnose
@@ -52,7 +52,7 @@ check "the day after it runs at its time" 120 'date -s "2027-03-29 00:29:55 UTC"
 check "autumn: it runs in the hour that comes twice" 120 'date -s "2027-10-31 00:29:55 UTC"; until_true 40 eval "newest_scheduled berlin | grep -qx 2027-10-31T00:30:00Z"' || diagnose
 check "in winter it is an hour later by UTC" 120 'date -s "2027-11-01 01:29:55 UTC"; until_true 40 eval "newest_scheduled berlin | grep -qx 2027-11-01T01:30:00Z"' || diagnose
 
-# ---- the power goes, and the clock with it ----
+# ---- a power failure resets the clock ----
 
 check "back in 1970 after a power cut: the daemon starts, the pods run, nothing is run for the past" 240 'runs_of every >/run/runs; kill_daemon; date -s @60; start_daemon && until_true 60 ready && until_true 60 available; sleep 10; [ $(runs_of every) -le $(($(cat /run/runs) + 1)) ]' || diagnose
 echo "1..$n"

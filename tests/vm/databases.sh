@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# PostgreSQL and MariaDB, each a StatefulSet with a claim, in images made of Debian's packages. Rows are written all the time, and what
-# was acknowledged is said outside of the machine. While that goes on the daemon is killed, volumes grow, the sets are updated, the
-# daemon is upgraded in place, and the power is cut; each time every acknowledged row must be there.
-# TAP; skipped as a whole, with the reason, where there is no qemu. A quarter of an hour on 2 cores, and as much the first time.
-#   CORACLE_VM_CUTS   how many power cuts (3)
+# PostgreSQL and MariaDB, each as a StatefulSet with a claim, in images made of Debian packages. Rows are written all the time,
+# and the acknowledged ones are recorded outside of the virtual machine. Meanwhile the daemon is killed, volumes are expanded, the
+# sets are updated, the daemon is upgraded in place, and the power is cut; each time every acknowledged row must be there.
+# TAP; skipped as a whole, with the reason, without qemu. It takes a quarter of an hour on 2 cores, and twice that the first time.
+#   CORACLE_VM_CUTS   number of power cuts (3)
 set -uo pipefail
 title="databases in a virtual machine"
 . "$(dirname "$0")/machine.sh"
@@ -23,10 +23,10 @@ check "the service is ready" 300 'systemctl daemon-reload; systemd-tmpfiles --cr
 check "an image is made of the packages" 900 'coraclectl image pack /opt/databases localhost/databases:latest --cmd bash' || { diagnose; exit 1; }
 check "both databases run" 900 'sets | coraclectl apply -f - && until_true 300 set_is_ready postgres && until_true 200 set_is_ready mariadb && until_true 30 make_tables' || { diagnose; exit 1; }
 
-# rows_of DATABASE: how many of its rows were acknowledged.
+# rows_of DATABASE: the number of its acknowledged rows.
 rows_of() { grep -cx "row $1 [0-9]*" "$T/acks"; }
 start_writing() { on 60 'for s in postgres mariadb; do systemctl reset-failed write-$s 2>/dev/null; systemd-run --quiet --unit=write-$s /root/databases.sh $s; done' || not_ok "the writers start"; }
-# more_rows: both databases acknowledge five rows more.
+# more_rows: waits until both databases have acknowledged five more rows.
 more_rows() {
   local postgres mariadb waited
   postgres=$(rows_of postgres) mariadb=$(rows_of mariadb)
@@ -36,7 +36,7 @@ more_rows() {
   done
   return 1
 }
-all_rows_are_there() {  # all_rows_are_there AFTER_WHAT: no row that was acknowledged until now is missing; rows are written on
+all_rows_are_there() {  # all_rows_are_there AFTER_WHAT: no row that was acknowledged so far is missing, and writing continues
   local said there missing
   said=$(grep -x 'row \(postgres\|mariadb\) [0-9]*' "$T/acks" | sort -u)
   there=$(on 200 'told 100 rows postgres && told 100 rows mariadb' | sort -u)

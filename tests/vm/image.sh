@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a bootable Debian for the virtual machine, of the same release as this machine (the programs under test are built
-# here), and keeps it: base.ext4, vmlinuz, initrd, and the machine as it was once it had started (vm.py keep). Prints the directory.
-# What it is made of decides its name, so a change makes a new one.
-#   image.sh CACHE_DIRECTORY [--oci | --databases] [--name]    --name: only say where it would be
+# Builds a bootable Debian for the virtual machine, of the same release as this machine (the programs under test are built here),
+# and keeps it: base.ext4, vmlinuz, initrd, and the state of the machine after its start (vm.py keep). Prints the directory. The
+# directory's name depends on all its inputs, so a change creates a new one.
+#   image.sh CACHE_DIRECTORY [--oci | --databases] [--name]    --name: only print where it would be
 #   --oci: for tests/oci/vm.sh: podman and the other runtimes, a message bus, a user, and at /opt/systemd a Debian to be run inside
 #   --databases: for databases.sh: at /opt/databases a Debian with PostgreSQL and MariaDB, to be made an image
 set -euo pipefail
@@ -41,7 +41,7 @@ if [ -n "$name_only" ]; then echo "$dir"; exit 0; fi
 if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
 mkdir -p "$cache"
 exec 9>"$cache/$kind-image.lock"
-flock 9  # who comes second finds it made
+flock 9  # a second process then finds it complete
 if [ -e "$dir/complete" ]; then echo "$dir"; exit 0; fi
 find "$cache" -maxdepth 1 -name "$kind-$suite-*" -mtime +0 -exec rm -rf {} + 2>/dev/null || true  # another build may be using one
 work=$(mktemp -d "$cache/making.XXXXXX")
@@ -66,13 +66,13 @@ install -m 755 "$here/guest/agent.sh" "$root/usr/local/sbin/test-agent"
 install -m 755 "$here/guest/light.sh" "$root/usr/local/sbin/test-light"
 install -m 644 "$here/guest/agent.service" "$root/etc/systemd/system/test-agent.service"
 chroot "$root" systemctl enable --quiet test-agent.service systemd-networkd.service >/dev/null 2>&1
-# A small device's Debian: what a board has no use for only costs time here, where every instruction is emulated.
+# Disables services that a small device does not need: they only cost time here, where every instruction is emulated.
 chroot "$root" systemctl set-default --quiet multi-user.target >/dev/null 2>&1
 if [ $kind != oci ]; then
   chroot "$root" systemctl mask --quiet systemd-logind.service dbus.service dbus.socket rpcbind.service rpcbind.socket >/dev/null 2>&1
 fi
 if [ $kind = vm ]; then
-  chroot "$root" systemctl disable --quiet nfs-server.service nfs-client.target >/dev/null 2>&1  # only for who starts it
+  chroot "$root" systemctl disable --quiet nfs-server.service nfs-client.target >/dev/null 2>&1  # only started explicitly
 fi
 chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.service systemd-networkd-wait-online.service \
   systemd-resolved.service systemd-update-utmp.service systemd-pstore.service \
@@ -81,7 +81,7 @@ chroot "$root" systemctl mask --quiet getty@tty1.service serial-getty@ttyS0.serv
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer >/dev/null 2>&1
 echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
 if [ $kind = oci ]; then
-  chroot "$root" useradd --create-home --shell /bin/bash --uid 1000 user  # with its ranges in /etc/subuid and /etc/subgid
+  chroot "$root" useradd --create-home --shell /bin/bash --uid 1000 user  # with its id ranges in /etc/subuid and /etc/subgid
   chroot "$root" systemctl mask --quiet podman.service podman.socket podman-auto-update.timer podman-restart.service \
     podman-clean-transient.service >/dev/null 2>&1
   debian "$work/inside" systemd,systemd-sysv
@@ -90,11 +90,11 @@ if [ $kind = oci ]; then
 fi
 if [ $kind = databases ]; then
   debian "$work/inside" postgresql,mariadb-server,procps
-  rm -rf "$work"/inside/var/lib/{postgresql,mysql}/* "$work"/inside/usr/lib/*/libLLVM*  # without compiling queries
+  rm -rf "$work"/inside/var/lib/{postgresql,mysql}/* "$work"/inside/usr/lib/*/libLLVM*  # without the compilation of queries
   mv "$work/inside" "$root/opt/databases"
 fi
 
-# ---- kernel, and just enough of an initrd to mount the disk ----
+# ---- kernel, and a minimal initrd that mounts the disk ----
 kernel=$(basename "$(ls -d "$root"/lib/modules/* | tail -n 1)")
 cp "$root/boot/vmlinuz-$kernel" "$work/vmlinuz"
 mkdir -p "$work/initrd/bin" "$work/initrd/modules" "$work/initrd/dev" "$work/initrd/proc" "$work/initrd/new"
@@ -136,7 +136,7 @@ mke2fs -q -t ext4 -L root -d "$root" "$work/base.ext4"
 rm -rf "$root" "$work/initrd" "$work/modules" "$work/log"
 mv "$work/initrd.gz" "$work/initrd"
 
-# ---- started once, for all who would only wait for that ----
+# ---- booted once, so that tests need not wait for it ----
 mkdir "$work/first"
 truncate -s "$payload_bytes" "$work/first/payload"
 "$here/vm.py" start "$work/first" "$work" -drive "file=$work/first/payload,if=virtio,format=raw,readonly=on" 9>&-

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the tests in a virtual machine stand on (run.sh here, tests/oci/vm.sh, tests/attacks/vm.sh): what this machine has to have, a
-# directory that goes away together with the virtual one, what is put into that one, and how commands run there.
+# The library of the tests in a virtual machine (run.sh here, tests/oci/vm.sh, tests/attacks/vm.sh): requirements of this machine,
+# a temporary directory that goes away with the virtual machine, the files that are copied into it, and running commands in it.
 #   title="what is skipped where something is missing"; . tests/vm/machine.sh
 #   CORACLE_BIN          the build (default: build)             CORACLE_VM_FILES   or a tree of installed files
 #   CORACLE_VM_SUITE     the machine's Debian (default: this one's)
@@ -33,12 +33,12 @@ finish() {
 trap finish EXIT
 trap 'exit 143' TERM INT
 
-# ---- what goes into the machine ----
+# ---- files for the machine ----
 
-# What stands in $T/payload is there as from / on, once $unpack has run. Where the machine's Debian is not the one that built the
-# programs, the libraries it lacks go with them.
+# Files in $T/payload appear there below /, once $unpack has run. If the machine's Debian differs from the one that built the
+# programs, missing libraries are included.
 mkdir -p "$T/payload"
-libraries() {  # libraries PROGRAM...: what they are linked with goes in
+libraries() {  # libraries PROGRAM...: includes the libraries that they are linked with
   local program
   mkdir -p "$T/payload/payload/lib"
   for program in "$@"; do ldd "$program" 2>/dev/null | awk '$3 ~ /^\// {print $3}'; done | sort -u | xargs -r cp -L -t "$T/payload/payload/lib"
@@ -50,16 +50,16 @@ pack() {
 unpack='tar -C / --no-overwrite-dir -xf /dev/vdb || exit 1
   for library in /payload/lib/*; do [ ! -e $library ] || ldconfig -p | grep -q "^\s$(basename $library) " || cp $library /usr/local/lib/; done; ldconfig;'
 
-# What stands in `build`, or the tree of CORACLE_VM_FILES, is to be installed; with it the named words of guest/.
+# Includes what `build` would install, or the tree of CORACLE_VM_FILES, and the named scripts of guest/.
 payload_of_build() {  # payload_of_build WORDS...
   mkdir -p "$T/payload/root"
-  if [ -n "${CORACLE_VM_FILES:-}" ]; then  # a tree that is installed already
+  if [ -n "${CORACLE_VM_FILES:-}" ]; then  # a tree that is already installed
     cp -a "$CORACLE_VM_FILES/." "$T/payload/"
   else
     [ -x "$build/daemon/coracled" ] || bail "there is something to install" "$build/daemon/coracled is missing: build first"
     DESTDIR=$T/payload meson install -C "$build" --no-rebuild --quiet >"$T/install.log" 2>&1 || bail "meson install" "$(cat "$T/install.log")"
   fi
-  if [ -d "$T/payload/usr/local/bin" ]; then  # a build for another prefix; the units know /usr
+  if [ -d "$T/payload/usr/local/bin" ]; then  # a build for another prefix; the units contain /usr
     cp -a "$T/payload/usr/local/." "$T/payload/usr/" && rm -rf "$T/payload/usr/local"
   fi
   libraries "$T"/payload/usr/bin/*
@@ -70,15 +70,15 @@ payload_of_build() {  # payload_of_build WORDS...
 
 # ---- the machine ----
 
-# Times are those of a machine at rest; where others use its processors as well, it takes longer: see time_factor in guest/lib.sh.
+# Times are those of an idle machine; if other work uses its processors, they are longer: see time_factor in guest/lib.sh.
 words=
-on() {  # on SECONDS SCRIPT: runs it, with the words of guest/ that were named
+on() {  # on SECONDS SCRIPT: runs it, with the named scripts of guest/
   local seconds=$(($1 * 3)) said= word
   shift
   for word in $words; do said="$said. /root/$word 2>/dev/null; "; done
   "$vm/vm.py" run "$T" "$seconds" "$said$*"
 }
-check() {  # check NAME SECONDS SCRIPT: it succeeds in the machine
+check() {  # check NAME SECONDS SCRIPT: it must succeed in the machine
   local name=$1 seconds=$2 out status
   shift 2
   out=$(on "$seconds" "$@" 2>&1); status=$?
@@ -94,7 +94,7 @@ boot() {  # boot [OPTION...]: those of image.sh. A new machine is one that has s
   "$vm/vm.py" $verb "$T" "$image" -drive "file=$T/payload.tar,if=virtio,format=raw,readonly=on" || bail "qemu starts" "$(cat "$T/qemu.log")"
   [ $verb = start ] || "$vm/vm.py" run "$T" 300 "date -s @$(date +%s); blockdev --flushbufs /dev/vdb" >/dev/null || bail "the machine goes on"
 }
-# Runs a script in it. What that says comes out as it is said, over the machine's third serial line.
+# Runs a script in the machine. Its output appears as it is written, over the machine's third serial line.
 follow() {  # follow SECONDS SCRIPT
   local status=0 running
   : >"$T/acks"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The installed service in a machine of its own: Debian with systemd and cgroup v2 under qemu, which emulates every instruction.
-# It boots, runs the hello manifest, holds limits, outlives its daemon, stops in good order, comes back after a reboot, and after
-# power cuts with everything it had acknowledged. TAP; skipped as a whole, with the reason, where there is no qemu.
-# Some minutes on 2 cores of its own, twenty where others keep them busy; the first time, a few more for the machine's Debian.
-#   CORACLE_LONG=1   hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many); machine.sh says what else can be set
+# The installed service in a virtual machine: Debian with systemd and cgroup v2 under qemu, which emulates every instruction. It
+# boots, runs the hello manifest, enforces limits, survives restarts of the daemon, shuts down cleanly, comes back after a reboot,
+# and after power cuts with everything that was acknowledged. TAP; skipped as a whole, with the reason, without qemu. It takes
+# some minutes on 2 idle cores, twenty if they are busy; the first time, a few more for the machine's Debian.
+#   CORACLE_LONG=1   hundreds of power cuts instead of a few (CORACLE_VM_CUTS: how many); machine.sh describes further settings
 set -uo pipefail
 title="virtual machine"
 . "$(dirname "$0")/machine.sh"
@@ -13,7 +13,7 @@ cuts=${CORACLE_VM_CUTS:-$([ "${CORACLE_LONG:-0}" = 1 ] && echo 200 || echo 3)}
 
 diagnose() { on 60 'systemctl status coracled --no-pager -l | head -n 30; journalctl -u coracled --no-pager -n 40; coraclectl get pods -A -o wide; coraclectl get events' | sed 's/^/  | /'; }
 
-# ---- what is installed ----
+# ---- installed files ----
 
 payload_of_build lib.sh writer.sh
 words=lib.sh
@@ -110,11 +110,12 @@ check "… and the node has the address that came after the daemon's start" 60 '
 
 # ---- power cuts ----
 #
-# A writer says on a line of its own what was acknowledged. Now and then the machine is held and its disk copied, with what had
-# been acknowledged by then: exactly what a cut of the power at that moment would have left. At the end of a round it is cut.
-# The copies are judged in a machine that starts little beside coracled; what the cut left is judged where it happened.
+# A writer reports acknowledged writes on a serial line of its own. From time to time the machine is paused and its disk copied,
+# with the list of acknowledged writes: this is exactly the state after a power cut at that moment. At the end of a round, the
+# power is really cut. The copies are checked in a machine that runs little else than coracled; the state after the real cut is
+# checked in the same machine.
 
-# What was acknowledged, and is not being deleted, by the file of acknowledgements $1.
+# The acknowledged objects that are not being deleted, from the file of acknowledgements $1.
 acknowledged() { sort -u "$1" | awk '$1 ~ /^go/ {gone[$2]; next} {line[++n] = $0} END {for (i = 1; i <= n; i++) {split(line[i], w, " "); if (!(w[2] in gone)) print line[i]}}'; }
 wait_for_acks() {  # wait_for_acks COUNT
   local waited
@@ -126,11 +127,11 @@ wait_for_acks() {  # wait_for_acks COUNT
 }
 what_is_there='whole_images; told 60 coraclectl get configmaps -o name | sed "s#^configmap/#object #"; told 60 coraclectl image list | awk "NR > 1 {print \"image \" \$1 \":\" \$2}"'
 acked_all=0 judged=0 judged_before=$(done_before power-cuts)
-[ "$judged_before" -lt "$cuts" ] || judged_before=0  # all were done: once more from the beginning
-judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what is listed, acknowledged or not, is whole
+[ "$judged_before" -lt "$cuts" ] || judged_before=0  # all were done: start again
+judge() {  # judge ACKS THERE: no acknowledged object is missing; what is listed, acknowledged or not, is complete
   local wanted missing undead acked said=$1.said
   judged=$((judged + 1))
-  grep -x '\(object\|going\|gone\|image\) [^ ]*' "$1" >"$said"  # the last line may be half; a machine may have the file open
+  grep -x '\(object\|going\|gone\|image\) [^ ]*' "$1" >"$said"  # the last line may be incomplete; the file may be open
   wanted=$(acknowledged "$said")
   missing=$(comm -23 <({ echo "$wanted"; sed -n 's#^image localhost/cut:#whole localhost/cut:#p' <<<"$2"; } | sort -u) <(sort -u <<<"$2"))
   undead=$(comm -12 <(awk '$1 == "gone" {print "object " $2}' "$said" | sort) <(sort <<<"$2"))
@@ -144,7 +145,7 @@ judge() {  # judge ACKS THERE: of what was acknowledged nothing is missing; what
   sed 's/^/  | /' <<<"$2" | tail -n 30
   return 1
 }
-judge_copy() {  # judge_copy DIRECTORY: in a machine of its own
+judge_copy() {  # judge_copy DIRECTORY: in a separate machine
   local there
   CORACLE_VM_APPEND=test.light "$vm/vm.py" start "$1" "$image" || bail "qemu starts" "$(cat "$1/qemu.log")"
   there=$("$vm/vm.py" run "$1" 900 '. /root/lib.sh; setsid coracled --config /etc/coracle/config.yaml >/run/log 2>&1 </dev/null & until_true 240 coraclectl get namespace default >/dev/null || cat /run/log;'" $what_is_there; grep -i damaged /run/log")
@@ -152,7 +153,7 @@ judge_copy() {  # judge_copy DIRECTORY: in a machine of its own
   judge "$1/acks" "$there" || tail -n 5 "$1/console.log" | sed 's/^/  | /'
   rm -rf "$1"
 }
-run_image() {  # run_image ROUND IMAGE: a pod of it says what it was made of
+run_image() {  # run_image ROUND IMAGE: runs a pod of it that prints what the image was made of
   check "… and the image $2 runs" 120 "coraclectl apply -f - <<'Y'
 apiVersion: v1
 kind: Pod
@@ -181,7 +182,7 @@ for ((round = 1; $(left) > 0; round++)); do
   "$vm/vm.py" cut "$T"
   for copy in "${copies[@]}"; do if time_is_left; then judge_copy "$copy"; else rm -rf "$copy"; fi; done
   boot
-  # Its address comes after the daemon, which then starts anew: what is asked in between is refused.
+  # The machine gets its address after the daemon has started, and the daemon then restarts: requests in between are refused.
   there=$(on 300 'until_true 150 eval "coraclectl get nodes -o wide | grep -w Ready | grep -qw 10.0.2.15" >/dev/null;'" $what_is_there; journalctl -b -u coracled --no-pager | grep -i damaged")
   judge "$T/acks" "$there" || { diagnose; break; }
   last=$(acknowledged "$T/acks" | awk '$1 == "image" {print $2}' | sort -V | tail -n 1)
@@ -193,7 +194,7 @@ echo "measured: $judged power cuts, $acked_all acknowledged objects and images"
 [ "$judged" = "$cuts" ] || echo "measured: $((judged_before + judged)) of $cuts power cuts, with those of earlier runs"
 check "after all that the pods run" 300 'until_true 200 hello_runs && until_true 60 hello_answers' || diagnose
 
-# ---- and away ----
+# ---- uninstall ----
 
 check "uninstall leaves nothing of ours in the kernel" 120 'systemctl stop coracle-pods && systemctl disable --quiet coracled && ! [ -e $pods_cgroup ] && ! [ -e /sys/fs/cgroup/coracle ] && ! pgrep coracle && ! ip -o link | grep -i coracle && ! nft list tables | grep -i coracle && ! grep -E " /(run|var/lib)/coracle" /proc/self/mountinfo'
 echo "1..$n"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Volumes of claims on a disk of their own that counts by projects: sizes that hold, a disk that is not there at boot, a power cut; and
-# the shares of an NFS server.
-# TAP; skipped as a whole, with the reason, where there is no qemu.
+# Volumes of claims on a separate disk with project quotas: enforced sizes, a disk that is absent at boot, a power cut; and
+# volumes on an NFS server.
+# TAP; skipped as a whole, with the reason, without qemu.
 set -uo pipefail
 title="volumes in a virtual machine"
 . "$(dirname "$0")/machine.sh"
@@ -39,7 +39,7 @@ check "and nothing was written where the disk belongs" 60 'is "$(ls -A $volumes 
 check "with the disk all go on, and have what they had" 180 'disk_of_volumes && until_true 100 phase_is three Running && until_true 60 eval "[ \"\$(in_pod two \"/bin/busybox cat /data/kept\")\" = kept ]"' || diagnose
 check "and the sizes hold still" 120 'until_true 60 in_pod one "true" && got=$(fills one 64) && echo "measured: $got of 48 MiB" && [ "$got" -le 48 ]' || diagnose
 
-# ---- an NFS server, on this machine itself ----
+# ---- an NFS server on this same machine ----
 
 check "a server that shares a directory" 180 'nfs_server && systemctl is-active nfs-server' || diagnose
 check "two pods have it, one by a claim" 240 'share_claim && nfs_pod direct "nfs: {server: 127.0.0.1, path: /srv/share}" && nfs_pod claimed "persistentVolumeClaim: {claimName: share}" && until_true 100 phase_is direct Running && until_true 100 phase_is claimed Running' || diagnose

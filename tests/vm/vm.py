@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One virtual machine: started, spoken to over its second serial line (guest/agent.sh), cut off.
+"""Controls one virtual machine: starts it, runs commands over its second serial line (guest/agent.sh), cuts its power.
 
   vm.py start DIRECTORY IMAGE [qemu arguments]   boots DIRECTORY/disk.qcow2 (made over IMAGE/base.ext4 when absent)
-  vm.py resume DIRECTORY IMAGE [qemu arguments]  a new one, which goes on where the one that IMAGE/booted.* keeps was held
-  vm.py keep DIRECTORY IMAGE                     keeps the machine there as it is now, for resume; it is off then
+  vm.py resume DIRECTORY IMAGE [qemu arguments]  a new one, which continues from the state saved in IMAGE/booted.*
+  vm.py keep DIRECTORY IMAGE                     saves the machine's state there, for resume; it is off then
   vm.py run DIRECTORY SECONDS COMMAND            runs a shell command in it; its output and exit status are ours
-  vm.py cut DIRECTORY                            as a power cut: qemu is killed, nothing is flushed
-  vm.py copy DIRECTORY NEW                       what a cut would leave at this moment: NEW has the disk and the third line
-  vm.py wait-off DIRECTORY SECONDS               until it has switched itself off
-  vm.py payload-bytes                            how large the second disk has to be for resume
+  vm.py cut DIRECTORY                            simulates a power cut: qemu is killed, nothing is flushed
+  vm.py copy DIRECTORY NEW                       the state after a cut at this moment: NEW gets the disk and the third line
+  vm.py wait-off DIRECTORY SECONDS               waits until it has switched itself off
+  vm.py payload-bytes                            the size of the second disk that resume requires
 """
 import base64
 import json
@@ -21,7 +21,7 @@ import sys
 import time
 
 
-PAYLOAD_BYTES = 1 << 30  # of the second disk, whatever is on it: one that goes on expects the disks that it knows
+PAYLOAD_BYTES = 1 << 30  # size of the second disk, whatever its content: a resumed machine expects disks of the same size
 
 
 def pid_of(directory):
@@ -48,8 +48,8 @@ def start(directory, image, more):
         if os.path.exists(f"{directory}/{name}"):
             os.unlink(f"{directory}/{name}")
     accel = os.environ.get("CORACLE_VM_ACCEL", "tcg")
-    # Not thread=multi: there one processor may go on for ever with the breakpoint that the kernel puts where another one patches
-    # its code (the first memory cgroup, the first hook of netfilter), and the machine hangs, now and then.
+    # Not thread=multi: with it, one processor may loop forever at the breakpoint that the kernel sets where another one patches
+    # its code (the first memory cgroup, the first hook of netfilter), and the machine sometimes hangs.
     command = ["qemu-system-x86_64", "-accel", accel + (",thread=single" if accel == "tcg" else ""),
                "-cpu", "max" if accel == "tcg" else "host", "-smp", "2",
                "-m", "1024", "-display", "none", "-nodefaults", "-no-reboot", "-kernel", f"{image}/vmlinuz", "-initrd", f"{image}/initrd",
@@ -71,8 +71,8 @@ def start(directory, image, more):
         sys.exit(f"qemu ended: {open(f'{directory}/qemu.log').read()[-2000:]}")
 
 
-# A machine that is kept: booted.qcow2, what its disk has beyond base.ext4, and booted.state, all else. It can go on where the same qemu
-# is given the same devices, disks of the same size among them.
+# A saved machine: booted.qcow2 has the changes of its disk relative to base.ext4, and booted.state everything else. It can
+# continue with the same qemu and the same devices, including disks of the same size.
 
 def resume(directory, image, more):
     make_disk(f"{directory}/disk.qcow2", f"{image}/booted.qcow2", "qcow2")
@@ -108,7 +108,7 @@ def keep(directory, image):
 
 
 class Line:
-    """The serial line: requests by name, answers by name; what is unknown is passed over."""
+    """The serial line: requests and answers have names; unknown answers are ignored."""
 
     def __init__(self, directory, end):
         self.directory, self.end, self.received = directory, end, b""
@@ -128,7 +128,7 @@ class Line:
         self.socket.sendall(f"\n{name} {base64.b64encode(command.encode()).decode()}\n".encode())
 
     def answer(self, name, until):
-        """(status, output), or None when time is up."""
+        """(status, output), or None after the timeout."""
         while time.monotonic() < min(until, self.end):
             self.socket.settimeout(0.5)
             try:
@@ -141,7 +141,7 @@ class Line:
             *lines, self.received = self.received.split(b"\n")
             for line in lines:
                 parts = line.decode(errors="replace").strip().split(" ")
-                if parts[0] == name and len(parts) >= 2 and parts[1].isdigit():  # not the echo of the question
+                if parts[0] == name and len(parts) >= 2 and parts[1].isdigit():  # not the echo of the command
                     return int(parts[1]), base64.b64decode(parts[2]) if len(parts) > 2 else b""
         return None
 
@@ -150,7 +150,7 @@ def run(directory, seconds, command):
     line = Line(directory, time.monotonic() + seconds)
     identity = f"{os.getpid()}-{time.monotonic_ns()}"
     tries = 0
-    while True:  # what is said before the agent listens is lost, so something harmless goes first
+    while True:  # data is lost before the agent listens, so something harmless is sent first
         tries += 1
         line.ask(f"{identity}-{tries}", "true")
         if line.answer(f"{identity}-{tries}", time.monotonic() + 3):
@@ -177,14 +177,14 @@ def cut(directory):
 
 
 def copy(directory, new):
-    """Holds the machine meanwhile. What qemu keeps in memory is not copied, as it would be lost with qemu."""
+    """Pauses the machine meanwhile. Data in qemu's memory is not copied, since it would be lost with qemu."""
     pid = pid_of(directory)
     if pid is None:
         sys.exit("the machine is off")
     os.makedirs(new)
     os.kill(pid, signal.SIGSTOP)
     try:
-        # Every thread has come to rest, also those that write to the disk.
+        # All threads are stopped, also those that write to the disk.
         while any("T" != open(f"/proc/{pid}/task/{task}/stat").read().rsplit(")", 1)[1].split()[0]
                   for task in os.listdir(f"/proc/{pid}/task")):
             time.sleep(0.01)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks stand on: each has a name that says what it checks, and fails by an exception. Output is a line for each
+"""The framework of the checks: each has a descriptive name, and fails by an exception. The output is a line for each
 ("ok - NAME", "not ok - NAME") that clients.sh turns into TAP."""
 import json
 import os
@@ -26,7 +26,7 @@ def check(name):
         def guarded():
             try:
                 body()
-            except BaseException as error:  # whatever it is, the check has failed
+            except BaseException as error:  # any exception is a failure of the check
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 inside = next((f for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename.startswith(sys.path[0])), where)
                 failure.append("%s:%d: %s: %s" % (os.path.basename(inside.filename), inside.lineno, type(error).__name__, error))
@@ -44,7 +44,7 @@ def check(name):
 
 
 def ask(word):
-    """Has the daemon stopped ("stop") or started ("start"); returns when that is done."""
+    """Requests a stop ("stop") or start ("start") of the daemon; returns when that is done."""
     print("!" + word, flush=True)
     answer = sys.stdin.readline()
     assert answer == "done\n", answer
@@ -61,7 +61,7 @@ def matches(what, text, expression):
 
 
 def until(what, so):
-    """Polls until it is so."""
+    """Polls until the condition holds."""
     end = time.monotonic() + PATIENCE - 5
     while True:
         seen = so()
@@ -73,7 +73,7 @@ def until(what, so):
 
 
 def refused(code, reason, message, call, *arguments, **named):
-    """The call must fail as Kubernetes fails; gives the Status."""
+    """The call must fail with a Status of Kubernetes, which is returned."""
     try:
         call(*arguments, **named)
     except ApiException as error:

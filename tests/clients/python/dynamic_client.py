@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamic client, which knows kinds by discovery alone: every kind listed, every object of objects.yaml applied, patched, deleted."""
+"""The dynamic client, which finds kinds only by discovery: every kind listed, every object of objects.yaml applied, patched,
+deleted."""
 import json
 import os
 

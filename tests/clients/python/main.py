@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on python3-kubernetes, unmodified, against the server that a kubeconfig names.
-Arguments: KUBECONFIG DIRECTORY IMAGE; the directory holds objects.yaml, the image has a shell."""
+"""Programs on python3-kubernetes, unmodified, against the server in a kubeconfig.
+Arguments: KUBECONFIG DIRECTORY IMAGE; the directory contains objects.yaml, the image has a shell."""
 import sys
 
 from kubernetes import client, config

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pod that runs: its log, and commands in it over the library's WebSocket."""
+"""A running pod: its log, and exec over the library's WebSocket."""
 import json
 
 import yaml

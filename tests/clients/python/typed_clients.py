@@ -67,7 +67,8 @@ def run(ns):
     @check("scale: read, replaced, patched")
     def _():
         scale = apps.read_namespaced_deployment_scale("web", ns)
-        same("scale", (scale.spec.replicas, scale.status.selector), (None, "app=web"))  # this library reads 0 and none alike: it is left out
+        same("scale", (scale.spec.replicas, scale.status.selector), (None, "app=web"))  # this library does not distinguish 0 from
+                                                                                        # null: it is left out
         same("patched", apps.patch_namespaced_deployment_scale("web", ns, {"spec": {"replicas": 1}}).spec.replicas, 1)
         same("Deployment", apps.read_namespaced_deployment("web", ns).spec.replicas, 1)
         apps.patch_namespaced_deployment_scale("web", ns, {"spec": {"replicas": 0}})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches by the library's Watch, which goes on by itself when one ends; informers made of a list and a watch; a server that goes away."""
+"""Watches with the library's Watch, which resumes by itself when one ends; informers with a list and a watch; a server that
+stops."""
 import threading
 import time
 
@@ -11,7 +12,8 @@ from check import ask, check, matches, same, until
 
 
 class Informer:
-    """A cache of the ConfigMaps of a namespace, as operators in Python keep one: list, watch from there, list again when told to."""
+    """A cache of the ConfigMaps of a namespace, as Python operators have one: list, watch from there, list again when
+    required."""
 
     def __init__(self, core, ns):
         self.core, self.ns, self.cache, self.told, self.lists = core, ns, {}, [], 0

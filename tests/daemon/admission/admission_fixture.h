@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A registry with its whole admission chain, and words to ask it with: what comes of an object, or why it is refused.
+// A registry with its whole admission chain, and functions that return the admitted object or the reason of a refusal.
 #pragma once
 
 #include "store/schema/catalog.h"
@@ -13,7 +13,7 @@ struct AdmissionFixture : registry::RegistryFixture {
     EXPECT_TRUE(info) << name;
     return info->kind;
   }
-  // Of the kind that the text names. `user`: who asks, "" = the daemon.
+  // The kind comes from the text. `user`: the name of the user, "" = the daemon.
   Result<ObjectPtr> put(std::string_view text, const std::string& user = {}, bool dry_run = false) {
     json::value body = parse(text);
     registry::Writer writer;
@@ -35,12 +35,12 @@ struct AdmissionFixture : registry::RegistryFixture {
     if (user.starts_with("system:node:")) return {"system:nodes", "system:authenticated"};
     return {"system:authenticated"};
   }
-  // Stored as it is, past everything: what only a controller or a node would write.
+  // Stores the object unchanged, without admission: for fields that only a controller or a node would write.
   ObjectPtr store(const Object& object, std::string_view path, json::value value) {
     return MUST(engine->write({&object.kind(), object.key(), with(object, path, std::move(value)), std::nullopt},
                               engine::Durability::durable));
   }
-  // A pod of one container; `spec` and `container` are further fields, with a comma in front.
+  // A pod with one container; `spec` and `container` are further fields, starting with a comma.
   static std::string pod(const std::string& name, const std::string& container = "", const std::string& spec = "",
                          const std::string& metadata = "") {
     return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"(","namespace":"default")" + metadata +

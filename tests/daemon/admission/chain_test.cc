@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain as a whole: its order, and that a plugin sees what those before it made of an object.
+// The chain as a whole: its order, and that a plugin gets the object as the earlier plugins changed it.
 #include "daemon/admission/chain.h"
 
 #include "tests/daemon/admission/admission_fixture.h"
@@ -43,7 +43,7 @@ TEST(DenyServiceExternalIPs, refuses_new_ones_where_the_settings_say_so) {
 
 struct Written {
   const char* object;
-  const char* warning;  // "": none
+  const char* warning;  // "": no warning
 };
 
 TEST(NotServed, what_is_stored_and_not_acted_on_says_so) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LimitRanger: what containers are given, and what is refused in which words.
+// LimitRange: which values containers get, which ones are refused, and the messages.
 #include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
@@ -56,7 +56,7 @@ TEST(LimitRanger, refuses_what_is_outside) {
   };
   for (const Row& row : rows) {
     AdmissionFixture fixture;
-    // As it was stored once: what a LimitRange's own defaults would add is not asked for here.
+    // Stored directly, so that no defaults are added to the LimitRange itself.
     MUST(fixture.engine->write({&fixture.kind("v1", "LimitRange"),
                                 {"default", "range"},
                                 AdmissionFixture::parse(std::string(kRange) + row.limit + R"(]}})"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeRestriction and TaintNodesByCondition: what a node may do, and how a new one begins.
+// NodeRestriction and TaintNodesByCondition: what a node may do, and the taints of a new node.
 #include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {

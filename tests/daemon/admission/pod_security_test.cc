@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodSecurity: each check of the standards with its words, the versions from which they count, and what a namespace's labels
-// do to pods, workloads and to the namespace itself.
+// PodSecurity: each check of the standards with its message, the version that each check starts with, and the effect of a
+// namespace's labels on pods, workloads and the namespace itself.
 #include "daemon/admission/pod_security_policy.h"
 #include "tests/daemon/admission/admission_fixture.h"
 
@@ -154,7 +154,8 @@ TEST_F(PodSecurityTest, enforces_on_pods_and_warns_of_workloads) {
             std::vector<std::string>{"would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"});
 }
 
-// The restricted level does not ask a pod of Windows for what only Linux has; so it cannot have it, nor become one of Linux.
+// The restricted level does not require Linux fields of a Windows pod. So such a pod may not set them, and may not become a Linux
+// pod later.
 TEST_F(PodSecurityTest, a_pod_of_windows_is_no_way_around_it) {
   level(R"("pod-security.kubernetes.io/enforce":"restricted")");
   const std::string windows = R"(,"os":{"name":"windows"},"securityContext":{"runAsNonRoot":true})";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What admission makes of pods: accounts and their tokens, priorities, tolerations, runtime classes; and the namespaces that
-// they are made in.
+// Admission of pods: service accounts and their tokens, priorities, tolerations, runtime classes, and the state of the namespace.
 #include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourceQuota: what is charged with what is made, what is refused in which words, and that nobody passes twice.
+// ResourceQuota: what an object charges, what is refused and with which message, and that concurrent requests cannot exceed a
+// quota.
 #include <atomic>
 #include <thread>
 
@@ -11,7 +12,7 @@ namespace {
 
 class QuotaTest : public testing::Test {
  protected:
-  // A quota whose controller has counted: nothing is used yet.
+  // A quota with a status as its controller writes it: nothing is used yet.
   void limit(const std::string& hard, const std::string& scopes = "") {
     ObjectPtr quota = MUST(fixture.put(
         R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"default"},"spec":{"hard":{)" + hard +
@@ -129,7 +130,7 @@ TEST_F(QuotaTest, two_at_once_cannot_take_one_place) {
 
 TEST_F(QuotaTest, another_ones_count_in_between_is_no_error) {
   limit(R"("count/configmaps":"1000")");
-  std::jthread counter([&](std::stop_token stop) {  // as the controller writes
+  std::jthread counter([&](std::stop_token stop) {  // writes as the controller does
     for (int i = 0; !stop.stop_requested(); i++) {
       auto quota = fixture.registry().get(kResourceQuota, {"default", "q"});
       (void)fixture.engine->write(

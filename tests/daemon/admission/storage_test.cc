@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classes that are everybody's default, claims that grow, and the finalizers of what may be in use.
+// Default classes, claims that grow, and the finalizers of storage that may be in use.
 #include "tests/daemon/admission/admission_fixture.h"
 
 namespace coracle::admission {
@@ -11,7 +11,7 @@ std::string claim(const std::string& name, const std::string& spec = "", const s
          "\"}}" + spec + "}}";
 }
 
-// Stored as it is: its kind need not be served for admission to know it.
+// Stored directly: admission uses the class even if its kind is not served.
 void put_class(AdmissionFixture& fixture, const Kind& kind, const std::string& name, const std::string& made,
                const char* annotation, bool grows = false) {
   json::object metadata{{"name", name}, {"uid", "u-" + name}, {"creationTimestamp", made}};

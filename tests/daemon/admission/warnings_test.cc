@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken, and most likely not meant, is told in the words of Kubernetes.
+// Warnings about input that is valid but probably a mistake, with Kubernetes' messages.
 #include "runtime/base/text.h"
 #include "tests/daemon/admission/admission_fixture.h"
 
@@ -101,7 +101,7 @@ TEST_F(Warnings, of_pods) {
                 null_selector);
 }
 
-// What one request can make of a few megabytes.
+// The number of warnings has a limit, even for a request of several megabytes.
 TEST_F(Warnings, of_many_equal_ports_are_not_many) {
   std::string ports, references;
   for (int i = 0; i < 20'000; ++i) ports += (i ? "," : "") + std::string(R"({"containerPort":1})");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program was built from, out of what git says.
+// The build information that is derived from git's output.
 #include "daemon/api/build_info.h"
 
 #include <gtest/gtest.h>

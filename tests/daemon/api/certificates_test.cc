@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that a board without a clock accepts, that renew themselves.
+// Certificates that work on a machine without a correct clock, and their renewal.
 #include "daemon/api/certificates.h"
 
 #include <gtest/gtest.h>

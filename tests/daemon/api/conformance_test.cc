@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of Kubernetes' conformance suite that are about the API's machinery and need no controllers, each by its name: what
-// the line says, done here over HTTP. Those that need controllers are in tests/daemon/controller and tests/e2e/machinery.sh.
+// The lines of Kubernetes' conformance suite that test the API machinery and need no controllers. Each test is named after its
+// line and does the same over HTTP. The lines that need controllers are in tests/daemon/controller and tests/e2e/machinery.sh.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST_F(Conformance, chunks_of_results_for_list_calls) {
       token = get_string(page, "metadata.continue");
       EXPECT_EQ(find(page, "metadata.remainingItemCount") == nullptr, token.empty());
       EXPECT_EQ(get_int(page, "metadata.remainingItemCount"), int64_t(kAll - names.size()));
-      limit = limit % 5 + 1;  // pages may be of any size
+      limit = limit % 5 + 1;  // pages may have any size
     } while (!token.empty());
     EXPECT_EQ(names.size(), kAll);
     EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
@@ -213,7 +213,7 @@ TEST_F(Conformance, concurrent_watches_see_one_order) {
   }
   writer.join();
   for (const std::string& order : orders) EXPECT_EQ(order, orders[0]);
-  // From each event on, another watch sees what the first one saw after it.
+  // For each event, all watches see the same events after it.
   for (size_t at = 0; (at = orders[0].find(' ', at)) != std::string::npos;) {
     std::string from = orders[0].substr(0, at);
     from = from.substr(from.find_last_of(' ') + 1);
@@ -281,7 +281,7 @@ TEST_F(Conformance, the_servers_version_is_found) {
   EXPECT_TRUE(std::regex_match(std::string(get_string(version, "minor")), std::regex("[0-9]+\\+?")));
 }
 
-// A resource of each group that every cluster serves.
+// One resource of each group that every cluster serves.
 constexpr std::pair<const char*, const char*> kServed[] = {
     {"v1", "namespaces"},
     {"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations"},

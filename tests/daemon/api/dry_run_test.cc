@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dry runs: every verb that writes, of every kind, asked for in the query or in the body, moves nothing: no object changes, and
-// no revision is used.
+// Dry runs: every writing verb of every kind, requested in the query or in the body, changes nothing: neither an object nor the
+// revision.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -49,11 +49,11 @@ class DryRun : public testing::Test {
                                     R"("},"spec":{"nodeName":"n","containers":[{"name":"main","image":"example.com/i:1"}]}})");
     ASSERT_EQ(made.status, 201) << made.body;
   }
-  // A flow schema gets a condition from the server a moment after it was made.
+  // The server adds a condition to a flow schema shortly after its creation.
   void await_flow_schemas() {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     const std::string group = "/apis/flowcontrol.apiserver.k8s.io/v1/";
-    // Of one that was made before its priority level a first judgement is followed by another one.
+    // If the schema was created before its priority level, the condition is written twice.
     auto judged = [&] {
       json::value schemas = client.get(group + "flowschemas").json();
       json::value levels = client.get(group + "prioritylevelconfigurations").json();

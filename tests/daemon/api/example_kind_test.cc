@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding a kind is adding text: this program is the API with tables compiled from the schema text and example.v1, nothing
-// else. store/README.md shows that text; a test compares them.
+// Adding a kind only needs text: this program is the API with tables compiled from the schema text and example.v1.
+// store/README.md shows that text; a test compares the two.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

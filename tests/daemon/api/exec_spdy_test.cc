@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exec over SPDY, as kubectl before 1.31 asks for it: which streams, what they carry, how it ends.
+// Exec over SPDY, as kubectl before 1.31 uses it: the streams, their content, and the end.
 #include "tests/daemon/api/server_fixture.h"
 #include "tests/daemon/api/spdy_client.h"
 
@@ -152,7 +152,7 @@ TEST_F(ExecSpdy, nothing_is_left_when_its_client_leaves) {
   fixture.streams.echoes = true;
   {
     RawClient before(fixture.port(), &identity);
-    ASSERT_EQ(ask(before, "stdout=true", version(kV4)).status, 101);  // leaves before it has opened any stream
+    ASSERT_EQ(ask(before, "stdout=true", version(kV4)).status, 101);  // disconnects before it opens a stream
   }
   fixture.expect_no_streams();
   {

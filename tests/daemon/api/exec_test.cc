@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs, exec, attach and images: what passes between a client and the node.
+// Logs, exec, attach and images: the data between a client and the node.
 #include <gtest/gtest.h>
 
 #include "daemon/api/websocket.h"
@@ -50,7 +50,7 @@ class Streams : public testing::Test {
     }
     return {uint8_t(head[0] & 15), socket.receive_exactly(size)};
   }
-  // All messages until the close, by channel.
+  // All messages until the connection closes, by channel.
   static std::map<int, std::string> collect(RawClient& socket) {
     std::map<int, std::string> out;
     for (;;) {
@@ -158,7 +158,7 @@ TEST_F(Streams, exec_in_each_protocol) {
 }
 
 TEST_F(Streams, exec_greets_only_who_expects_it) {
-  fixture.streams.echoes = true;  // ends with its input
+  fixture.streams.echoes = true;  // exits when its input ends
   for (auto [protocol, greeted] : {std::pair("v5.channel.k8s.io", 0), std::pair("v4.channel.k8s.io", 3)}) {
     auto socket = upgrade(std::string(kExec) + "&stdin=true", protocol);
     int empty = 0;
@@ -242,12 +242,12 @@ TEST_F(Streams, volumes_are_exported_and_imported) {
   EXPECT_EQ(fixture.volumes.asked, "shop/data");
   EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop&claim=used").status, 409);
   EXPECT_EQ(client.get("/coracle/v1/volumes/export?namespace=shop&claim=used&inUse=true").status, 200);
-  const std::string archive(5 << 20, 'x');  // more than an ordinary body may have
+  const std::string archive(5 << 20, 'x');  // larger than the limit of an ordinary body
   RawAnswer imported = client.ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=data", archive);
   EXPECT_EQ(imported.status, 200) << imported.body;
   EXPECT_EQ(get_int(imported.json(), "bytes"), 7);
   EXPECT_EQ(fixture.volumes.imported_bytes, archive.size());
-  // Who is refused before all was read finds the connection closed afterwards.
+  // The server closes the connection after a refusal that came before the whole body was read.
   EXPECT_EQ(
       RawClient(fixture.port(), &identity).ask("POST", "/coracle/v1/volumes/import?namespace=shop&claim=full", archive).status,
       409);
@@ -266,7 +266,7 @@ TEST_F(Streams, images_are_listed_pulled_imported_and_removed) {
   EXPECT_EQ(client.ask("POST", "/coracle/v1/images?reference=busybox").body,
             "{\"progress\":{\"done\":1,\"total\":2}}\n{\"image\":{\"id\":\"sha256:2\"}}\n");
   EXPECT_NE(client.ask("POST", "/coracle/v1/images?reference=missing").body.find("\"reason\":\"NotFound\""), std::string::npos);
-  std::string archive(5 << 20, 'x');  // more than an ordinary body may have
+  std::string archive(5 << 20, 'x');  // larger than the limit of an ordinary body
   RawAnswer imported = client.ask("POST", "/coracle/v1/images/import?name=a", archive, "Content-Type: application/x-tar\r\n");
   EXPECT_EQ(imported.status, 200) << imported.body;
   EXPECT_EQ(fixture.images.imported_bytes, archive.size());

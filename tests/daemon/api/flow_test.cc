@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority and fairness over HTTP: the lines of Kubernetes' conformance suite about its two kinds, each by its name, and what
-// clients see of it: headers, 429, metrics, the width of lists.
+// API priority and fairness over HTTP: the lines of Kubernetes' conformance suite about its two kinds, each under its name, and
+// what clients see: headers, 429, metrics, the width of lists.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -12,7 +12,7 @@ namespace coracle::api {
 namespace {
 
 constexpr const char* kGroup = "/apis/flowcontrol.apiserver.k8s.io";
-constexpr const char* kSomeone = "Authorization: Bearer t0ken\r\n";  // of a user that the fixture has
+constexpr const char* kSomeone = "Authorization: Bearer t0ken\r\n";  // a user of the fixture
 
 class Flow : public testing::Test {
  protected:
@@ -24,7 +24,7 @@ class Flow : public testing::Test {
   }
   json::value get(const std::string& target, int status = 200) { return send("GET", target, "", status); }
 
-  // Reads, changes and writes until nobody was faster: the server has a condition of its own to write.
+  // Reads, changes and writes, and retries on a conflict: the server also writes to the object's conditions.
   template <typename Change>
   json::value update(const std::string& object, const std::string& subresource, Change&& change) {
     for (int tries = 0; tries < 20; tries++) {
@@ -50,9 +50,9 @@ class Flow : public testing::Test {
   void serves_all_operations(const std::string& resource, const std::string& kind, const std::string& spec,
                              const std::string& field);
 
-  // A level of one seat that nobody may borrow for, and a schema that leads `user` there.
+  // A level with one seat and no borrowing, and a schema that assigns `user` to it.
   void confine(const std::string& user, const std::string& response = R"({"type":"Reject"})", int shares = 1);
-  // A request of someone's that holds its seat until its client leaves: a log without an end, which nobody said to follow.
+  // A request that holds its seat until the client disconnects: it follows a log without an end.
   std::unique_ptr<RawClient> hold_seat() {
     fixture.streams.follows_for_ever = true;
     send("POST", "/api/v1/namespaces/default/pods",
@@ -69,7 +69,7 @@ class Flow : public testing::Test {
     EXPECT_EQ(holder->receive_head().status, 200);
     return holder;
   }
-  // Its request has begun: before that, whoever asks beside it might take its seat.
+  // Waits until the request executes. Before that, another request could take the seat.
   void expect_one_seat_taken() {
     constexpr const char* kTaken =
         "apiserver_flowcontrol_current_executing_seats{flow_schema=\"of-someone\",priority_level=\"narrow\"} 1\n";
@@ -270,7 +270,7 @@ TEST_F(Flow, a_level_that_queues_lets_wait) {
   EXPECT_EQ(next.receive().status, 403) << "its turn came; what it asked for is another matter";
 }
 
-// A watch holds seats while it says what is there, and none while it waits.
+// A watch occupies seats while it sends the initial events, and none while it waits.
 TEST_F(Flow, a_watch_that_waits_holds_no_seat) {
   send(
       "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
@@ -292,7 +292,7 @@ TEST_F(Flow, a_watch_that_waits_holds_no_seat) {
 TEST_F(Flow, lists_of_much_take_several_seats) {
   for (int i = 0; i < 250; i++)
     send("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"generateName":"m-"}})", 201);
-  confine("someone", R"({"type":"Reject"})", 10);  // three seats
+  confine("someone", R"({"type":"Reject"})", 10);  // worth three seats
   EXPECT_NE(admin.get("/metrics").body.find("apiserver_flowcontrol_current_limit_seats{priority_level=\"narrow\"} 3"),
             std::string::npos);
   auto slow = hold_seat();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads: what is let in, what is refused, and how the body's end is known.
+// HTTP heads: which ones are accepted or refused, and how the end of the body is determined.
 #include "daemon/api/head.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace coracle::api {
 namespace {
 
-// With a host behind the first of the lines, as HTTP/1.1 demands.
+// Adds a Host line after the first line, as HTTP/1.1 requires.
 Result<Head> vet(std::string lines) {
   size_t first = lines.find("\r\n") + 2;
   return parse_request_head(lines.insert(first, "Host: h\r\n") + "\r\n");
@@ -83,7 +83,7 @@ TEST(Head, refuses_what_is_malformed_or_ambiguous) {
   EXPECT_EQ(parse_request_head(std::string(kHeadBytesMax, 'a') + "\r\n\r\n").error().code(), Code::too_large);
 }
 
-// Source: RFC 9110 sections 15.5.18, 15.6.2, 15.6.6; as Go's net/http answers
+// Source: RFC 9110 sections 15.5.18, 15.6.2, 15.6.6; the statuses are those of Go's net/http
 TEST(Head, has_a_status_of_its_own_for_what_is_not_spoken) {
   for (auto [head, status] : {std::pair("GET / HTTP/2.0\r\n", 505), std::pair("GET / HTTP/0.9\r\n", 505),
                               std::pair("POST / HTTP/1.1\r\nExpect: x\r\nContent-Length: 1\r\n", 417),
@@ -146,7 +146,7 @@ TEST(Head, has_an_end_to_the_parameters_of_a_query) {
   EXPECT_EQ(vet("GET /?" + many + "&a HTTP/1.1\r\n").error().code(), Code::too_large);
 }
 
-// What a stranger may make as long as a head: nothing of it is gone through twice.
+// Any client can send a head of this size, so parsing must be linear.
 TEST(Head, of_the_largest_size_costs_little) {
   auto began = std::chrono::steady_clock::now();
   for (char filler : {' ', ',', '&', '=', '/', '%', ';', 'a'}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server against clients that misbehave: each trap of the HTTP library, each limit, each way to leave.
+// The HTTP server against misbehaving clients: each pitfall of the HTTP library, each limit, each way to disconnect.
 #include "daemon/api/http_server.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ class HttpServerTest : public testing::Test {
     released.wait(
         {}, [](bool r) { return r; }, [](bool) {});
   }
-  // So many connections rest, at last: an answer comes a moment before its connection goes back to rest.
+  // Waits until `count` connections are idle: a connection becomes idle a moment after its response.
   bool rest(int count) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (http_server->counts().resting != count && std::chrono::steady_clock::now() < deadline)
@@ -79,8 +79,8 @@ class HttpServerTest : public testing::Test {
   bool eventually(Guarded<int>& what, P holds) {
     return what.wait_until({}, std::chrono::steady_clock::now() + std::chrono::seconds(10), holds, holds);
   }
-  // So many requests wait for their bodies, at last.
-  // A thread of its own counts, before or after the client hears of it.
+  // Waits until `count` requests wait for their bodies. The server's thread counts them, so the number may change before or after
+  // the client notices.
   bool await(int HttpServer::Counts::*what, int count) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (http_server->counts().*what != count && std::chrono::steady_clock::now() < deadline)
@@ -93,12 +93,12 @@ class HttpServerTest : public testing::Test {
     released.notify();
   }
 
-  static constexpr size_t kLarge = 32 << 20;  // more than the sockets hold
+  static constexpr size_t kLarge = 32 << 20;  // larger than the socket buffers
   TlsSettings tls;
   uint16_t port = 0;
   Guarded<int> watching{0}, held{0};
   Guarded<bool> released{false};
-  std::unique_ptr<HttpServer> http_server;  // the last: its handlers use what stands above
+  std::unique_ptr<HttpServer> http_server;  // last member: its handlers use those above
 };
 
 TEST_F(HttpServerTest, answers_many_requests_on_one_connection) {
@@ -438,7 +438,7 @@ TEST_F(HttpServerTest, ends_a_body_that_crawls_and_lets_one_that_has_hurried_pau
   EXPECT_TRUE(crawls.at_end());
   chunks.send("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4");
   EXPECT_EQ(chunks.receive().body, "POST /x the request body came too slowly");
-  std::string most(40'000, 'x');  // which earns it ten seconds
+  std::string most(40'000, 'x');  // large enough for ten seconds
   pauses.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 40001\r\n\r\n" + most);
   ASSERT_TRUE(await_bodies(1));
   std::this_thread::sleep_for(milliseconds(400));

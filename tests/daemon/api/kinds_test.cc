@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind that can be created, through every encoding, over HTTP: create, get, list, watch, patch, apply, delete; and one
-// stored kind through each of its versions.
+// Every kind that can be created, in every encoding, over HTTP: create, get, list, watch, patch, apply, delete; and one stored
+// kind in each of its versions.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -37,7 +37,7 @@ json::value read(const TestedEncoding& encoding, const std::string& body) {
   return documents && documents->size() == 1 ? documents->front() : json::value();
 }
 
-// Its text with keys in one order: encodings have their own.
+// The value as text with sorted keys: each encoding has its own order.
 std::string sorted(const json::value& value) {
   if (const json::array* items = value.if_array()) {
     std::string out;
@@ -71,7 +71,7 @@ class Kinds : public testing::Test {
   static void SetUpTestSuite() { fixture = new ServerFixture; }
   static void TearDownTestSuite() { delete std::exchange(fixture, nullptr); }
 
-  // The first event that a watch from `revision` brings of the object, as JSON or protobuf.
+  // The first event about the object that a watch from `revision` returns, as JSON or protobuf.
   json::value first_event(const schema::KindInfo& info, const std::string& name, Revision revision,
                           const TestedEncoding& encoding) {
     bool binary = encoding.name == std::string_view("protobuf");
@@ -106,7 +106,7 @@ class Kinds : public testing::Test {
     EXPECT_EQ(get_string(object, "apiVersion"), info.kind.api_version());
     ASSERT_FALSE(get_string(object, "metadata.uid").empty()) << to_text(object);
 
-    // To a flow schema the server adds a condition of its own accord.
+    // The server adds a condition to a flow schema by itself.
     bool judged = info.kind.kind == "FlowSchema";
     auto as_made = [&](json::value value) {
       if (judged) value.get_object().erase("status"), value.get_object()["metadata"].get_object().erase("resourceVersion");

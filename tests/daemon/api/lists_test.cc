@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists in every form: written item by item, they say what the whole would say.
+// Lists in every form: a list that is written item by item equals the list encoded as a whole.
 #include <gtest/gtest.h>
 
 #include "runtime/base/text.h"
@@ -32,13 +32,13 @@ class Lists : public testing::Test {
     EXPECT_EQ(answer.status, 200) << answer.body;
     return answer;
   }
-  // No items at all read as null, for protobuf cannot tell.
+  // An empty list is read as null, since protobuf does not distinguish the two.
   static json::value unpacked(const RawAnswer& answer) {
     json::value list = MUST(schema::from_protobuf(answer.body));
     if (list.at("items").is_null()) make(list, "items") = json::array();
     return list;
   }
-  // As protobuf has them: what a list's items are is said once.
+  // As in protobuf, where a list does not repeat the type for its items.
   static json::value without_types(json::value list) {
     for (json::value& item : make(list, "items").get_array())
       item.get_object().erase("kind"), item.get_object().erase("apiVersion");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of requests: what was used is whole, what was not is not there, and there is an end to both.
+// Metrics of requests: complete for what was used, absent for what was not, and limited in number.
 #include "daemon/api/metrics.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Port-forward: how streams and channels are paired, and what passes through each of the three ways to a server on this machine.
+// Port-forward: how streams and channels are paired, and the data in each of the three protocols, to a server on this machine.
 #include <thread>
 
 #include "daemon/api/port_forward_pairs.h"
@@ -77,7 +77,7 @@ TEST(ForwardStreams, must_say_what_they_are) {
 
 TEST(Channels, begin_with_their_port) { EXPECT_EQ(port_greeting(8080), "\x90\x1f"); }
 
-// What listens in the pod: hands each connection to `serve`, on a thread of its own.
+// The server in the pod: it passes each connection to `serve`, each on a thread of its own.
 class PodServer {
  public:
   explicit PodServer(std::function<void(Fd)> serve) : listener_(MUST(sys::listen_tcp("127.0.0.1", 0))) {
@@ -260,7 +260,7 @@ TEST_F(PortForward, a_pod_that_does_not_read_stops_its_client_and_leaves_with_it
   auto spdy = std::make_unique<SpdyClient>(*connection);
   Pair pair = open(*spdy, server.text(), "0");
   ASSERT_TRUE(spdy->until([&] { return spdy->stream(pair.data).replied; }));
-  // More than the kernel's buffers and ours hold: writing has to stop. The client is cut off in the midst of it.
+  // More than the buffers of the kernel and of the server hold, so the writer blocks. The client is killed meanwhile.
   std::atomic<size_t> sent = 0;
   std::string piece = spdy::FrameEncoder::data(pair.data, std::string(64 << 10, 'x'));
   int fd = connection->descriptor();
@@ -272,7 +272,7 @@ TEST_F(PortForward, a_pod_that_does_not_read_stops_its_client_and_leaves_with_it
   EXPECT_LT(sent, size_t(64) << 20);
   ::shutdown(fd, SHUT_RDWR);
   sender.join();
-  linger linger_not{1, 0};  // as a client that is killed with bytes unread
+  linger linger_not{1, 0};  // as if the client were killed with unread data
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger_not, sizeof linger_not);
   spdy.reset();
   connection.reset();
@@ -285,7 +285,7 @@ TEST_F(PortForward, the_tunnel_is_the_same_within_a_websocket) {
   PodServer server(echo);
   auto connection = socket(kPath, "SPDY/3.1+portforward.k8s.io");
   SpdyClient spdy(*connection);
-  // Messages have other borders than frames.
+  // The boundaries of messages differ from those of frames.
   spdy.wrap = [](std::string bytes) {
     std::string out;
     for (size_t at = 0; at < bytes.size(); at += 5) out += masked_frame(2, bytes.substr(at, 5));
@@ -360,7 +360,7 @@ TEST_F(PortForward, that_cannot_be_is_told_before_the_upgrade) {
   RawAnswer other = message(kPath, "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v9\r\n");
   EXPECT_EQ(other.status, 403);
   EXPECT_EQ(other.header("X-Accepted-Stream-Protocol-Versions"), "portforward.k8s.io");
-  socket(kPath, "v4.channel.k8s.io", 400);  // no port
+  socket(kPath, "v4.channel.k8s.io", 400);  // no port given
   socket(std::string(kPath) + "?ports=0", "v4.channel.k8s.io", 400);
   socket(std::string(kPath) + "?ports=x", "v4.channel.k8s.io", 400);
   socket(std::string(kPath) + "?ports=80", "v9.channel.k8s.io", 400);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that sends exactly what a test says and shows exactly what came back: for the traps that proper clients avoid.
+// A client that sends exact bytes and returns the exact response: for input that real clients do not send.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,8 @@ class RawClient {
     std::string where = "127.0.0.1:" + std::to_string(port);
     bio_.reset(BIO_new_ssl_connect(context_.get()));
     BIO_set_conn_hostname(bio_.get(), where.c_str());
-    BIO_set_conn_mode(bio_.get(), BIO_SOCK_NODELAY);  // as Go's clients do; else the first request waits for the end of the handshake
+    BIO_set_conn_mode(bio_.get(), BIO_SOCK_NODELAY);  // as Go's clients do; otherwise the first request waits for the end of the
+                                                      // handshake
     connected = BIO_do_connect(bio_.get()) == 1 && BIO_do_handshake(bio_.get()) == 1;
   }
   bool connected = false;
@@ -83,7 +84,7 @@ class RawClient {
     if (answer.head.size() > 12) answer.status = std::atoi(answer.head.c_str() + 9);
     return answer;
   }
-  std::string receive_chunk() {  // "" for the last
+  std::string receive_chunk() {  // "" for the last chunk
     size_t size = std::strtoul(receive_until("\r\n").c_str(), nullptr, 16);
     std::string chunk = receive_exactly(size);
     receive_exactly(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Get, list and watch as far as their options go: every resourceVersion rule, selectors, refusals in Kubernetes' words.
+// Get, list and watch with all their options: every resourceVersion rule, selectors, and refusals with Kubernetes' messages.
 #include <gtest/gtest.h>
 
 #include <thread>

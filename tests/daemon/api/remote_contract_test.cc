@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The remote client against the real server, over TLS: registry, engine and disk behind it. It keeps the contract that every
-// Client keeps, and trusts and is trusted only as its kubeconfig says.
+// The remote client against the real server over TLS, with registry, engine and disk. It fulfils the contract of every Client,
+// and follows its kubeconfig for trust and credentials.
 #include "store/client/kubeconfig.h"
 #include "store/client/remote.h"
 #include "tests/daemon/api/server_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs over HTTP, as clients see them: codes, words, representations, discovery.
+// The verbs over HTTP, as clients see them: status codes, messages, representations, discovery.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes and media types: what a URL and an Accept header mean.
+// Routes and media types: parsing of URLs and Accept headers.
 #include "daemon/api/route.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ Head head_of(const std::string& method, const std::string& target, const std::st
 
 TEST(Route, reads_positions) {
   struct Row {
-    const char *method, *target, *want;  // group/version ns resource name subresource verb
+    const char *method, *target, *want;  // group/version namespace resource name subresource verb
   };
   for (const Row& row : {
            Row{"GET", "/api/v1/pods", "/v1 [] pods [] [] list"},

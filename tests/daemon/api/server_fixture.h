@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole API in a temporary directory, on loopback, with a node that is played: the fixture of the API's tests.
+// A whole API server in a temporary directory, on loopback, with a simulated node: the fixture of the API's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,15 +27,15 @@
 namespace coracle::api {
 
 constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
-constexpr const char* kMerge = "Content-Type: application/merge-patch+json\r\n";  // of a patch
+constexpr const char* kMerge = "Content-Type: application/merge-patch+json\r\n";  // for a patch
 
-class PlayedStreams : public PodStreams {  // logs and execs by script; ports are this machine's
+class PlayedStreams : public PodStreams {  // scripted logs and execs; ports are those of this machine
  public:
   std::string log_text = "one\ntwo\n";
   int exit_code = 0;
-  bool echoes = false;  // the process copies its input to its output until that ends
+  bool echoes = false;  // the process copies its input to its output until the input ends
   bool follows_for_ever = false;
-  std::atomic<int> stdin_ends = 0;  // how many processes were told that nothing more comes
+  std::atomic<int> stdin_ends = 0;  // number of processes whose stdin was closed
   LogRequest last_log;
   ExecRequest last_exec;
 
@@ -98,7 +98,7 @@ class PlayedImages : public NodeImages {
  public:
   size_t imported_bytes = 0;
   json::value list() override { return json::array{json::object{{"id", "sha256:1"}}}; }
-  std::string asked;  // as whom, for which name
+  std::string asked;  // user and object name of the last call
   Result<json::value> pull(const std::string& reference, const std::string& user, const std::string& password,
                            const std::function<void(const json::value&)>& progress) override {
     asked = user + ":" + password;
@@ -111,7 +111,7 @@ class PlayedImages : public NodeImages {
     for (ssize_t got; (got = ::read(archive.get(), buffer, sizeof buffer)) > 0;) imported_bytes += size_t(got);
     return json::value(json::array{json::object{{"id", "sha256:3"}}});
   }
-  std::string archive;  // what write_archive writes, and whether it can write all of it
+  std::string archive;  // the data that write_archive writes, and whether it can write all of it
   bool breaks_off = false;
   Result<void> write_archive(const std::vector<std::string>& references, const Fd& to) override {
     for (const std::string& each : references)
@@ -148,7 +148,7 @@ class PlayedVolumes : public NodeVolumes {
   }
 };
 
-// Waits for what follows when a client has gone. False: it has not come within 10 seconds.
+// Waits for a consequence of a client's disconnect. Returns false if it does not happen within 10 seconds.
 inline bool comes_true(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!condition()) {
@@ -189,7 +189,7 @@ class ServerFixture {
     std::filesystem::remove_all(directory);
   }
   uint16_t port() const { return server->bound().front().port; }
-  // No watch, followed log, exec or forwarded port is left.
+  // Expects that no watch, followed log, exec or forwarded port is left.
   void expect_no_streams() {
     EXPECT_TRUE(comes_true([&] { return server->counts().watches == 0; })) << server->counts().watches << " are left";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Kubernetes' conformance tests of sig-auth say that a server does, each under the line's own name. Those that need
-// running pods stand in tests/e2e/access.sh.
+// The behaviour of a server that Kubernetes' conformance tests of sig-auth check, each under its line's name. The lines that need
+// running pods are in tests/e2e/access.sh.
 #include <gtest/gtest.h>
 #include <openssl/bn.h>
 #include <openssl/ecdsa.h>
@@ -117,7 +117,7 @@ TEST_F(SigAuth, SubjectReview_should_support_SubjectReview_API_operations) {
   const std::string as_account = "Impersonate-User: " + user + "\r\nImpersonate-Uid: " + uid +
                                  "\r\nImpersonate-Group: system:authenticated\r\nImpersonate-Group: "
                                  "system:serviceaccounts\r\nImpersonate-Group: system:serviceaccounts:default\r\n";
-  // What reviews say is what happens to the account's own request.
+  // The result of a review equals the result of the account's own request.
   auto said_and_done = [&](bool want) {
     json::value said = send("POST", reviews + "subjectaccessreviews", R"({"spec":{"user":")" + user + "\"," + asked + "}}", 201);
     EXPECT_EQ(get_bool(said, "status.allowed"), want);
@@ -236,7 +236,7 @@ TEST_F(SigAuth, ServiceAccounts_should_create_a_serviceAccountToken_and_ensure_a
   send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{}})", 400);
 }
 
-// The token's signature, checked with nothing but the published key.
+// Checks the token's signature with only the published key.
 bool token_signed_by(const std::string& token, const json::value& key) {
   size_t dot = token.rfind('.');
   std::string text = token.substr(0, dot), signature = MUST(base64url_decode(token.substr(dot + 1)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies that do not come: nobody else waits for them, whoever sends them.
+// Request bodies that do not arrive: other clients do not wait for them.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of SPDY as a test wants it: opens streams, sends, and gathers what comes until a question is answered.
+// A SPDY client for tests: it opens streams, sends data, and collects what arrives until a condition holds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class SpdyClient {
     bool replied = false, ended = false, reset = false;
   };
 
-  // `wrap`, `receive`: how bytes travel; as they are, unless a test says otherwise.
+  // `wrap`, `receive`: transform the bytes on the wire; by default they do nothing.
   explicit SpdyClient(RawClient& connection) : connection_(connection) {}
   std::function<std::string(std::string)> wrap = [](std::string bytes) { return bytes; };
   std::function<std::string()> receive = [this] { return connection_.receive_some(); };
@@ -35,10 +35,10 @@ class SpdyClient {
 
   const Stream& stream(uint32_t id) { return streams_[id]; }
   uint32_t pong = 0;
-  std::optional<uint32_t> gone_away;  // with this status
+  std::optional<uint32_t> gone_away;  // the status of GOAWAY
   bool at_end = false;
 
-  // Receives until it is so. False: the connection ended before.
+  // Receives until the condition holds. Returns false if the connection ended before.
   bool until(const std::function<bool()>& done) {
     while (!done()) {
       std::string bytes = receive();
@@ -87,7 +87,7 @@ inline std::string masked_frame(uint8_t opcode, std::string payload) {
   return frame + payload;
 }
 
-// The next frame of a server: opcode and payload; opcode 0: the end.
+// The next frame from the server: opcode and payload. Opcode 0: the connection ended.
 inline std::pair<uint8_t, std::string> receive_frame(RawClient& socket) {
   std::string head = socket.receive_exactly(2);
   if (head.size() < 2) return {0, ""};

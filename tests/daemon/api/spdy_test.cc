@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPDY frames, by value: what goes in comes out, however it was cut; what is broken ends the connection.
+// SPDY frames, by value: they survive encoding and decoding, however the input is split; a malformed frame ends the connection.
 #include "daemon/api/spdy.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ Code refusal(std::string_view all) {
   for (;;) {
     auto frame = decoder.next();
     if (!frame) return frame.error().code();
-    if (!*frame) return Code::internal;  // it waits for more, or was content
+    if (!*frame) return Code::internal;  // incomplete, or accepted
   }
 }
 
@@ -76,7 +76,7 @@ TEST(Spdy, frames_come_out_as_they_went_in_however_they_arrive) {
 TEST(Spdy, speaks_the_dictionary_that_others_speak) {
   FrameEncoder encoder;
   std::string frame = encoder.syn_reply({1, {}, false});
-  // zlib's head says: with a preset dictionary, whose Adler-32 the standard's text has.
+  // The zlib header names a preset dictionary by its Adler-32, which is in the standard's text.
   EXPECT_EQ(frame.substr(12, 2), bytes({0x78, 0xbb}));
   EXPECT_EQ(frame.substr(14, 4), bytes({0xe3, 0xc6, 0xa7, 0xc2}));
 }
@@ -155,7 +155,7 @@ TEST(Spdy, headers_are_compressed_as_one_stream) {
   auto frames = decode(first + second, 1000);
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(find_header(std::get<SynStream>(frames[1]).headers, "requestid"), "1");
-  EXPECT_EQ(refusal(second), Code::bad_request);  // not without the first
+  EXPECT_EQ(refusal(second), Code::bad_request);  // it depends on the first frame
 }
 
 }  // namespace

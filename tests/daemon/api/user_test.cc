@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is let in, who is turned away and in which words; tokens and what they are bound to; reviews.
+// Authentication and its messages; tokens and the objects that they are bound to; reviews.
 #include <gtest/gtest.h>
 
 #include "daemon/api/server.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches over HTTP and WebSocket: order, selectors, bookmarks, initial events, representations, and their ends.
+// Watches over HTTP and WebSocket: order, selectors, bookmarks, initial events, representations, and how they end.
 #include <gtest/gtest.h>
 
 #include "daemon/api/websocket.h"
@@ -12,7 +12,7 @@ namespace {
 
 class Watches : public testing::Test {
  protected:
-  // Opens a watch; the head has come.
+  // Opens a watch and receives the response's head.
   std::unique_ptr<RawClient> watch(const std::string& query, const std::string& headers = {}, int want = 200) {
     auto opened = std::make_unique<RawClient>(fixture.port(), &identity);
     opened->send("GET " + std::string(kMaps) + "?watch=1&" + query + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
@@ -63,7 +63,7 @@ TEST_F(Watches, tell_what_is_there_and_what_happens) {
 TEST_F(Watches, wait_for_a_client_that_reads_late) {
   auto late = watch("resourceVersion=" + revision());
   auto early = watch("resourceVersion=" + revision());
-  constexpr int kCount = 80, kBytes = 200'000;  // more than sockets hold
+  constexpr int kCount = 80, kBytes = 200'000;  // more than socket buffers hold
   for (int i = 0; i < kCount; i++)
     client.ask("POST", kMaps,
                R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"d":")" + std::string(kBytes, char('a' + i % 26)) +
@@ -246,7 +246,7 @@ TEST_F(Watches, who_does_not_read_is_told_to_list_again) {
   create("a");
   auto stalled = watch("resourceVersion=" + revision());
   auto reader = watch("resourceVersion=" + revision());
-  for (int i = 0; i < 120; i++) {  // much more than sockets hold
+  for (int i = 0; i < 120; i++) {  // much more than socket buffers hold
     std::string body =
         R"({"metadata":{"name":"a"},"data":{"i":")" + std::to_string(i) + R"(","x":")" + std::string(200'000, 'x') + "\"}}";
     ASSERT_EQ(client.ask("PUT", std::string(kMaps) + "/a", body).status, 200);

@@ -9,7 +9,7 @@
 namespace coracle::api {
 namespace {
 
-// As masked_frame, but for the first byte: fragments, reserved bits, opcodes that there are not.
+// Like masked_frame, with any first byte: for fragments, reserved bits and unknown opcodes.
 std::string masked(uint8_t first, std::string payload) {
   std::string frame = masked_frame(kText, std::move(payload));
   frame[0] = char(first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Create, update, patch and delete as far as their options and rules go, in Kubernetes' words.
+// Create, update, patch and delete with all their options and rules, with Kubernetes' messages.
 #include <gtest/gtest.h>
 
 #include "runtime/base/text.h"
@@ -97,7 +97,7 @@ TEST_F(Writing, of_keys_that_stand_twice_the_last_counts) {
   }
 }
 
-// Of what is applied for the first time, and of what is there: a merge would leave them out without a word.
+// Both for the first apply and for a later one: the merge would drop such fields silently.
 TEST_F(Writing, fields_that_nobody_knows_are_told_of_every_apply) {
   auto apply = [&](const char* more, const std::string& validation) {
     return client.ask("PATCH", at("known") + "?fieldManager=me&force=true&fieldValidation=" + validation,
@@ -121,7 +121,7 @@ TEST_F(Writing, fields_that_nobody_knows_are_told_of_every_apply) {
   EXPECT_NE(message(both).find("unknown field \"dada\", duplicate field \"data\""), std::string::npos) << message(both);
 }
 
-// PUT of what is not there makes it: by another way, and each warning once all the same.
+// PUT creates an absent object through another code path; each warning is still returned once.
 TEST_F(Writing, a_warning_is_given_once) {
   auto times = [](const std::string& text, std::string_view part) {
     int out = 0;
@@ -255,7 +255,7 @@ TEST_F(Writing, deletions_follow_the_body_or_else_the_query) {
            Row{"", R"({"preconditions":{"resourceVersion":""}})", 409, nullptr},
            Row{"", R"({"preconditions":{"uid":null}})", 200, nullptr}, Row{"?dryRun=All", "", 200, nullptr},
            Row{"?uid=other&propagationPolicy=Sideways", R"({"kind":"DeleteOptions","apiVersion":"apps/v1"})", 200,
-               nullptr},  // only the body counts
+               nullptr},  // only the body matters
        }) {
     create("m");
     RawAnswer answer = client.ask("DELETE", at("m") + row.query, row.body);

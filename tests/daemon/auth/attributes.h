@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked for, for the tests of those who decide about it.
+// Request attributes for the tests of authorizers.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit policy and its log: what is written down, how much of it, and that the file never outgrows its bound.
+// The audit policy and its log: which requests are logged, in which detail, and that the files stay within their limit.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

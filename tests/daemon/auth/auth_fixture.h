@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A registry with the default roles, guarded; and users to ask for.
+// A registry with the default roles and the write guard, and users for requests.
 #pragma once
 
 #include "daemon/auth/authorizer.h"
@@ -37,7 +37,7 @@ class AuthFixture : public registry::RegistryFixture {
   bool may_path(const User& who, std::string verb, std::string path) {
     return authorizer.authorize(who, {std::move(verb), "", "", "", "", "", std::move(path), false, ""}).allowed;
   }
-  // What `who` gets told for writing this; "": it is written.
+  // The error that `who` gets for this write; "" if it succeeds.
   std::string written_by(const User& who, const Kind& kind, std::string_view text) {
     registry::Writer writer;
     writer.user = &who;

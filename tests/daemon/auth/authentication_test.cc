@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is who: certificates, tokens of every kind, and whom somebody may act as.
+// Authentication: certificates, tokens of every kind, and impersonation.
 #include "daemon/auth/authentication.h"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST_F(Identity, comes_from_a_bootstrap_token) {
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 
-// ---- what is remembered ----
+// ---- the token cache ----
 
 constexpr const char* kPodOfImage =
     R"({"metadata":{"name":"p","namespace":"default"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
@@ -172,7 +172,7 @@ constexpr const char* kPodOfImage =
 class Remembered : public Identity {
  protected:
   Remembered() { fixture.make(kPod, kPodOfImage), of_pod = issued(R"({"boundObjectRef":{"kind":"Pod","name":"p"}})"); }
-  // How many signatures it takes to answer for a token.
+  // The number of signature checks that authenticating a token takes.
   uint64_t checks(const std::string& token, const std::string& want = "system:serviceaccount:default:default") {
     uint64_t before = tokens.signatures_checked();
     EXPECT_EQ(name_of(token), want);
@@ -186,7 +186,7 @@ TEST_F(Remembered, token_is_checked_once_in_ten_seconds) {
   EXPECT_EQ(checks(of_pod), 1u);
   User first = MUST(authenticator.authenticate(bearing(of_pod)));
   EXPECT_EQ(first.extra["authentication.kubernetes.io/pod-name"], std::vector<std::string>{"p"});
-  fixture.make(kConfigMap, R"({"metadata":{"name":"other","namespace":"default"}})");  // what has nothing to do with it
+  fixture.make(kConfigMap, R"({"metadata":{"name":"other","namespace":"default"}})");  // an unrelated object
   fixture.clock.advance(std::chrono::milliseconds(9999));
   EXPECT_EQ(checks(of_pod), 0u);
   fixture.clock.advance(std::chrono::milliseconds(1));
@@ -214,7 +214,7 @@ TEST_F(Remembered, token_ends_with_the_next_request_when_what_it_rests_on_goes) 
   remove(kNode, {"", "n"});
   EXPECT_EQ(name_of(of_node), "Unauthorized");
   EXPECT_EQ(checks(plain), 0u) << "it rests on none of them";
-  // Others under the same names are not those that the tokens were bound to.
+  // New objects with the same names are not the ones that the tokens are bound to.
   fixture.make(kPod, kPodOfImage);
   fixture.make(kSecret, R"({"metadata":{"name":"s","namespace":"default"}})");
   fixture.make(kNode, R"({"metadata":{"name":"n"}})");
@@ -239,7 +239,7 @@ TEST_F(Remembered, token_of_a_pod_that_is_being_deleted_ends_a_minute_after_its_
   std::string token = of_pod;
   fixture.clock.advance(std::chrono::seconds(58));
   EXPECT_EQ(name_of(token), "system:serviceaccount:default:default");
-  fixture.clock.advance(std::chrono::seconds(3));  // less than ten seconds after it was looked at
+  fixture.clock.advance(std::chrono::seconds(3));  // less than ten seconds after the last check
   EXPECT_EQ(name_of(token), "Unauthorized");
 }
 

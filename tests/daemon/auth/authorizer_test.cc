@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may what: administrators, default roles, roles and bindings as they come and go, and the words of a refusal.
+// Authorization: administrators, default roles, roles and bindings that change, and the messages of refusals.
 #include "daemon/auth/authorizer.h"
 
 #include <gtest/gtest.h>
@@ -170,7 +170,7 @@ TEST(RoleIndex, asks_a_role_once_however_many_bindings_give_it) {
   EXPECT_EQ(granted(), Texts{});
 }
 
-// The rules of a role may be many: other requests do not wait until they have been looked at.
+// A role may have many rules: other requests do not wait while they are evaluated.
 TEST(RoleIndex, can_be_asked_while_rules_are_looked_at) {
   AuthFixture fixture;
   RoleIndex index(fixture.registry().engine());

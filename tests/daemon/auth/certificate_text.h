@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificate requests made on the spot: PKCS#10 with a fresh P-256 key.
+// Creates certificate requests: PKCS#10 with a new P-256 key.
 #pragma once
 
 #include <openssl/evp.h>
@@ -13,7 +13,7 @@
 
 namespace coracle::auth {
 
-// spec.request. `subject`: "/O=a/O=b/CN=c". `names`: as OpenSSL writes alternative names, "DNS:a,IP:1.2.3.4".
+// The value of spec.request. `subject`: "/O=a/O=b/CN=c". `names`: alternative names in OpenSSL's syntax, "DNS:a,IP:1.2.3.4".
 inline std::string request_text(const std::string& subject, const std::string& names = "") {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509_REQ* request = X509_REQ_new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roles that every cluster begins with, and how they are kept without fighting the user.
+// The default roles of every cluster, and how they are updated without overwriting the user's changes.
 #include "daemon/auth/default_roles.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(DefaultRoles, are_valid_objects_and_bind_what_there_is) {
     EXPECT_TRUE(roles.count("/" + std::string(name))) << name;
 }
 
-// Whoever runs one of Kubernetes' controllers, with the account that it has by itself, may do its work and nothing else.
+// One of Kubernetes' controllers can run with its default account: it may do its work and nothing else.
 TEST(DefaultRoles, controllers_have_roles_for_their_accounts) {
   AuthFixture fixture;
   auto may = [&](const char* account, const char* verb, const char* group, const char* resource, const char* sub = "") {

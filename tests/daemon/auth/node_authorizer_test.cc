@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node may: its pods' things and its own, nothing beyond, and how it is told.
+// What a node may access: its own objects and those of its pods, nothing else; and the messages of refusals.
 #include "daemon/auth/node_authorizer.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST_F(Nodes, lose_it_with_the_pod) {
 }
 
 TEST_F(Nodes, get_nothing_by_pods_that_they_made_themselves) {
-  // Admission refuses a mirror that refers to secrets; one that is there all the same gives no right.
+  // Admission refuses a mirror pod that refers to secrets. If one exists nevertheless, it grants nothing.
   json::value mirror = registry::RegistryFixture::parse(
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"m","namespace":"default","uid":"u","annotations":{"kubernetes.io/config.mirror":"x"}},
           "spec":{"nodeName":"one","containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","secret":{"secretName":"wanted"}}]}})");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: what they allow, what they cover, and how what is lacking is told.
+// Policy rules: what they allow, what they cover, and how missing rights are reported.
 #include "daemon/auth/rules.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(Rules, cover_less_than_themselves) {
   }
 }
 
-// A thousand verbs times a thousand groups times a thousand resources are not compared one by one.
+// The product of a thousand verbs, groups and resources is not enumerated.
 TEST(Rules, that_stand_for_too_many_are_not_covered_unless_all_is) {
   Rule large;
   for (int i = 0; i < 1000; ++i) {
@@ -105,7 +105,7 @@ TEST(Rules, that_stand_for_too_many_are_not_covered_unless_all_is) {
   EXPECT_EQ(uncovered(all, {rule(R"({"verbs":["get"],"nonResourceURLs":["/a"]})")}).size(), 1u) << "URLs are not resources";
 }
 
-// A role of a megabyte beside what somebody holds, as large: each of the one would be looked for in all of the other.
+// A role of a megabyte against a user with as many rules: comparing each with each would take too long.
 TEST(Rules, that_are_many_beside_much_that_is_held_are_not_compared) {
   Rule large = rule(R"({"verbs":["get"],"apiGroups":[""]})");
   for (int i = 0; i < 150'000; ++i) large.resources.push_back("r" + std::to_string(i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificate requests: what they ask for, which signer signs them, and what comes out.
+// Certificate requests: their content, the choice of the signer, and the issued certificate.
 #include "daemon/auth/signer.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ X509* read(const std::string& pem) {
   return certificate;
 }
 
-std::string shown(const std::string& pem) {  // as `openssl x509 -text` shows it, without blanks: versions set them differently
+std::string shown(const std::string& pem) {  // as `openssl x509 -text` prints it, without blanks, which differ between versions
   X509* certificate = read(pem);
   BIO* out = BIO_new(BIO_s_mem());
   X509_print(out, certificate);

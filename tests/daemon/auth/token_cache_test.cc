@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of tokens: bounded in number and age.
+// The token cache: bounded in number and age.
 #include "daemon/auth/token_cache.h"
 
 #include <gtest/gtest.h>

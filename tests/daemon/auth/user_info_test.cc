@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user and a moment, as others read them.
+// A user and a time, as other programs read them.
 #include "daemon/auth/user_info.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody grants what they do not have; nobody approves or signs for a signer that is not theirs.
+// Nobody grants rights that they do not have; nobody approves or signs for a signer without the right to it.
 #include "daemon/auth/write_guard.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +155,7 @@ TEST_F(Grants, the_spec_of_a_request_never_changes) {
   EXPECT_EQ(made->label("a"), "b");
 }
 
-// Without it, PUT and apply of what does not exist would create with the right to update or patch alone.
+// Without this check, PUT and apply of an absent object would create it with only the right to update or patch.
 TEST_F(Grants, a_write_that_creates_needs_the_right_to_create) {
   for (auto [name, verbs] :
        {std::pair("writer", R"(["get","update","patch"])"), std::pair("maker", R"(["create","update","patch"])")}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backup and restore as the daemon does them, without HTTP: what comes back, what is refused, a restore that is cut off at
-// every step, and when the store is looked after.
+// Backup and restore as the daemon performs them, without HTTP: what is restored, what is refused, a restore that is interrupted
+// at every step, and when the store is maintained.
 #include "daemon/backup/store_maintenance.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string text_of(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-class Machine {  // a state directory and what a daemon does with it, as far as its store goes
+class Machine {  // a state directory and the daemon's operations on its store
  public:
   explicit Machine(const std::string& key) {
     char path[] = "/tmp/coracle-maintenance-XXXXXX";
@@ -180,7 +180,7 @@ TEST(StoreMaintenance, refuses_objects_that_cannot_be_read) {
 }
 
 TEST(StoreMaintenance, a_power_cut_leaves_the_old_store_or_the_new_one) {
-  // A restore stands complete; the power goes after each rename in turn, and the next start has to finish.
+  // A complete restore is waiting. The power fails after each rename in turn, and the next start has to finish the restore.
   for (int done = 0; done <= 5; done++) {
     Machine machine("k1");
     machine.put("a", "then");
@@ -242,7 +242,7 @@ TEST(StoreMaintenance, looks_after_the_file_when_nothing_is_written) {
         machine.engine->remove(kConfigMap, {"default", "a" + std::to_string(i)}, std::nullopt, engine::Durability::durable));
   machine.maintenance->maintain();
   EXPECT_FALSE(find(MUST(machine.maintenance->state()), "check")) << "it was written to a moment ago";
-  machine.clock.advance(std::chrono::hours(24 * 365 * 40));  // beyond the last write, which a real clock timed
+  machine.clock.advance(std::chrono::hours(24 * 365 * 40));  // later than the last write, which has the real clock's time
   EXPECT_GT(get_int(MUST(machine.maintenance->state()), "unusedBytes"), 1 << 20);
   machine.maintenance->maintain();
   json::value state = MUST(machine.maintenance->state());

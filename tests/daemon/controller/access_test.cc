@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificate requests from asking to their end, roles made of roles, and Secrets that hold tokens.
+// Certificate requests from creation to removal, aggregated roles, and Secrets with service account tokens.
 #include "runtime/base/text.h"
 #include "tests/daemon/controller/bench.h"
 
@@ -175,7 +175,7 @@ TEST_F(AccessTest, bootstrap_tokens_go_when_they_end) {
   EXPECT_TRUE(client.find(kSecret, {"kube-system", "endless"}));
 }
 
-// A board without a clock battery starts in 1970: what it waits for is decades away, until the clock is set.
+// A machine without a clock battery starts in 1970: the time that a controller waits for is decades away until the clock is set.
 TEST_F(AccessTest, what_ends_by_the_wall_clock_ends_when_the_clock_is_set_past_it) {
   clock.set(MUST(parse_time("1970-01-01T00:01:00Z")));
   start();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bench for controllers: fake client, fake time, real informers and manager, and a hand that plays the kubelet.
+// A fixture for controllers: fake client, fake time, real informers and manager, and a simulated kubelet.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ struct Bench : testing::Test {
     client.settle();
     settle();
   }
-  // Until nobody has anything to do at this time.
+  // Runs until no controller has work at the current time.
   void settle() {
     for (int passes = 0; passes < 5000; ++passes) {
       client.settle();
@@ -64,7 +64,7 @@ struct Bench : testing::Test {
       settle();
     }
   }
-  // Binds and readies pods, ends those that are being deleted. `choose` says which become ready.
+  // Binds pods, makes them ready, and removes those that are being deleted. `choose` selects those that become ready.
   void play_kubelet(const std::function<bool(const Object&)>& choose = [](const Object&) { return true; }) {
     for (const ObjectPtr& pod : client.all(kPod)) {
       if (pod->deleting()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted for others: quotas' use, disruption budgets, and whether storage that is deleted is still used.
+// Counting controllers: quota usage, disruption budgets, and whether deleted storage is still in use.
 #include "tests/daemon/controller/bench.h"
 
 namespace coracle::controller {
@@ -288,7 +288,7 @@ TEST_F(BudgetsTest, a_claim_of_a_pods_own_does_not_wait_for_what_keeps_the_pod) 
     {"apiVersion":"v1","kind":"Pod","name":"p","uid":"uid-p","controller":true}])" +
                                          finalizers + "}}");
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"p-others","namespace":"default")" + finalizers + "}}");
-  auto put_pod = [&](const std::string& grace) {  // it ends, and then only its finalizer keeps it
+  auto put_pod = [&](const std::string& grace) {  // it terminates, then only its finalizer keeps it
     client.put(kPod,
                R"({"metadata":{"name":"p","namespace":"default","uid":"uid-p","finalizers":["a/b"],
       "deletionTimestamp":"2024-01-01T00:00:00Z","deletionGracePeriodSeconds":)" +
@@ -378,7 +378,7 @@ TEST_F(BudgetsTest, many_claims_that_go_together_have_the_pods_listed_once) {
   EXPECT_EQ(lists(), 3);
 }
 
-// It will not be started with a claim that is on its way out, so it need not be waited for.
+// A pod without a node will not start with a claim that is being deleted, so the claim does not wait for it.
 TEST_F(BudgetsTest, a_claim_does_not_wait_for_pods_without_a_node) {
   start();
   client.put(kPersistentVolumeClaim,

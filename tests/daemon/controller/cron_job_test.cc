@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJob: a job for each scheduled time, once, whatever the clock does and whenever the daemon stops.
+// CronJob: one job for each scheduled time, whatever the clock does and whenever the daemon stops.
 #include "daemon/controller/cron_job.h"
 
 #include "daemon/controller/job.h"
@@ -16,7 +16,7 @@ const Key kCronJobKey{"default", "tick"};
 
 WallTime time_of(const char* text) { return MUST(parse_time(text)); }
 
-// Only the cron jobs have a controller: a hand ends their jobs.
+// Only the CronJob controller runs: the test ends the jobs.
 struct CronJobFixture {
   FakeClock clock{time_of("2024-03-01T10:00:30Z")};
   FakeClient client{clock};
@@ -212,7 +212,7 @@ TEST_F(CronJobTest, tells_of_jobs_that_it_does_not_know_or_misses) {
 
 TEST_F(CronJobTest, a_run_that_the_status_does_not_know_of_is_known_before_another_is_due) {
   put(R"("schedule":"* * * * *","concurrencyPolicy":"Forbid")");
-  stop();  // right after it made the first one
+  stop();  // right after it created the first one
   client.put(
       kJob,
       R"({"metadata":{"name":")" + run(1) +
@@ -335,7 +335,7 @@ TEST(DueRun, a_deadline_bounds_what_counts_as_missed) {
 
 // ---- faults ----
 
-// Seven minutes with a run each, which ends at once; then what must hold whatever happened.
+// Seven minutes with a run each, which ends at once; then the invariants that hold in every case.
 void play_cron_job(CronJobFixture& fixture, const std::function<void()>& each) {
   for (int second = 0; second < 425; ++second) {
     each();
@@ -352,7 +352,7 @@ TEST(CronJobFaults, stopped_at_any_call_it_starts_each_run_once) {
   constexpr size_t kDead = 10;
   for (size_t nth = 1; nth <= 40; ++nth) {
     CronJobFixture fixture;
-    for (size_t i = 0; i < kDead; ++i) fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
+    for (size_t i = 0; i < kDead; ++i) fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after another
     size_t before = fixture.client.calls().size();
     bool dead = false;
     std::map<std::string, std::string> uids;  // of each run's job

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DaemonSet: one pod on each node that should have one; updates within maxUnavailable or maxSurge; what fails, and what is too
-// many.
+// DaemonSet: one pod on each eligible node; updates within maxUnavailable or maxSurge; failed pods and surplus pods.
 #include "daemon/controller/daemon_set.h"
 
 #include "daemon/controller/history.h"
@@ -27,7 +26,7 @@ ObjectPtr node_of(const std::string& name, const std::string& taints = "", const
                                                   R"(","labels":{)" + labels + R"(}},"spec":{"taints":[)" + taints + "]}}"))));
 }
 
-// ---- where ----
+// ---- choice of nodes ----
 
 TEST(DaemonSetNodes, are_chosen_by_labels_affinity_name_and_taints) {
   auto taint = [](const char* key, const char* effect) {
@@ -93,15 +92,15 @@ TEST(DaemonSetPods, are_bound_to_their_node_by_affinity_and_tolerate_its_trouble
             "unschedulable:NoSchedule ");
 }
 
-// ---- what ----
+// ---- plan ----
 
-// One word a node, a letter a pod: R ready, r ready for too short, n not ready, F failed, S succeeded, t ready and leaving, T
-// removed by us unseen, u unbound; each followed by o (old) or n (new). "-" for none. A node's name is its place; `x` before the
-// word: no pod may be there, `s`: none new, `g`: the node is gone.
+// One word per node, one letter per pod: R ready, r ready for too short, n not ready, F failed, S succeeded, t ready and
+// terminating, T deleted by us (the cache is late), u unbound; each followed by o (old) or n (new). "-": no pods. A node is named
+// by its position. A prefix of the word: `x`: no pod may run there, `s`: no new pod, `g`: the node is gone.
 struct DaemonSetCase {
   const char* name;
   std::string strategy, nodes;
-  std::string want;  // "+a -b1": made on a, removed the second of b
+  std::string want;  // "+a -b1": create on a, delete the second pod of b
   bool backing_off = false;
 };
 
@@ -252,9 +251,9 @@ TEST(DaemonSetPlan, steps_have_a_limit) {
   EXPECT_EQ(plan_daemon_set(observed, {}).create.size(), kDaemonSetBurst);
 }
 
-// ---- at work ----
+// ---- controller ----
 
-// To be made beside it, of the same set.
+// A second revision of the same set, to be created beside it.
 json::value copy_of(const Object& revision, std::string_view name) {
   json::value copy = revision.json();
   json::object& metadata = make(copy, "metadata").get_object();
@@ -280,7 +279,7 @@ struct DaemonSetTest : Bench {
   int64_t status(const char* name) {
     return get_int(client.find(kDaemonSet, {"default", "log"})->json(), std::string("status.") + name);
   }
-  // Binds each pod where its affinity says, and readies it.
+  // Binds each pod to the node in its affinity and makes it ready.
   void play() {
     for (const ObjectPtr& pod : client.all(kPod)) {
       if (pod->deleting() || !get_string(pod->json(), "spec.nodeName").empty()) continue;
@@ -324,7 +323,7 @@ TEST_F(DaemonSetTest, has_a_pod_on_every_node_as_they_come_and_go) {
   client.clear_calls();
   client.set_status(kNode, {"", "b"},
                     R"({"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"2024-01-01T00:00:00Z"}]})");
-  pass(std::chrono::seconds(40));  // later it would be silent
+  pass(std::chrono::seconds(40));  // later, the node would be taken for unreachable
   for (const std::string& call : client.calls())
     EXPECT_TRUE(call.find("daemonsets") == call.npos && call.find(" pods") == call.npos) << call;
 }
@@ -336,7 +335,7 @@ TEST_F(DaemonSetTest, goes_to_a_new_template_and_back_and_what_is_of_the_old_one
   std::string survivor = client.all(kPod)[1]->uid();
   put_set(kOne, "broken");
   settle();
-  play_kubelet([](const Object&) { return false; });  // what goes, goes; the new one never gets ready
+  play_kubelet([](const Object&) { return false; });  // pods terminate; the new one never gets ready
   settle();
   EXPECT_EQ(client.all(kControllerRevision).size(), 2u);
   put_set(kOne, "a");
@@ -448,7 +447,7 @@ TEST_F(DaemonSetTest, of_two_revisions_of_one_template_the_later_stays_and_has_a
   EXPECT_EQ(count(kPod), 3u);
 }
 
-// Two templates within the time that the cache is late: both have the number 1.
+// Two templates arrive while the cache is late: both get the number 1.
 TEST_F(DaemonSetTest, the_revision_of_the_template_has_the_highest_number_whatever_is_seen_when) {
   start();
   put_set();
@@ -516,7 +515,7 @@ TEST_F(DaemonSetTest, a_lost_event_delays_but_does_not_double) {
   start();
   client.put(kDaemonSet, daemon_set_text(kOne));
   client.settle();
-  client.lose_event(3);  // after the revision's and the first pod's: the second pod's appearance
+  client.lose_event(3);  // after those of the revision and the first pod: the creation of the second pod
   settle();
   EXPECT_EQ(count(kPod), 2u);
   client.end_watches(Error(Code::unavailable, "dropped"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deployments rolling through simulated pods: bounds are kept at every step, and each rollout comes to its end.
+// Deployments that roll out over simulated pods: the bounds hold at every step, and each rollout completes.
 #include "daemon/controller/deployment.h"
 
 #include "tests/daemon/controller/bench.h"
@@ -112,11 +112,12 @@ TEST_F(DeploymentTest, rolls_within_its_bounds) {
     EXPECT_EQ(live_pods(), 4u) << image;
     EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable") << image;
     EXPECT_EQ(deployment()->annotation(kRevisionAnnotation), std::to_string(version)) << image;
-    EXPECT_LE(count(kReplicaSet), 3u);  // the history's limit is two old ones
+    EXPECT_LE(count(kReplicaSet), 3u);  // the history limit is two old ones
   }
 }
 
-// A set that was made smaller tells of its pods until its own controller has looked: those are not there to be counted on.
+// After a ReplicaSet was scaled down, its status still counts all its pods until its controller has run: the surplus is not
+// available.
 TEST_F(DeploymentTest, pods_that_are_about_to_go_are_not_counted_as_available) {
   start();
   put(3, "v3", R"(,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":2,"maxUnavailable":0}})");
@@ -209,7 +210,7 @@ TEST_F(DeploymentTest, recreate_waits_until_the_old_set_knows_that_it_is_to_have
   }
 }
 
-// Two sets with pods, and both are of another size of the Deployment: there is nothing to share out when one of them is to go.
+// Two ReplicaSets have pods, and the Deployment's size differs from both: with Recreate, nothing is scaled in proportion.
 TEST_F(DeploymentTest, recreate_goes_on_when_somebody_scales_an_old_set_and_the_deployment) {
   start();
   put(2, "v1", R"(,"strategy":{"type":"Recreate"})");
@@ -286,7 +287,7 @@ TEST_F(DeploymentTest, without_progress_the_deadline_is_told) {
   EXPECT_EQ(reason("Progressing"), "True/NewReplicaSetAvailable");
 }
 
-// A board without a clock battery starts in 1970, and rolls out before its clock is set.
+// A machine without a clock battery starts in 1970 and rolls out before its clock is set.
 TEST_F(DeploymentTest, the_deadline_is_a_span_whatever_the_clock_says) {
   clock.set(MUST(parse_time("1970-01-01T00:01:00Z")));
   start();

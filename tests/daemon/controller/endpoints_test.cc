@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints and EndpointSlices: who stands behind a Service, and how few objects change when one pod does.
+// Endpoints and EndpointSlices: which pods back a Service, and how few objects change when one pod changes.
 #include "daemon/controller/endpoints.h"
 
 #include "tests/daemon/controller/bench.h"
@@ -36,7 +36,7 @@ TEST(Backends, take_each_pod_as_it_is) {
   struct Row {
     const char* name;
     ObjectPtr pod;
-    const char* want;  // ready serving terminating, or nothing
+    const char* want;  // conditions ready, serving, terminating; or nothing
   };
   for (const Row& row :
        {Row{"ready", backend_pod("p", "10.0.0.1", true), "110"}, Row{"not ready", backend_pod("p", "10.0.0.1", false), "000"},
@@ -52,7 +52,7 @@ TEST(Backends, take_each_pod_as_it_is) {
   EXPECT_EQ(found[0].zone, "here");
 }
 
-// Pods that wait for a node, or have ended, are not gone through for each Service.
+// Pods that have no node yet or have ended are not examined for each Service.
 TEST(Backends, are_looked_for_among_the_pods_that_have_an_address) {
   FakeClient client;
   Informer pods(client, kPod);
@@ -81,7 +81,7 @@ TEST(Backends, a_pod_without_the_named_port_is_not_behind_it) {
   EXPECT_TRUE(backends(*web, {backend_pod("p", "10.0.0.1", true)}, "IPv4", {}).empty());
 }
 
-// With a look at each of the pod's ports for each of the Service's this takes minutes.
+// Comparing each port of the pod with each port of the Service would take minutes.
 TEST(Backends, very_many_named_ports_cost_little) {
   constexpr int kPorts = 10'000;
   std::string wanted, offered;
@@ -122,7 +122,7 @@ TEST(Backends, a_host_name_counts_in_the_services_own_subdomain) {
             "");
 }
 
-// Pods in their node's network have its address: one that answers must not be hidden by one that does not.
+// Pods with hostNetwork share the node's address: an unready one must not hide a ready one.
 TEST(Backends, of_several_at_one_address_the_ready_one_comes_first) {
   auto web = service(R"({"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
   auto going = backend_pod("a", "10.0.0.1", false, "", R"(,"deletionTimestamp":"2024-01-01T00:00:00Z")"),
@@ -195,7 +195,7 @@ struct Slices : testing::Test {
   std::vector<ObjectPtr> present;
   int names = 0;
 
-  // Applies the plan to `present`; returns "created updated removed".
+  // Applies the plan to `present`; returns the numbers "created updated deleted".
   std::string step(const std::vector<ObjectPtr>& pods) {
     SliceOwner owner{*web, "web", kSliceController};
     SlicePlan plan = plan_slices(owner, {{"IPv4", backends(*web, pods, "IPv4", {})}}, present);
@@ -225,7 +225,7 @@ TEST_F(Slices, hold_a_hundred_each_and_change_no_more_than_they_must) {
   EXPECT_EQ(step(backend_pods(250)), "3 0 0");
   EXPECT_EQ(endpoints(), 250u);
   EXPECT_EQ(step(backend_pods(250)), "0 0 0");
-  EXPECT_EQ(step(backend_pods(251)), "0 1 0");  // the one with space
+  EXPECT_EQ(step(backend_pods(251)), "0 1 0");  // the one with free space
   std::vector<ObjectPtr> fewer = backend_pods(251);
   fewer.erase(fewer.begin());
   EXPECT_EQ(step(fewer), "0 1 0");
@@ -293,7 +293,7 @@ TEST_F(EndpointsTest, slices_follow_the_zone_of_a_node) {
 TEST_F(EndpointsTest, a_late_cache_makes_nothing_twice) {
   start();
   client.clear_calls();
-  client.lose_event(2);  // the Service's is the first, that of its Endpoints the second
+  client.lose_event(2);  // the Service's event is the first, that of its Endpoints the second
   put_service(R"({"selector":{"app":"web"},"ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]})");
   put_pod("a");
   play_kubelet();
@@ -304,7 +304,7 @@ TEST_F(EndpointsTest, a_late_cache_makes_nothing_twice) {
 TEST_F(EndpointsTest, hand_written_ones_are_mirrored) {
   start();
   put_service(R"({"ports":[{"port":80,"protocol":"TCP"}]})");
-  EXPECT_EQ(count(kEndpoints), 0u);  // without a selector it is not ours to fill
+  EXPECT_EQ(count(kEndpoints), 0u);  // Endpoints of a Service without a selector are the user's
   client.put(kEndpoints, R"({"metadata":{"name":"web","namespace":"default","annotations":{"a":"b",
     "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"subsets":[{"addresses":[{"ip":"1.2.3.4"}],
     "notReadyAddresses":[{"ip":"1.2.3.5"}],"ports":[{"port":8080,"protocol":"TCP"}]}]})");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many pods an autoscaler wants: what metrics ask for, who cannot be seen, what windows and policies allow.
+// The number of pods that an autoscaler computes: from metrics, with missing metrics, windows and policies.
 #include <gtest/gtest.h>
 
 #include "daemon/controller/horizontal_autoscaler.h"
@@ -23,7 +23,7 @@ ObjectPtr scaled_pod(const std::string& name, const std::string& phase = "Runnin
 }
 
 Target target(int64_t wanted, std::vector<ObjectPtr> pods) { return {wanted, wanted, std::move(pods), {}, kMeasuredAt}; }
-PodMetrics used(const std::vector<int64_t>& amounts) {  // of pods "0", "1", …; negative: not measured
+PodMetrics used(const std::vector<int64_t>& amounts) {  // for the pods "0", "1", …; negative: not measured
   PodMetrics out;
   for (size_t i = 0; i < amounts.size(); ++i)
     if (amounts[i] >= 0) out[std::to_string(i)] = {amounts[i], kMeasuredAt, 15s};
@@ -37,7 +37,7 @@ std::vector<ObjectPtr> scaled_pods(size_t count) {
 
 TEST(AutoscalerProposal, follows_the_ratio_of_use_to_target) {
   struct Row {
-    std::vector<int64_t> millicores;  // each asks for 100
+    std::vector<int64_t> millicores;  // each pod requests 100
     int64_t percent, want, utilization;
   };
   for (const Row& row : {Row{{50, 50}, 50, 2, 50}, Row{{100, 100}, 50, 4, 100}, Row{{20, 20, 20, 20}, 50, 2, 20},
@@ -52,18 +52,18 @@ TEST(AutoscalerProposal, follows_the_ratio_of_use_to_target) {
 }
 
 TEST(AutoscalerProposal, a_pod_without_metrics_keeps_the_number_from_changing_much) {
-  // Seen: 30 of 100 at a target of 60: half. The unseen one counts as using all it asks for: (30+30+100)/300 = 53 %: as it should
-  // be.
+  // Measured: 30 of 100 with a target of 60, so one half. The unmeasured pod counts as using its whole request: (30+30+100)/300 =
+  // 53 %, within the tolerance.
   Target now = target(3, scaled_pods(3));
   auto requests = MUST(pod_requests(now.pods, "cpu", ""));
   EXPECT_EQ(propose_by_utilization(now, used({30, 30, -1}), requests, 60, true)->replicas, 3);
-  // With far less use it shrinks, but not as far as without the guess: (5+5+100)/300 = 36 % of 60 %: 0.6 × 3.
+  // With much lower use it scales down, but less than without the unmeasured pod: (5+5+100)/300 = 36 % of 60 %: 0.6 × 3.
   EXPECT_EQ(propose_by_utilization(now, used({5, 5, -1}), requests, 60, true)->replicas, 2);
-  // Upwards it counts as idle: (180+180+0)/300 = 120 % of 60 %: twice, of three.
+  // For scaling up, the unmeasured pod counts as idle: (180+180+0)/300 = 120 % of 60 %: twice three.
   EXPECT_EQ(propose_by_utilization(now, used({180, 180, -1}), requests, 60, true)->replicas, 6);
-  // Barely too much, and with the guess too little: nothing changes.
+  // Slightly above the target, but below it with the unmeasured pod counted: no change.
   EXPECT_EQ(propose_by_utilization(now, used({80, 80, -1}), requests, 60, true)->replicas, 3);
-  // A target beyond what is asked for: who is not seen counts as at the target.
+  // With a target above the request, an unmeasured pod counts as being at the target.
   EXPECT_EQ(propose_by_utilization(now, used({150, 150, -1}), requests, 200, true)->replicas, 3);
   EXPECT_EQ(propose_by_utilization(now, used({30, 30, -1}), requests, 60, true)->utilization, 30)
       << "what was seen is told, not what was guessed";
@@ -148,7 +148,7 @@ TEST(AutoscalerProposal, tolerance_is_the_behaviours) {
   EXPECT_DOUBLE_EQ(tolerance_of(json::object()).up, 0.1);
 }
 
-// ---- what is allowed now ----
+// ---- limits of a change ----
 
 struct Decide : testing::Test {
   AutoscalerPast past;
@@ -157,7 +157,7 @@ struct Decide : testing::Test {
   Limits limits{4, 1, 100};
 
   void behave(const std::string& text) { behavior = behavior_of(MUST(parse_json(R"({"spec":{"behavior":)" + text + "}}"))); }
-  // "6 ReadyForNewScale DesiredWithinRange", "8 … ScaleUpLimit!" where it is limited.
+  // "6 ReadyForNewScale DesiredWithinRange", "8 … ScaleUpLimit!"; the mark "!" means limited.
   std::string decide(int64_t proposed) {
     Decision got = decide_replicas(past, behavior, limits, proposed, now);
     EXPECT_EQ(got.able.status, "True");
@@ -237,7 +237,7 @@ TEST_F(Decide, a_policy_counts_what_was_changed_within_its_period) {
   scale(8);
   now += 15s;
   EXPECT_EQ(decide(20), "8 ReadyForNewScale ScaleUpLimit!");
-  now += 31s;  // the first change is older than a minute, the second is not
+  now += 31s;  // the first change is older than a minute, the second one is not
   EXPECT_EQ(decide(20), "11 ReadyForNewScale ScaleUpLimit!");
   now += 61s;
   EXPECT_EQ(decide(1), "7 ReadyForNewScale ScaleDownLimit!");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Autoscalers over a fake API: what they look at and when, what they write, say and remember.
+// Autoscalers over a fake API: when they read metrics, what they write to the scale and the status, and their memory.
 #include "daemon/controller/horizontal_autoscaler.h"
 
 #include "tests/daemon/controller/bench.h"
@@ -30,7 +30,7 @@ struct AutoscalerTest : Bench {
                                              more + "}}");
     settle();
   }
-  // All pods run and are ready for long; each uses so much.
+  // All pods run and have been ready for long; each uses the given amounts.
   void use(const std::string& cpu, const std::string& memory = "10M") {
     for (const ObjectPtr& pod : client.all(kPod)) {
       if (pod->deleting()) {
@@ -83,7 +83,7 @@ TEST_F(AutoscalerTest, scales_a_busy_deployment_up_and_says_so) {
   use("120m");
   autoscale();
   tick();
-  EXPECT_EQ(replicas(), 4);  // 120 % of 50 % asks for five; it may double
+  EXPECT_EQ(replicas(), 4);  // 120 % of 50 % gives five; the limit is twice the size
   EXPECT_EQ(status("currentReplicas"), 2);
   EXPECT_EQ(status("desiredReplicas"), 4);
   EXPECT_EQ(condition("AbleToScale"), "True/SucceededRescale");
@@ -324,7 +324,7 @@ TEST_F(AutoscalerTest, one_measurement_serves_all_and_what_does_not_change_is_no
   tick();
   EXPECT_EQ(calls("list pods.metrics.k8s.io"), 1u);
   EXPECT_EQ(calls("read deployments.apps"), 20u);
-  use("10500u");  // noise
+  use("10500u");  // within the tolerance
   client.clear_calls();
   tick();
   EXPECT_EQ(calls("update"), 0u);
@@ -338,7 +338,7 @@ TEST_F(AutoscalerTest, one_measurement_serves_all_and_what_does_not_change_is_no
 TEST_F(AutoscalerTest, only_the_pods_of_targets_are_measured) {
   start();
   deploy(2);
-  deploy(3, "other");  // nobody scales it
+  deploy(3, "other");  // no autoscaler refers to it
   autoscale();
   use("10m");
   tick();
@@ -406,7 +406,7 @@ TEST_F(AutoscalerTest, two_that_select_the_same_pods_do_nothing) {
       events.has("AmbiguousSelector", "pods by selector app=web are controlled by multiple HPAs: [{a default} {b default}]"));
 }
 
-// Each pod knows who selects it: autoscalers are not compared with each other by way of all pods.
+// The pods index their autoscalers: autoscalers are not compared with each other over all pods.
 TEST_F(AutoscalerTest, very_many_of_very_many_pods_are_told_apart) {
   start();
   constexpr int kMany = 60, kPods = 200;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces, garbage, finished pods, old events: what cleans the store up.
+// Cleanup: namespaces, garbage collection, finished pods, old events.
 #include "daemon/controller/garbage.h"
 #include "tests/daemon/controller/bench.h"
 
@@ -13,7 +13,7 @@ struct HousekeepingTest : Bench {
                          "}" + rest + "}");
   }
   void put_namespace(const std::string& name) {
-    // The fake knows only the finalizers of metadata: without one it would let a deleted namespace go at any write.
+    // The fake client only supports metadata.finalizers: without one, any write would remove a deleted namespace.
     put(kNamespace, "", name, R"(,"finalizers":["test/held"])",
         R"(,"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"})");
     settle();
@@ -21,7 +21,7 @@ struct HousekeepingTest : Bench {
   bool released(const std::string& name) {
     return get_array(client.find(kNamespace, {"", name})->json(), "spec.finalizers").empty();
   }
-  // As the API does: a namespace with spec.finalizers only begins to go.
+  // As the API does: a namespace with spec.finalizers only starts to terminate.
   void delete_namespace(const std::string& name) {
     json::value body = client.find(kNamespace, {"", name})->json();
     make(body, "metadata.deletionTimestamp") = format_time(clock.now());
@@ -93,7 +93,7 @@ TEST_F(HousekeepingTest, a_namespace_that_was_made_anew_keeps_what_is_in_it) {
   make(body, "metadata.deletionTimestamp") = format_time(clock.now());
   client.put(kNamespace, to_text(body));
   client.settle();
-  client.lose_event();  // the cache shows that one still
+  client.lose_event();  // the cache still shows that one
   client.erase(kNamespace, {"", "team"});
   client.lose_event();
   put(kNamespace, "", "team", "", R"(,"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"})");
@@ -126,7 +126,7 @@ TEST_F(HousekeepingTest, a_namespace_is_emptied_pods_first_and_then_let_go) {
   EXPECT_TRUE(released("team"));
 }
 
-// A Job's pod that has ended may stay for the Job, and the Job for nobody.
+// An ended pod of a Job may wait for the Job, but the Job does not wait for the pod.
 TEST_F(HousekeepingTest, pods_that_wait_for_their_job_do_not_keep_the_job) {
   start();
   put_namespace("team");
@@ -262,7 +262,7 @@ TEST_F(HousekeepingTest, who_has_another_owner_outlives_one_that_waits) {
   EXPECT_EQ(client.find(kSecret, {"default", "both"})->owners().size(), 1u);
 }
 
-// Nothing goes that could tell of its going: what counts is that the last one lets go.
+// No deletion triggers the owner's removal here: the last dependent only loses its reference.
 TEST_F(HousekeepingTest, an_owner_in_the_foreground_goes_when_all_it_owned_has_another_owner) {
   put(kConfigMap, "default", "goes", R"(,"uid":"g")");
   put(kConfigMap, "default", "stays", R"(,"uid":"s")");
@@ -303,7 +303,7 @@ TEST_F(HousekeepingTest, before_an_owner_goes_the_store_is_asked_what_it_owns) {
   put(kConfigMap, "default", "waiting", R"(,"uid":"w")");
   start();
   client.lose_event();
-  put(kSecret, "default", "orphan", owned_by("orphaning", "o", true));  // our cache never hears of it
+  put(kSecret, "default", "orphan", owned_by("orphaning", "o", true));  // our cache never gets the event
   client.lose_event();
   put(kSecret, "default", "held", R"(,"finalizers":["test/held"])" + owned_by("waiting", "w", true));
   MUST(client.remove(kConfigMap, {"default", "orphaning"}, {.propagation = "Orphan"}));
@@ -361,7 +361,7 @@ TEST_F(HousekeepingTest, owners_are_of_the_same_namespace_or_of_none) {
 TEST_F(HousekeepingTest, before_an_owner_counts_as_gone_the_store_is_asked) {
   start();
   client.lose_event();
-  put(kConfigMap, "default", "root", R"(,"uid":"r")");  // our cache never hears of it
+  put(kConfigMap, "default", "root", R"(,"uid":"r")");  // our cache never gets the event
   put(kSecret, "default", "child", owned_by("root", "r"));
   settle();
   EXPECT_TRUE(client.find(kSecret, {"default", "child"}));
@@ -373,7 +373,7 @@ TEST_F(HousekeepingTest, what_was_cut_loose_meanwhile_does_not_go_with_its_owner
   start();
   client.lose_event();
   MUST(client.patch(kSecret, {"default", "child"}, PatchType::merge, MUST(parse_json(R"({"metadata":{"ownerReferences":[]}})"))));
-  client.erase(kConfigMap, {"default", "root"});  // our cache still shows the child as its own
+  client.erase(kConfigMap, {"default", "root"});  // our cache still shows the child as owned
   settle();
   EXPECT_TRUE(client.find(kSecret, {"default", "child"}));
 }
@@ -456,7 +456,7 @@ TEST_F(HousekeepingTest, a_pod_that_only_a_finalizer_holds_is_not_told_to_go_aga
   for (const std::string& call : client.calls()) EXPECT_FALSE(call.starts_with("delete") || call.starts_with("remove")) << call;
 }
 
-// A set makes a pod of the same name as soon as the old one is gone.
+// A set creates a pod with the same name as soon as the old one is gone.
 TEST_F(HousekeepingTest, only_the_pod_of_the_vanished_node_is_marked) {
   start();
   put(kPod, "default", "db-0", R"(,"uid":"old")", R"(,"spec":{"nodeName":"gone"},"status":{"phase":"Running"})");
@@ -512,7 +512,7 @@ TEST_F(HousekeepingTest, events_last_an_hour_whatever_the_clock_says) {
   start();
   put_event("early");
   clock.advance(std::chrono::minutes(40));
-  jump(1'800'000'000);  // the network is there
+  jump(1'800'000'000);  // the network is available
   put_event("late");
   clock.advance(std::chrono::minutes(10));
   settle();
@@ -557,13 +557,13 @@ TEST_F(HousekeepingTest, of_too_large_events_the_oldest_go) {
     return sum;
   };
   int made = 0;
-  for (; before <= bytes; ++made) before = bytes, put_event(made), bytes = there();  // until some have gone
+  for (; before <= bytes; ++made) before = bytes, put_event(made), bytes = there();  // until some have been removed
   EXPECT_GT(before, size_t(500) << 10);
   EXPECT_LE(bytes, (size_t(512) << 10) / 10 * 9);
   EXPECT_GT(bytes, size_t(440) << 10);
   EXPECT_FALSE(client.find(kEvent, {"default", "e1000"}));
   EXPECT_TRUE(client.find(kEvent, {"default", "e" + std::to_string(1000 + made - 1)}));
-  // One that is written again counts once.
+  // An event that is updated counts once.
   ObjectPtr last = client.all(kEvent).back();
   for (int i = 0; i < 100; ++i) {
     MUST(client.patch(kEvent, last->key(), PatchType::merge, {{"count", i}}));

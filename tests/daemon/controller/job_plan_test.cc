@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Job makes of its pods: indexes, policies, back-off, how many to make and what each is like. Pure.
+// The decisions of a Job about its pods: indexes, policies, back-off, how many pods to create and their specs. Pure.
 #include <gtest/gtest.h>
 
 #include "daemon/controller/job.h"
@@ -51,7 +51,7 @@ ObjectPtr job(std::string_view spec, std::string_view status = "{}") {
                                   {"status", parsed(status)}}));
 }
 
-// With the finalizer. `index`: an index, or "".
+// A pod with the tracking finalizer. `index`: an index, or "".
 ObjectPtr tracked_pod(const std::string& name, std::string_view status, const std::string& index = "",
                       const std::string& failures = "", bool deleting = false) {
   json::object annotations;
@@ -222,7 +222,7 @@ TEST(JobDecision, how_many_pods_to_make) {
            Row{"parallelism 0 is a pause", R"({"completions":1,"parallelism":0})", "{}", {}, 0, ""},
        }) {
     ObjectPtr owner = job(row.spec, row.status);
-    // A pod that goes has failed where it may be replaced; its back-off is another test's.
+    // A terminating pod counts as failed when it may be replaced; another test covers its back-off.
     JobDecision decision = decide_job(observed_pod(*owner, row.pods), {}, at(kNow));
     EXPECT_FALSE(decision.end) << row.name;
     EXPECT_EQ(decision.create.size(), row.create) << row.name;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job, and its removal after its end: pods are run, replaced and counted once each, whatever fails and whenever it stops.
+// Job, and its removal after its end: pods are run, replaced and counted once each, whatever call fails and whenever the daemon
+// stops.
 #include "daemon/controller/job.h"
 
 #include "tests/daemon/controller/bench.h"
@@ -11,7 +12,7 @@ using std::chrono::seconds;
 
 const Key kJobKey{"default", "j"};
 
-// A fixture that can lose its controllers at any time, and a hand that plays the kubelet.
+// A fixture whose controllers can be killed at any time, with a simulated kubelet.
 struct JobFixture {
   FakeClock clock;
   FakeClient client{clock};
@@ -95,12 +96,12 @@ struct JobFixture {
     for (const ObjectPtr& pod : active()) end(*pod, code);
     settle();
   }
-  // Pods that were asked to go have gone, unless somebody holds them.
+  // Removes pods that are being deleted, unless a finalizer holds them.
   void bury() {
     for (const ObjectPtr& pod : pods()) {
       if (!pod->deleting()) continue;
       if (!pod_finished(view::Pod(*pod))) client.set_status(kPod, pod->key(), R"({"phase":"Failed"})");
-      (void)client.remove(kPod, pod->key(), {.grace_period_seconds = 0});  // gone already is as good
+      (void)client.remove(kPod, pod->key(), {.grace_period_seconds = 0});  // an absent pod is fine too
     }
     settle();
   }
@@ -226,7 +227,7 @@ TEST_F(JobTest, a_deadline_ends_what_still_runs) {
   EXPECT_EQ(condition("Failed"), "True DeadlineExceeded: Job was active longer than specified deadline");
 }
 
-// A board without a clock battery: thirty seconds are thirty seconds, whatever the calendar says.
+// On a machine without a clock battery, thirty seconds are thirty seconds, whatever the date.
 TEST_F(JobTest, a_deadline_is_a_span_not_a_date) {
   clock.set(WallTime(seconds(100)));
   put_job(R"("completions":1,"parallelism":1,"activeDeadlineSeconds":30)");
@@ -333,7 +334,7 @@ TEST_F(JobTest, with_replacement_once_failed_it_waits_until_the_pod_is_over) {
   EXPECT_EQ(active().size(), 1u);
 }
 
-// Its node never saw it: the pod collector says that it is over.
+// No node has run it: the pod collector marks it as failed.
 TEST_F(JobTest, an_unbound_pod_that_is_deleted_is_over_at_once) {
   put_job(R"("completions":1,"parallelism":1)");
   change_spec({{"podReplacementPolicy", "Failed"}});
@@ -499,7 +500,7 @@ TEST_F(JobTest, what_somebody_else_manages_is_left_alone) {
 TEST_F(JobTest, pods_are_held_by_nobody_once_their_job_is_gone) {
   put_job(R"("completions":2,"parallelism":2)");
   end(*active()[0], 0);
-  client.erase(kJob, kJobKey);  // before it was counted
+  client.erase(kJob, kJobKey);  // before the pod was counted
   pass(seconds(2));
   EXPECT_EQ(held(), 0u);
 }
@@ -547,7 +548,7 @@ TEST_F(JobTest, its_time_may_change_and_the_clock_may_jump) {
   manager->clock_was_set();
   pass(seconds(100));
   EXPECT_TRUE(job()) << "not two minutes have passed";
-  clock.set(WallTime(seconds(100)));  // a restart without a clock
+  clock.set(WallTime(seconds(100)));  // a restart with an unset clock
   boot();
   settle();
   EXPECT_TRUE(job());
@@ -563,7 +564,7 @@ TEST_F(JobTest, its_time_may_change_and_the_clock_may_jump) {
 
 struct Play {
   const char *name, *spec;
-  int fails;  // so many of the first pods fail
+  int fails;  // the number of pods that fail first
 };
 constexpr Play kPlays[] = {
     {"plain", R"("completions":4,"parallelism":2)", 2},
@@ -572,7 +573,7 @@ constexpr Play kPlays[] = {
      R"("completions":3,"parallelism":3,"completionMode":"Indexed","backoffLimit":2147483647,"backoffLimitPerIndex":3)", 2},
 };
 
-// Ends pods one after the other until the job has ended; `each` is called before every pass of the controllers.
+// Ends pods one after another until the job has ended; `each` is called before every pass of the controllers.
 void play_job(JobFixture& fixture, const Play& play, const std::function<void()>& each) {
   for (int round = 0; round < 200 && !(fixture.job() && job_finished(*fixture.job())); ++round) {
     for (int passes = 0; passes < 200; ++passes) {
@@ -620,15 +621,14 @@ TEST(JobFaults, any_single_failing_call_heals_and_every_pod_is_counted_once) {
   }
 }
 
-// The daemon is killed before its nth call: nothing of that pass happens any more, and another begins with what is there.
+// The daemon is killed before its nth call: the rest of that pass does not happen, and a new daemon starts from the stored state.
 TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
-  constexpr size_t kDead = 60;  // calls of a pass that is no more
+  constexpr size_t kDead = 60;  // more calls than a pass has
   for (const Play& one : kPlays) {
     size_t calls = calls_of(one);
     for (size_t nth = 1; nth <= calls; ++nth) {
       JobFixture fixture;
-      for (size_t i = 0; i < kDead; ++i)
-        fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after the other
+      for (size_t i = 0; i < kDead; ++i) fixture.client.fail(int(nth), Error(Code::unavailable, "killed"));  // one after another
       bool dead = false;
       size_t before = fixture.client.calls().size();
       auto watch_over = [&] {
@@ -640,7 +640,7 @@ TEST(JobFaults, killed_at_any_call_it_counts_every_pod_once) {
       fixture.client.put(kJob, R"({"metadata":{"name":"x","namespace":"default"},"spec":{"managedBy":"x/y"}})");
       fixture.put_job(one.spec);
       play_job(fixture, one, watch_over);
-      EXPECT_TRUE(dead || nth + 5 > calls) << one.name << " " << nth;  // the last pass may be the last
+      EXPECT_TRUE(dead || nth + 5 > calls) << one.name << " " << nth;  // the last pass may end earlier
       check_counts(fixture, std::string(one.name) + ", killed at call " + std::to_string(nth));
       if (testing::Test::HasFailure()) return;
     }
@@ -657,9 +657,9 @@ TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
       play_job(fixture, one, [&] {
         ASSERT_LE(fixture.count("succeeded"), fixture.made_succeeded) << one.name << " " << nth;
         ASSERT_LE(fixture.count("failed"), fixture.made_failed) << one.name << " " << nth;
-        if (++passes % 60 == 0) fixture.boot();  // the caches come level again
+        if (++passes % 60 == 0) fixture.boot();  // the caches become current again
       });
-      // An index whose pod was not seen may have got another one; it succeeds once all the same.
+      // If the cache lacks a pod, its index may get a second one; the index still succeeds once.
       bool indexed = std::string_view(one.spec).find("Indexed") != std::string_view::npos;
       EXPECT_EQ(fixture.count("succeeded"), indexed ? get_int(fixture.job()->json(), "spec.completions") : fixture.made_succeeded)
           << one.name << " " << nth;
@@ -669,8 +669,8 @@ TEST(JobFaults, a_lost_event_counts_nothing_twice_and_heals) {
   }
 }
 
-// A pod that runs when its job has succeeded is let go uncounted. It must not be counted when it ends, though the cache still
-// shows the finalizer.
+// A pod that runs when its job has succeeded is released uncounted. It must not be counted when it ends, even though the cache
+// still shows the finalizer.
 TEST_F(JobTest, a_pod_that_was_let_go_of_is_not_counted_when_nobody_was_told) {
   put_job(R"("completions":2,"parallelism":2,"completionMode":"Indexed","successPolicy":{"rules":[{"succeededIndexes":"1"}]})");
   for (const ObjectPtr& pod : active()) run(*pod);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that fall silent, taints that follow from conditions, pods that have to go because of them.
+// Nodes that stop reporting, taints that follow from conditions, and the eviction of pods.
 #include "daemon/controller/node_lifecycle.h"
 #include "tests/daemon/controller/bench.h"
 
@@ -29,7 +29,7 @@ struct NodesTest : Bench {
                          R"(},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
     settle();
   }
-  std::string taints(const std::string& name) {  // "key:Effect …", sorted, without Kubernetes' domain
+  std::string taints(const std::string& name) {  // "key:Effect …", sorted, without the domain of Kubernetes
     std::set<std::string> all;
     for (const json::value& taint : get_array(client.find(kNode, {"", name})->json(), "spec.taints")) {
       std::string key(get_string(taint, "key"));
@@ -76,12 +76,12 @@ TEST_F(NodesTest, a_silent_remote_node_is_marked_and_a_returning_one_welcome) {
   EXPECT_TRUE(events.has("NodeNotReady", "Node far status is now: NodeNotReady"));
   EXPECT_EQ(pod_condition_of("web", "Ready", "status"), "False");
   EXPECT_TRUE(events.has("NodeNotReady", "Node is not ready"));
-  renew("far");  // it speaks again
+  renew("far");  // it reports again
   node("far", is("Ready", "True"));
   EXPECT_EQ(taints("far"), "");
 }
 
-// It is told apart from a silent one by its heartbeat, at most ten seconds later; until then neither shouts the other down.
+// Its heartbeat shows at most ten seconds later that it is alive. Until then neither side overwrites the other's condition.
 TEST_F(NodesTest, who_was_taken_for_silent_and_speaks_may_contradict) {
   start();
   node("far", is("Ready", "True"));
@@ -149,7 +149,7 @@ TEST_F(NodesTest, a_clock_that_jumps_makes_nobody_silent_and_evicts_nobody) {
     pass(seconds(5));
     EXPECT_EQ(condition("far", "Ready"), "True") << to;
     EXPECT_FALSE(leaving("patient")) << to;
-    renew("far");  // in whatever time it says
+    renew("far");  // whatever its clock's time is
   }
   pass(seconds(49));
   EXPECT_EQ(condition("far", "Ready"), "True");
@@ -301,7 +301,7 @@ TEST_F(NodesTest, the_shortest_of_several_tolerations_counts) {
   EXPECT_TRUE(leaving("one-for-good"));
 }
 
-TEST_F(NodesTest, pods_wait_their_five_minutes_on_a_silent_node) {  // the tolerations that admission gives to each
+TEST_F(NodesTest, pods_wait_their_five_minutes_on_a_silent_node) {  // with the tolerations that admission adds to each pod
   start();
   node("far", is("Ready", "True"));
   renew("far");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSet: as many pods as asked for, in spite of lost events and failing calls.
+// ReplicaSet: the requested number of pods, in spite of lost events and failing calls.
 #include "daemon/controller/replica_set.h"
 
 #include "tests/daemon/controller/bench.h"
@@ -88,10 +88,10 @@ TEST_F(ReplicaSetTest, makes_pods_and_counts_them) {
 
   client.clear_calls();
   pass(std::chrono::seconds(60));
-  EXPECT_TRUE(client.calls().empty()) << client.calls()[0];  // at rest nothing is written or asked
+  EXPECT_TRUE(client.calls().empty()) << client.calls()[0];  // when nothing changes, nothing is written or read
 }
 
-// The older kind: its selector is a map of labels, and its status counts no pods that are going.
+// The older kind: its selector is a map of labels, and its status does not count terminating pods.
 TEST_F(ReplicaSetTest, a_replication_controller_does_the_same) {
   auto put = [&](int replicas) {
     client.put(kReplicationController,
@@ -136,7 +136,7 @@ TEST_F(ReplicaSetTest, replaces_a_vanished_pod_and_removes_one_too_many) {
   EXPECT_EQ(status("replicas"), 1);
 }
 
-// What a set selects is not parsed again at every change of a pod that is nobody's.
+// The selectors of sets are not parsed again for every change of an unowned pod.
 TEST_F(ReplicaSetTest, pods_of_nobody_are_held_against_many_large_selectors) {
   start();
   std::string terms;
@@ -169,7 +169,7 @@ TEST_F(ReplicaSetTest, adopts_a_matching_orphan_and_lets_go_of_what_matches_no_m
   MUST(client.patch(kPod, {"default", "orphan"}, PatchType::merge, {{"metadata", {{"labels", {{"app", "mine"}}}}}}));
   settle();
   EXPECT_FALSE(client.find(kPod, {"default", "orphan"})->controller());
-  EXPECT_EQ(count(kPod), 3u);  // the orphan, and two of its own
+  EXPECT_EQ(count(kPod), 3u);  // the orphan and two of its own
 }
 
 TEST_F(ReplicaSetTest, a_set_that_is_gone_before_its_cache_knows_makes_nothing) {
@@ -232,10 +232,10 @@ TEST_F(ReplicaSetTest, a_lost_event_delays_but_does_not_double) {
   start();
   put_set(2);
   client.settle();
-  client.lose_event(2);  // the second pod's appearance
+  client.lose_event(2);  // the creation of the second pod
   settle();
   EXPECT_EQ(count(kPod), 2u);
-  client.end_watches(Error(Code::unavailable, "dropped"));  // the cache comes level again
+  client.end_watches(Error(Code::unavailable, "dropped"));  // the cache becomes current again
   client.settle();
   while (informers.of(kPod).size() < 2 && informers.synced()) std::this_thread::yield();
   pass(OwnWrites::kTimeout + std::chrono::seconds(5));
@@ -243,7 +243,7 @@ TEST_F(ReplicaSetTest, a_lost_event_delays_but_does_not_double) {
   EXPECT_EQ(status("replicas"), 2);
 }
 
-// What a node says to a pod that it does not take.
+// The status that a node gives to a pod that it refuses.
 void refuse(Bench& bench) {
   for (const ObjectPtr& pod : bench.client.all(kPod))
     if (pod_active(*pod)) bench.client.set_status(kPod, pod->key(), R"({"phase":"Failed","reason":"NodeAffinity"})");

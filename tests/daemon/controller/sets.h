@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of DaemonSets and StatefulSets have in common: update strategies, and pods by one letter for their state.
+// Shared by the tests of DaemonSets and StatefulSets: update strategies, and pods described by one letter for their state.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ inline std::string rolling_update(const std::string& limits) {
 
 constexpr const char* kJustNow = "2024-01-01T00:01:00Z";
 
-// R ready, r ready since just now, n not ready, p pending, F failed, S succeeded, t ready and leaving, T ready; others run
-// unready.
+// R ready, r just ready, n not ready, p pending, F failed, S succeeded, t ready and terminating, T ready; other letters: running
+// and unready.
 inline ObjectPtr lettered_pod(char state, json::object metadata, const json::value& spec) {
   if (state == 't') metadata["deletionTimestamp"] = kJustNow;
   const char* phase = state == 'F' ? "Failed" : state == 'S' ? "Succeeded" : state == 'p' ? "Pending" : "Running";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate coracle.io/after: who takes it away, when, and what is said meanwhile.
+// The scheduling gate coracle.io/after: when the controller removes it, and what it reports meanwhile.
 #include "tests/daemon/controller/bench.h"
 
 namespace coracle::controller {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatefulSet: pods with names and numbers, one after the other; updates from the last to the first; claims; lost events and
-// failing calls.
+// StatefulSet: pods with stable names, created in order; updates from the last to the first; claims; lost events and failing
+// calls.
 #include "daemon/controller/stateful_set.h"
 
 #include "daemon/controller/history.h"
@@ -30,13 +30,13 @@ ObjectPtr revision(const std::string& name, const std::string& image) {
   return MUST(Object::make(kControllerRevision, body));
 }
 
-// One letter a pod, from the first number on: R ready, r ready for too short, n not ready, p pending, F failed, S succeeded, t
-// ready and leaving, T removed by us unseen, . none. In upper or lower row: `revisions` has o (old) or u (updated) for each.
+// One letter per pod, from the first ordinal on: R ready, r ready for too short, n not ready, p pending, F failed, S succeeded, t
+// ready and terminating, T deleted by us (the cache is late), . none. `revisions` has o (old) or u (updated) for each.
 struct StatefulSetCase {
   const char* name;
   int replicas;
   std::string more, pods, revisions;
-  std::string want;  // as "+1 -2": created and removed, in order
+  std::string want;  // "+1 -2": created and deleted, in order
 };
 
 ObservedStatefulSet observed_stateful_set(const StatefulSetCase& row) {
@@ -177,8 +177,7 @@ TEST(StatefulSetPlan, a_broken_revision_halts_the_update) {
   });
 }
 
-// Whoever does not say how many may be missing gets one after the other, as Kubernetes 1.36 does with MaxUnavailableStatefulSet
-// off.
+// Without maxUnavailable, updates go one by one, as in Kubernetes 1.36 with MaxUnavailableStatefulSet off.
 TEST(StatefulSetPlan, updates_go_one_by_one_in_parallel_too) {
   expect_stateful_set_steps({
       {"the last, though others do not work", 4, kAtOnce, "nRnR", "oooo", "-3"},
@@ -266,7 +265,7 @@ struct ClaimRow {
   bool condemned;
   std::string before;  // ownerReferences: s our set, S another of its name, p our pod, P another of its name, c another
                        // controller, x another owner
-  std::string want;    // "=": left alone
+  std::string want;    // "=": unchanged
 };
 
 json::value reference(char letter) {
@@ -347,7 +346,7 @@ TEST(StatefulSetClaims, a_pod_waits_for_those_that_are_going) {
   EXPECT_EQ(plan(kRoll + std::string(kClaimed)).steps[0].body, "pvc data-web-0 is being deleted");
 }
 
-// ---- at work ----
+// ---- controller ----
 
 struct StatefulSetTest : Bench {
   void put_set(int replicas, std::string_view more = kRolling, const std::string& image = "a") {
@@ -435,7 +434,7 @@ TEST_F(StatefulSetTest, goes_to_a_new_template_and_back_and_forgets_what_is_beyo
 
 TEST_F(StatefulSetTest, forgets_what_is_beyond_its_limit_also_while_a_pod_cannot_be_made) {
   start();
-  client.put(kPod, R"({"metadata":{"name":"web-0","namespace":"default"},"spec":{"containers":[]}})");  // somebody else's
+  client.put(kPod, R"({"metadata":{"name":"web-0","namespace":"default"},"spec":{"containers":[]}})");  // owned by nobody
   std::string limited = kRoll + R"(,"revisionHistoryLimit":0)";
   for (const char* next : {"a", "b", "c", "d"}) {
     put_set(1, limited, next);
@@ -627,13 +626,13 @@ TEST_F(StatefulSetTest, a_removal_that_the_cache_does_not_show_is_not_repeated) 
   start();
   put_set(2);
   roll_out();
-  client.lose_event(3);  // after the set's and the new revision's: that the pod is going
+  client.lose_event(3);  // after those of the set and the new revision: the pod's deletion timestamp
   put_set(2, kRolling, "b");
   settle();
   ASSERT_TRUE(pod(1)->deleting());
   client.clear_calls();
   MUST(client.patch(kPod, {"default", "web-0"}, PatchType::merge,
-                    {{"metadata", {{"annotations", {{"a", "b"}}}}}}));  // names the set again
+                    {{"metadata", {{"annotations", {{"a", "b"}}}}}}));  // makes the set a key of the queue again
   client.clear_calls();
   settle();
   for (const std::string& call : client.calls())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binder: which claim gets which volume, what both say of it, and that being cut off between two writes changes nothing.
+// The volume binder: which volume a claim gets, the two objects' status, and that an interruption between two writes changes
+// nothing.
 #include "daemon/controller/volume_binder.h"
 
 #include "tests/daemon/controller/bench.h"
@@ -279,7 +280,7 @@ TEST_F(VolumeBinderTest, a_volume_outlives_its_claim_as_its_policy_says) {
   EXPECT_EQ(volume("nobodys"), "Failed claim3");
   EXPECT_EQ(volume("old"), "Failed claim4");
   EXPECT_TRUE(events.has("VolumeFailedDelete", "error getting deleter volume plugin for volume \"nobodys\""));
-  put_claim("claim1", "1Gi");  // the name again, and another uid would not do
+  put_claim("claim1", "1Gi");  // the same name with another uid would not match
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"claim1","namespace":"default","uid":"another"},"spec":{"accessModes":
     ["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Pending"}})");
   settle();
@@ -315,7 +316,7 @@ TEST_F(VolumeBinderTest, a_volume_is_unbind_when_its_claim_has_another) {
   EXPECT_EQ(volume("third"), "Available data") << "a person keeps it for a claim of that name";
 }
 
-// Whatever write fails, once: the next look goes on from there.
+// Each write fails once; the next pass continues from that state.
 struct CutOff : VolumeBinderTest, testing::WithParamInterface<int> {};
 TEST_P(CutOff, is_made_good) {
   start();

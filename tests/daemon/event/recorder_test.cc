@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of events: repetitions are counted, floods combined and limited.
+// Event aggregation: repetitions are counted, bursts are combined and rate limited.
 #include "daemon/event/recorder.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(EventAggregator, its_memory_is_bounded) {
   EventAggregator aggregator;
   for (size_t i = 0; i < 2 * kEventsRememberedMax; ++i)
     EXPECT_TRUE(aggregator.write(record("no image", "pod" + std::to_string(i)), WallTime(1s))->create);
-  EXPECT_TRUE(aggregator.write(record("no image", "pod0"), WallTime(2s))->create);  // long forgotten
+  EXPECT_TRUE(aggregator.write(record("no image", "pod0"), WallTime(2s))->create);  // long expired
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that writes events: what was posted arrives, counted where it repeats, also after a failing call.
+// The thread that writes events: every posted event arrives, repetitions are counted, also after a failed call.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -15,7 +15,7 @@ struct EventWriterTest : testing::Test {
   FakeClient client;
   ObjectPtr pod = client.put(kPod, R"({"metadata":{"name":"web","namespace":"team","uid":"u"},"spec":{}})");
 
-  // Until an event says what is waited for; the writer works on its own thread.
+  // Waits for an event with this message and count; the writer runs on its own thread.
   json::value await(std::string_view message, int64_t count) {
     for (auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10); std::chrono::steady_clock::now() < end;
          std::this_thread::yield())
@@ -36,7 +36,7 @@ TEST_F(EventWriterTest, writes_once_and_counts) {
   EXPECT_EQ(get_string(event, "involvedObject.kind"), "Pod");
   EXPECT_EQ(get_string(event, "metadata.namespace"), "team");
   EXPECT_EQ(client.all(kEvent).size(), 1u);
-  for (const ObjectPtr& old : client.all(kEvent)) client.erase(kEvent, old->key());  // its hour is over
+  for (const ObjectPtr& old : client.all(kEvent)) client.erase(kEvent, old->key());  // older than an hour
   recorder.warning(*pod, "BackOff", "again and again", "spec.containers{web}");
   await("again and again", 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of bodies that are waited for: nobody's slow bodies take them from others.
+// Slots for requests that wait for their bodies: one client's slow bodies do not take the slots of others.
 #include "daemon/flowcontrol/body_places.h"
 
 #include <gtest/gtest.h>

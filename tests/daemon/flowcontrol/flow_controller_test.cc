@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may have the server, who waits, who is told to come back: with threads.
+// Seats, queues and rejections, with threads.
 #include "daemon/flowcontrol/flow_controller.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ json::value schema(const std::string& name, const std::string& of_level, const s
       R"("}}],"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}]}]}})"));
 }
 
-// One level "l", and one schema that takes everybody, told apart by user.
+// One level "l", and one schema that matches everybody, with flows by user.
 FlowRules one_level(const std::string& response) { return {{schema("s", "l", "*")}, {level("l", 1, response)}}; }
 
 const FlowController::FlowCount& flow(const std::vector<FlowController::Count>& counts, const std::string& of_level = "l",

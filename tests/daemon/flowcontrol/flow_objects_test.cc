@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored flow schemas and priority levels: what must be there comes back, what is changed counts, what dangles says so.
+// The stored flow schemas and priority levels: mandatory objects are restored, changes take effect, and a dangling reference gets
+// a condition.
 #include "daemon/flowcontrol/flow_objects.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ class FlowObjectsTest : public testing::Test {
   static const Kind& kind(const char* name) { return schema::catalog().by_kind("flowcontrol.apiserver.k8s.io/v1", name)->kind; }
   const Kind &schemas = kind("FlowSchema"), &levels = kind("PriorityLevelConfiguration");
 
-  // Does something that changes an object, waits until it is told, and tends.
+  // Runs something that changes an object, waits for the event, and runs the maintenance.
   template <typename F>
   void change(F&& what) {
     int before = stirred.with([](int times) { return times; });

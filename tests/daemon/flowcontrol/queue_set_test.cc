@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues and seats of one level, under a clock that the tests turn; and how hands are dealt.
+// Queues and seats of one level, with a fake clock; and shuffle sharding.
 #include "daemon/flowcontrol/queue_set.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 QueueSettings queues(int count, int hand, int length) { return {false, count, hand, length}; }
 
-// One level, one seat for each name that arrives; remembers who was seated in which order.
+// One level; each arriving name needs one seat. Records the order in which they get seats.
 struct Level {
   FakeClock clock;
   QueueSet set;
@@ -82,7 +82,7 @@ TEST(QueueSet, a_queue_holds_as_many_as_it_may_while_no_seat_is_free) {
   EXPECT_EQ(level.order, "a b c ") << "in the order of their arrival";
 }
 
-// The flows of a crowd and of somebody else, in queues of their own: dealt by hand sizes of one, so that the number is the queue.
+// The flows of many requests and of one other, in different queues: with a hand size of one, the hash is the queue's number.
 TEST(QueueSet, flows_are_served_in_turn) {
   Level level(queues(4, 1, 50), 1);
   level.arrive("first", 0);
@@ -101,7 +101,7 @@ TEST(QueueSet, who_takes_long_gives_way_to_others) {
   level.arrive("slow0", 0);
   for (const char* name : {"slow1", "slow2"}) level.arrive(name, 0);
   for (const char* name : {"quick1", "quick2", "quick3"}) level.arrive(name, 1);
-  level.clock.advance(milliseconds(30));  // ten times what was thought
+  level.clock.advance(milliseconds(30));  // ten times the estimate
   level.finish("slow0");
   for (int i = 0; i < 3; i++) {
     std::string name = level.order.substr(level.order.find_last_of(' ', level.order.size() - 2) + 1);
@@ -160,7 +160,7 @@ TEST(QueueSet, settings_change_under_those_who_wait) {
   level.set.configure(queues(1, 1, 50), level.clock.steady());
   level.arrive("f", 7);
   for (const char* name : {"a"}) level.finish(name);
-  level.set.configure({false, 0, 0, 0}, level.clock.steady());  // nobody waits any more, but those who do
+  level.set.configure({false, 0, 0, 0}, level.clock.steady());  // queueing is off now, but queued requests stay
   level.set.set_limit(10, level.clock.steady());
   level.dispatch();
   for (const char* name : {"b", "c", "d", "e", "f"}) EXPECT_TRUE(level.runs(name)) << name;
@@ -250,7 +250,7 @@ TEST(Shuffle, hands_are_of_different_cards_all_over_the_deck) {
   EXPECT_EQ(deal(0, 5, 5), (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
-// Every ordered hand of two out of four comes as often as any other.
+// Every ordered hand of two out of four is equally frequent.
 TEST(Shuffle, every_hand_is_as_likely) {
   std::map<std::vector<int>, int> times;
   for (uint64_t hash = 0; hash < 1200; hash++) times[deal(hash, 4, 2)]++;

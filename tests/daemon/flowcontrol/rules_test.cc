@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who falls under which flow schema, by the rules that a server begins with and by others.
+// Matching requests to flow schemas, with the rules of a new server and with others.
 #include "daemon/flowcontrol/rules.h"
 
 #include <gtest/gtest.h>

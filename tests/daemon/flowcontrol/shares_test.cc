@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares of the server's seats, what demand makes of them, how wide requests are, and when to come back.
+// Shares of the server's seats, borrowing by demand, the width of requests, and Retry-After.
 #include "daemon/flowcontrol/shares.h"
 
 #include <gtest/gtest.h>

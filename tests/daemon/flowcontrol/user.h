@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Users to ask for.
+// Users for requests.
 #pragma once
 
 #include <string>

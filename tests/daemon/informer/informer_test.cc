@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache against a client whose watches the test plays by hand: order, indexes, lost events, broken watches.
+// The cache against a client with scripted watches: order, indexes, lost events, broken watches.
 #include "daemon/informer/informer.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace coracle {
 namespace {
 
-class PlayedClient : public Client {  // only watches; the test holds the sink and plays the events
+class PlayedClient : public Client {  // only watches; the test holds the sink and sends the events
  public:
   struct Played : Watch {
     explicit Played(PlayedClient& owner) : owner(owner) {}
@@ -148,7 +148,7 @@ TEST_F(InformerTest, a_broken_watch_is_started_again_and_what_was_missed_is_told
   client.state.with([](auto& s) { s.failures = 1; });
   sink->on_end(Error(Code::gone, "too old"));
   sink = &client.await_watch(3);   // the second attempt fails
-  EXPECT_TRUE(informer.synced());  // what we know stays readable meanwhile
+  EXPECT_TRUE(informer.synced());  // the cache stays readable meanwhile
   EXPECT_EQ(informer.size(), 4u);
   sink->on_event({EventType::added, pod("a", "kept", 1)});
   sink->on_event({EventType::added, pod("a", "changed", 7)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses, ranges and the pool that hands them out.
+// Addresses, ranges and the address pool.
 #include "daemon/network/address.h"
 
 #include <gtest/gtest.h>

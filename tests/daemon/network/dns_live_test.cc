@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real questions to the DNS server, from pods and from the machine, over UDP and TCP, and what becomes of those that are
-// for somebody else.
+// Real queries to the DNS server, from pods and from the machine, over UDP and TCP, and forwarding to resolvers.
 
 #include <functional>
 
@@ -19,7 +18,7 @@ namespace {
 constexpr const char* kDns = "10.96.0.10";
 constexpr uint16_t kA = 1;
 
-// "NOERROR 10.96.0.1", "NXDOMAIN", "SERVFAIL": code and the answer's data, in order of type; "+" marks a cut answer.
+// "NOERROR 10.96.0.1", "NXDOMAIN", "SERVFAIL": the code and the answer's data, ordered by type; "+" marks a truncated answer.
 std::string read(std::string_view packet) {
   ldns_pkt* parsed = nullptr;
   if (ldns_wire2pkt(&parsed, reinterpret_cast<const uint8_t*>(packet.data()), packet.size()) != LDNS_STATUS_OK)
@@ -73,8 +72,8 @@ std::string ask_tcp(const Fd& netns, const std::vector<std::string>& names) {
   return out;
 }
 
-// A resolver on the outside: answers every A question with its address, over UDP and TCP; `answer` may change the packet
-// or, by making it empty, keep silent.
+// An external resolver: it answers every A query with its address, over UDP and TCP; `answer` may change the packet, or clear it
+// to send nothing.
 class Resolver {
  public:
   using Change = std::function<void(std::string& packet)>;
@@ -195,7 +194,7 @@ TEST_F(Dns, goes_on_to_the_next_resolver_and_stays_there) {
   second_address_outside("192.0.2.3");
   second_address_outside("192.0.2.4");
   write("resolv.conf", "nameserver 192.0.2.3\nnameserver 192.0.2.4\nnameserver 192.0.2.2\n");
-  // Nobody listens on the first (refused at once), the second keeps silent (timeout), the third answers.
+  // The first has no listener (refused at once), the second does not answer (timeout), the third answers.
   Resolver silent(outside, "192.0.2.4", "203.0.113.1", [](std::string& packet) { packet.clear(); });
   Resolver good(outside, "192.0.2.2", "203.0.113.2");
   EXPECT_EQ(ask_udp(machine, "www.example.com"), "NOERROR 203.0.113.2");

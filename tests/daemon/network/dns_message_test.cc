@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DNS packets: what is read from them, what is written, and what is refused.
+// DNS packets: parsing, encoding, and refusal of malformed ones.
 #include "daemon/network/dns_message.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 std::string bytes(std::initializer_list<int> list) { return std::string(list.begin(), list.end()); }
 
-// A question for KuBe.local A, id 0x1234, recursion desired.
+// A query for KuBe.local A, id 0x1234, recursion desired.
 std::string question_packet() {
   return bytes({0x12, 0x34, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 'K', 'u', 'B', 'e', 5, 'l', 'o', 'c', 'a', 'l', 0, 0, 1, 0, 1});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden files: what a pure function printed once and a reader approved. ACCEPT=1 rewrites them and skips the test, so that
-// a run that accepts never passes as a run that checked.
+// Golden files: the approved output of a pure function. ACCEPT=1 rewrites them and skips the test, so that an accepting run never
+// passes as a checking one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-// CORACLE_GOLDEN_DIR is given by this directory's meson.build.
+// This directory's meson.build defines CORACLE_GOLDEN_DIR.
 #define EXPECT_GOLDEN(name, text)                                                  \
   do {                                                                             \
     const std::string golden_path_ = std::string(CORACLE_GOLDEN_DIR "/") + (name); \

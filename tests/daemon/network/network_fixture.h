@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixture of the network's live tests: a "machine" (a fresh network namespace that the test thread lives in), pods,
-// and an outside behind an uplink. Traffic stays between namespaces made here.
+// The fixture of the network's live tests: a "machine" (a new network namespace that the test's thread enters), pods, and an
+// external host behind an uplink. Traffic stays between these namespaces.
 //   outside 192.0.2.2 ──uplink── 192.0.2.1 machine ── pods
 #pragma once
 
@@ -46,7 +46,7 @@ inline Fd socket_in(const Fd& netns, int type) {
   Fd socket = MUST(sys::socket_in_netns(netns, AF_INET, type, 0));
   timeval timeout{kTimeoutMs / 1000, kTimeoutMs % 1000 * 1000};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);  // connect, too
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);  // applies to connect too
   int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   return socket;
@@ -58,7 +58,7 @@ inline const char* failure() {
   return std::strerror(errno);
 }
 
-// Answers whoever comes with "<name> <their address>", over TCP and UDP.
+// Answers each client with "<name> <the client's address>", over TCP and UDP.
 class Greeter {
  public:
   Greeter(const Fd& netns, std::string name, uint16_t port) : name_(std::move(name)) {
@@ -97,7 +97,7 @@ class Greeter {
   std::jthread thread_;
 };
 
-// What a greeter says, or "refused", "timeout", ….
+// The greeter's answer, or "refused", "timeout", ….
 inline std::string greet_tcp(const Fd& netns, const std::string& address, uint16_t port) {
   Fd socket = socket_in(netns, SOCK_STREAM);
   sockaddr_in where = at(address, port);
@@ -146,7 +146,7 @@ class NetworkFixture : public ::testing::Test {
 
   void SetUp() override {
     if (!can_make_namespaces()) GTEST_SKIP() << "needs root and network namespaces";
-    ASSERT_EQ(::unshare(CLONE_NEWNET), 0);  // this thread, and the threads that are made from here on
+    ASSERT_EQ(::unshare(CLONE_NEWNET), 0);  // this thread and all threads that it creates
     machine = MUST(sys::current_netns());
     raise_loopback(machine);
     char name[] = "/tmp/coracle-network-XXXXXX";
@@ -213,7 +213,7 @@ class NetworkFixture : public ::testing::Test {
     client.put(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":")" + name +
                              R"("},"spec":)" + spec + "}");
   }
-  // One slice per service: these addresses, one port "p".
+  // One slice per service, with these addresses and one port "p".
   void put_endpoints(const std::string& service, const std::vector<std::string>& addresses, uint16_t port,
                      const std::string& protocol = "TCP") {
     std::string endpoints;
@@ -232,7 +232,7 @@ class NetworkFixture : public ::testing::Test {
   Config config;
   FakeClient client;
   HeardEvents events;
-  Guarded<std::vector<std::string>> lost_links;  // sandboxes
+  Guarded<std::vector<std::string>> lost_links;  // ids of sandboxes
   std::unique_ptr<Informer> services, slices, pods;
   std::unique_ptr<Network> network;
 };

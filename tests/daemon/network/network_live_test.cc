@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that really reach each other, Services, the machine and the world, in namespaces of their own.
+// Pods that really reach each other, Services, the machine and external hosts, in their own namespaces.
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
@@ -25,7 +25,7 @@
 namespace coracle::network {
 namespace {
 
-// "" when all is well, else nft's words.
+// "" on success, otherwise nft's message.
 std::string try_nft(const std::string& script) {
   std::unique_ptr<nft_ctx, void (*)(nft_ctx*)> nft(nft_ctx_new(NFT_CTX_DEFAULT), nft_ctx_free);
   if (nft_ctx_buffer_output(nft.get()) != 0 || nft_ctx_buffer_error(nft.get()) != 0) return "no memory";
@@ -43,8 +43,8 @@ TEST_F(NetworkFixture, pods_reach_each_other_and_the_machine) {
   EXPECT_EQ(greet_tcp(a.netns, network->gateway_address(), 81), "machine " + a.address);
 }
 
-// A link that is up takes no packets yet when the kernel has not noticed its carrier; the answer to a pod's first question
-// would be lost, and asked again after seconds.
+// A link that is up drops packets until the kernel has noticed its carrier. The answer to a pod's first query would be lost, and
+// repeated only after seconds.
 TEST_F(NetworkFixture, an_attached_pod_is_answered_at_once) {
   up();
   Greeter here(machine, "machine", 8080);
@@ -79,13 +79,13 @@ TEST_F(NetworkFixture, load_is_spread_over_the_ready_endpoints) {
   applied();
   std::set<std::string> seen;
   for (int i = 0; i < 40; ++i) seen.insert(greet_tcp(a.netns, "10.96.3.7", 80));
-  EXPECT_EQ(seen, (std::set<std::string>{"b " + a.address, "c " + a.address}));  // by chance otherwise: 2^-39
+  EXPECT_EQ(seen, (std::set<std::string>{"b " + a.address, "c " + a.address}));  // the chance of missing one is 2^-39
   put_endpoints("web", {c.address}, 8080);
   applied();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(greet_tcp(a.netns, "10.96.3.7", 80), "c " + a.address);
 }
 
-// Takes what comes in `netns` and leaves it at once, as fast as it can.
+// Accepts and closes connections in `netns` as fast as it can.
 class Acceptor {
  public:
   Acceptor(const Fd& netns, uint16_t port) : socket_(socket_in(netns, SOCK_STREAM)) {
@@ -106,8 +106,8 @@ class Acceptor {
   std::jthread thread_;
 };
 
-// The kernel looks into the maps of a rule that is being replaced by the newest generation, and finds them empty: who comes by
-// just then must be translated all the same. Of 100,000 connections three were not, hence the haste.
+// While a rule is replaced, the kernel may look into the maps of the newest generation and find them empty. A connection at that
+// moment must still be translated. Three of 100,000 connections were not, hence the high rate here.
 TEST_F(NetworkFixture, nobody_is_refused_while_the_endpoints_change) {
   sys::Netlink link = MUST(sys::Netlink::open());
   const uint32_t lo = MUST(link.index_of("lo"));
@@ -198,7 +198,7 @@ TEST_F(NetworkFixture, udp_moves_on_when_an_endpoint_goes_away) {
   put_service("talk", R"({"clusterIP":"10.96.3.8","ports":[{"name":"p","port":53,"protocol":"UDP"}]})");
   put_endpoints("talk", {b.address}, 5353, "UDP");
   applied();
-  Fd socket = socket_in(a.netns, SOCK_DGRAM);  // the same for both: to the kernel it is one flow
+  Fd socket = socket_in(a.netns, SOCK_DGRAM);  // one socket for both: the kernel sees one flow
   EXPECT_EQ(greet_udp(socket, "10.96.3.8", 53), "b " + a.address);
   put_endpoints("talk", {c.address}, 5353, "UDP");
   applied();
@@ -227,7 +227,7 @@ TEST_F(NetworkFixture, without_endpoints_connections_are_refused_at_once) {
   put_service("web", R"({"type":"NodePort","clusterIP":"10.96.3.7","ports":[{"name":"p","port":80,"nodePort":30080},
     {"name":"u","port":80,"protocol":"UDP"}]})");
   applied();
-  for (const char* address : {"10.96.3.7", "10.96.77.77"}) {  // a Service's, and nobody's
+  for (const char* address : {"10.96.3.7", "10.96.77.77"}) {  // an address of a Service, and an unused one
     EXPECT_EQ(greet_tcp(a.netns, address, 80), "refused") << address;
     EXPECT_EQ(greet_tcp(machine, address, 80), "refused") << address;
     EXPECT_EQ(greet_udp(a.netns, address, 80, 0), "refused") << address;
@@ -271,7 +271,7 @@ TEST_F(NetworkFixture, host_ports_answer_on_loopback_to_this_machine_alone) {
   EXPECT_EQ(greet_tcp(machine, kMachine, 5432), "refused");
   EXPECT_EQ(greet_tcp(outside, kMachine, 5432), "refused");
   EXPECT_EQ(greet_tcp(b.netns, network->gateway_address(), 5432), "refused");
-  // CVE-2020-8558: a pod that sends its own loopback's addresses over its wire reaches nothing there.
+  // CVE-2020-8558: a pod that sends packets to 127.0.0.0/8 over its link reaches nothing on the machine.
   sys::Netlink inside = MUST(sys::Netlink::open_in(a.netns));
   MUST(inside.remove_address(MUST(inside.index_of("lo")), "127.0.0.1/8"));
   MUST(inside.add_route(
@@ -348,17 +348,17 @@ TEST_F(NetworkFixture, a_pod_gets_an_address_of_another_range_when_the_setting_c
 
 TEST_F(NetworkFixture, an_address_is_free_again_when_its_sandbox_vanished_unseen) {
   up();
-  std::string address = pod("a").address;  // and its namespace is closed right here
+  std::string address = pod("a").address;  // its namespace is closed here
   down();
   sys::Netlink link = MUST(sys::Netlink::open());
-  for (int i = 0; i < 6000 && MUST(link.links()).size() > 2; ++i) ::poll(nullptr, 0, 10);  // the kernel tears it down
+  for (int i = 0; i < 6000 && MUST(link.links()).size() > 2; ++i) ::poll(nullptr, 0, 10);  // the kernel removes it asynchronously
   up();
   EXPECT_TRUE(network->addresses("a").empty());
   EXPECT_TRUE(std::filesystem::is_empty(config.run_dir + "/attachments"));
 }
 
 TEST_F(NetworkFixture, an_interface_on_its_way_out_does_not_stop_the_next_pod) {
-  config.pod_cidr = "10.244.0.0/29";  // five pods
+  config.pod_cidr = "10.244.0.0/29";  // space for five pods
   up();
   for (int i = 0; i < 25; ++i) {
     std::string id = "pod-" + std::to_string(i);
@@ -412,9 +412,9 @@ TEST_F(NetworkFixture, a_table_that_is_flushed_while_rules_are_planned_comes_bac
   proxy->stop();
 }
 
-// ---- what is taken away by hand ----
+// ---- repair after manual removal ----
 
-// Until `works` says what it should; its last word.
+// Repeats `works` until it returns `want`; returns its last result.
 std::string until(const std::string& want, const std::function<std::string()>& works) {
   std::string got;
   for (int i = 0; i < 500 && (got = works()) != want; ++i) ::poll(nullptr, 0, 20);
@@ -494,14 +494,16 @@ TEST_F(NetworkFixture, the_end_of_a_pod_is_no_loss) {
   }
   Pod last = pod("last");
   sys::Netlink host = MUST(sys::Netlink::open());
-  for (int i = 0; i < 6000 && MUST(host.links()).size() > 3; ++i) ::poll(nullptr, 0, 10);  // lo, the anchor and the last one's
+  for (int i = 0; i < 6000 && MUST(host.links()).size() > 3; ++i)
+    ::poll(nullptr, 0, 10);  // lo, the anchor and the link of the
+                             // last pod
   applied();
   EXPECT_TRUE(lost_links.with([](const auto& lost) { return lost.empty(); }));
 }
 
-// ---- whose addresses a pod bears ----
+// ---- forged addresses ----
 
-// What arrives first at the machine's UDP port 9999 is the true one, for the forged one was sent before it.
+// The first packet at the machine's UDP port 9999 must be the genuine one, though the forged one was sent earlier.
 std::string first_to_arrive(const Fd& socket) {
   char buffer[64];
   ssize_t got = ::recv(socket.get(), buffer, sizeof buffer, 0);
@@ -543,7 +545,7 @@ TEST_F(NetworkFixture, a_pod_sends_from_its_own_addresses_only) {
     send_from(a.netns, a.address, gateway, "true");
     EXPECT_EQ(first_to_arrive(heard), "true") << forged;
   }
-  // With its MAC address a link loses its neighbours.
+  // Setting the MAC address clears the link's neighbour table.
   const Ipv4 own = MUST(Ipv4::parse(a.address));
   auto bear = [&](const std::string& mac) {
     set_mac(a.netns, mac);
@@ -568,7 +570,7 @@ struct __attribute__((packed)) ArpFrame {
   uint32_t target;
 };
 
-// Asks for the gateway in somebody's name.
+// Sends an ARP request for the gateway with a forged sender.
 void ask_by_arp(const Fd& socket, int link, Ipv4 pod, const std::string& gateway, const std::string& in_name_of, bool own_mac) {
   ArpFrame frame{};
   std::memset(frame.to, 0xff, 6);
@@ -610,7 +612,7 @@ TEST_F(NetworkFixture, a_pod_speaks_arp_for_itself_only) {
   EXPECT_EQ(answer.target_mac[5], uint8_t(own.value));
 }
 
-// ---- what is not a Service's ----
+// ---- ports and addresses of the machine ----
 
 TEST_F(NetworkFixture, a_service_does_not_take_what_the_machine_listens_on) {
   connect_outside();
@@ -684,7 +686,7 @@ TEST_F(NetworkFixture, a_replacement_is_heard_as_one_removal) {
 
 TEST_F(NetworkFixture, udp_that_began_while_the_table_was_flushed_is_translated_again) {
   up();
-  // As long as any table looks at flows, the kernel remembers them; many a machine has one.
+  // The kernel tracks connections as long as any table uses them; many machines have such a table.
   run_nft("table ip other {\n chain seen {\n type filter hook prerouting priority 0;\n ct state established accept\n }\n}\n");
   Pod a = pod("a"), b = pod("b");
   Greeter at_b(b.netns, "b", 5353);
@@ -698,7 +700,7 @@ TEST_F(NetworkFixture, udp_that_began_while_the_table_was_flushed_is_translated_
     timeval timeout{0, 100'000};
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     MUST(Firewall::remove());
-    std::string got = greet_udp(socket, "10.244.0.1", 30053);  // nobody's, or already the Service's
+    std::string got = greet_udp(socket, "10.244.0.1", 30053);  // unhandled, or already the Service's
     for (int i = 0; i < 50 && (got = greet_udp(socket, "10.244.0.1", 30053)) != "b " + a.address; ++i) ::poll(nullptr, 0, 20);
     ASSERT_EQ(got, "b " + a.address);
   }
@@ -723,14 +725,14 @@ TEST_F(NetworkFixture, a_pod_has_no_ipv6_but_its_own_loopback) {
 TEST_F(NetworkFixture, cleanup_leaves_nothing) {
   connect_outside();
   Fd settings = MUST(sys::open_directory("/proc/sys/net/ipv4"));
-  MUST(sys::write_control(settings, "ip_forward", "0"));  // a new namespace has what the machine's own has
+  MUST(sys::write_control(settings, "ip_forward", "0"));  // a new namespace inherits the machine's value
   up();
   Pod a = pod("a", {{Protocol::tcp, {}, 8081, 80}});
   applied();
   EXPECT_EQ(MUST(sys::read_file("/proc/sys/net/ipv4/ip_forward")), "1\n");
   down();
   MUST(Network::cleanup(config));
-  MUST(Network::cleanup(config));  // there is nothing, and that is fine
+  MUST(Network::cleanup(config));  // nothing exists; that is no error
   sys::Netlink link = MUST(sys::Netlink::open());
   std::set<std::string> names;
   for (const sys::Link& one : MUST(link.links())) names.insert(one.name);

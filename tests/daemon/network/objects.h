@@ -16,7 +16,7 @@ inline ObjectPtr service(const std::string& name, const std::string& spec, const
                               R"("},"spec":)" + spec + more + "}");
 }
 
-// The same, made at a time: RFC 3339.
+// The same, with a creation time in RFC 3339.
 inline ObjectPtr service_since(const std::string& name, const std::string& since, const std::string& spec,
                                const std::string& more = "") {
   return object(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":")" + name +

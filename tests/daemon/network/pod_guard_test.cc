@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that keep pods from each other's addresses, as text, and their entries as the kernel keeps them.
+// The tables against address spoofing, as text, and their entries in the kernel's form.
 #include "daemon/network/pod_guard.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From Services and EndpointSlices to the text of the ruleset: golden files for what a reader should see, and checks for
-// what must never get into it.
+// From Services and EndpointSlices to the ruleset's text: golden files for readers, and checks for input that must not get into
+// the ruleset.
 #include "daemon/network/proxy.h"
 
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ std::string ignored(const ProxyPlan& plan) {
   return out;
 }
 
-// Ports times addresses, ports times sources, ports times endpoints: what one Service makes has an end.
+// Ports times addresses, sources and endpoints: the size of one Service's rules is limited.
 TEST(Proxy, a_service_of_many_ports_and_addresses_has_bounds) {
   std::string ports, slice_ports, addresses, sources, endpoints;
   for (int i = 1; i <= 20'000; ++i) {
@@ -166,12 +166,12 @@ TEST(Proxy, endpoints_of_a_udp_port_are_held_once) {
   EXPECT_EQ(lists.size(), 2u);
 }
 
-// ---- what is not a Service's ----
+// ---- ports and addresses of the machine ----
 
 constexpr const char* kEarly = "2026-01-01T00:00:00Z";
 constexpr const char* kLate = "2026-02-01T00:00:00Z";
 
-// A machine 192.168.1.4 where sshd listens, and an API.
+// A machine 192.168.1.4 with sshd and an API server.
 ProxyInput on_machine(std::vector<ObjectPtr> services, std::vector<ObjectPtr> slices) {
   ProxyInput out = input(std::move(services), std::move(slices));
   out.api_port = 6443;
@@ -191,7 +191,7 @@ ObjectPtr thief_slice(const std::string& name = "aaa") {
                R"([{"name":"a","port":1,"protocol":"TCP"},{"name":"b","port":2,"protocol":"UDP"}])");
 }
 
-// A thousand ports, thirty thousand endpoints: addresses are read once, and no list is made that nobody may have any more.
+// A thousand ports, thirty thousand endpoints: addresses are parsed once, and lists beyond the limit are not built.
 TEST(Proxy, endpoints_are_not_read_again_for_each_port) {
   std::string ports, slice_ports, endpoints;
   for (int i = 1; i <= 1000; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom this machine asks for names.
+// The DNS servers of this machine.
 #include "daemon/network/resolv_conf.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flows the kernel must forget.
+// The flows that must be removed from the kernel's connection tracking.
 #include "daemon/network/udp_flows.h"
 
 #include <gtest/gtest.h>

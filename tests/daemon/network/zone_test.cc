@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What names mean: one table of questions against a small cluster.
+// Resolution of names: a table of queries against a small cluster.
 #include "daemon/network/zone.h"
 
 #include <gtest/gtest.h>
@@ -150,7 +150,7 @@ TEST_F(Zone, answers_as_the_specification_says) {
       {"10-244-0.default.pod.cluster.local", a, "NXDOMAIN"},
       {"10-244-0-4.default.pod.cluster.local", aaaa, "NODATA"},
       {"x.10-244-0-4.default.pod.cluster.local", a, "NXDOMAIN"},
-      // the tree itself
+      // the zone itself
       {"cluster.local", a, "NODATA"},
       {"cluster.local", soa, "SOA\n"},
       {"cluster.local", ns, "NS ns.dns.cluster.local\n+A 10.96.0.10\n"},
@@ -169,7 +169,7 @@ TEST_F(Zone, answers_as_the_specification_says) {
       {"9.0.96.10.in-addr.arpa", ptr, "NXDOMAIN"},
       {"1.1.168.192.in-addr.arpa", ptr, "forward"},
       {"in-addr.arpa", ptr, "forward"},
-      // everybody else's
+      // outside the zone
       {"example.com", a, "forward"},
       {"notcluster.local", a, "forward"},
       {"", a, "forward"},
@@ -199,7 +199,7 @@ TEST_F(Zone, an_answer_is_bounded) {
   EXPECT_EQ(answer(config, source, "db.default.svc.cluster.local", RecordType::a)->answer.size(), kZoneRecordsMax);
 }
 
-// Ports of a slice are not looked at again for each of its endpoints.
+// The ports of a slice are not examined again for each of its endpoints.
 TEST_F(Zone, a_slice_of_many_endpoints_and_ports_is_walked_once) {
   std::string endpoints, ports;
   for (int i = 0; i < 1000; ++i)

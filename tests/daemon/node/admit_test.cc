@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that the node does not take, and what they ask for that it does not have.
+// Pods that the node refuses, and requested resources that it lacks.
 #include "daemon/node/admit.h"
 
 #include "tests/daemon/node/machine.h"
@@ -105,7 +105,7 @@ TEST_F(AdmitTest, a_pod_of_another_system_never_runs) {
   EXPECT_TRUE(runtime_calls("create_sandbox").empty());
 }
 
-// With a look at each container for each container this takes minutes.
+// Comparing each container with each other one would take minutes.
 TEST_F(AdmitTest, a_pod_of_very_many_containers_is_refused_and_costs_little) {
   boot();
   put_pod(many_containers(15'000));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods through the whole agent: bound, started, crashed, restarted, stopped, found again.
+// Pods through the whole node agent: bound, started, crashed, restarted, stopped, and found again after a restart.
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -45,7 +45,7 @@ TEST_F(AgentTest, leaves_other_nodes_pods_alone) {
   EXPECT_TRUE(runtime_calls("create_sandbox").empty());
 }
 
-// The pattern by which Fluent Bit's kubernetes filter takes names apart.
+// The pattern with which Fluent Bit's kubernetes filter parses names.
 TEST_F(AgentTest, log_collectors_find_a_link_to_each_log) {
   runtime_.script("a", {.log = {"hello"}});
   boot();
@@ -207,7 +207,7 @@ TEST_F(AgentTest, a_pod_ends_though_the_rules_never_let_go_of_it) {
   EXPECT_TRUE(pod().is_null());
 }
 
-// Its way into the rules: its status, an EndpointSlice, a ruleset.
+// Readiness takes time to reach the rules: the pod's status, an EndpointSlice, a ruleset.
 TEST_F(AgentTest, a_pod_deleted_as_soon_as_it_is_ready_may_be_on_its_way_into_the_rules) {
   network_.serves = [](const std::string&) { return false; };
   client_.put(kService, R"({"apiVersion":"v1","kind":"Service","metadata":{"namespace":"default","name":"web"},
@@ -366,7 +366,7 @@ TEST_F(AgentTest, what_the_api_has_forgotten_takes_nobodys_place) {
   boot();
   put_pod(kOne);
   std::string id = uid();
-  client_.erase(kPod, {"default", "web"});  // as by a deletion by force
+  client_.erase(kPod, {"default", "web"});  // like a forced deletion
   put_pod(kOne, "next");
   EXPECT_TRUE(runtime_.sandbox_spec(id)) << "it has not ended yet";
   EXPECT_EQ(phase("next"), "Running") << pod("next");
@@ -429,8 +429,8 @@ TEST_F(AgentTest, after_a_reboot_a_pod_waits_for_those_it_is_to_come_after) {
   boot();
   EXPECT_EQ(condition("Ready", "web"), "True");
   for (const char* name : {"web", "db"}) runtime_.kill_pause(uid(name));
-  runtime_.fail("create_sandbox", 1, Error(Code::unavailable, "not yet"), 3);  // as often as it is tried at once
-  boot();                                                                      // the API still says that both are ready
+  runtime_.fail("create_sandbox", 1, Error(Code::unavailable, "not yet"), 3);  // as many times as it is retried at once
+  boot();                                                                      // the API still shows both as ready
   EXPECT_EQ(state("a", "web"), "Waiting WaitingForOthers");
   EXPECT_EQ(condition("Ready", "web"), "False");
   EXPECT_TRUE(events_.has("N WaitingForOthers waiting for pod/db"));
@@ -637,7 +637,7 @@ TEST_F(AgentTest, what_waits_for_an_image_starts_when_it_comes) {
   EXPECT_EQ(state("b", "never"), "Waiting ErrImageNeverPull");
   EXPECT_EQ(state("a", "never"), "Running");
   runtime_.images_fake().add("docker.io/library/far:2", {.cmd = {"/far"}}, /*present=*/false);
-  ASSERT_TRUE(agent_->pull("far:2", "", "", nullptr));  // by hand
+  ASSERT_TRUE(agent_->pull("far:2", "", "", nullptr));  // a manual pull
   settle();
   EXPECT_EQ(state(), "Running");
   EXPECT_EQ(state("b", "never"), "Running");
@@ -921,7 +921,7 @@ TEST_F(AgentTest, static_pods_run_and_are_mirrored) {
   EXPECT_FALSE(mirror->annotation("kubernetes.io/config.mirror").empty());
   EXPECT_EQ(phase("db-node-1"), "Running");
   EXPECT_EQ(runtime_calls("create_sandbox").size(), 1u);
-  // Deleting the mirror changes nothing; taking the manifest away does.
+  // Deleting the mirror pod has no effect; removing the manifest has.
   client_.erase(kPod, {"default", "db-node-1"});
   settle();
   agent_->read_manifests();

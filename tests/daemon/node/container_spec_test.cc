@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From Kubernetes containers to the runtime's, and what pods ask of the machine, by value.
+// From Kubernetes containers to the runtime's specification, and the resources that pods request, by value.
 #include "daemon/node/container_spec.h"
 
 #include <gtest/gtest.h>
@@ -298,9 +298,9 @@ TEST(Resources, of_the_pod) {
   json::value pod = parsed(
       R"({"spec":{"initContainers":[{"name":"i","resources":{"requests":{"cpu":"3"}}},{"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"100m"}}}],
     "containers":[{"name":"a","resources":{"requests":{"cpu":"1"},"limits":{"memory":"1Gi"}}},{"name":"b","resources":{"requests":{"cpu":"500m"}}}]}})");
-  EXPECT_EQ(pod_request(pod, "cpu").milli_value(), 3000);  // the init container's is the largest
-  EXPECT_EQ(pod_request(pod, "memory").value(), 1 << 30);  // a limit is a request
-  EXPECT_FALSE(pod_resources(pod, 0).memory_limit_bytes);  // one of them has no limit
+  EXPECT_EQ(pod_request(pod, "cpu").milli_value(), 3000);  // the init container's request is the largest
+  EXPECT_EQ(pod_request(pod, "memory").value(), 1 << 30);  // a limit implies a request
+  EXPECT_FALSE(pod_resources(pod, 0).memory_limit_bytes);  // one container has no limit
 }
 
 TEST(Resources, what_an_empty_dir_in_memory_may_hold) {

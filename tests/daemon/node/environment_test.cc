@@ -134,7 +134,7 @@ TEST(Environment, is_made_in_order) {
   EXPECT_EQ(v.count("HEADLESS_SERVICE_HOST"), 0u);
 }
 
-// Little that a client writes refers to much.
+// A small manifest can refer to a large amount of data.
 TEST(Environment, has_a_bound_whatever_refers_to_what) {
   std::string doubling = R"({"name":"A0","value":"xx"})", large, names;
   for (int i = 1; i <= 60; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of ids for pods with users of their own: which is free, that no two pods have the same, and that they last as long
-// as the pod, whatever becomes of daemons.
+// Id ranges for pods with user namespaces: free ranges are found, no two pods share one, and a pod keeps its range across
+// restarts of the daemon.
 #include "daemon/node/id_ranges.h"
 
 #include <sys/stat.h>
@@ -83,7 +83,7 @@ TEST_F(IdRangesTest, a_daemon_that_comes_later_knows_them) {
   boot();
   put_pod(kOwn, "two");
   EXPECT_EQ(range_of("two"), kFirst + kStep);
-  // The sandbox's own word counts where the file is lost or damaged.
+  // If the file is lost or damaged, the sandbox's own record counts.
   const std::string file = config_.state_dir + "/" + one + "/user-ids";
   for (const char* spoilt : {"", "{\"first\":1}", "{\"first\":786432}"}) {
     std::ofstream(file) << spoilt;
@@ -105,7 +105,7 @@ TEST_F(IdRangesTest, a_new_sandbox_of_the_pod_has_the_same) {
   EXPECT_EQ(range_of("one"), kFirst + kStep);
 }
 
-// What a daemon began that read over hostUsers goes on as it is: its sandbox has the host's users.
+// A pod that was started without a user namespace by an older daemon keeps the host's users.
 TEST_F(IdRangesTest, a_sandbox_without_users_of_its_own_stays_so) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "old");

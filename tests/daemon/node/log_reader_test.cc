@@ -139,7 +139,7 @@ TEST_F(LogReaderTest, hands_out_whole_lines) {
   EXPECT_EQ(lines({.limit_bytes = 5}), (Lines{"one\n", "h"}));
 }
 
-// A burst rotates the log several times while its reader is busy with what came before.
+// A burst rotates the log several times while the reader is still busy with earlier data.
 TEST_F(LogReaderTest, follows_a_burst_over_many_rotations) {
   constexpr int kFiles = 40, kLines = 50, kRotatedFiles = 60;
   std::string want;
@@ -153,7 +153,7 @@ TEST_F(LogReaderTest, follows_a_burst_over_many_rotations) {
     EXPECT_TRUE(follow_log(
         path_, {},
         [&](std::string_view bytes) {
-          if (text.empty()) {  // until the burst is half over
+          if (text.empty()) {  // until half of the burst is written
             busy.with([](bool& b) { b = true; });
             busy.notify();
             busy.wait(

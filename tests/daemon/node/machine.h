@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine for the agent's tests: fake API, runtime, clock and network, a directory of its own, and no threads but the
-// fake client's: every look, probe, pull and hook runs when the test says so.
+// A simulated machine for the node agent's tests: fake API, runtime, clock and network, its own directory, and no threads except
+// the fake client's: every sync, probe, pull and hook runs when the test calls it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class HeardEvents : public EventSink {
   Guarded<std::set<std::string>> about_;
 };
 
-struct Tasks {  // an Executor that runs tasks when it is told to
+struct Tasks {  // an Executor that runs tasks on request
   std::shared_ptr<std::deque<Task>> queued = std::make_shared<std::deque<Task>>();
   Executor executor() {
     return [queued = queued](Task task) { queued->push_back(std::move(task)); };
@@ -98,7 +98,7 @@ class Machine : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  void boot() {  // a daemon starts
+  void boot() {  // starts a daemon
     agent_.reset();
     informers_.clear();
     for (const Kind* kind :
@@ -129,7 +129,7 @@ class Machine : public ::testing::Test {
     agent_->sweep();
     settle();
   }
-  // Until nothing is due: looks and events only; pulls, hooks and probes when asked for.
+  // Runs until nothing is due: only syncs and events; pulls, hooks and probes run on request.
   void settle() {
     for (int i = 0; i < 1000; ++i) {
       client_.settle();
@@ -147,7 +147,7 @@ class Machine : public ::testing::Test {
     if (agent_) settle();
     return pod;
   }
-  // The claim "data", bound to a volume that is this directory: one that the node made for it, or somebody.
+  // The claim "data", bound to a volume in this directory, which the node provisioned (is_ours) or somebody else.
   void put_directory_volume(const std::string& place, bool is_ours = true, const std::string& size = "1Gi") {
     std::string made_by = is_ours ? R"("annotations":{"pv.kubernetes.io/provisioned-by":"coracle.io/directory"},)" : "";
     client_.put(kPersistentVolume,
@@ -221,7 +221,7 @@ class Machine : public ::testing::Test {
   std::function<std::string(const Object& pod)> held_back_;
   std::function<void(std::chrono::nanoseconds)> pause_;
   std::function<bool(int, int)> is_dropped_;
-  std::mutex network_calls_;  // where workers are many
+  std::mutex network_calls_;  // for tests with several workers
   std::vector<std::string> attached_;
   std::vector<HostPort> host_ports_;
   std::optional<Error> attach_error_;

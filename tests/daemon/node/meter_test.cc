@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates from looks: which earlier look counts, who waits, what is remembered.
+// Rates from samples: which earlier sample is used, who waits for a second one, what is remembered.
 #include "daemon/node/meter.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 struct MeterTest : testing::Test {
   FakeClock clock;
   int waits = 0, reads = 0;
-  std::chrono::nanoseconds used{0};  // by the counter, so far
-  int64_t millicores = 0;            // it goes on using while time passes
+  std::chrono::nanoseconds used{0};  // value of the counter
+  int64_t millicores = 0;            // usage while time passes
   bool gone = false;
   Meter meter{clock, [this](std::chrono::nanoseconds span) {
                 ++waits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What metrics.k8s.io is told of the machine and of the pods that run on it.
+// The metrics of the machine and its pods for metrics.k8s.io.
 #include "daemon/node/metrics.h"
 
 #include "tests/daemon/node/machine.h"
@@ -56,7 +56,7 @@ TEST_F(MetricsTest, what_is_not_wanted_is_not_measured) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "web");
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])", "other");
-  advance(120s);  // who measures now, waits for a second look
+  advance(120s);  // a request now waits for a second sample
   use("a-0", 0s, 4096, "web");
   auto wanted = MUST(agent_->metrics().pods("", "", [](const Object& pod) { return pod.name() == "web"; }));
   ASSERT_EQ(wanted.size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares of NFS servers as volumes: mounted elsewhere, asked for again, told of when they fail, and gone with their pod.
+// NFS volumes: mounted in the background, retried, reported on failure, and unmounted with their pod.
 #include <filesystem>
 #include <set>
 
@@ -45,7 +45,7 @@ class NfsTest : public Machine {
   std::string place() const { return config_.state_dir + "/" + uid() + "/volumes/v"; }
 
   std::set<std::string> mounted_;    // directories
-  std::vector<std::string> shares_;  // "server:path options", as they were mounted
+  std::vector<std::string> shares_;  // "server:path options", as mounted
   int asked_ = 0;
   std::optional<Error> mount_error_, answer_error_;
 };

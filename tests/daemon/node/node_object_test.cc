@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Node object and its Lease: registered once, written when something differs, and as a heartbeat.
+// The Node object and its Lease: registered once, updated when something differs, and the heartbeat.
 #include "daemon/node/node_object.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST_F(NodeObjectTest, is_registered_and_then_left_alone) {
   EXPECT_EQ(client_.revision(), before);
 }
 
-// The machine as the test says.
+// The machine's properties as set by the test.
 class HousekeepingTest : public NodeObjectTest {
  protected:
   NodeObject object_{config_, client_, runtime_, clock_, [this](MachineInfo& info) {
@@ -272,7 +272,7 @@ TEST_F(NodeObjectTest, no_more_memory_is_allocatable_than_pods_may_hold) {
   EXPECT_EQ(memory(std::nullopt), "1048576Ki");
   EXPECT_EQ(memory(800_MiB), "819200Ki");
   EXPECT_EQ(memory(4096_MiB), "1048576Ki");
-  EXPECT_EQ(memory(800_MiB, {{"hugepages-2Mi", 512_MiB}}), "524288Ki");  // the bound does not count these
+  EXPECT_EQ(memory(800_MiB, {{"hugepages-2Mi", 512_MiB}}), "524288Ki");  // the memory limit does not include huge pages
   EXPECT_EQ(memory(0_MiB), "0Ki");
 }
 

@@ -34,7 +34,7 @@ ObservedContainer with(ObservedContainer observed, F&& change) {
   change(observed);
   return observed;
 }
-ObservedContainer lost(ObservedContainer observed) {  // with the sandbox it ran in
+ObservedContainer lost(ObservedContainer observed) {  // together with its sandbox
   observed.in_sandbox = observed.running = observed.started = false;
   if (!observed.exit_code) observed.exit_code = 255;
   return observed;

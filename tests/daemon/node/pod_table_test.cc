@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the table of the node's pods keeps in memory, and what it hands out.
+// What the table of the node's pods keeps in memory, and what it returns.
 #include "daemon/node/pod_table.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ ObjectPtr pod(const std::string& name, const std::string& phase = "Running") {
 
 class Table : public testing::Test {
  protected:
-  // Puts it in, looks inside as a worker does, and says who was looked into.
+  // Inserts the object, reads it as a worker does, and returns the object that was read.
   std::weak_ptr<const Object> put(const ObjectPtr& object, bool admitted = false) {
     table.change(object->uid(), [&](RestingPod& desired) { desired.object = object->at_rest(), desired.admitted = admitted; });
     std::optional<DesiredPod> got = table.get(object->uid());
@@ -78,7 +78,7 @@ TEST_F(Table, a_claim_is_used_until_its_volumes_are_given_back) {
   table.change_existing("u-db", [](RestingPod& desired) { desired.released = true; });
   EXPECT_TRUE(table.users_of_claim(data).empty());
   EXPECT_FALSE(table.is_used_by_gone(data));
-  table.change("u-found", [](RestingPod&) {});  // a sandbox from before this daemon
+  table.change("u-found", [](RestingPod&) {});  // a sandbox that is older than this daemon
   EXPECT_EQ(table.users_of_claim(data), Names{"u-found"}) << "nobody knows what it uses";
   EXPECT_TRUE(table.is_used_by_gone(data));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What probes mean (thresholds, the order of startup before the others), and each kind of action against a real listener.
+// Probes: thresholds, startup probes before the others, and each kind of action against a real listener.
 #include "daemon/node/probes.h"
 
 #include <arpa/inet.h>
@@ -27,8 +27,8 @@ TEST(ProbeCount, counts_in_a_row) {
     const char* name;
     int success, failure;
     std::optional<bool> initial;
-    std::string results;  // + and -
-    std::string want;     // the meaning after each: t, f, ?
+    std::string results;  // + success, - failure
+    std::string want;     // the state after each result: t, f, ?
   };
   for (const Row& row :
        {Row{"one success", 1, 3, {}, "+", "t"}, Row{"three failures", 1, 3, true, "---", "ttf"},
@@ -66,7 +66,7 @@ class ProbesTest : public ::testing::Test {
     probes_.watch(
         {"u", "a", "a-0", parsed(R"({"name":"a",)" + probes + "}"), "127.0.0.1", clock_.steady(), was_started, was_ready});
   }
-  std::string run() {  // what ran, since last asked
+  std::string run() {  // the probes that ran since the last call
     while (probes_.run_one()) {
     }
     std::string text;
@@ -97,7 +97,7 @@ TEST_F(ProbesTest, startup_comes_first) {
   EXPECT_TRUE(probes_.verdict("u", "a-0").startup_passed);
   EXPECT_TRUE(probes_.verdict("u", "a-0").ready);
   clock_.advance(seconds(10));
-  EXPECT_EQ(run(), "lr");  // and is done then
+  EXPECT_EQ(run(), "lr");  // and then it has finished
 }
 
 TEST_F(ProbesTest, a_startup_that_fails_too_often_condemns) {
@@ -137,7 +137,7 @@ TEST_F(ProbesTest, forgotten_containers_are_left_alone) {
   EXPECT_EQ(run(), "");
 }
 
-// Answers connections on loopback, one after the other, with what it was given.
+// Answers loopback connections, one after another, with the given data.
 class Listener {
  public:
   explicit Listener(std::vector<std::string> answers) : answers_(std::move(answers)) {
@@ -154,7 +154,7 @@ class Listener {
   }
   ~Listener() {
     thread_.request_stop();
-    (void)::shutdown(fd_.get(), SHUT_RDWR);  // wakes accept
+    (void)::shutdown(fd_.get(), SHUT_RDWR);  // interrupts accept
   }
   std::string port() const { return std::to_string(port_); }
   std::string heard() const {
@@ -166,7 +166,7 @@ class Listener {
     for (size_t i = 0; !stop.stop_requested(); ++i) {
       Fd client(::accept(fd_.get(), nullptr, nullptr));
       if (!client) return;
-      if (answers_.empty()) continue;  // for TCP: the connection is all
+      if (answers_.empty()) continue;  // for TCP probes, connecting is enough
       std::string request;
       char buffer[4096];
       while (request.find("\r\n\r\n") == request.npos) {
@@ -309,7 +309,7 @@ TEST_F(ActionTest, silence_ends_with_the_time_or_a_stop) {
 
 TEST_F(ActionTest, names_are_looked_up_as_long_as_there_is_time) {
   Listener listener({http("200 OK")});
-  auto is_over = std::make_shared<Guarded<bool>>(false);  // lookups outlive the test
+  auto is_over = std::make_shared<Guarded<bool>>(false);  // a lookup may outlive the test
   auto ask = [is_over](const std::string& host, uint16_t) {
     is_over->wait(
         {}, [](bool over) { return over; }, [](bool) {});
@@ -334,7 +334,7 @@ TEST_F(ActionTest, names_are_looked_up_as_long_as_there_is_time) {
   {
     Actions that_end(runtime_, ask);
     that_end.run(parsed(R"({"tcpSocket":{"host":"silent.example","port":1}})"), {"u", "a-0", "", nullptr}, seconds(0), {});
-  }  // and wait for no lookup
+  }  // does not wait for the lookup
   is_over->with([](bool& over) { over = true; });
   is_over->notify();
   auto unknown =
@@ -370,7 +370,7 @@ TEST_F(ActionTest, grpc) {
   for (const Row& row :
        {Row{settings + headers + data(1) + trailers, true, ""}, Row{settings + headers + data(2) + trailers, false, "SERVING"},
         Row{settings + trailers, false, "does not implement"},
-        Row{settings, false, "onnection"},  // was closed; or reset, where our acknowledgement met the end
+        Row{settings, false, "onnection"},  // closed, or reset if our acknowledgement came after the close
         Row{"HTTP/1.1 400 Bad\r\n\r\n", false, "no gRPC"},
         Row{settings + bytes({0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}) + headers + data(1) + trailers, true, ""},
         Row{bytes({0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 1}), false, "refused"}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime's library defines beside its classes, small: these tests link the fake runtime only.
+// Small replacements for functions that the runtime's library defines: these tests only link the fake runtime.
 #include "runtime/runtime.h"
 
 namespace coracle::runtime {

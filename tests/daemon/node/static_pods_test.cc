@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the manifests directory makes of the table of pods: which file's pod runs, and what stands there while one is told of.
+// From the manifests directory to the pod table: which file's pod runs, and when its predecessor must be gone first.
 #include "daemon/node/static_pods.h"
 
 #include "tests/daemon/node/machine.h"
@@ -21,7 +21,7 @@ class StaticPodsTest : public BootedMachine {
                                                              "}\nspec: {containers: [{name: a, image: \"" + image + "\"}]}\n";
   }
   void remove(const std::string& file) { std::filesystem::remove(config_.manifests_dir + "/" + file); }
-  std::string wanted() {  // the images of the pods that are to run, by name
+  std::string wanted() {  // the images of the desired pods, by name
     static_pods_.read();
     std::string text;
     for (const auto& uid : table_.uids()) {
@@ -49,7 +49,7 @@ TEST_F(StaticPodsTest, a_changed_pod_is_told_of_when_its_predecessor_is_gone) {
     told = true;
     EXPECT_TRUE(table_.get(before)->gone) << "the new one would be refused: its ports are taken";
   };
-  for (const char* image : {"two:1", "three:1", "four:1"}) {  // whatever its uid is, before or behind the other's
+  for (const char* image : {"two:1", "three:1", "four:1"}) {  // whether its uid sorts before or after the other one
     write("db.yaml", "db", image);
     static_pods_.read();
     EXPECT_TRUE(std::exchange(told, false)) << image;

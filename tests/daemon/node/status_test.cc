@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a pod's status is written, as the API merges it.
+// The part of a pod's status that is written, as the API merges it.
 #include "daemon/node/status.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(StatusPatch, takes_away_what_a_condition_no_longer_says) {
       to_text(*find(*merged, "status.conditions")),
       R"([{"type":"theirs","status":"True","message":"kept"},{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"},)"
       R"({"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z"}])");
-  EXPECT_FALSE(status_patch(*merged, wanted));  // and then there is nothing left to say
+  EXPECT_FALSE(status_patch(*merged, wanted));  // and then nothing is left to write
 }
 
 TEST(Status, says_why_a_pod_is_ended_once_it_has_ended) {

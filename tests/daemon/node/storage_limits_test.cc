@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that take more of the disk than they may.
+// Pods that exceed their storage limits.
 #include "daemon/node/storage_limits.h"
 
 #include "tests/daemon/node/machine.h"
@@ -103,7 +103,7 @@ TEST_F(StorageTest, a_volume_that_grows_over_its_limit_ends_its_pod) {
   clock_.advance(kStorageLook);
   look();
   EXPECT_TRUE(events_.has("W Evicted Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". "));
-  advance(seconds(1));  // not the pod's own ten minutes
+  advance(seconds(1));  // less than the pod's own ten minutes
   EXPECT_EQ(phase(), "Failed");
   EXPECT_EQ(get_string(pod(), "status.reason"), "Evicted");
   EXPECT_EQ(message(), "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
@@ -113,7 +113,7 @@ TEST_F(StorageTest, a_volume_that_grows_over_its_limit_ends_its_pod) {
 TEST_F(StorageTest, counts_logs_writable_layers_and_termination_logs) {
   const std::string layer = directory_ + "/layer";
   fs::create_directories(layer);
-  fs::create_directories(config_.state_dir);  // whose disk the node offers
+  fs::create_directories(config_.state_dir);  // the node's capacity is that of its disk
   boot();
   for (const std::string& what : {std::string("logs"), std::string("layer"), std::string("message"), std::string("hosts")}) {
     put_pod(R"("containers":[{"name":"a","image":"web:1","resources":{"limits":{"ephemeral-storage":"1Mi"}}}])");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs, exec and ports as the API asks for them.
+// Logs, exec and ports, as the API server calls them.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -125,7 +125,7 @@ TEST_F(StreamsTest, a_hung_up_exec_returns) {
   waiter.join();
 }
 
-// kubectl run takes any other end for a failed attachment, and prints the log once more.
+// kubectl run takes any other end for a failed attach, and prints the log a second time.
 TEST_F(StreamsTest, an_attachment_ends_well_whatever_the_process_ends_with) {
   runtime_.script("a", {.attached_exit_code = 3});
   boot();
@@ -151,7 +151,7 @@ TEST_F(StreamsTest, an_attachment_ends_with_its_input_unless_that_is_to_be_the_o
     auto session = agent_->exec({.pod = {"default", "web"}, .use_stdin = true}, heard);
     ASSERT_TRUE(session);
     (*session)->close_stdin();
-    if (!row.ends) (*session)->hang_up();  // or it would wait for the process
+    if (!row.ends) (*session)->hang_up();  // otherwise it would wait for the process
     auto code = (*session)->wait();
     EXPECT_EQ(code.ok(), row.ends) << row.fields;
     session->reset();
@@ -174,7 +174,7 @@ TEST_F(StreamsTest, exec_needs_a_running_container) {
 
 class PortsTest : public StreamsTest {
  protected:
-  // What a pod's server says to whoever connects to it; the fake runtime's pods share our network.
+  // The message of the pod's server to a client; the fake runtime's pods share our network.
   std::string greeting(const char* address) {
     Fd listener = MUST(sys::listen_tcp(address, 0));
     auto socket = agent_->connect({"default", "web"}, sys::local_endpoint(listener).port, {});
@@ -223,7 +223,7 @@ TEST_F(PortsTest, need_a_pod_that_runs) {
 TEST_F(PortsTest, are_given_up_when_the_client_leaves) {
   boot();
   put_pod(R"("containers":[{"name":"a","image":"web:1"}])");
-  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // whose queue is full with the first who comes
+  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // its backlog is full after the first connection
   sockaddr_in at{};
   at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent as main runs it: with all its threads and the real clock.
+// The node agent as main runs it: with all its threads and the real clock.
 #include "tests/daemon/node/machine.h"
 
 namespace coracle::node {
@@ -22,7 +22,7 @@ class ThreadsTest : public Machine {
     ASSERT_TRUE(agent_->start());
     for (auto& informer : informers_) ASSERT_TRUE(informer->start());
   }
-  // Polls the fake API: its events are another thread's.
+  // Polls the fake API, since another thread handles its events.
   template <typename F>
   bool eventually(F&& holds) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);

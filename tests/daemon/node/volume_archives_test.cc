@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes exported and imported: all or nothing, and nobody who writes meanwhile. What archives are is the fake's (FakeTrees).
+// Export and import of volumes: all or nothing, and without concurrent writers. The archive format is simulated (FakeTrees).
 #include <fcntl.h>
 
 #include <filesystem>

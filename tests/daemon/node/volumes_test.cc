@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes: what they show, how it is replaced as one, and that nothing leads out of them.
+// Volumes: their content, its atomic replacement, and that no path leads out of them.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +34,8 @@ TEST_F(AtomicWriterTest, shows_all_of_the_old_or_all_of_the_new) {
   std::string first = fs::read_symlink(volume_ + "/..data");
   EXPECT_FALSE(*write_payload(volume_, {{"a", {"1"}}, {"deep/b", {"2", 0600, {}}}}, {}, clock_.now()));
   EXPECT_EQ(fs::read_symlink(volume_ + "/..data"), first);
-  ASSERT_TRUE(*write_payload(volume_, {{"c", {"3"}}}, {}, clock_.now()));  // the clock stands still: names differ all the same
+  ASSERT_TRUE(*write_payload(volume_, {{"c", {"3"}}}, {}, clock_.now()));  // the clock does not advance; the names differ
+                                                                           // nevertheless
   EXPECT_EQ(read(volume_ + "/c"), "3");
   EXPECT_EQ(visible(), (std::set<std::string>{"c", "..data", fs::read_symlink(volume_ + "/..data").string()}));
 }
@@ -52,7 +53,7 @@ TEST_F(AtomicWriterTest, refuses_paths_that_lead_out) {
     EXPECT_FALSE(write_payload(volume_, {{path, {"1"}}}, {}, clock_.now())) << path;
 }
 
-// CVE-2025-9566: what a container that could write to its volume left there leads to the host.
+// CVE-2025-9566: links that a container with write access left in its volume point to the host.
 TEST_F(AtomicWriterTest, links_that_a_container_left_lead_nowhere) {
   const std::string outside = directory_ + "/outside";
   fs::create_directories(outside + "/deep");
@@ -471,7 +472,7 @@ TEST_F(VolumesTest, one_large_key_many_times_is_refused) {
   EXPECT_TRUE(events_.has("the volume would take more than 32 MiB"));
 }
 
-// A container cannot make places in what is read-only to it.
+// A container cannot create mount points in a read-only volume.
 TEST_F(VolumesTest, mounts_inside_data_volumes_find_their_places) {
   boot();
   put_map("1");
@@ -585,7 +586,7 @@ TEST_F(VolumesTest, empty_dirs_are_the_pods_and_go_with_it) {
   std::string path = config_.state_dir + "/" + uid() + "/volumes/v";
   ASSERT_TRUE(fs::is_directory(path));
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::all);
-  // What a container leaves there is removed, and what its links point to is not.
+  // The container's leftovers are removed, but not the targets of its links.
   fs::create_directories(directory_ + "/precious/dir");
   fs::create_directory_symlink(directory_ + "/precious", path + "/link");
   fs::create_directories(path + "/deep/er");
@@ -599,7 +600,7 @@ TEST_F(VolumesTest, empty_dirs_are_the_pods_and_go_with_it) {
 TEST_F(VolumesTest, an_empty_dir_that_was_cut_off_before_it_had_its_rights_gets_them) {
   config_.mounts.tmpfs = [](const std::string& path, Bytes, unsigned mode) -> Result<void> {
     if (fs::exists(path + "/content")) return {};
-    return files::set_mode(path, mode);  // mounted anew, as after a reboot
+    return files::set_mode(path, mode);  // mounted again, as after a reboot
   };
   boot();
   put_pod(pod_with(R"("emptyDir":{})"), "disk");
@@ -687,7 +688,7 @@ TEST_F(VolumesTest, a_sub_path_that_was_cut_off_before_it_had_its_rights_gets_th
   fs::create_directories(volume + "/cut/off");
   fs::create_directories(volume + "/private");
   ASSERT_EQ(::chmod(volume.c_str(), 0777), 0);
-  ASSERT_EQ(::chmod((volume + "/cut/off").c_str(), 03500), 0);  // in a directory of an fsGroup
+  ASSERT_EQ(::chmod((volume + "/cut/off").c_str(), 03500), 0);  // a directory with an fsGroup
   ASSERT_EQ(::chmod((volume + "/private").c_str(), 0700), 0);
   int pods = 0;
   for (const std::string path : {"cut/off", "private", "new/one"})
@@ -718,7 +719,7 @@ TEST_F(VolumesTest, a_variable_may_stand_in_a_file_that_a_container_wrote) {
   EXPECT_NE(std::find(environment.begin(), environment.end(), "A=one"), environment.end());
 }
 
-// What a variable holds is not validated before: kubelet refuses it, instead of taking it for something else.
+// A variable's value is not validated earlier: the kubelet refuses it instead of interpreting it differently.
 TEST_F(VolumesTest, an_expanded_sub_path_that_leads_up_is_refused) {
   struct Row {
     const char *value, *why;
@@ -873,7 +874,7 @@ TEST_F(VolumesTest, the_token_is_asked_for_and_renewed_in_time) {
   std::string token = read(paths.memory_volume("v") + "/token");
   struct stat info {};
   ASSERT_EQ(::stat((paths.memory_volume("v") + "/token").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0600u);  // its user's alone
+  EXPECT_EQ(info.st_mode & 0777, 0600u);  // only for its user
   clock_.advance(seconds(799));
   EXPECT_EQ(prepare().refresh_at, WallTime(seconds(start + 800)));
   EXPECT_EQ(asked, 1);
@@ -894,7 +895,7 @@ TEST(Token, is_replaced_after_four_fifths_of_its_life) {
   EXPECT_FALSE(token_refresh_time(token(5, 5)));
 }
 
-// A volume may name one large object tens of thousands of times.
+// A volume may refer to one large object tens of thousands of times.
 TEST(VolumePayload, reads_each_object_once) {
   ObjectPtr large = MUST(Object::make(
       kConfigMap,
@@ -916,7 +917,7 @@ TEST(VolumePayload, reads_each_object_once) {
   EXPECT_EQ(reads, 1);
 }
 
-// Each is signed.
+// Each token needs a signature.
 TEST(VolumePayload, tokens_have_an_end) {
   PayloadSources sources;
   int made = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkQueue's promises, with time turned by hand; one test with real threads.
+// The guarantees of WorkQueue, with a fake clock; one test uses real threads.
 #include "daemon/queue/work_queue.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(WorkQueue, a_key_added_while_worked_on_comes_once_more_afterwards) {
     auto lease = queue.try_take();
     queue.add(a);
     queue.add(a);
-    EXPECT_EQ(taken(queue), "");  // never twice at once
+    EXPECT_EQ(taken(queue), "");  // a key is never processed twice at once
   }
   EXPECT_EQ(taken(queue), "a");
   EXPECT_EQ(taken(queue), "");
@@ -147,7 +147,7 @@ TEST(WorkQueue, workers_never_share_a_key_and_stop_when_asked) {
     for (int i = 0; i < 4; ++i) workers.emplace_back([&](std::stop_token stop) { run_worker(stop, queue, "test", reconcile); });
     for (int i = 0; i < 500; ++i) queue.add(a);
     while (queue.size() > 0) std::this_thread::yield();
-  }  // all four stop, though the queue stays
+  }  // all four stop, though the queue still exists
   EXPECT_EQ(worst, 1);
   EXPECT_GE(done, 1);
 }
@@ -174,7 +174,7 @@ TEST(WorkQueue, counts_what_becomes_of_keys_by_their_group) {
   {
     auto lease = queue.try_take();
     clock.advance(milliseconds(50));
-    queue.add(lease->key());  // comes once more
+    queue.add(lease->key());  // it is returned once more
     queue.add(lease->key());
     QueueCount now = queue.counts()["a"];
     EXPECT_EQ(now.depth, 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eviction asks the pod's disruption budget, in Kubernetes' words, and charges it.
+// Eviction checks the pod's disruption budget, with Kubernetes' messages, and charges it.
 #include "daemon/quota/disruption.h"
 #include "store/schema/catalog.h"
 #include "tests/daemon/registry/registry_fixture.h"
@@ -58,7 +58,7 @@ TEST_F(EvictionTest, charges_the_budget_and_removes_the_pod) {
   EXPECT_FALSE(evict("b")) << "the one disruption is spent";
 }
 
-// By this a Job's failure policy tells an eviction from a failure.
+// A Job's pod failure policy uses this to distinguish an eviction from a failure.
 TEST_F(EvictionTest, the_pod_says_that_it_is_evicted) {
   put_pod("a");
   auto target = [&] {

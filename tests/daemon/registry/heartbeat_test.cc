@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which writes only say "still alive".
+// Which writes are only heartbeats.
 #include "daemon/registry/heartbeat.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(Heartbeat, is_a_renewal_or_a_condition_said_again) {
   }
 }
 
-// A lease that is renewed goes to the disk with others' writes only; one that changes hands by itself.
+// A renewed lease is written to disk only together with other writes; a lease with a new holder is written at once.
 TEST(Heartbeat, of_a_lease_does_not_reach_the_disk_by_itself) {
   RegistryFixture fixture;
   Key key{"kube-node-lease", "n"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pipeline does for single kinds: jobs find their own pods, volumes know since when, subresources keep to their part.
+// The pipeline for single kinds: selectors of jobs, timestamps of volumes, and the fields that a subresource may change.
 #include <gtest/gtest.h>
 
 #include "daemon/registry/scale.h"
@@ -34,7 +34,7 @@ TEST_F(KindsTest, a_job_gets_a_selector_that_finds_its_pods_alone) {
   EXPECT_EQ(labels.at("a"), json::value("b"));
   EXPECT_EQ(to_text(*find(made->json(), "spec.selector")),
             R"({"matchLabels":{"batch.kubernetes.io/controller-uid":")" + made->uid() + "\"}}");
-  EXPECT_EQ(made->label("a"), "b");  // of the template as it was written
+  EXPECT_EQ(made->label("a"), "b");  // from the template as written
   EXPECT_EQ(made->label("job-name"), "");
   EXPECT_EQ(get_int(made->json(), "metadata.generation"), 1);
 }
@@ -232,7 +232,7 @@ TEST_F(KindsTest, amounts_change_by_resize_alone) {
       "spec");
 }
 
-// The pointers to all that a value holds.
+// Appends the JSON pointers of all values within a value.
 void add_pointers(const json::value& value, const std::string& at, std::vector<std::string>& pointers) {
   if (!at.empty()) pointers.push_back(at);
   if (const json::object* object = value.if_object())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Client without HTTP keeps the contract that every Client keeps.
+// The local Client, without HTTP, fulfils the contract of every Client.
 #include "tests/daemon/registry/registry_fixture.h"
 #include "tests/store/client/client_contract.h"
 

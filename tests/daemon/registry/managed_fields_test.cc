@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds which field after writes through the pipeline: what a client sent is its own, and what defaults, admission and
-// allocation add is nobody's. So `kubectl apply` and `kubectl apply --server-side` of one manifest follow each other without a
-// conflict.
+// Field ownership after writes through the pipeline: the client owns the fields that it sent; nobody owns what defaulting,
+// admission and allocation add. So `kubectl apply` and `kubectl apply --server-side` of one manifest can follow each other
+// without a conflict.
 #include <gtest/gtest.h>
 
 #include "daemon/registry/registry.h"
@@ -33,7 +33,7 @@ class ManagedFields : public testing::Test {
     Written written = TRY(fixture.registry().patch(kind, key, "", type, patch, force, as(manager)));
     return written.object;
   }
-  // As `kubectl apply` makes it.
+  // The object as `kubectl apply` sends it.
   static json::value with_last_applied(const json::value& manifest) {
     json::value body = manifest;
     json::value& annotations = make(body, "metadata.annotations");
@@ -48,7 +48,7 @@ class ManagedFields : public testing::Test {
         return to_text(*find(entry, "fieldsV1"));
     return "";
   }
-  // What `kubectl apply --server-side` does after its first apply: the fields of client-side apply become those of the applier.
+  // The migration of `kubectl apply --server-side` after its first apply: the fields of client-side apply go to the applier.
   Result<ObjectPtr> hand_over(const Object& object) {
     json::object fields;
     json::array entries;
@@ -74,8 +74,8 @@ TEST_F(ManagedFields, client_side_apply_then_server_side_apply) {
   struct Row {
     const Kind& kind;
     const char* manifest;
-    std::vector<std::string> unowned;  // of what is there, but was not sent
-    std::vector<const char*> kept;     // paths that keep their values
+    std::vector<std::string> unowned;  // fields that exist but were not sent
+    std::vector<const char*> kept;     // paths whose values do not change
   };
   for (const Row& row : {
            Row{kPod,

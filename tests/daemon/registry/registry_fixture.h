@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A registry over an engine in a temporary directory, with what every cluster begins with.
+// A registry over an engine in a temporary directory, with the initial objects of every cluster.
 #pragma once
 
 #include <gtest/gtest.h>

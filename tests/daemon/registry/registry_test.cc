@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline: what every write of every kind passes, and what is special to some.
+// The pipeline: the steps of every write of every kind, and those of some kinds.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ class RegistryTest : public testing::Test {
   RegistryFixture fixture;
 };
 
-// ---- what is there from the start ----
+// ---- initial objects ----
 
 TEST_F(RegistryTest, begins_with_namespaces_and_the_way_to_the_api) {
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
@@ -107,7 +107,7 @@ TEST_F(RegistryTest, keeps_the_halves_of_an_object_apart) {
             2);
 }
 
-// Labels and annotations come with a status, where the kind does not say otherwise.
+// A status update also writes labels and annotations, unless the kind excludes them.
 TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
   struct Row {
     const Kind* kind;
@@ -134,7 +134,7 @@ TEST_F(RegistryTest, a_status_is_written_with_metadata_or_without) {
   }
 }
 
-// So does an apply to the status: who applied it holds what it could set, and nothing else.
+// So does an apply to the status: the applier owns exactly the fields that it could set.
 TEST_F(RegistryTest, an_applied_status_holds_the_metadata_that_came_with_it) {
   fixture.make(kDeployment, kDeploymentText);
   Writer writer;
@@ -167,7 +167,7 @@ TEST_F(RegistryTest, repeats_a_patch_on_what_is_newer) {
   EXPECT_EQ(get_object(MUST(fixture.registry().get(kConfigMap, {"default", "m"}))->json(), "data").size(), 41u);
 }
 
-// Messages go to logs.
+// Error messages go to logs.
 TEST_F(RegistryTest, a_refused_patch_does_not_show_the_object) {
   Key key{"default", "s"};
   fixture.make(
@@ -532,7 +532,7 @@ TEST_F(RegistryTest, keeps_what_a_service_was_given_and_takes_it_back) {
       << "an address that was given back";
 }
 
-// More writes than the index's watch holds, none of which asked it.
+// More writes than the index's watch can queue, with no read in between.
 TEST_F(RegistryTest, knows_what_is_taken_after_services_changed_by_the_thousand) {
   ObjectPtr one = fixture.make(kService, service("one", R"("type":"NodePort","ports":[{"port":80}])"));
   for (int i = 0; i < 1500; ++i)
@@ -553,7 +553,7 @@ TEST_F(RegistryTest, leaves_headless_and_external_services_alone) {
   EXPECT_EQ(find(external->json(), "spec.clusterIP"), nullptr);
 }
 
-// One family is served: what asks for another, or for both, is told so and not given a wrong label.
+// Only one IP family is served: a request for the other one, or for both, gets an error instead of a wrong field.
 TEST_F(RegistryTest, refuses_services_of_families_that_are_not_served) {
   struct Row {
     const char *spec, *says;
@@ -627,7 +627,7 @@ TEST_F(RegistryTest, says_when_a_range_is_full) {
   EXPECT_NE(crowded.try_make(kService, service("x")).error().text().find("range is full"), std::string::npos);
 }
 
-// As when one namespace has filled etcd: people are told so, may delete, and what the machine does for them goes on.
+// As when one namespace has filled etcd: users get an error but may delete, and the daemon's own writes still work.
 TEST(FullStore, refuses_users_and_lets_the_machine_work) {
   RegistryFixture fixture(Ranges(), 256 << 10);
   const std::string large(60'000, 'x');

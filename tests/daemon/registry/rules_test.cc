@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry's pure parts by value: deletion plans, selectors, addresses, names, what a watcher sees.
+// The registry's pure parts by value: deletion plans, selectors, addresses, names, and the events for a watcher.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,7 +34,7 @@ TEST(Deletion, follows_grace_finalizers_and_what_was_said_before) {
     ObjectPtr before;
     schema::KindTraits traits;
     DeleteOptions options;
-    const char* want;  // what, and the grace when marked
+    const char* want;  // the plan, and the grace period if one is set
   };
   auto grace = [](int64_t seconds) {
     DeleteOptions o;
@@ -127,7 +127,7 @@ TEST(Watch, tells_what_a_selector_makes_of_an_event) {
   struct Row {
     EventType type;
     ObjectPtr before, after;
-    int want;  // -1: not concerned
+    int want;  // -1: no event
   };
   for (const Row& row :
        {Row{EventType::added, nullptr, in, int(coracle::EventType::added)}, Row{EventType::added, nullptr, out, -1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses and node ports are taken, as a write of a Service finds them.
+// The addresses and node ports in use, as a write of a Service sees them.
 #include "daemon/registry/kinds/service_index.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class ServiceIndexTest : public ::testing::Test {
 };
 
 TEST_F(ServiceIndexTest, knows_what_was_written_a_moment_ago) {
-  EXPECT_TRUE(others().has(address("10.43.0.1")));  // the API's own
+  EXPECT_TRUE(others().has(address("10.43.0.1")));  // the API's own address
   EXPECT_FALSE(others().has(address("10.43.2.1")));
   const ObjectPtr web = make("web", "10.43.2.1", 30080);
   EXPECT_TRUE(others().has(address("10.43.2.1")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A KubeSchedulerConfiguration: what it changes, and what it is refused for.
+// A KubeSchedulerConfiguration: its effect, and the errors for invalid ones.
 #include "daemon/scheduler/configuration.h"
 
 #include <gtest/gtest.h>

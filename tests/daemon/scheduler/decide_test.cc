@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters and scores as tables: a pod, a node, what is there already, and what is decided.
+// Filters and scores as tables: a pod, a node, the existing pods, and the decision.
 #include "daemon/scheduler/decide.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(Cluster, adds_up_and_takes_away) {
   fixture.place(pod("a", asks("1", "1Gi")), "n1");
   fixture.place(pod("b", asks("500m", "1Gi")), "n1");
   EXPECT_EQ(fixture.cluster.node("n1")->requested.get("cpu"), 1500);
-  fixture.place(pod("a", asks("2", "1Gi")), "n1");  // the same pod, resized
+  fixture.place(pod("a", asks("2", "1Gi")), "n1");  // the same pod after a resize
   EXPECT_EQ(fixture.cluster.node("n1")->requested.get("cpu"), 2500);
   EXPECT_TRUE(fixture.cluster.remove_pod("uid-defaulta"));
   EXPECT_FALSE(fixture.cluster.remove_pod("uid-defaulta"));
@@ -60,7 +60,7 @@ std::string avoids(const std::string& app) {
          app + R"("}}}]}}})";
 }
 
-// Whoever binds pods to names of nodes that are not there makes no sum larger, and what stood on a node comes back with it.
+// Pods bound to nonexistent nodes are counted for no node; when a node comes back, its pods count again.
 TEST(Cluster, pods_of_a_node_that_is_not_there_count_once_it_is) {
   SchedulerFixture fixture;
   fixture.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
@@ -87,7 +87,7 @@ TEST(Cluster, pods_of_a_node_that_is_not_there_count_once_it_is) {
   EXPECT_EQ(fixture.cluster.pods(), 0u);
 }
 
-// Thousands of terms times thousands of pods with labels of their own.
+// Thousands of terms and thousands of pods with different labels.
 TEST(Cluster, what_terms_know_of_groups_is_bounded) {
   SchedulerFixture fixture;
   fixture.cluster.put_node(node("n1", "{}", R"({"zone":"a"})"));
@@ -201,7 +201,7 @@ TEST(PodAffinity, keeps_together_and_apart) {
   const std::string far = "node(s) didn't match pod affinity rules", near = "node(s) didn't match pod anti-affinity rules";
   auto with_web = pod("p", company("podAffinity", web));
   EXPECT_EQ(fixture.reason(with_web, "n1"), "");
-  EXPECT_EQ(fixture.reason(with_web, "n3"), "");  // the same zone
+  EXPECT_EQ(fixture.reason(with_web, "n3"), "");  // in the same zone
   EXPECT_EQ(fixture.reason(with_web, "n2"), far);
   EXPECT_EQ(fixture.reason(with_web, "bare"), far);
   auto without_web = pod("p", company("podAntiAffinity", web));
@@ -210,12 +210,12 @@ TEST(PodAffinity, keeps_together_and_apart) {
   EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n2"),
             "node(s) didn't satisfy existing pods anti-affinity rules");
   EXPECT_EQ(fixture.reason(pod("p", "{}", R"({"app":"loud"})"), "n1"), "");
-  // The first of a kind that wants its own kind may go anywhere that has the domain.
+  // A pod with affinity to its own labels may go to any node with the topology key if it is the first.
   auto first = pod("p", company("podAffinity", none), R"({"app":"none"})");
   EXPECT_EQ(fixture.reason(first, "n1"), "");
   EXPECT_EQ(fixture.reason(first, "bare"), far);
   EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", none)), "n1"), far);
-  // Namespaces: one's own, the named, the selected.
+  // Namespaces: the pod's own, those given by name, those selected.
   EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", web), "{}", "other"), "n1"), far);
   EXPECT_EQ(fixture.reason(pod("p", company("podAffinity", web, R"(,"namespaces":["default"])"), "{}", "other"), "n1"), "");
   EXPECT_EQ(
@@ -239,7 +239,7 @@ TEST(Spread, keeps_domains_level) {
   fixture.cluster.put_node(node("n1", "{}", R"({"zone":"z1"})"));
   fixture.cluster.put_node(node("bare"));
   fixture.place(pod("a", "{}", labels), "n1");
-  EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "n1"), "");  // one domain is level with itself
+  EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "n1"), "");  // a single domain has no skew
   EXPECT_EQ(fixture.reason(pod("p", spread(), labels), "bare"), skewed + " (missing required label)");
   EXPECT_EQ(fixture.reason(pod("p", spread(R"(,"minDomains":2)"), labels), "n1"), skewed);
   fixture.cluster.put_node(node("n2", "{}", R"({"zone":"z2"})"));
@@ -286,7 +286,7 @@ TEST(Score, of_one_node) {
       node("n1", "{}", "{}", R"({"cpu":"4","memory":"4Gi","pods":"9"})", R"([{"names":["big:1"],"sizeBytes":1048576000}])"));
   auto raw = [&](const std::string& spec, const char* plugin) { return fixture.scores(pod("p", spec), plugin)["n1"].raw; };
   EXPECT_EQ(raw(asks("2", "1Gi"), "NodeResourcesFit"), 62);
-  EXPECT_EQ(raw("{\"containers\":[{}]}", "NodeResourcesFit"), 96);  // 100m and 200Mi, as if it had asked
+  EXPECT_EQ(raw("{\"containers\":[{}]}", "NodeResourcesFit"), 96);  // 100m and 200Mi, the defaults for a pod without requests
   EXPECT_EQ(raw(asks("2", "2Gi"), "NodeResourcesBalancedAllocation"), 100);
   EXPECT_EQ(raw(asks("4", "2Gi"), "NodeResourcesBalancedAllocation"), 75);
   EXPECT_EQ(raw(R"({"containers":[{"image":"big:1"}]})", "ImageLocality"), 100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules, read plainly. See oracle.h.
+// A direct implementation of the rules. See oracle.h.
 #include "tests/daemon/scheduler/oracle.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::optional<string> look(const Labels& labels, const string& key) {
 }
 
 bool selects(const json::value* selector, const Labels& labels) {
-  if (!selector || !selector->is_object()) return false;  // none selects nothing, {} everything
+  if (!selector || !selector->is_object()) return false;  // no selector matches nothing, {} matches everything
   for (const auto& [key, value] : get_object(*selector, "matchLabels"))
     if (look(labels, string(key)) != text(value)) return false;
   for (const json::value& requirement : get_array(*selector, "matchExpressions"))
@@ -201,7 +201,7 @@ struct Oracle {
            tolerates(pod, {{"key", "node.kubernetes.io/unschedulable"}, {"effect", "NoSchedule"}});
   }
 
-  // Whether `other` is one of the pods that `term`, held by `owner`, means.
+  // Whether `term` of the pod `owner` matches `other`.
   bool means(const json::value& term, const json::value& owner, const json::value& other) const {
     std::set<string> namespaces;
     for (const json::value& one : get_array(term, "namespaces")) namespaces.insert(text(one));
@@ -247,7 +247,7 @@ struct Oracle {
       }
       all_met &= met;
     }
-    return has_keys && (all_met || (!anywhere && means_all(pod)));  // the first of its own kind is let in
+    return has_keys && (all_met || (!anywhere && means_all(pod)));  // the first pod of a group with affinity to itself
   }
   bool is_undisturbed(const json::value& node) const {
     for (const json::value& term : terms(pod, "podAntiAffinity", "required"))
@@ -263,7 +263,7 @@ struct Oracle {
     std::vector<json::value> out;
     for (const json::value& one : get_array(pod, "spec.topologySpreadConstraints"))
       if (at(one, "whenUnsatisfiable") == when) {
-        json::value with = one;  // matchLabelKeys are part of the selector
+        json::value with = one;  // matchLabelKeys are added to the selector
         for (const json::value& key : get_array(one, "matchLabelKeys")) {
           auto value = look(labels_of(pod), text(key));
           json::value& list = make(with, "labelSelector.matchExpressions");
@@ -422,7 +422,7 @@ struct Oracle {
     return scores;
   }
 
-  // What the services select, when the pod says nothing of its own.
+  // The default constraints from the Services that select the pod, if it has none of its own.
   std::vector<json::value> soft_constraints() const {
     if (!get_array(pod, "spec.topologySpreadConstraints").empty()) return constraints("ScheduleAnyway");
     json::object selector;
@@ -510,7 +510,7 @@ namespace {
 int64_t priority_of(const json::value& pod) { return get_int(pod, "spec.priority"); }
 string start_of(const json::value& pod) { return at(pod, "status.startTime"); }
 
-// A budget counts down over the pods in the order of their importance; who is told to go already is not counted.
+// The pods whose eviction would violate a budget, counted in the order of importance; terminating pods are not counted.
 std::set<string> beyond_budget(const ClusterState& cluster_state, const std::vector<json::value>& pods) {
   std::set<string> names;
   for (const json::value& budget : cluster_state.budgets) {
@@ -533,8 +533,8 @@ bool more_important(const json::value& a, const json::value& b) {
   return priority_of(a) != priority_of(b) ? priority_of(a) > priority_of(b) : start_of(a) < start_of(b);
 }
 
-// All that are less important go; then each may come back beside whom the pod still fits: those first that no budget lets go, and
-// the more important before the less. Nothing: it does not fit even so.
+// Removes all less important pods, then adds back each one beside which the pod still fits: first those protected by a budget,
+// and the more important before the less important ones. Returns nothing if the pod does not fit at all.
 std::optional<Loss> loss_on(const ClusterState& cluster_state, const json::value& pod, const json::value& node) {
   std::vector<json::value> lesser;
   ClusterState without = cluster_state;
@@ -561,7 +561,7 @@ std::optional<Loss> loss_on(const ClusterState& cluster_state, const json::value
   return loss;
 }
 
-// Kubernetes goes through these one by one, for as long as several nodes are equal.
+// The criteria of Kubernetes, in order; each is used only while several nodes are equal.
 bool matters_less(const Loss& a, const Loss& b) {
   if (a.beyond_budget != b.beyond_budget) return a.beyond_budget < b.beyond_budget;
   int64_t highest_a = priority_of(a.victims.front()), highest_b = priority_of(b.victims.front());
@@ -569,13 +569,13 @@ bool matters_less(const Loss& a, const Loss& b) {
   auto sum = [](const Loss& loss) {
     int64_t all = 0;
     for (const json::value& victim : loss.victims)
-      all += priority_of(victim) + (int64_t(1) << 31);  // each counts, the negative too
+      all += priority_of(victim) + (int64_t(1) << 31);  // each victim counts, also one with a negative priority
     return all;
   };
   if (sum(a) != sum(b)) return sum(a) < sum(b);
   if (a.victims.size() != b.victims.size()) return a.victims.size() < b.victims.size();
   return start_of(a.victims.front()) >
-         start_of(b.victims.front());  // of the most important the one that began first: the later, the less is lost
+         start_of(b.victims.front());  // the start time of the oldest victim with the highest priority: later is better
 }
 
 }  // namespace
@@ -585,7 +585,7 @@ Sacrifice consult_preemption(const ClusterState& cluster_state, const json::valu
   if (at(pod, "spec.preemptionPolicy") == "Never") return out;
   std::optional<Loss> least;
   for (const json::value& node : cluster_state.nodes) {
-    if (!Oracle{cluster_state, pod, {}}.has_company(node)) continue;  // with fewer pods it has no better one
+    if (!Oracle{cluster_state, pod, {}}.has_company(node)) continue;  // removing pods does not improve affinity
     auto loss = loss_on(cluster_state, pod, node);
     if (!loss) continue;
     for (const json::value& victim : loss->victims) out.victims[name_of(node)].push_back(name_of(victim));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: Kubernetes' rules of scheduling read plainly, over JSON, one node and one pod after the other, without an index or
-// a shortcut. It shares no code with daemon/scheduler and is what that is held against. As slow as it is simple. Source: the
+// The oracle: Kubernetes' scheduling rules implemented directly, over JSON, for one node and one pod at a time, without indexes
+// or shortcuts. It shares no code with daemon/scheduler, whose results are compared with it. It is slow and simple. Source: the
 // Kubernetes documentation (Assigning Pods to Nodes, Taints and Tolerations, Pod Topology Spread Constraints, Resource
 // Management, Resource Bin Packing, Pod Priority and Preemption) and the formulas of the default plugins.
 #pragma once
@@ -20,16 +20,16 @@ struct ClusterState {
 
 struct Answer {
   std::set<std::string> feasible;
-  std::map<std::string, std::map<std::string, int64_t>> scores;  // plugin → node → normalized, of the feasible nodes
+  std::map<std::string, std::map<std::string, int64_t>> scores;  // plugin → node → normalized score of feasible nodes
   std::map<std::string, int64_t> totals;                         // with the default weights
 };
 
 Answer consult(const ClusterState& cluster_state, const json::value& pod);
 
-// Who would have to go from each node for a pod that fits nowhere, the most important first, and where they matter least; "" when
-// it may ask nobody to. No two pods that have the same priority started at the same time.
+// The victims on each node for a pod that fits nowhere, the most important first, and the node with the least loss; "" if
+// preemption is not possible. No two pods with the same priority may have the same start time.
 struct Sacrifice {
-  std::map<std::string, std::vector<std::string>> victims;  // of the nodes where it helps
+  std::map<std::string, std::vector<std::string>> victims;  // for the nodes where preemption helps
   std::string best;
 };
 Sacrifice consult_preemption(const ClusterState& cluster_state, const json::value& pod);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler against the oracle, on random clusters: the same nodes fit, they score the same, and the one chosen is one of the
-// best; where none fits, the same pods have to go. Seeded; CORACLE_SEED repeats a run.
+// The scheduler against the oracle, on random clusters: the same nodes fit, with the same scores, and the chosen node is one of
+// the best; where none fits, the victims are the same. Seeded; CORACLE_SEED repeats a run.
 #include "tests/daemon/scheduler/oracle.h"
 
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ json::value pod_of(Dice& dice, const std::string& name, const std::string& node)
                         {"uid", "uid-" + name},
                         {"labels", std::move(labels)}};
   if (!node.empty() && dice.once_in(10)) metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z";
-  char started[] = "2024-01-01T00:00:00.000000Z";  // no two at the same time
+  char started[] = "2024-01-01T00:00:00.000000Z";  // all different
   std::snprintf(started, sizeof started, "2024-01-01T00:00:%02d.%06dZ", dice.below(60),
                 std::atoi(name.c_str() + name.find_first_of("0123456789")));
   return {{"apiVersion", "v1"},
@@ -211,7 +211,7 @@ oracle::ClusterState cluster_state_of(Dice& dice) {
   return cluster_state;
 }
 
-// As the informers would bring it: some of it twice, some of it changed and changed back, so that kept sums are tried.
+// Adds the objects as informers would: some twice, some changed and changed back, so that cached sums are tested.
 void furnish(SchedulerFixture& fixture, const oracle::ClusterState& from, Dice& dice) {
   for (const json::value& one : from.namespaces)
     fixture.cluster.put_namespace(std::string(get_string(one, "metadata.name")), get_object(one, "metadata.labels"));
@@ -230,7 +230,7 @@ void furnish(SchedulerFixture& fixture, const oracle::ClusterState& from, Dice& 
   }
 }
 
-// Returns whether somebody has to go.
+// Returns whether there are victims.
 bool compare_preemption(const Decision& decision, const oracle::Sacrifice& want) {
   EXPECT_EQ(decision.post_filter.node, want.best) << decision.message;
   std::vector<std::string> victims;
@@ -249,7 +249,7 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
     oracle::ClusterState from = cluster_state_of(dice);
     SchedulerFixture fixture("percentageOfNodesToScore: 100\n");
     furnish(fixture, from, dice);
-    for (int p = 0; p < 3; p++) {  // the same cluster, its sums kept in between
+    for (int p = 0; p < 3; p++) {  // the same cluster; cached sums are kept
       json::value body = pod_of(dice, "new" + std::to_string(p), "");
       ObjectPtr pod = MUST(Object::make(kPod, body));
       oracle::Answer want = oracle::consult(from, body);
@@ -282,7 +282,7 @@ TEST(Oracle, and_the_scheduler_agree_on_random_clusters) {
       for (const auto& [name, total] : want.totals) best = std::max(best, total);
       EXPECT_EQ(want.totals.at(decision.node), best);
       choices += names.size() > 1;
-      // It stands there from now on, for the next ones to see.
+      // The pod is placed, so that the next ones see it.
       make(body, "spec.nodeName") = decision.node;
       from.pods.push_back(body);
       fixture.place(MUST(Object::make(kPod, body)), decision.node);

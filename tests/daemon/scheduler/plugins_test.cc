@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins one by one, where the oracle does not go: volumes, arguments, the legacy scores, resizes.
+// Single plugins, for what the oracle does not cover: volumes, arguments, legacy scores, resizes.
 #include <gtest/gtest.h>
 
 #include "tests/daemon/scheduler/scheduler_fixture.h"
@@ -43,7 +43,7 @@ TEST_F(Volumes, claims_have_to_be_there_and_bound) {
   claim("c", R"({"storageClassName":"at-once"})");
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "pod has unbound immediate PersistentVolumeClaims");
   claim("c", R"({"storageClassName":"waits"})");
-  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");  // its provisioner makes one
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "");  // its provisioner will create a volume
   claim("c", R"({"storageClassName":"waits"})", "Pending", R"({"volume.kubernetes.io/selected-node":"elsewhere"})");
   EXPECT_EQ(fixture.reason(pod("p", with_claim("c"))), "node(s) didn't find available persistent volumes to bind");
   claim("c", R"({"volumeName":"gone"})", "Bound");
@@ -92,7 +92,7 @@ TEST_F(Volumes, only_one_pod_has_a_claim_for_one_pod) {
             "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode");
 }
 
-// All claims of all pods are gone through once, not for each claim of the pod in question.
+// The claims of all pods are examined once, not for each claim of this pod.
 TEST_F(Volumes, many_claims_for_one_pod_are_looked_for_together) {
   constexpr int kMany = 20'000;
   fixture.cluster.put_node(node("n1", "{}", "{}", R"({"pods":"110"})"));
@@ -111,7 +111,7 @@ TEST_F(Volumes, many_claims_for_one_pod_are_looked_for_together) {
   }
   ObjectPtr wants = pod("p", with_claims("own"));
   EXPECT_EQ(fixture.reason(wants), "");
-  // The same when one of the others goes, and everybody who waits is asked.
+  // The same when another pod is deleted and the hints of all waiting pods run.
   const Plugin* plugin = nullptr;
   for (const Plugin* one : fixture.framework().filters())
     if (one->name() == "VolumeRestrictions") plugin = one;
@@ -145,7 +145,7 @@ TEST_F(Volumes, a_driver_attaches_only_so_many) {
   }
   EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-a"))), "");
   fixture.place(pod("first", with_claim("claim-a")), "n1");
-  EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-a"))), "");  // it is attached already
+  EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-a"))), "");  // already attached
   EXPECT_EQ(fixture.reason(pod("p", with_claim("claim-b"))), "node(s) exceed max volume count");
 }
 
@@ -172,7 +172,7 @@ TEST(NodeResourcesFitArgs, ignored_resources_do_not_count) {
   EXPECT_EQ(fixture.reason(asks_for("a.example/y")), "Insufficient a.example/y");
 }
 
-// Scores are remembered for pods that ask the same.
+// Scores are cached for pods with the same requests.
 TEST(NodeResources, scores_are_of_the_space_there_is_now) {
   SchedulerFixture fixture;
   auto all = [](const char* cpu) { return R"({"pods":"9","memory":"4Gi","cpu":")" + std::string(cpu) + "\"}"; };
@@ -258,7 +258,7 @@ TEST(PodTopologySpreadArgs, constraints_for_pods_that_have_none) {
       R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"u","controller":true}])";
   auto of_set = [&](const char* name) { return pod(name, "{}", R"({"app":"web"})", "default", owner); };
   fixture.place(of_set("a"), "n1");
-  EXPECT_EQ(fixture.reason(of_set("p"), "n1"), "");  // nobody says that they belong together
+  EXPECT_EQ(fixture.reason(of_set("p"), "n1"), "");  // no selector relates the pods to each other
   fixture.lister.put(kReplicaSet, {{"apiVersion", "apps/v1"},
                                    {"kind", "ReplicaSet"},
                                    {"metadata", {{"name", "rs"}, {"namespace", "default"}}},
@@ -310,7 +310,7 @@ TEST(Requests, hold_what_a_resize_has_not_given_back_yet) {
   EXPECT_EQ(asked(R"({"type":"PodResizePending","status":"True","reason":"Infeasible"})"), 2000);
 }
 
-// With a look at each status for each container this takes minutes.
+// Comparing each status with each container would take minutes.
 TEST(Requests, of_very_many_containers_cost_little) {
   constexpr int kContainers = 15'000;
   std::string containers, statuses;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has to go for whom: victims, budgets, and the choice between nodes.
+// Preemption: victims, budgets, and the choice of the node.
 #include <gtest/gtest.h>
 
 #include "tests/daemon/scheduler/scheduler_fixture.h"
@@ -37,11 +37,11 @@ TEST_F(Preemption, takes_the_fewest_and_least_important) {
   fixture.place(ranked("mid", 5, "1"), "n1");
   fixture.place(ranked("big", 3, "2"), "n1");
   EXPECT_EQ(preemption_of(ranked("p", 10, "1")), "n1: low");
-  EXPECT_EQ(preemption_of(ranked("p", 10, "2")), "n1: big");  // mid is given back first, then big does not fit, then low does
+  EXPECT_EQ(preemption_of(ranked("p", 10, "2")), "n1: big");  // mid is kept first; then big does not fit, then low does
   EXPECT_EQ(preemption_of(ranked("p", 4, "3")), "n1: big low");
   EXPECT_EQ(preemption_of(ranked("p", 4, "4")), ":");
-  EXPECT_EQ(preemption_of(ranked("p", 1, "1")), ":");  // not from its equals
-  EXPECT_EQ(fixture.cluster.pods(), 3u);               // it was only tried
+  EXPECT_EQ(preemption_of(ranked("p", 1, "1")), ":");  // equal priorities do not preempt
+  EXPECT_EQ(fixture.cluster.pods(), 3u);               // preemption was only evaluated
   EXPECT_EQ(fixture.cluster.node("n1")->requested.cpu_milli, 4000);
 }
 
@@ -86,7 +86,7 @@ TEST_F(Preemption, chooses_the_node_whose_victims_matter_least) {
   EXPECT_EQ(two(ranked("a", 5, "4"), ranked("b", 3, "4")), "n2: b");
   EXPECT_EQ(two(ranked("a", 3, "4"), ranked("b", 5, "4")), "n1: a");
   EXPECT_EQ(two(ranked("a", 3, "4", "{}", "2024-01-01T00:00:00Z"), ranked("b", 3, "4", "{}", "2024-02-01T00:00:00Z")),
-            "n2: b");                           // the younger
+            "n2: b");                           // the one that started later
   fixture.place(ranked("more", 1, "1"), "n1");  // a second victim there, with the same highest priority
   EXPECT_EQ(two(ranked("a", 3, "3"), ranked("b", 3, "4")), "n2: b");
 }
@@ -100,9 +100,9 @@ TEST_F(Preemption, spares_what_a_budget_protects) {
                                             {"status", {{"disruptionsAllowed", 0}}}});
   fixture.place(ranked("db", 1, "4", R"({"app":"db"})"), "n1");
   fixture.place(ranked("web", 5, "4"), "n2");
-  EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n2: web");  // although it matters more
+  EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n2: web");  // although its priority is higher
   fixture.cluster.remove_node("n2");
-  EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n1: db");  // not at any price: budgets are honoured where there is a choice
+  EXPECT_EQ(preemption_of(ranked("p", 10, "4")), "n1: db");  // budgets are respected where there is a choice
 }
 
 TEST_F(Preemption, space_made_is_kept_from_the_less_important) {

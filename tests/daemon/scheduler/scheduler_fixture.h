@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixture of scheduling tests: a cluster, what a Lister finds, and the default profile, without clients or threads.
+// A fixture of scheduling tests: a cluster, a Lister's objects, and the default profile, without clients or threads.
 #pragma once
 
 #include <map>
@@ -60,7 +60,7 @@ struct SchedulerFixture {
   }
   void place(const ObjectPtr& pod, const std::string& node) { cluster.place(cluster.read(*pod), node); }
 
-  // The reasons of the first plugin that refuses, or of PreFilter; "" when the node fits.
+  // The reasons of PreFilter or of the first plugin that rejects the node; "" if the node fits.
   std::string reason(const ObjectPtr& pod, const std::string& node = "n1") {
     cluster.begin_decision();
     CycleState cycle(cluster.read(*pod), cluster, lister);
@@ -74,7 +74,7 @@ struct SchedulerFixture {
     int64_t raw = 0, normalized = 0;
     bool operator==(const Score&) const = default;
   };
-  // What a plugin says of each node, all nodes taken as fitting.
+  // The plugin's score of each node; all nodes count as feasible.
   std::map<std::string, Score> scores(const ObjectPtr& pod, const std::string& plugin) {
     cluster.begin_decision();
     CycleState cycle(cluster.read(*pod), cluster, lister);

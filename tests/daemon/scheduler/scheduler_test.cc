@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop: order, back-off, what wakes a parked pod, and what is told about it.
+// The scheduling loop: order, back-off, the events that move an unschedulable pod, and its condition and events.
 #include "daemon/scheduler/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -45,16 +45,16 @@ TEST_F(QueueTest, parked_pods_come_back_when_woken_and_no_sooner_than_their_back
   for (auto delay : {1s, 2s, 4s, 8s, 10s, 10s}) {
     ASSERT_TRUE(queue.pop(now)) << delay.count();
     queue.park(a, {}, now);
-    EXPECT_FALSE(queue.pop(now + 1h));  // not by time alone
+    EXPECT_FALSE(queue.pop(now + 1h));  // time alone does not move it
     wake(false);
-    EXPECT_FALSE(queue.pop(now + 1h));  // nor by what cannot help
+    EXPECT_FALSE(queue.pop(now + 1h));  // an event that cannot help does not move it
     wake();
     EXPECT_FALSE(queue.pop(now + delay - 1ms)) << delay.count();
     now += delay;
     EXPECT_EQ(queue.next_due(), now);
   }
   ASSERT_TRUE(queue.pop(now));
-  queue.add(pod_info("a"));  // its spec changed while it was decided
+  queue.add(pod_info("a"));  // its spec changed during the decision
   queue.park(a, {}, now);
   EXPECT_TRUE(queue.next_due());
   queue.remove(a);
@@ -268,7 +268,7 @@ TEST_F(SchedulerTest, a_pod_that_could_not_be_told_why_it_waits_is_told_later) {
   EXPECT_TRUE(told());
 }
 
-// ---- preemption, as it is written ----
+// ---- preemption and its writes ----
 
 struct PreemptingTest : SchedulerTest {
   void put_ranked(const std::string& name, const std::string& cpu, int priority) {
@@ -290,13 +290,13 @@ TEST_F(PreemptingTest, victims_are_told_and_the_space_is_kept) {
   EXPECT_EQ(nominated("high"), "pi");
   EXPECT_EQ(node_of("high"), "");
   ASSERT_TRUE(find("low"));
-  EXPECT_TRUE(find("low")->deleting());  // with its grace
+  EXPECT_TRUE(find("low")->deleting());  // within its grace period
   const json::value& victim = get_array(find("low")->json(), "status.conditions").back();
   EXPECT_EQ(get_string(victim, "type"), "DisruptionTarget");
   EXPECT_EQ(get_string(victim, "reason"), "PreemptionByScheduler");
   EXPECT_EQ(get_string(victim, "message"), "default-scheduler: preempting to accommodate a higher priority pod");
   EXPECT_NE(events.take().find("Preempted: Preempted by pod " + find("high")->uid() + " on node pi"), std::string::npos);
-  put_ranked("sneaks", "1", 5);  // less important: the space is not for it
+  put_ranked("sneaks", "1", 5);  // less important, so the space is not for it
   clock.advance(1h);
   client.erase(kPod, {"default", "low"});
   settle();
@@ -313,7 +313,7 @@ TEST_F(PreemptingTest, a_pod_that_may_be_bound_is_waited_for) {
   put_ranked("high", "2", 10);
   EXPECT_FALSE(find("low")->deleting());
   EXPECT_EQ(node_of("high"), "");
-  for (auto delay : {1s, 2s}) {  // of "low", which finds that the space is kept for another; then of "high"
+  for (auto delay : {1s, 2s}) {  // first that of "low", whose space is reserved; then that of "high"
     clock.advance(delay);
     settle();
   }
@@ -369,12 +369,12 @@ TEST_F(PreemptingTest, what_was_kept_for_a_pod_that_gives_up_is_free_again) {
   start();
   put_ranked("low", "2", 1);
   put_ranked("high", "2", 10);
-  for (const char* cpu : {"2500m", "2", "2500m", "2"}) {  // it has tried often, and waits long between
+  for (const char* cpu : {"2500m", "2", "2500m", "2"}) {  // after many attempts, its back-off is long
     clock.advance(20s);
     put_node(cpu);
   }
   put_ranked("small", "1", 5);
-  put_pod("pinned", "1", R"(,"nodeName":"pi","priority":10)");  // by another hand
+  put_pod("pinned", "1", R"(,"nodeName":"pi","priority":10)");  // bound by another client
   client.erase(kPod, {"default", "low"});
   settle();
   clock.advance(2s);
@@ -401,7 +401,7 @@ TEST_F(PreemptingTest, a_victim_that_could_not_be_asked_is_asked_again) {
   EXPECT_TRUE(find("low")->deleting());
 }
 
-// As a StatefulSet makes it anew, with the name of the victim, and nobody has told the scheduler yet.
+// A StatefulSet recreates a pod with the victim's name, and the scheduler has no event about it yet.
 TEST_F(PreemptingTest, a_namesake_of_a_victim_that_went_is_not_told_to_go) {
   put_node("2");
   start();
@@ -419,10 +419,10 @@ TEST_F(PreemptingTest, a_namesake_of_a_victim_that_went_is_not_told_to_go) {
   EXPECT_TRUE(get_array(find("db-0")->json(), "status.conditions").empty()) << to_text(find("db-0")->json());
 }
 
-// ---- what wakes whom ----
+// ---- queueing hints ----
 
 struct HintTest : SchedulerTest {
-  // How many decisions were told about since the last time.
+  // The number of rejections since the last call.
   int refusals() {
     std::string text = events.take();
     int count = 0;
@@ -442,14 +442,14 @@ TEST_F(HintTest, only_what_could_help_wakes_a_pod) {
   put_pod("picky", "1", R"(,"nodeSelector":{"disk":"ssd"})");
   EXPECT_EQ(refusals(), 2);
   later();
-  put_pod("other", "1");  // somebody else comes
+  put_pod("other", "1");  // an unrelated pod
   EXPECT_EQ(refusals(), 0);
   client.put(kNamespace, R"({"metadata":{"name":"more"}})");
   client.put(
       kNode,
       R"({"metadata":{"name":"pi","labels":{"colour":"red"}},"status":{"allocatable":{"cpu":"4","memory":"4Gi","pods":"110"}}})");
   later();
-  EXPECT_EQ(refusals(), 0);  // neither a namespace nor a label that nobody asked for
+  EXPECT_EQ(refusals(), 0);  // a namespace or a label that no pod refers to
   client.put(
       kNode,
       R"({"metadata":{"name":"pi","labels":{"colour":"red"}},"status":{"allocatable":{"cpu":"6","memory":"4Gi","pods":"110"}}})");
@@ -463,7 +463,7 @@ TEST_F(HintTest, only_what_could_help_wakes_a_pod) {
   EXPECT_EQ(node_of("picky"), "pi");
 }
 
-// Of a pod that waits nothing is parsed again when something happens that cannot help it.
+// Nothing of a waiting pod is parsed again for events that cannot help it.
 TEST_F(HintTest, large_pods_that_wait_cost_nothing_while_others_come_and_go) {
   put_node("4");
   start();
@@ -532,7 +532,7 @@ TEST_F(HintTest, a_claim_that_waits_for_its_consumer_is_bound_first) {
   EXPECT_EQ(node_of("db"), "pi");
 }
 
-// Each claim that is bound is counted, instead of all claims of the pod being looked at again.
+// Each bound claim is counted; the pod's other claims are not examined again.
 TEST_F(HintTest, a_pod_of_many_claims_is_bound_after_the_last_of_them) {
   constexpr int kMany = 10'000;
   put_node("4");
@@ -554,7 +554,7 @@ TEST_F(HintTest, a_pod_of_many_claims_is_bound_after_the_last_of_them) {
   put_pod("db", "1", R"(,"volumes":[)" + volumes + "]");
   for (int i = 0; i < kMany; ++i) {
     bind(i);
-    if (i == kMany / 2) put_claim(0, selected, "", "{}");  // one of them is not any more
+    if (i == kMany / 2) put_claim(0, selected, "", "{}");  // one of them becomes unbound again
     if (i >= kMany - 2) settle();
   }
   EXPECT_EQ(node_of("db"), "");
@@ -635,7 +635,7 @@ TEST_F(SchedulerTest, explains_every_node_and_what_would_help) {
   json::value stands = scheduler.explain(*client.find(kPod, {"default", "first"}));
   EXPECT_EQ(get_string(stands, "state"), "scheduled");
   EXPECT_EQ(get_string(stands, "node"), "pi");
-  EXPECT_EQ(get_string(stands, "best"), "pi");  // as if it did not stand there yet: it does not count against itself
+  EXPECT_EQ(get_string(stands, "best"), "pi");  // the pod does not count against itself
   const json::value& score = get_array(get_array(stands, "nodes").front(), "scores").front();
   EXPECT_EQ(get_string(score, "plugin"), "TaintToleration");
   EXPECT_EQ(get_int(score, "total"), get_int(score, "normalized") * get_int(score, "weight"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom: the annotation's grammar, what counts as available, and ways that lead back to where they began.
+// Dependencies between workloads: the annotation's grammar, what counts as available, and cycles.
 #include "daemon/startup/dependencies.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 struct FakeLister : Lister {
   std::map<std::string, ObjectPtr> objects;  // "Kind/name"
-  std::set<std::string> endpoints, unready;  // services that have some; pods that are not ready whatever they say
-  mutable std::map<std::string, int> asked;  // "pods", "ready", "get Kind/name": how often
+  std::set<std::string> endpoints, unready;  // services that have endpoints; pods that are not ready whatever their status
+  mutable std::map<std::string, int> asked;  // "pods", "ready", "get Kind/name": number of calls
 
   void put(const Kind& kind, const std::string& name, std::string_view rest) {
     json::value body = MUST(parse_json(rest));
@@ -97,14 +97,14 @@ TEST(Missing, says_what_is_not_there) {
 TEST(Missing, a_deployment_is_available_when_it_says_so_and_its_pods_are_ready_now) {
   FakeLister lister;
   lister.put(kDeployment, "db", kAvailable);
-  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: 0 of 2 pods ready");  // its status is of before the power cut
+  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: 0 of 2 pods ready");  // its status is older than the power failure
   lister.pod("db-1", "db", true);
   lister.pod("db-2", "db", false);
   EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: 1 of 2 pods ready");
   lister.pod("db-2", "db", true);
   EXPECT_EQ(waiting(lister, "deployment/db"), "");
   lister.put(kDeployment, "db", R"({"spec":{"replicas":2,"selector":{"matchLabels":{"app":"db"}}}})");
-  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: not available yet");  // minReadySeconds
+  EXPECT_EQ(waiting(lister, "deployment/db"), "deployment/db: not available yet");  // because of minReadySeconds
 }
 
 TEST(Missing, a_deployment_may_spare_what_its_strategy_spares_but_never_all) {
@@ -164,7 +164,7 @@ TEST(Missing, services_pods_and_jobs) {
   EXPECT_EQ(waiting(lister, "pod/one"), "");
 }
 
-// However many of them wait for however many: pods are listed and asked once, and each object is looked at once.
+// For any number of waiting workloads and dependencies, pods are listed once, and each object is read once.
 TEST(DependencyCache, finds_out_once_what_many_wait_for) {
   constexpr int kMany = 60;
   FakeLister lister;
@@ -233,7 +233,7 @@ TEST_F(Cycles, of_others_are_not_the_pods_own) {
   EXPECT_NE(from("b"), "");
 }
 
-// Owner references are what a client wrote: two sets may own each other.
+// Clients write owner references, so two sets may own each other.
 TEST_F(Cycles, owners_in_a_circle_end_the_search) {
   lister.put(kService, "b", R"({"spec":{"selector":{"app":"b"}}})");
   for (auto [name, owner] : {std::pair("x", "y"), std::pair("y", "x")})
@@ -263,7 +263,7 @@ TEST_F(Cycles, waiting_for_oneself) {
   EXPECT_EQ(from("a"), "deployment/a → deployment/a");
 }
 
-// Services times pods have an end. The answer does not depend on who asks first.
+// The search over Services times pods is limited. The result does not depend on which workload is checked first.
 TEST_F(Cycles, through_services_are_not_looked_for_among_very_many_pods) {
   deployment("a", "service/b");
   deployment("b", "deployment/a");

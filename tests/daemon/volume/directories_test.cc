@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directories of volumes: found again, named for people, set aside at once, and nothing else is ever touched.
+// The directories of volumes: found again, with readable names, set aside at once on deletion, and nothing else is ever touched.
 #include "daemon/volume/local/directories.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct DirectoriesTest : testing::Test {
   }
   static bool no_volumes(const std::string&) { return false; }
   std::string fstab() const { return directory + ".fstab"; }
-  std::set<std::string> names(const std::string& root) const {  // but for the mark
+  std::set<std::string> names(const std::string& root) const {  // except the marker file
     std::set<std::string> found;
     if (fs::exists(root))
       for (const auto& entry : fs::directory_iterator(root)) found.insert(entry.path().filename());
@@ -85,7 +85,7 @@ TEST_F(DirectoriesTest, what_is_deleted_is_gone_at_once_and_cleared_later) {
   ASSERT_TRUE(directories.set_aside(path));
   EXPECT_EQ(names(directory), (std::set<std::string>{".removed_shop_data_1"}));
   ASSERT_TRUE(directories.set_aside(path)) << "it may have been cut off here";
-  DiskDirectories after({directory}, no_volumes, fstab());  // a daemon later
+  DiskDirectories after({directory}, no_volumes, fstab());  // as in the next daemon
   ASSERT_TRUE(after.clear([](const auto&) { return false; }, {}));
   EXPECT_EQ(names(directory), (std::set<std::string>{}));
 }
@@ -99,7 +99,7 @@ TEST_F(DirectoriesTest, what_no_volume_ever_named_goes_with_its_claim) {
 }
 
 TEST_F(DirectoriesTest, one_that_was_cut_off_before_it_had_its_rights_is_made_anew) {
-  fs::create_directories(directory + "/.staged_shop_data_1");  // as our umask has it
+  fs::create_directories(directory + "/.staged_shop_data_1");  // with the mode that our umask gives
   ASSERT_EQ(::chmod((directory + "/.staged_shop_data_1").c_str(), 0700), 0);
   DiskDirectories directories({directory}, no_volumes, fstab());
   std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1))).path;
@@ -129,7 +129,7 @@ TEST_F(DirectoriesTest, what_is_set_aside_while_others_are_cleared_goes_with_the
 }
 
 TEST_F(DirectoriesTest, what_cannot_be_deleted_does_not_keep_the_rest) {
-  constexpr uid_t kNobody = 65534;  // nothing keeps root from deleting
+  constexpr uid_t kNobody = 65534;  // root can delete despite the modes
   const uid_t we = ::geteuid();
   const std::string stays = directory + "/.removed_shop_b_1";
   for (const char* each : {"a", "b", "c"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which volume suits which claim, and what stands behind a pod's volume.
+// Which volume fits which claim, and the storage behind a pod's volume.
 #include "daemon/volume/match.h"
 
 #include <gtest/gtest.h>

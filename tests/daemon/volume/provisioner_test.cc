@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provisioner: who gets a directory, and that no data goes that somebody may still use, wherever it is cut off.
+// The provisioner: who gets a directory, and that data in use is never deleted, wherever the process is interrupted.
 #include "daemon/volume/local/provisioner.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ struct ProvisionerTest : testing::Test {
     ObjectPtr found = volume(claim);
     return found ? std::string(get_string(found->json(), "spec.local.path")) : "none";
   }
-  void release(const std::string& claim = "data") {  // as the binder, once the claim is gone
+  void release(const std::string& claim = "data") {  // as the binder does once the claim is gone
     client.erase(kPersistentVolumeClaim, {"shop", claim});
     client.set_status(kPersistentVolume, {"", "pvc-uid-" + claim}, R"({"phase":"Released"})");
     settle();
@@ -89,7 +89,7 @@ struct ProvisionerTest : testing::Test {
   Informer claims{client, kPersistentVolumeClaim}, volumes{client, kPersistentVolume}, classes{client, kStorageClass};
   WorkQueue queue{BackoffPolicy{}, clock};
   bool used = false, used_yet = false;
-  std::set<std::string> users;  // claims that pods use
+  std::set<std::string> users;  // claims in use by pods
   Provisioner provisioner{
       "pi",
       {.client = client,
@@ -116,7 +116,7 @@ struct ProvisionerTest : testing::Test {
   int copies = 0;
   std::optional<Error> copy_error;
 
-  // A bound claim whose volume was made here.
+  // A bound claim whose volume was provisioned here.
   void put_source() {
     put_claim("", "directory", "pi", "old");
     client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"old","namespace":"shop","uid":"uid-old","annotations":{
@@ -314,7 +314,8 @@ TEST_F(ProvisionerTest, a_volume_that_is_deleted_before_its_claim_has_it_is_made
   put_claim();
   std::string first = path();
   ASSERT_TRUE(fs::exists(first));
-  client.set_status(kPersistentVolume, {"", "pvc-uid-data"}, R"({"phase":"Bound"})");  // half-way, as the binder writes it first
+  client.set_status(kPersistentVolume, {"", "pvc-uid-data"}, R"({"phase":"Bound"})");  // incomplete, as the binder writes it
+                                                                                       // first
   settle();
   MUST(client.remove(kPersistentVolume, {"", "pvc-uid-data"}));
   settle();
@@ -358,7 +359,7 @@ TEST_F(ProvisionerTest, what_a_volume_names_is_kept_though_a_loss_of_power_took_
 TEST_F(ProvisionerTest, pods_of_a_new_claim_do_not_keep_the_volume_of_the_one_before) {
   put_claim();
   std::string place = path();
-  used = used_yet = true;  // by a pod that the API has forgotten
+  used = used_yet = true;  // by a pod that is no longer in the API
   release();
   client.put(kPersistentVolumeClaim, R"({"metadata":{"name":"data","namespace":"shop","uid":"uid-again"},"spec":{"accessModes":
     ["ReadWriteOnce"],"storageClassName":"directory","resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Pending"}})");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the time texts.
+// Formatting and parsing of times.
 #include "runtime/base/clock.h"
 
 #include <gtest/gtest.h>

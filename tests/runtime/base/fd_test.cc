@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of Fd: no descriptor leaks, in moves least of all.
+// Fd: no descriptor leaks, especially not in moves.
 #include "runtime/base/fd.h"
 
 #include <fcntl.h>

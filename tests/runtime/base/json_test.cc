@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the JSON boundary.
+// Parsing and serializing JSON.
 #include "runtime/base/json.h"
 
 #include <gtest/gtest.h>

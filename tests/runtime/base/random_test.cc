@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the random numbers.
+// Random numbers.
 #include "runtime/base/random.h"
 
 #include <gtest/gtest.h>

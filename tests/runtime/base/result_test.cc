@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of Result and Error.
+// Result and Error.
 #include "runtime/base/result.h"
 
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ TEST(Result, try_hands_the_error_up_with_its_context) {
 }
 
 TEST(Result, is_copied_moved_and_assigned_as_what_it_holds) {
-  const std::string text(100, 'x');  // on the heap: a double free or a leak shows under the sanitizers
+  const std::string text(100, 'x');  // on the heap, so that the sanitizers detect a double free or a leak
   Result<std::string> value(text), error = Error(Code::conflict, text);
   Result<std::string> copy = value;
   EXPECT_EQ(*copy, text);
   copy = error;  // a value becomes an error
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().text(), text);
-  copy = Result<std::string>(value);  // and a value again
+  copy = Result<std::string>(value);  // and the error becomes a value again
   ASSERT_TRUE(copy);
   EXPECT_EQ(*value, text);
   Result<std::string> moved = std::move(copy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the text helpers.
+// The text helpers.
 #include "runtime/base/text.h"
 
 #include <gtest/gtest.h>

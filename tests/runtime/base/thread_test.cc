@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads have the name that they were given, from their first step on.
+// Threads have their name from their first instruction on.
 #include "runtime/base/thread.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said to systemd and made of its answers: the other side here is a manager of our own on systemd's library
-// (sd-bus), which listens where a user's systemd does. The real one is asked in container_live_test.cc.
+// Requests to systemd and the handling of its replies. The peer is a fake manager on systemd's library (sd-bus) that listens
+// where a user's systemd does. container_live_test.cc uses the real one.
 #include "runtime/cgroup/bus.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ bool is_listening(const std::string& path) {
   return ::connect(out.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
-// A manager that serves one connection, or those who come by way of a bus. What it was asked stands in `heard`, which
-// is read after its end.
+// A manager that serves one direct connection, or the clients on a bus. `heard` records its requests; it is read after the
+// manager has ended.
 class FakeManager {
  public:
   static constexpr struct OnBus {
@@ -71,9 +71,9 @@ class FakeManager {
   }
 
   std::vector<std::string> heard;
-  // Set before anybody comes.
-  std::string unknown_property;  // StartTransientUnit and SetUnitProperties do not know it
-  int failed_ones = 0;           // a unit of that name was left behind so many times
+  // Set before a client connects.
+  std::string unknown_property;  // StartTransientUnit and SetUnitProperties reject it as unknown
+  int failed_ones = 0;           // number of times that an old failed unit has this name
   const char* outcome = "done";
   bool ends_before_the_job = false;
   sd_bus_error refusal = SD_BUS_ERROR_NULL;
@@ -81,7 +81,7 @@ class FakeManager {
  private:
   static FakeManager& of(void* self) { return *static_cast<FakeManager*>(self); }
 
-  // "name=type:value …" of a(sv); the first error in `error`.
+  // "name=type:value …" for a(sv); the first error goes to `error`.
   std::string read_properties(sd_bus_message* from, sd_bus_error* error) {
     std::string out;
     EXPECT_GE(sd_bus_message_enter_container(from, 'a', "(sv)"), 0);
@@ -148,7 +148,7 @@ class FakeManager {
     auto end = [&](const char* which, const char* result) {
       EXPECT_GE(sd_bus_emit_signal(bus_, kManagerObject, kManager, "JobRemoved", "uoss", 7u, which, unit, result), 0);
     };
-    end("/org/freedesktop/systemd1/job/6", "failed");  // another's
+    end("/org/freedesktop/systemd1/job/6", "failed");  // another job
     if (ends_before_the_job) end(job, outcome);
     int sent = sd_bus_reply_method_return(to, "o", job);
     if (!ends_before_the_job) end(job, outcome);
@@ -354,7 +354,7 @@ TEST_F(BusTest, words_that_are_no_text_are_not_sent) {
   EXPECT_EQ(bus->start_scope("a.scope", {{"Description", std::string("\xff")}}).error().code(), Code::invalid);
   EXPECT_EQ(bus->start_scope("a\xff.scope", {}).error().code(), Code::invalid);
   EXPECT_EQ(bus->attach("a.scope", std::string("/\0", 2), 1).error().code(), Code::invalid);
-  EXPECT_TRUE(bus->start_scope("a.scope", {}));  // the connection stands
+  EXPECT_TRUE(bus->start_scope("a.scope", {}));  // the connection still works
 }
 
 TEST_F(BusTest, where_nobody_listens_both_ways_are_named) {
@@ -368,7 +368,7 @@ TEST_F(BusTest, where_nobody_listens_both_ways_are_named) {
   EXPECT_NE(Bus::open(true).error().text().find("\"tcp:host=localhost\" names no unix:path="), std::string::npos);
 }
 
-// By way of dbus-daemon, as where systemd's own socket cannot be had.
+// Through dbus-daemon, as on machines where systemd's own socket is not accessible.
 TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
   const std::string address = "unix:path=" + directory_ + "/bus";
   int pid = ::fork();
@@ -380,9 +380,9 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
     ::_exit(127);
   }
   int status = 0;
-  while (!is_listening(directory_ + "/bus") && ::waitpid(pid, &status, WNOHANG) == 0) ::usleep(1000);  // not: has a name
+  while (!is_listening(directory_ + "/bus") && ::waitpid(pid, &status, WNOHANG) == 0) ::usleep(1000);  // waits for the socket
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) GTEST_SKIP() << "dbus-daemon is missing";
-  // Taken away also where the rest fails.
+  // Runs also if the rest fails.
   std::shared_ptr<void> end(nullptr, [&](void*) {
     ::kill(pid, SIGTERM);
     ::waitpid(pid, &status, 0);
@@ -390,7 +390,7 @@ TEST_F(BusTest, the_manager_is_reached_by_way_of_a_bus) {
   {
     auto nobody = Bus::open(true);
     ASSERT_TRUE(nobody) << nobody.error().text();
-    EXPECT_FALSE(nobody->start_scope("a.scope", {}));  // the bus is there, and no systemd
+    EXPECT_FALSE(nobody->start_scope("a.scope", {}));  // the bus exists, but no systemd is on it
     FakeManager manager(FakeManager::kOnBus, address);
     auto bus = Bus::open(true);
     ASSERT_TRUE(bus) << bus.error().text();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's own cgroup on the machine's real hierarchy, beneath a directory of the test's own: made, joined,
-// limited, frozen, killed, watched, removed. Limits are tried where cgroup v2 has the controllers, which the virtual
-// machine has; scopes where systemd runs, the machine's or (as another user) one's own.
+// A container's own cgroup in the real hierarchy, below the test's own directory: created, joined, limited, frozen, killed,
+// watched, removed. Limits are tested where cgroup v2 has the controllers, as in the virtual machine; scopes where systemd runs,
+// that of the machine or (as another user) the user's own.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 constexpr seconds kTimeout{60};  // an emulated machine is slow
 
-// A process that does `work` once it is let go, and is killed with the test.
+// A process that runs `work` when it is released, and is killed at the end of the test.
 class Child {
  public:
   explicit Child(std::function<void()> work = [] { ::pause(); }) {
@@ -49,7 +49,7 @@ class Child {
   }
   int pid() const { return pid_; }
   void let_go() { gate_.reset(); }
-  int wait() {  // its status, once
+  int wait() {  // its exit status; call it once
     int status = -1;
     if (!is_buried_) ::waitpid(pid_, &status, 0);
     is_buried_ = true;
@@ -111,7 +111,7 @@ TEST_F(Live, is_made_found_and_removed) {
   EXPECT_TRUE(found.exists());
   EXPECT_TRUE(found.remove(kTimeout));
   EXPECT_FALSE(exists(top_ + "/a/b"));
-  EXPECT_TRUE(made.remove(kTimeout));  // nothing there is success
+  EXPECT_TRUE(made.remove(kTimeout));  // removing an absent cgroup succeeds
   Container gone = *Container::find(caller_, made.record());
   EXPECT_FALSE(gone.exists());
   EXPECT_EQ(gone.kill().error().text(), "cgroup " + top_ + "/a/b is gone");
@@ -187,7 +187,7 @@ TEST_F(Live, refuses_or_tells_what_the_kernel_does_not_have) {
 
 TEST_F(Live, is_refused_with_processes_in_it_or_frozen) {
   Container first = *Container::make(caller_, wanted("a"), 0);
-  ASSERT_TRUE(first.freeze(kTimeout));  // an empty one, too
+  ASSERT_TRUE(first.freeze(kTimeout));  // an empty one can be frozen too
   EXPECT_EQ(Container::make(caller_, wanted("a"), 0).error().text(), "linux.cgroupsPath: cgroup " + top_ + "/a is frozen");
   ASSERT_TRUE(first.thaw(kTimeout));
   EXPECT_TRUE(Container::make(caller_, wanted("a"), 0));
@@ -253,7 +253,7 @@ TEST_F(Live, stops_and_goes_on) {
   uint64_t at = *counter;
   ::usleep(30000);
   EXPECT_EQ(*counter, at);
-  ASSERT_TRUE(made.kill());  // reaches the frozen, too
+  ASSERT_TRUE(made.kill());  // kills frozen processes too
   EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
   ASSERT_TRUE(made.thaw(kTimeout));
   EXPECT_FALSE(*made.is_frozen());
@@ -283,7 +283,7 @@ TEST_F(Live, tells_what_happens) {
   Watch watch = *made.watch();
   CgroupEvent seen = *watch.now();
   EXPECT_FALSE(seen.populated);
-  EXPECT_FALSE(*watch.next(seen, milliseconds(1)));  // nothing
+  EXPECT_FALSE(*watch.next(seen, milliseconds(1)));  // no event
   Child child;
   ASSERT_TRUE(made.attach(child.pid(), "", child.pid()));
   auto next = *watch.next(seen, kTimeout);
@@ -313,10 +313,10 @@ TEST_F(Live, takes_further_processes_where_they_may_stand) {
   EXPECT_TRUE(same(made.directory_for("", child.pid()), ""));
   ASSERT_TRUE(sys::make_directory_at(made.directory(), "in", 0755));
   EXPECT_TRUE(same(made.directory_for("in", child.pid()), "/in"));
-  EXPECT_TRUE(same(made.directory_for("..", child.pid()), ""));  // there is no way out
+  EXPECT_TRUE(same(made.directory_for("..", child.pid()), ""));  // paths cannot leave the cgroup
   EXPECT_TRUE(same(made.directory_for("../../in", child.pid()), "/in"));
   EXPECT_FALSE(made.directory_for("none", child.pid()));
-  // As systemd inside does it: its own process in a leaf, controllers for what is beside.
+  // As a systemd in the container does: its own process in a leaf, controllers for the leaf's siblings.
   ASSERT_TRUE(made.attach(child.pid(), "in", child.pid()));
   std::string controllers = read(made, "cgroup.controllers");
   if (controllers.empty()) GTEST_SKIP() << "no controllers";
@@ -339,7 +339,7 @@ TEST_F(Live, counts) {
   (void)child.wait();
   Stats stats = *made.stats();
   EXPECT_GT(stats.cpu.usage_ns, 1000000u);
-  // Two clocks where cgroup v1 counts processor time.
+  // cgroup v1 has two clocks for processor time.
   EXPECT_NEAR(double(usage(made.directory())->cpu.count()), double(stats.cpu.usage_ns), double(stats.cpu.usage_ns) / 20);
   EXPECT_EQ(stats.pids, 0u);
 }
@@ -371,8 +371,8 @@ TEST_F(Live, filters_devices_and_changes_the_filter_whatever_else_is_attached) {
   EXPECT_EQ(open_null_in(made, O_RDONLY), 0);
   EXPECT_EQ(open_null_in(made, O_RDWR), EPERM);
   ASSERT_TRUE(made.filter_devices({{.allow = true}}));
-  EXPECT_EQ(open_null_in(made, O_RDWR), 0);  // the one before forbids no longer
-  // A second one of ours, as of two updates at once, and one of somebody else's.
+  EXPECT_EQ(open_null_in(made, O_RDWR), 0);  // the later rule lifts the earlier ban
+  // A second program of ours, as after two concurrent updates, and a program of another owner.
   Fd ours = *sys::load_device_program(sys::device_program({}));
   ASSERT_TRUE(sys::attach_device_program(made.directory(), ours));
   EXPECT_EQ(open_null_in(made, O_RDONLY), EPERM);
@@ -413,7 +413,7 @@ TEST_F(Live, holds_every_limit) {
   EXPECT_EQ(read(made, "cpu.max.burst"), "10000");
   EXPECT_EQ(read(made, "cpuset.cpus"), "0");
   EXPECT_EQ(read(made, "pids.max"), "5");
-  // A quota below the burst that is there, with a burst that fits: each would be refused before the other.
+  // A quota below the present burst, with a smaller burst: either one alone would be refused.
   oci::Resources less;
   less.cpu_quota_us = 5000;
   less.cpu_period_us = 50000;
@@ -427,7 +427,7 @@ TEST_F(Live, holds_every_limit) {
   EXPECT_EQ(read(made, "memory.max"), "max");
   EXPECT_EQ(read(made, "pids.max"), "max");
   EXPECT_EQ(read(made, "cpuset.cpus"), "");
-  EXPECT_EQ(read(made, "cpu.weight"), "59");  // what is not named stays
+  EXPECT_EQ(read(made, "cpu.weight"), "59");  // values that are not given stay
   oci::Resources wrong;
   wrong.unified["memory.max"] = "many";
   EXPECT_TRUE(made.update(wrong, Unenforceable::warn).error().text().starts_with("linux.resources.unified.memory.max: "));
@@ -453,7 +453,7 @@ TEST_F(Live, holds_limits_of_disks_and_huge_pages) {
   EXPECT_EQ(read(made, "hugetlb.2MB.max"), "4194304");
   EXPECT_EQ(read(made, "hugetlb.2MB.rsvd.max"), "4194304");
   EXPECT_EQ(made.stats()->hugepages["2MB"].limit, uint64_t(4 << 20));
-  // A weight, where a scheduler of the disks knows weights; else it is said that there is none.
+  // A weight, if a disk scheduler supports weights; otherwise a warning that none does.
   oci::Resources weighed;
   weighed.block_io.weight = 500;
   auto updated = made.update(weighed, Unenforceable::refuse);
@@ -462,7 +462,7 @@ TEST_F(Live, holds_limits_of_disks_and_huge_pages) {
   if (!is_known) {
     EXPECT_EQ(updated.error().text(), "linux.resources.blockIO.weight: this kernel has no io.bfq.weight");
   }
-  // No such disk, no such device.
+  // The disk and the device do not exist.
   oci::Resources wrong;
   wrong.block_io.read_bps = {{4000, 1, 1}};
   EXPECT_TRUE(
@@ -562,7 +562,7 @@ TEST_F(Live, has_its_limits_in_v1_where_that_holds_the_controllers) {
   EXPECT_TRUE(made.v1_tasks()->empty());
 }
 
-// Only root makes cgroups in v1.
+// Only root can create cgroups in v1.
 TEST_F(Live, has_no_limit_where_v1_holds_the_controller_and_says_so) {
   if (!std::count(caller_.held_by_v1.begin(), caller_.held_by_v1.end(), "pids"))
     GTEST_SKIP() << "cgroup v1 does not hold pids here";
@@ -617,7 +617,7 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
   in.resources.memory_limit_bytes = 64 << 20;
   in.resources.pids_limit = 50;
   in.resources.unified["memory.oom.group"] = "1";
-  if (caller_.is_privileged) {  // a user has these where they were delegated
+  if (caller_.is_privileged) {  // a user has only delegated controllers
     in.resources.cpu_shares = 512;
     in.resources.cpu_quota_us = 12345;
     in.resources.cpuset_cpus = "0";
@@ -643,7 +643,7 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
     EXPECT_EQ(read(made, "cpuset.cpus"), "0");
     EXPECT_EQ(told(made, "Slice"), "system.slice");
   }
-  // What systemd writes anew is what we told it.
+  // When systemd writes its settings again, they are ours.
   oci::Resources more;
   more.memory_limit_bytes = 128 << 20;
   more.pids_limit = 0;
@@ -651,8 +651,7 @@ TEST_F(Systemd, makes_limits_changes_and_ends_a_scope) {
   EXPECT_EQ(read(made, "memory.max"), "134217728");
   EXPECT_EQ(told(made, "MemoryMax"), "134217728");
   EXPECT_EQ(read(made, "pids.max"), "1");
-  // … and does so when it is told to look at its units again: all stays, to the percent of a processor it keeps books
-  // in.
+  // … and it does so on a daemon-reload: all values stay, within the percent of a processor that systemd rounds to.
   if (caller_.is_privileged) {
     ASSERT_TRUE(made.filter_devices({{.allow = true, .type = 'c', .major = 1, .minor = 3, .write = false}}));
     ASSERT_EQ(std::system("systemctl daemon-reload && systemctl set-property --runtime system.slice CPUWeight=101 && "
@@ -691,7 +690,7 @@ TEST_F(Systemd, takes_the_name_of_one_that_was_left_behind) {
     ASSERT_TRUE(made) << made.error().text();
     ASSERT_TRUE(made->kill());
     (void)child.wait();
-    bool is_removed = i != 1 || made->remove(kTimeout);  // else it is systemd who notices, or not yet
+    bool is_removed = i != 1 || made->remove(kTimeout);  // otherwise systemd detects the end, maybe later
     EXPECT_TRUE(is_removed);
   }
 }
@@ -707,7 +706,7 @@ TEST_F(Systemd, says_what_is_wrong) {
   in = scope("limits");
   in.resources.unified["memory.nonsense"] = "1";
   in.unenforceable = Unenforceable::refuse;
-  made = Container::make(caller_, in, child.pid());  // after the scope was made: it goes again
+  made = Container::make(caller_, in, child.pid());  // fails after the scope was created, so the scope is removed
   ASSERT_FALSE(made);
   EXPECT_TRUE(made.error().text().starts_with("linux.resources.unified.memory.nonsense: ")) << made.error().text();
   EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings written, and what becomes of those that cannot be, on plain files that look like a cgroup. What the kernel
-// says to values is for the live tests.
+// Writing settings, and what happens to those that cannot be written, on plain files that imitate a cgroup. The live tests cover
+// the kernel's reaction to values.
 #include "runtime/cgroup/control.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class Control : public testing::Test {
     ASSERT_TRUE(sys::replace_file_at(directory_, file, text, 0644, sys::Durability::volatile_));
   }
   std::string read(const std::string& file) { return sys::read_file(path_ + "/" + file).value_or("(none)"); }
-  // Its warnings, or its error.
+  // The warnings or the error.
   std::string apply(const oci::Resources& resources, Unenforceable unenforceable = Unenforceable::refuse) {
     auto written = write_settings(directory_, *settings(resources), unenforceable);
     if (!written) return "error: " + written.error().text();
@@ -55,9 +55,9 @@ TEST_F(Control, does_without_files_that_change_nothing) {
   write("hugetlb.2MB.max", "");
   write("memory.max", "");
   oci::Resources in;
-  in.hugepage_limits = {{"2MB", 5}};                   // no reservations are counted
-  in.memory_limit_bytes = in.memory_swap_bytes = 100;  // no swap, and none is counted
-  in.pids_limit = -1;                                  // no limit, and no controller
+  in.hugepage_limits = {{"2MB", 5}};                   // no file for reservations
+  in.memory_limit_bytes = in.memory_swap_bytes = 100;  // no swap limit needed, and no swap accounting
+  in.pids_limit = -1;                                  // no limit, so no controller is needed
   EXPECT_EQ(apply(in), "");
   EXPECT_EQ(read("hugetlb.2MB.max"), "5");
   in.memory_swap_bytes = 150;
@@ -72,7 +72,7 @@ TEST_F(Control, refuses_or_tells_by_the_callers_choice) {
   in.memory_limit_bytes = 5;
   const std::string lack = "linux.resources.rdma.mlx: the controller rdma is not available in this cgroup";
   EXPECT_EQ(apply(in), "error: " + lack);
-  EXPECT_EQ(apply(in, Unenforceable::warn_on_v1), "error: " + lack);  // no machine's v1 holds it
+  EXPECT_EQ(apply(in, Unenforceable::warn_on_v1), "error: " + lack);  // cgroup v1 does not have it on any machine
   EXPECT_EQ(apply(in, Unenforceable::warn), lack + "; the limit is not enforced\n");
   EXPECT_EQ(read("memory.max"), "5");
 }
@@ -81,7 +81,7 @@ TEST_F(Control, checks_memory_in_use_before_an_update) {
   oci::Resources in;
   in.memory_limit_bytes = 100;
   in.memory_check_before_update = true;
-  EXPECT_TRUE(check_memory_use(directory_, in));  // nothing is counted
+  EXPECT_TRUE(check_memory_use(directory_, in));  // there is no accounting
   write("memory.current", "100\n");
   EXPECT_EQ(check_memory_use(directory_, in).error().text(),
             "linux.resources.memory.limit: 100 is not above the 100 bytes in use");

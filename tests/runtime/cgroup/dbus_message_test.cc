@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// D-Bus messages as bytes: one that another program has made, round trips, and bytes that are none.
+// D-Bus messages as bytes: a captured one of another program, round trips, and malformed ones.
 #include "runtime/cgroup/dbus_message.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +7,10 @@
 namespace coracle::cgroup {
 namespace {
 
-// What busctl(1) of systemd 252 sends for: busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1
-// org.freedesktop.systemd1.Manager StartTransientUnit 'ssa(sv)a(sa(sv))' a-b.scope fail 5 PIDs au 1 42 Delegate b true
-// MemoryMax t 67108864 Environment as 2 x yy AllowedCPUs ay 2 3 1 0
+// The message that busctl(1) of systemd 252 sends for:
+// busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StartTransientUnit
+// 'ssa(sv)a(sa(sv))' a-b.scope fail 5 PIDs au 1 42 Delegate b true MemoryMax t 67108864 Environment as 2 x yy AllowedCPUs ay 2 3
+// 1 0
 constexpr char kCaptured[] =
     "l\x01\x04\x01\xb8\0\0\0\x02\0\0\0\xb6\0\0\0"
     "\x01\x01o\0\x19\0\0\0/org/freedesktop/systemd1\0\0\0\0\0\0\0"
@@ -58,7 +59,7 @@ Message start_transient_unit() {
 
 TEST(DbusMessage, is_what_another_program_makes_of_the_same) {
   std::string ours = encode(start_transient_unit());
-  ours[2] = 4;  // its only flag: somebody may be asked for a password
+  ours[2] = 4;  // its only flag: interactive authorization is allowed
   EXPECT_EQ(ours, captured());
 }
 
@@ -115,9 +116,9 @@ TEST(DbusMessage, what_is_cut_off_or_changed_is_none) {
   EXPECT_EQ(with(0, 'B').error().code(), Code::unsupported);
   EXPECT_FALSE(with(1, 5));        // the message's type
   EXPECT_FALSE(with(3, 2));        // the protocol's version
-  EXPECT_FALSE(with(18, 's'));     // a path that is no path
-  EXPECT_FALSE(with(20, 0x7f));    // a text beyond the end
-  EXPECT_FALSE(with(24, '\xff'));  // a text that is not UTF-8
+  EXPECT_FALSE(with(18, 's'));     // an invalid path
+  EXPECT_FALSE(with(20, 0x7f));    // a string beyond the end
+  EXPECT_FALSE(with(24, '\xff'));  // a string that is not UTF-8
   EXPECT_FALSE(with(24, '\0'));
   EXPECT_EQ(message_length(std::string("l\1\0\1\xff\xff\xff\x7f\1\0\0\0\0\0\0\0", 16)).error().code(), Code::too_large);
   Message lies = start_transient_unit();
@@ -126,7 +127,7 @@ TEST(DbusMessage, what_is_cut_off_or_changed_is_none) {
 }
 
 TEST(DbusMessage, fields_nobody_wants_are_passed_over) {
-  // A signal with its sender, and a number that counts descriptors.
+  // A signal with a sender, and a number of file descriptors.
   const char bytes[] =
       "l\4\0\1\0\0\0\0\3\0\0\0\x22\0\0\0"
       "\7\1s\0\4\0\0\0:1.7\0\0\0\0"

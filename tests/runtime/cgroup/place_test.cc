@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a container's cgroup stands: cgroupsPath in all its forms, and what systemd is told of a scope.
+// The location of a container's cgroup: cgroupsPath in all its forms, and the properties of a systemd scope.
 #include "runtime/cgroup/place.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(Hierarchy, is_found_in_the_table_of_mounts) {
   EXPECT_EQ(mount_point_in(other + "\n - cgroup2 \n").error().code(), Code::unsupported);
 }
 
-// ---- what systemd is told ----
+// ---- properties for systemd ----
 
 TEST(Unit, is_told_the_limits_it_has_words_for) {
   oci::Resources in;
@@ -104,7 +104,7 @@ TEST(Unit, is_told_the_limits_it_has_words_for) {
                                                  {"MemoryLow", infinity, true},
                                                  {"CPUWeight", uint64_t(100), true},
                                                  {"CPUQuotaPeriodUSec", uint64_t(100000), true},
-                                                 {"CPUQuotaPerSecUSec", uint64_t(130000), true},  // whole percents
+                                                 {"CPUQuotaPerSecUSec", uint64_t(130000), true},  // rounded to whole percents
                                                  {"AllowedCPUs", std::vector<uint8_t>{7, 2}, true},
                                                  {"AllowedMemoryNodes", std::vector<uint8_t>{1}, true},
                                                  {"TasksMax", uint64_t(1), true},
@@ -123,7 +123,7 @@ TEST(Unit, is_told_the_limits_it_has_words_for) {
   EXPECT_EQ(limit_properties(*settings(in)), (std::vector<Property>{{"TasksMax", uint64_t(1), true}}));
   in = {};
   in.unified = {{"cpu.max", "x"}, {"cpuset.cpus", "3-1"}, {"cpuset.mems", "99999999"}, {"memory.max", "-1"}};
-  EXPECT_TRUE(limit_properties(*settings(in)).empty());  // the kernel says what is wrong with them
+  EXPECT_TRUE(limit_properties(*settings(in)).empty());  // the kernel reports the errors in them
 }
 
 TEST(Unit, takes_properties_from_annotations) {
@@ -163,12 +163,12 @@ TEST(Unit, is_a_scope_of_its_slice_around_the_process) {
   EXPECT_EQ(value_of("Slice"), Values{std::string("machine.slice")});
   EXPECT_EQ(value_of("PIDs"), Values{std::vector<uint32_t>{42}});
   EXPECT_EQ(value_of("Delegate"), Values{true});
-  EXPECT_EQ(value_of("CollectMode"), Values{std::string("inactive")});  // said once
+  EXPECT_EQ(value_of("CollectMode"), Values{std::string("inactive")});  // set only once
   EXPECT_TRUE(value_of("io.other").empty());
   annotations["org.systemd.property.A"] = "?";
   EXPECT_EQ(scope_properties(place, 42, "", {}, annotations).error().text(),
             "annotations.org.systemd.property.A: \"?\" is no value: true, 'text', ['a', 'b'], 5, uint64 5");
-  // CVE-2024-3154: neither its place nor its limits are an annotation's to change.
+  // CVE-2024-3154: an annotation can change neither the cgroup nor the limits.
   const std::vector<Setting> limit = {{"memory.max", "1000", "linux.resources.memory.limit"}};
   for (const char* name : {"Slice", "PIDs", "Delegate", "MemoryMax"}) {
     annotations = {{std::string("org.systemd.property.") + name, "uint64 5"}};

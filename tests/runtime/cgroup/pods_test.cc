@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of cgroups, on plain files that look like one: which controllers are switched on where, and where the tree
-// is put. What the kernel makes of it is for the live tests, and for the virtual machine, which has every controller.
+// The tree of cgroups, on plain files that imitate one: which controllers are enabled where, and where the tree is placed. The
+// live tests and the virtual machine, which has every controller, cover the kernel's behaviour.
 #include "runtime/cgroup/pods.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class CgroupTree : public testing::Test {
     auto opened = Cgroups::open(root_);
     if (!opened && opened.error().code() == Code::unsupported) GTEST_SKIP() << opened.error().text();
     ASSERT_TRUE(opened) << opened.error().text();
-    // Here the kernel would have done what was asked for.
+    // A real kernel would have applied the request here.
     EXPECT_EQ(read("cgroup.subtree_control"), "+memory +pids");
     write(root_ + "/cgroup.subtree_control", "memory pids");
   }
@@ -43,7 +43,7 @@ class CgroupTree : public testing::Test {
 
 TEST_F(CgroupTree, switches_controllers_on_where_another_made_the_directory_first) {
   Cgroups cgroups = *Cgroups::open(root_);
-  look_like_cgroup(root_ + "/burstable");  // made by another thread, or by a daemon killed at that moment
+  look_like_cgroup(root_ + "/burstable");  // created by another thread, or by a daemon that was killed then
   ASSERT_TRUE(cgroups.make("burstable/pod", true));
   EXPECT_EQ(read("burstable/cgroup.subtree_control"), "+memory +pids");
 }
@@ -55,7 +55,7 @@ TEST_F(CgroupTree, leaves_the_leaf_and_what_is_on_already_alone) {
   write(root_ + "/pod/cgroup.subtree_control", "memory pids");
   ASSERT_TRUE(cgroups.make("pod/c", false));
   EXPECT_EQ(read("pod/cgroup.subtree_control"), "memory pids");
-  EXPECT_EQ(read("pod/c/cgroup.subtree_control"), "");  // processes stand there
+  EXPECT_EQ(read("pod/c/cgroup.subtree_control"), "");  // the cgroup has processes
 }
 
 TEST_F(CgroupTree, bounds_the_memory_of_all_pods_where_nobody_has) {
@@ -72,7 +72,7 @@ TEST_F(CgroupTree, leaves_a_bound_that_somebody_has_set) {
   Cgroups cgroups = *Cgroups::open(root_);
   EXPECT_EQ(cgroups.memory_bound(), 100_MiB);
   write(root_ + "/memory.max", "209715200\n");
-  EXPECT_EQ(cgroups.memory_bound(), 200_MiB);  // as it is now
+  EXPECT_EQ(cgroups.memory_bound(), 200_MiB);  // the current value
   write(root_ + "/memory.max", "max\n");
   EXPECT_EQ(cgroups.memory_bound(), std::nullopt);
 }

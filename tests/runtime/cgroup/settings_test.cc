@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What config.json says of resources, in the files of cgroup v2: one row for each field, what v2 cannot do included.
+// Resources of config.json as settings of cgroup v2 files: one row for each field, including those that v2 does not support.
 #include "runtime/cgroup/settings.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using Fill = std::function<void(oci::Resources&)>;
 
-// "file=value" words, with what takes the place of an absent file and whether it may be absent: "a=1|b=2", "a=1?".
+// Words "file=value", with the fallback for an absent file and whether it may be absent: "a=1|b=2", "a=1?".
 std::string settings_text(const Result<std::vector<Setting>>& result) {
   if (!result) return "error: " + result.error().text();
   std::string out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics, on plain files that look like a cgroup's: every controller at once, and none. The JSON is runc's.
+// Statistics, on plain files that imitate a cgroup's: with every controller, and with none. The JSON is runc's.
 #include "runtime/cgroup/stats.h"
 
 #include <gtest/gtest.h>

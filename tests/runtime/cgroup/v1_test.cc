@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hierarchies of cgroup v1 a machine has, and which limits are written there.
+// The cgroup v1 hierarchies of a machine, and the limits written to them.
 #include "runtime/cgroup/v1.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(V1, takes_the_limits_of_controllers_that_it_holds) {
 }
 
 TEST(V1, what_is_not_set_is_not_written) {
-  oci::Resources in;  // as engines write it where nobody asked
+  oci::Resources in;  // as engines write it when no limit is requested
   in.memory_limit_bytes = 0;
   in.memory_swappiness = ~uint64_t(0);
   in.memory_disable_oom_killer = false;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fields of config.json, each seen from inside the container or by who started it.
+# Fields of config.json, each checked from inside the container or by the caller.
 #   oci_fields_live.sh CORACLE_OCI
 oci=$(realpath "$1")
 if [ "$(id -u)" != 0 ]; then echo "skipped: needs root"; exit 77; fi
@@ -27,7 +27,7 @@ echo below > "$work/b/rootfs/data/d/f"
 chmod 750 "$work/b/rootfs/data"
 run spec --bundle "$work/b"
 mv "$work/b/config.json" "$work/base.json"
-# config SHELL-COMMAND [PYTHON]: the bundle runs the command; PYTHON changes the configuration `c`.
+# config SHELL-COMMAND [PYTHON]: writes a bundle that runs the command; PYTHON changes the configuration `c`.
 config() {
   COMMAND=$1 CHANGE=${2:-} python3 - "$work/base.json" "$work/b/config.json" <<'P'
 import json, os, sys
@@ -53,7 +53,7 @@ see() { # NAME WANT COMMAND [PYTHON]
   run delete --force x
 }
 
-# ---- what goes wrong ----
+# ---- errors ----
 config true 'mount("/a\nb", "nosuchfs", "x")'
 expect "an error is one line, whatever a path holds" 'coracle-oci: mounts: /a\nb: mount: No such device' "$(run run --bundle "$work/b" x 2>&1)"
 
@@ -120,13 +120,13 @@ run exec first sh -c 'echo there > /dev/shm/mark'
 see "and so are mounts" "there" 'cat /dev/shm/mark' "namespace('mount', '/proc/$pid/ns/mnt')"
 run delete --force first
 
-# What a container shares with the machine, an unprivileged engine may not join: exec joins what differs.
+# An unprivileged engine may not join a namespace that the container shares with the machine: exec joins only those that differ.
 config 'sleep 1000' 'for m in c["mounts"]: m["options"] = [o for o in m.get("options", []) if not o.startswith("gid=")]'
 if unshare --user --map-root-user --mount true 2>/dev/null; then
   expect "exec by the root of a user namespace" "in" "$(oci=$oci root=$work/root bundle=$work/b said=$work/said unshare --user --map-root-user --mount sh -c \
     '"$oci" --root "$root" run -d --bundle "$bundle" x >"$said" 2>&1 </dev/null || cat "$said"; "$oci" --root "$root" exec x echo in' 2>&1)"
   run delete --force x
-  # It has no power over the host's cgroup namespace: what left that one could not come back.
+  # The container has no privileges over the host's cgroup namespace: a process that leaves it cannot return.
   config 'readlink /proc/self/ns/cgroup; ls -d /sys/fs/cgroup/*/ 2>/dev/null | grep -c .; grep -o " /sys/fs/cgroup .* cgroup2" /proc/self/mountinfo | cut -d " " -f 2' \
     'c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != "cgroup"]
 for m in c["mounts"]: m["options"] = [o for o in m.get("options", []) if not o.startswith("gid=")]'
@@ -229,7 +229,8 @@ expect "and no other" "0 1 2 3" "$(run run --bundle "$work/b" x 7< "$work/kept" 
 run run --preserve-fds 2 --bundle "$work/b" x 3< "$work/kept" 4<&- 2> "$work/said"
 expect "one that is not open is named" "coracle-oci: --preserve-fds: descriptor 4 is not open" "$(cat "$work/said")"
 
-# Descriptors of an activated socket are those of the process that LISTEN_PID names; others' count would keep ours open.
+# The descriptors of an activated socket belong to the process in LISTEN_PID. Passing on another process' count would keep our own
+# descriptors open.
 config 'echo ${LISTEN_FDS:-none} ${LISTEN_PID:-none} $(ls /proc/self/fd)'
 expect "activated sockets are handed on" "1 1 0 1 2 3 4" \
   "$(sh -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 3< "$work/kept")"
@@ -237,7 +238,7 @@ expect "those of another process are not" "none none 0 1 2 3" "$(LISTEN_FDS=20 L
 expect "one that is not there is told" "coracle-oci: LISTEN_FDS: descriptor 3 is not open" \
   "$(sh -c 'LISTEN_FDS=20 LISTEN_PID=$$ exec "$@"' sh "$oci" --root "$work/root" run --bundle "$work/b" x 2>&1)"
 
-# ---- devices of the network, and who answers for system calls ----
+# ---- network devices, and seccomp notification ----
 if command -v ip >/dev/null && unshare -n true 2>/dev/null; then
   config 'ip -o -4 addr show dev eth7 | head -c 40 | grep -o "[0-9.]*/24"; ip link show v0 2>&1 | head -n 1' 'c["linux"]["netDevices"] = {"v0": {"name": "eth7"}}'
   expect "a network device is moved, renamed, and keeps its address" "10.9.9.1/24
@@ -270,7 +271,7 @@ expect "system calls are answered for by who listens" "['seccompFd'] mine creati
 mkdir: can't create directory '/made': Operation not supported
 1" "$(python3 "$work/answer.py" "$work/answers" "$oci" --root "$work/root" run --bundle "$work/b" x)"
 
-# Whoever is not the first is answered for, too: the state names the container, the pid the process.
+# exec sends its listener too: the state has the container's id, the pid is that of the executed process.
 config 'sleep 1000' "c['linux']['seccomp'] = {'defaultAction': 'SCMP_ACT_ALLOW', 'listenerPath': '$work/execs', 'syscalls': [{'names': ['mkdir', 'mkdirat'], 'action': 'SCMP_ACT_NOTIFY'}]}"
 cat > "$work/listen.py" <<'P'
 # Stands at listenerPath, takes what comes, and answers nothing.
@@ -335,7 +336,7 @@ mount('/log', 'bind', '$work/log', 'bind')"
 (cd /; OURS=runtime "$oci" --root "$work/root" run --bundle "$work/b" x)
 expect "hooks without variables have the runtime's, the last before the start the process's, and begin in the bundle" \
   "createRuntime runtime $work/b,createContainer runtime $work/b,startContainer process,poststart,poststop runtime $work/b" "$(tr '\n' ',' < "$work/log" | sed 's/,$//')"
-# As hooks that bring a driver's libraries along do: by the state's pid, and the bundle's root.
+# As hooks that add a driver's libraries do: by the pid in the state, and the bundle's root.
 config true "
 for kind in ('createRuntime', 'createContainer'): hook(kind, f'sed \"s/.*pid..\\\\([0-9]*\\\\).*/\\\\1/; s/^1$/{kind} first/; s/^[0-9]*$/{kind} another/\" >> $work/log; echo >> $work/log')
 hook('startContainer', 'sed \"s/.*pid..\\\\([0-9]*\\\\).*/\\\\1/; s/^1$/startContainer first/\" >> /log; echo >> /log')
@@ -402,7 +403,7 @@ P
 expect "it is sent to the console socket" "/dev/pts/0 console" "$(python3 "$work/console.py" "$work/s" "$oci" --root "$work/root" run -d --bundle "$work/b" --console-socket "$work/s" x)"
 run delete --force x
 
-# ---- beside it ----
+# ---- other commands ----
 expect "the version says which specification, as the features do" \
   "spec: $(run features | python3 -c 'import json, sys; print(json.load(sys.stdin)["ociVersionMax"])')" "$(run --version | grep spec)"
 config 'sleep 1000' 'c["linux"]["personality"] = {"domain": "LINUX32"}'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# coracle-oci through the life of containers, as a caller of any OCI runtime would use it.
+# The life cycle of containers with coracle-oci, as a caller of any OCI runtime would use it.
 #   oci_live.sh CORACLE_OCI
 oci=$1
 if [ "$(id -u)" != 0 ]; then echo "skipped: needs root"; exit 77; fi
@@ -27,11 +27,11 @@ run spec --bundle "$work/b"
 expect "spec writes a configuration" 0 $?
 run spec --bundle "$work/b" 2>/dev/null
 expect "spec does not overwrite" 1 $?
-wait_stopped() { # ID: at most ten seconds
+wait_stopped() { # wait_stopped ID: waits at most ten seconds
   for _ in $(seq 200); do run state "$1" | grep -q '"stopped"' && return; sleep 0.05; done
   echo "not ok - $1 does not stop"; failed=1
 }
-set_args() { # JSON: in place of the list of arguments
+set_args() { # set_args JSON: replaces the list of arguments
   awk -v args="$1" '/"args": \[/ { print "        \"args\": " args ","; skip = 1; next }
                     skip && /\]/ { skip = 0; next } !skip { print }' "$work/b/config.json.base" > "$work/b/config.json"
 }
@@ -60,12 +60,12 @@ wait_stopped two
 run delete two
 expect "delete" 0 $?
 
-# In the caller's process namespace all of the cgroup is killed, and the process may be gone before it is its turn.
+# Without a pid namespace, kill signals all processes of the cgroup, and a process may exit before its turn.
 tr -d '\n' < "$work/b/config.json" | sed 's/{ *"type": "pid" *},//' > "$work/b/config.json.new"
 mv "$work/b/config.json.new" "$work/b/config.json"
 refused=
 for _ in $(seq 20); do
-  taskset 1 "$oci" --root "$work/root" run --bundle "$work/b" shared &  # it waits for the process, and reaps it at once
+  taskset 1 "$oci" --root "$work/root" run --bundle "$work/b" shared &  # it waits for the process and reaps it at once
   for _ in $(seq 200); do run state shared 2>/dev/null | grep -q '"running"' && break; sleep 0.02; done
   refused=$refused$(taskset 1 nice -n 19 "$oci" --root "$work/root" kill shared KILL 2>&1)
   wait $!
@@ -95,7 +95,7 @@ out=$(run run --bundle "$work/b" four 2>&1)
 expect "a missing program fails" 1 $?
 echo "$out" | grep -q 'exec: "no-such-program": executable file not found in $PATH' || { echo "not ok - message: $out"; failed=1; }
 expect "and leaves nothing" "[]" "$(run list -f json)"
-# config.json needs a process only when start is called.
+# config.json needs a process only for start.
 python3 -c 'import json, sys; c = json.load(open(sys.argv[1])); del c["process"]; json.dump(c, open(sys.argv[2], "w"))' "$work/b/config.json.base" "$work/b/config.json"
 run create --bundle "$work/b" empty </dev/null >/dev/null
 expect "create without a process" 0 $?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a seccomp program as the kernel would: what becomes of a call is asked without making it.
+// Runs a seccomp program as the kernel would: it returns the action for a call without making the call.
 #pragma once
 
 #include <gtest/gtest.h>

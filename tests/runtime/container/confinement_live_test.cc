@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container can see and do: namespaces, mounts, masks, privileges, limits, as it finds them from inside.
+// What a container can see and do: namespaces, mounts, masked paths, privileges and limits, as seen from inside.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ TEST_F(ConfinementLive, may_see_the_processes_of_another_container) {
 TEST_F(ConfinementLive, sees_only_its_root) {
   EXPECT_EQ(sh("ls /"), "bin\ndev\netc\nproc\nsys\ntmp\n");
   EXPECT_EQ(sh("grep -c 'coracle-live' /proc/self/mounts", 1), "0\n");
-  // Nothing of the host's or of pause's tree is left to step into.
+  // The host's and pause's mount trees are not reachable.
   EXPECT_EQ(sh("ls /../../.. | head -1"), "bin\n");
   EXPECT_EQ(sh("ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3 ");  // 3 is ls reading the directory
 }
@@ -91,7 +91,7 @@ TEST_F(ConfinementLive, hides_what_the_specification_hides) {
 TEST_F(ConfinementLive, has_the_promised_devices_and_no_others) {
   EXPECT_EQ(sh("echo x > /dev/null; head -c 3 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; ls /dev | tr '\\n' ' '"),
             "3\n3\ncore fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero ");
-  // CAP_MKNOD lets it make a node, the cgroup's filter forbids to use it.
+  // CAP_MKNOD permits creating the node; the cgroup's device filter forbids using it.
   EXPECT_NE(sh("mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk", 1).find("not permitted"), std::string::npos);
   EXPECT_NE(sh("mknod /tmp/kmsg c 1 11 && head -c 1 /tmp/kmsg", 1).find("not permitted"), std::string::npos);
   EXPECT_EQ(sh("mknod /tmp/zero c 1 5 && head -c 1 /tmp/zero | wc -c"), "1\n");
@@ -121,7 +121,7 @@ TEST_F(ConfinementLive, hears_signals_that_the_daemon_ignores) {
   ASSERT_OK(runtime().create_sandbox(spec));
   ::signal(SIGPIPE, before);
   const std::vector<std::string> look{"/bin/grep", "-E", "SigBlk|SigIgn",
-                                      "/proc/self/status"};  // no shell: it ignores some itself
+                                      "/proc/self/status"};  // not by a shell, which ignores some signals itself
   const char* none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
   ContainerSpec first = fixture_->shell("app-0", "");
   first.spec.process.args = look;
@@ -141,7 +141,7 @@ TEST_F(ConfinementLive, runs_under_seccomp) {
   for (auto* list : {&admin.spec.process.capabilities->bounding, &admin.spec.process.capabilities->effective,
                      &admin.spec.process.capabilities->permitted})
     list->push_back("CAP_SYS_ADMIN");
-  EXPECT_EQ(run(admin), "mounted\n");  // the profile follows the capabilities
+  EXPECT_EQ(run(admin), "mounted\n");  // the seccomp profile depends on the capabilities
   ContainerSpec free = fixture_->shell("app-0", "grep ^Seccomp: /proc/self/status");
   free.spec.linux_.seccomp.reset();
   EXPECT_EQ(run(free), "Seccomp:\t0\n");
@@ -158,14 +158,14 @@ TEST_F(ConfinementLive, takes_on_user_groups_and_no_new_privileges) {
   EXPECT_EQ(run(spec),
             "uid=1000(user) gid=2000 groups=3000,4000\nGroups:\t3000 4000 "
             "\nNoNewPrivs:\t1\nSeccomp:\t2\nCapEff:\t0000000000000000\n0027\n");
-  EXPECT_EQ(sh("grep ^Groups /proc/self/status"), "Groups:\t \n");  // none of the daemon's own
+  EXPECT_EQ(sh("grep ^Groups /proc/self/status"), "Groups:\t \n");  // without the daemon's supplementary groups
 }
 
 TEST_F(ConfinementLive, makes_its_working_directory_inside_the_root) {
   ContainerSpec spec = fixture_->shell("app-0", "pwd");
   spec.spec.process.cwd = "/srv/app";
   EXPECT_EQ(run(spec), "/srv/app\n");
-  // A link cannot lead out of the root, and a leaked descriptor is no place to be (CVE-2024-21626).
+  // A link cannot lead out of the root, and the working directory cannot be a leaked descriptor (CVE-2024-21626).
   ASSERT_EQ(::symlink("/etc/../../../../../tmp/coracle-evil", (fixture_->rootfs() + "/evil").c_str()), 0);
   spec.spec.process.cwd = "/evil/dir";
   run(spec);
@@ -203,7 +203,7 @@ TEST_F(ConfinementLive, mounts_what_it_is_told) {
   EXPECT_NE(out.find("/ro/made: Read-only"), std::string::npos) << out;
   EXPECT_NE(out.find("/ro/deep/made: Read-only"), std::string::npos) << out;
   EXPECT_TRUE(sys::exists(fixture_->path() + "/volume/made"));
-  // By descriptor, as volumes come from the agent; it wins over the path.
+  // A mount by descriptor, as the agent passes volumes; it takes precedence over the path.
   auto fd = std::make_shared<const Fd>(MUST(sys::open(fixture_->path() + "/volume", O_PATH)));
   ContainerSpec by_fd = fixture_->shell("app-0", "cat /data/file");
   oci::Mount mount;
@@ -212,7 +212,7 @@ TEST_F(ConfinementLive, mounts_what_it_is_told) {
   mount.source_fd = fd;
   by_fd.spec.mounts.push_back(mount);
   EXPECT_EQ(run(by_fd), "content\n");
-  EXPECT_EQ(run(by_fd), "content\n");  // again, as a restart does
+  EXPECT_EQ(run(by_fd), "content\n");  // a second time, as on a restart
 }
 
 TEST_F(ConfinementLive, a_link_in_the_image_cannot_lead_a_mount_out) {
@@ -224,22 +224,22 @@ TEST_F(ConfinementLive, a_link_in_the_image_cannot_lead_a_mount_out) {
   mount.source = "tmpfs";
   mount.destination = "/data";
   spec.spec.mounts.push_back(mount);
-  EXPECT_EQ(run(spec), "x\n");  // the link counts inside the root
+  EXPECT_EQ(run(spec), "x\n");  // the link is resolved inside the root
   EXPECT_TRUE(MUST(sys::list(fixture_->path() + "/outside")).empty());
-  // Where the kernel's own file systems stand, a link is refused (CVE-2019-19921, CVE-2026-41579).
+  // For the kernel's file systems, a link as the mount point is refused (CVE-2019-19921, CVE-2026-41579).
   ASSERT_EQ(::rmdir((fixture_->rootfs() + "/dev").c_str()), 0);
   ASSERT_EQ(::symlink("/tmp", (fixture_->rootfs() + "/dev").c_str()), 0);
   std::string refused = sh("true");
   EXPECT_EQ(refused.find("start: start container app-0: mounts: /dev: mount: "), 0u) << refused;
 }
 
-// A distribution's /etc/resolv.conf leads to what only systemd-resolved makes.
+// A distribution's /etc/resolv.conf may be a link to a file that only systemd-resolved creates.
 TEST_F(ConfinementLive, a_file_is_mounted_behind_links_to_nothing) {
   MUST(sys::replace_file(fixture_->path() + "/note", "content\n", 0644));
   const std::string outside = "/tmp/coracle-evil";
   struct Row {
     const char* name;
-    std::string target, made;  // made: in the root
+    std::string target, made;  // made: the created file, within the root
   };
   for (const Row& row :
        {Row{"resolv", "../run/systemd/resolve/stub.conf", "/run/systemd/resolve/stub.conf"},
@@ -340,7 +340,7 @@ TEST_F(ConfinementLive, sets_sysctls_of_its_own_namespaces_only) {
   EXPECT_CODE(runtime().sandbox("host"), Code::not_found);
 }
 
-TEST_F(ConfinementLive, sets_sysctls_where_something_is_mounted_on_theirs) {  // as systemd-nspawn does
+TEST_F(ConfinementLive, sets_sysctls_where_something_is_mounted_on_theirs) {  // as in systemd-nspawn
   SandboxSpec pod;
   pod.id = "tuned";
   pod.sysctl = {{"net.ipv4.ip_unprivileged_port_start", "7"}};
@@ -359,7 +359,7 @@ TEST_F(ConfinementLive, gives_every_process_its_own_oom_score) {
   ContainerSpec spec = fixture_->shell("app-0", "cat /proc/self/oom_score_adj");
   spec.spec.process.oom_score_adj = 500;
   EXPECT_EQ(run(spec), "500\n");
-  spec.spec.process.oom_score_adj = -997;  // what a guaranteed pod asks for must not fail where it cannot be held
+  spec.spec.process.oom_score_adj = -997;  // the value of a guaranteed pod must not fail where it is not permitted
   auto own = sys::own_oom_score();
   std::string want = MUST(sys::own_capabilities()) >> kCapSysResource & 1 ? "-997\n" : std::to_string(*own) + "\n";
   EXPECT_EQ(run(spec), want);
@@ -371,14 +371,14 @@ TEST_F(ConfinementLive, shares_a_process_namespace_when_asked) {
   pod.share_process_namespace = true;
   ASSERT_OK(runtime().create_sandbox(pod));
   ASSERT_OK(runtime().start_container("shared", fixture_->shell("one-0", "sleep 1000")));
-  // A program that was just begun has no command line for a moment: its descriptors are closed before.
+  // A new process has no command line at first: its descriptors are closed earlier.
   const char* count =
       "for i in $(seq 100); do ps | grep -q 'sleep 100[0]' && break; sleep 0.1; done; ps | grep -c 'sleep 100[0]'";
   EXPECT_EQ(run(fixture_->shell("two-0", count), 0, "shared"), "1\n");
   EXPECT_NE(run(fixture_->shell("two-0", "cat /proc/1/comm; grep CapEff /proc/1/status"), 0, "shared")
                 .find("pause\nCapEff:\t0000000000000000"),
             std::string::npos);
-  // An exec lives in it too.
+  // An exec runs in the same namespace.
   ExecSpec look;
   look.args = {"/bin/sh", "-c", "ps | grep -c 'sleep 100[0]'"};
   auto exec = runtime().exec("shared", "one-0", look);
@@ -404,7 +404,7 @@ TEST_F(ConfinementLive, can_be_part_of_the_host) {
   ASSERT_OK(runtime().remove_sandbox("host"));
 }
 
-// Every stage that a specification can make fail, once; each names itself and leaves nothing.
+// Every stage that a specification can make fail: each error names its stage, and nothing is left behind.
 TEST_F(ConfinementLive, names_the_step_that_fails_and_leaves_nothing) {
   auto expect_failure = [&](const char* want, const std::function<void(ContainerSpec&)>& spoil) {
     ContainerSpec spec = fixture_->shell("app-0", "true");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of containers: their logs, executed programs, terminals, input; the daemon killed while they live; and what
-// is left when they are gone: nothing.
+// The life cycle of containers: logs, exec, terminals, input; a daemon that is killed while they run; and that nothing is left
+// after their removal.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -73,7 +73,7 @@ TEST_F(LifeLive, writes_logs_as_kubernetes_reads_them) {
 }
 
 TEST_F(LifeLive, splits_long_lines_and_keeps_every_byte) {
-  // 40000 bytes in one line: two parts of 16384 and the rest.
+  // 40000 bytes on one line: two parts of 16384 bytes and the rest.
   ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")));
   EXPECT_EQ(wait("app-0"), 0);
   EXPECT_EQ(fixture_->output("app-0"), std::string(40000, 'x') + "\nend\n");
@@ -81,7 +81,7 @@ TEST_F(LifeLive, splits_long_lines_and_keeps_every_byte) {
   std::string log = fixture_->log("app-0");
   for (std::string_view line : split(trim(log), '\n')) tags.emplace_back(split(line, ' ')[2]);
   EXPECT_EQ(tags, (std::vector<std::string>{"P", "P", "F", "F"}));
-  // Exactly the limit is one line; one byte more is two parts.
+  // A line of exactly the limit is one part; one more byte makes two.
   ASSERT_OK(runtime().start_container(
       "pod", fixture_->shell("app-1", "head -c 16384 /dev/zero | tr '\\0' y; echo; head -c 16385 /dev/zero | tr '\\0' z; echo")));
   EXPECT_EQ(wait("app-1"), 0);
@@ -110,7 +110,7 @@ TEST_F(LifeLive, rotates_logs) {
   std::string all = MUST(sys::read_file(spec.log.path + ".2")) + MUST(sys::read_file(spec.log.path + ".1")) +
                     MUST(sys::read_file(spec.log.path));
   auto lines = split(trim(all), '\n');
-  int want = 20000 - int(lines.size()) + 1;  // the last ones, without a gap
+  int want = 20000 - int(lines.size()) + 1;  // the last lines, without a gap
   for (std::string_view line : lines) {
     ASSERT_EQ(line.substr(line.rfind(' ') + 1), std::to_string(want)) << line;
     ++want;
@@ -203,7 +203,7 @@ TEST_F(LifeLive, gives_an_exec_a_terminal) {
 
 TEST_F(LifeLive, ends_an_exec_that_is_let_go) {
   ASSERT_OK(runtime().start_container("pod", fixture_->shell("app-0", "sleep 1000")));
-  for (int i = 0; i < 200; ++i) {  // more than pause has space for at once
+  for (int i = 0; i < 200; ++i) {  // more than pause can hold at once
     ExecSpec spec;
     spec.args = {"/bin/sleep", "2000"};
     auto exec = runtime().exec("pod", "app-0", spec);
@@ -281,7 +281,7 @@ TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leav
   gone->reset();
   Fd in = (*slow)->take_stdin(), out = (*slow)->take_stdout();
   ASSERT_OK(sys::write_all(in, "go\n"));
-  ::usleep(50000);  // the pipe is full by now, and the container waits
+  ::usleep(50000);  // by now the pipe is full and the container blocks
   EXPECT_FALSE(state("app-0")->exit);
   std::string said = read_to_end(out), want;
   for (int i = 1; i <= 50000; ++i) want += std::to_string(i) + "\n";
@@ -290,7 +290,7 @@ TEST_F(LifeLive, an_attached_reader_that_is_slow_loses_nothing_and_one_that_leav
   EXPECT_TRUE(fixture_->output("app-0") == want);
 }
 
-// A process that is told of the same event again and again never sleeps.
+// A process that gets the same event repeatedly never sleeps.
 bool comes_to_rest(int pid) {
   for (int i = 0, asleep = 0; i < 10'000; ++i) {
     const std::string stat = MUST(sys::read_file("/proc/" + std::to_string(pid) + "/stat"));
@@ -343,7 +343,7 @@ TEST_F(LifeLive, what_others_go_on_writing_holds_up_no_end) {
   ASSERT_OK(runtime().remove_sandbox("shared"));
 }
 
-// ---- the daemon goes, the containers stay ----
+// ---- the daemon ends, the containers stay ----
 
 TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
   ContainerSpec spec = fixture_->shell("app-0", "echo before; while [ ! -e /tmp/go ]; do usleep 1000; done; echo after; exit 9");
@@ -370,7 +370,7 @@ TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
   ASSERT_OK(runtime().remove_sandbox("pod"));
 }
 
-// What a daemon does until it is killed: starts short jobs, and says which were started for certain.
+// The daemon of this test: it starts short containers until it is killed, and prints those whose start succeeded.
 [[noreturn]] void be_a_daemon(const std::string& path, int round) {
   LiveRuntime fixture(path);
   if (!fixture.open()) ::_exit(1);
@@ -384,7 +384,7 @@ TEST_F(LifeLive, is_found_again_by_a_new_daemon) {
     }
     std::string line = id + "\n";
     (void)!::write(said.get(), line.data(), line.size());
-    // Old ones are forgotten, so that a pod's slots do not fill.
+    // Removes old containers, so that the slots of the pod do not run out.
     auto state = fixture.runtime->sandbox("pod");
     if (!state) ::_exit(3);
     for (auto& container : state->containers)
@@ -440,7 +440,7 @@ TEST_F(LifeLive, survives_a_daemon_that_is_killed_again_and_again) {
   EXPECT_GT(tick, 100);
 }
 
-// The container's first process stands still in its cgroup until `thaw`: its daemon dies before the start is over.
+// The container's first process is frozen in its cgroup until `thaw`: its daemon dies before the start has finished.
 class DiesWithinStart : public LifeLive {
  protected:
   void start_and_die(const ContainerSpec& spec) {
@@ -462,7 +462,7 @@ class DiesWithinStart : public LifeLive {
     ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
     ASSERT_TRUE(WIFSIGNALED(status));
   }
-  // The next daemon, which comes before the start is over.
+  // The next daemon, which starts before the container's start has finished.
   void open_and_thaw() {
     std::thread thaw([&] {
       ::usleep(300000);
@@ -507,7 +507,7 @@ TEST_F(LifeLive, knows_a_pod_whose_pause_was_killed) {
   std::atomic<bool> told = false;
   runtime().on_change([&](const std::string& id) { told = told || id == "pod"; });
   ASSERT_EQ(::kill(pause, SIGKILL), 0);
-  // What is told first may still be the start.
+  // The first notification may still be about the start.
   for (int i = 0; i < 5000 && (!told || runtime().sandbox("pod")->alive); ++i) ::usleep(1000);
   EXPECT_TRUE(told);
   EXPECT_FALSE(runtime().sandbox("pod")->alive);
@@ -532,7 +532,7 @@ TEST_F(LifeLive, keeps_no_cgroup_of_a_container_that_has_ended) {
   EXPECT_FALSE(sys::exists(cgroup));
   EXPECT_CODE(runtime().usage("pod", "app-0"), Code::not_found);
   fixture_->runtime.reset();
-  ASSERT_OK(fixture_->open());  // a new daemon knows how it ended all the same
+  ASSERT_OK(fixture_->open());  // a new daemon still reports how it ended
   ASSERT_TRUE(state("app-0") && state("app-0")->exit);
   EXPECT_EQ(state("app-0")->exit->exit_code, 137);
   ASSERT_OK(runtime().remove_container("pod", "app-0"));
@@ -562,7 +562,7 @@ TEST_F(LifeLive, leaves_nothing_behind) {
     return entries ? entries->size() : size_t(0);
   };
   auto mounts = [] { return MUST(sys::read_file("/proc/self/mountinfo")); };
-  ASSERT_OK(runtime().start_container("pod", fixture_->shell("first-0", "true")));  // loads what stays loaded
+  ASSERT_OK(runtime().start_container("pod", fixture_->shell("first-0", "true")));  // loads libraries that stay loaded
   EXPECT_EQ(wait("first-0"), 0);
   const std::string before = mounts();
   const size_t fds = count("/proc/self/fd");
@@ -580,10 +580,10 @@ TEST_F(LifeLive, leaves_nothing_behind) {
     exec->reset();
     int pid = runtime().sandbox(spec.id)->pid;
     ASSERT_OK(runtime().remove_sandbox(spec.id));
-    EXPECT_NE(::kill(pid, 0), 0);  // not even a zombie
+    EXPECT_NE(::kill(pid, 0), 0);  // not even a zombie is left
   }
   EXPECT_EQ(mounts(), before);
-  // The thread that hears of changes may hold the last sandbox for a moment.
+  // The notification thread may hold the last sandbox for a moment.
   for (int i = 0; i < 10000 && count("/proc/self/fd") != fds; ++i) ::usleep(1000);
   EXPECT_EQ(count("/proc/self/fd"), fds);
   EXPECT_EQ(count(fixture_->config.state_dir + "/sandboxes"), 1u);
@@ -619,7 +619,7 @@ TEST_F(LifeLive, opens_a_hundred_pods_at_once) {
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->size(), size_t(kPods) + 1);
   for (auto& sandbox : *all) EXPECT_TRUE(sandbox.alive);
-  EXPECT_LT(took.count(), 2000);  // the bar is in the benchmark; here the machine may be busy
+  EXPECT_LT(took.count(), 2000);  // a loose limit for a busy machine; the benchmark has the real one
   for (auto& sandbox : *all) ASSERT_OK(runtime().remove_sandbox(sandbox.id));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests that look at a pod's containers from inside begin with: a runtime, and containers of "pod" run to their ends.
+// A fixture for tests that look at a pod from inside: a runtime, and functions that run containers of "pod" to their end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace coracle::runtime {
 class LivePod : public ::testing::Test {
  protected:
   Runtime& runtime() { return *fixture_->runtime; }
-  // Runs to its end and returns what it wrote; the exit code is checked.
+  // Runs the container to its end, checks the exit code and returns its output.
   std::string run(ContainerSpec spec, int want = 0, const std::string& sandbox = "pod") {
     auto started = runtime().start_container(sandbox, spec);
     if (!started) return "start: " + started.error().text();

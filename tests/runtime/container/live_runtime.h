@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real runtime for tests: directories and a cgroup of its own, a root file system made of busybox, all gone
-// afterwards. Needs root, cgroup v2 and busybox-static; says what is missing where it cannot run.
+// A real runtime for tests: its own directories and cgroup, and a root file system with busybox, all removed afterwards. Needs
+// root, cgroup v2 and busybox-static; reports what is missing.
 #pragma once
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ namespace coracle::runtime {
 
 class LiveRuntime {
  public:
-  // Why there can be none here; "" = there can.
+  // The reason why the runtime cannot run here; "" if it can.
   static std::string missing() {
     if (::geteuid() != 0) return "needs root";
     if (!sys::exists("/usr/bin/busybox") && !sys::exists("/bin/busybox")) return "needs busybox-static";
@@ -35,7 +35,7 @@ class LiveRuntime {
 
   explicit LiveRuntime(std::string path = "") : is_owner_(path.empty()), path_(std::move(path)) {
     if (is_owner_) {
-      char name[] = "/var/tmp/coracle-live-XXXXXX";  // /tmp may be mounted without devices and setuid programs
+      char name[] = "/var/tmp/coracle-live-XXXXXX";  // /tmp may be mounted with nodev and nosuid
       path_ = ::mkdtemp(name);
       make_rootfs();
     }
@@ -63,7 +63,7 @@ class LiveRuntime {
   std::string rootfs() const { return path_ + "/rootfs"; }
   const std::string& path() const { return path_; }
 
-  // A container of `command` run by busybox's shell, with the defaults of a pod's container.
+  // A container that runs `command` in busybox's shell, with the defaults of a pod's container.
   ContainerSpec shell(const std::string& id, const std::string& command) const {
     ContainerSpec out = program(id, {"/bin/sh", "-c", command});
     return out;
@@ -82,7 +82,7 @@ class LiveRuntime {
     auto text = sys::read_file(path_ + "/" + id + ".log");
     return text ? *text : "";
   }
-  // The contents of a log's lines of one stream, newline after each whole one.
+  // The content of one stream in the log, with a newline after each complete line.
   std::string output(const std::string& id, const std::string& stream = "stdout") const {
     std::string out, text = log(id);
     size_t at = 0;
@@ -99,7 +99,7 @@ class LiveRuntime {
     return out;
   }
 
-  // How the container ended; none: its sandbox is gone, or it has not after ten seconds.
+  // The container's exit status; none if its sandbox is gone, or if it has not ended after ten seconds.
   std::optional<ExitStatus> wait_end(const std::string& sandbox, const std::string& id) const {
     for (int i = 0; i < 10000; ++i) {
       auto state = runtime->sandbox(sandbox);
@@ -110,7 +110,7 @@ class LiveRuntime {
     }
     return std::nullopt;
   }
-  // Until the container's log holds `text`; at most ten seconds.
+  // Waits until the container's log contains `text`; at most ten seconds.
   void wait_log(const std::string& id, const std::string& text) const {
     for (int i = 0; i < 10000 && log(id).find(text) == std::string::npos; ++i) ::usleep(1000);
   }

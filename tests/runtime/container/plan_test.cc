@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning, value in and value out: mounts, devices, programs, limits, filters.
+// Planning, by value: mounts, devices, programs, limits, filters.
 #include "runtime/container/plan.h"
 
 #include <gtest/gtest.h>
@@ -106,8 +106,8 @@ TEST(Plan, gives_no_capability_that_it_has_not) {
   CapabilitySets sets = *plan_capabilities(wanted, own);
   EXPECT_EQ(sets.bounding, 1u);
   EXPECT_EQ(sets.permitted, 1u);
-  EXPECT_EQ(sets.effective, 1u);  // not what is not permitted
-  EXPECT_EQ(sets.ambient, 0u);    // not what is not inheritable
+  EXPECT_EQ(sets.effective, 1u);  // limited to the permitted set
+  EXPECT_EQ(sets.ambient, 0u);    // limited to the inheritable set
   own.oom_score_adj = -500;
   EXPECT_EQ(plan_oom_score(-997, own), -500);
   EXPECT_EQ(plan_oom_score(100, own), 100);
@@ -137,7 +137,7 @@ TEST(Plan, translates_ids_by_the_container_s_maps) {
   for (const oci::Device& device : plan_devices(spec, maps)) EXPECT_EQ(device.uid, 100000u) << device.path;
 }
 
-// A container's root in a user namespace would else own the host's disks, where an engine hands on all its devices.
+// Otherwise a container's root in a user namespace would own the host's disks if an engine passes on all devices.
 TEST(Plan, devices_of_the_host_stay_the_host_s_in_a_user_namespace) {
   IdMaps maps;
   maps.uids = maps.gids = {{0, 100000, 65536}};
@@ -153,7 +153,7 @@ TEST(Plan, devices_of_the_host_stay_the_host_s_in_a_user_namespace) {
   EXPECT_EQ(plan_devices(spec, {})[0].gid, 6u);
 }
 
-// What is made may be looked at; what may be used is what the rules say.
+// All listed device nodes are created; the cgroup rules decide which ones may be used.
 TEST(Plan, devices_are_made_and_rules_say_who_may_use_them) {
   oci::Spec spec;
   oci::Device fuse;
@@ -214,7 +214,7 @@ TEST(Plan, says_which_namespaces_are_new_and_which_are_joined) {
   EXPECT_TRUE(plan.in_host_tree);
   SandboxInfo pod;
   plan = *plan_namespaces({}, pod);
-  EXPECT_EQ(plan.fresh, uint64_t(CLONE_NEWPID));  // coracle-pause makes its mount namespace
+  EXPECT_EQ(plan.fresh, uint64_t(CLONE_NEWPID));  // coracle-pause creates its mount namespace
   EXPECT_TRUE(plan.new_cgroup);
   EXPECT_FALSE(plan.in_host_tree);
   spec.linux_.namespaces = {{"mount", "/proc/1/ns/mnt"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real runtime passes the contract.
+// The real runtime fulfils the contract.
 #include "tests/runtime/container/live_runtime.h"
 #include "tests/runtime/runtime_contract.h"
 
@@ -11,7 +11,7 @@ class LiveSubject : public RuntimeSubject {
   LiveSubject() { MUST(fixture_.open()); }
   Runtime& runtime() override { return *fixture_.runtime; }
   ContainerSpec sleeps(const std::string& id) override {
-    // As the first process of its namespace, a shell without a handler would not feel SIGTERM.
+    // A shell as the first process of its namespace ignores SIGTERM without a handler.
     return fixture_.shell(id, "trap 'exit 143' TERM; echo ready; while true; do sleep 100 & wait $!; done");
   }
   ContainerSpec ignores_signals(const std::string& id) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of each action loaded into the running kernel, by child processes that then make the call.
+// Programs for each action, loaded into the running kernel by child processes that then make the call.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kNoFilter = 99;
 
-// What becomes of a child that loads the program and runs `act`; `act` gets what loading returned.
+// The status of a child that loads the program and runs `act` with the result of loading.
 int status_of(const SeccompProgram& program, int (*act)(int loaded)) {
   pid_t child = ::fork();
   if (child == 0) {
@@ -56,7 +56,7 @@ TEST(SeccompKernel, does_as_each_action_says) {
   EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_KILL_PROCESS")"), call_getppid)), -SIGSYS);
   EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_LOG")"), call_getppid)), 0);
   EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_ALLOW")"), call_getppid)), 0);
-  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_TRACE")"), call_getppid)), ENOSYS);  // nobody traces
+  EXPECT_EQ(exit_code(status_of(program(R"("SCMP_ACT_TRACE")"), call_getppid)), ENOSYS);  // without a tracer
 }
 
 TEST(SeccompKernel, takes_several_rules_on_arguments) {
@@ -93,7 +93,7 @@ TEST(SeccompKernel, a_trap_is_a_signal_that_says_which_call) {
 }
 
 TEST(SeccompKernel, a_listener_decides) {
-  // The child listens; its own child calls, and is told what the listener made up.
+  // The child listens. Its own child makes the call and gets the result that the listener sets.
   auto act = [](int listener) {
     pid_t caller = ::fork();
     if (caller == 0) ::_exit(::syscall(SYS_getppid) == 4242 ? 0 : 1);

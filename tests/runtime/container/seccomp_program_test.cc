@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles and what their programs decide, call by call.
+// Profiles and the decisions of their compiled programs, for each call.
 #include "runtime/container/seccomp_program.h"
 
 #include <linux/audit.h>
@@ -40,7 +40,7 @@ TEST(Seccomp, default_profile_allows_programs_and_refuses_the_rest) {
   constexpr uint32_t kAllow = SECCOMP_RET_ALLOW, kEperm = SECCOMP_RET_ERRNO | 1, kEnosys = SECCOMP_RET_ERRNO | 38;
   auto compiled = compile_seccomp(oci::default_seccomp(), 0);
   ASSERT_TRUE(compiled.ok()) << compiled.error().text();
-  // Every start of a process waits for the kernel to take them in, one by one.
+  // Each start of a process loads the whole program into the kernel.
   EXPECT_LT(compiled->instructions.size(), 500u);
   struct Row {
     const char* name;
@@ -131,7 +131,7 @@ TEST(Seccomp, knows_every_action) {
     EXPECT_EQ(run_filter(*one, call(SYS_mkdirat)), row.want) << row.action;
     EXPECT_EQ(run_filter(*one, call(SYS_getppid)), uint32_t(SECCOMP_RET_ALLOW)) << row.action;
     if (std::string(row.action).find("NOTIFY") != std::string::npos) continue;
-    // As what becomes of every call, too: with no rule, and with one.
+    // The same as a default action: without rules, and with one.
     std::string otherwise = row.action;
     if (size_t at = otherwise.find("errnoRet"); at != otherwise.npos) otherwise.replace(at, 1, "defaultE");
     for (const char* rules : {"", R"(,"syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW"}])"}) {
@@ -196,7 +196,7 @@ TEST(Seccomp, knows_every_operator_on_every_argument) {
 }
 
 TEST(Seccomp, several_conditions_are_all_or_either) {
-  // On different arguments all must hold, on one argument any: as other runtimes read it.
+  // Conditions on different arguments must all hold; of those on one argument, any: as in other runtimes.
   auto all = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["splice"],"action":"SCMP_ACT_ERRNO","args":[
     {"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":3,"value":9,"op":"SCMP_CMP_GT"},{"index":5,"value":3,"valueTwo":2,"op":"SCMP_CMP_MASKED_EQ"}]}]})");
   ASSERT_OK(all);
@@ -212,7 +212,7 @@ TEST(Seccomp, several_conditions_are_all_or_either) {
   EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {10})), kNo);
   EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {5, 4})), kNo);
   EXPECT_EQ(run_filter(*either, call_on(kArch, "splice", {5, 5})), kYes);
-  // The same twice is once; what contradicts an earlier rule is said, not dropped.
+  // A duplicate rule is ignored; a contradiction to an earlier rule is reported, not dropped.
   const std::string rule = R"({"names":["socket"],"action":"SCMP_ACT_ERRNO","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]})";
   EXPECT_TRUE(compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule + "," + rule + "]}").ok());
   auto both = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[)" + rule +
@@ -275,7 +275,7 @@ TEST(Seccomp, several_rules_for_a_call_are_any_of_them) {
   }
 }
 
-// libseccomp's own compiler, where it is to be trusted: rules for whole calls.
+// libseccomp's own compiler, for the rules that it compiles correctly: rules without arguments.
 Result<SeccompProgram> compile_by_library(const std::vector<std::string>& calls, uint32_t action, uint32_t otherwise,
                                           const std::vector<uint32_t>& relatives) {
   std::unique_ptr<void, decltype(&::seccomp_release)> context(::seccomp_init(otherwise), ::seccomp_release);
@@ -314,7 +314,7 @@ TEST(Seccomp, decides_on_whole_calls_as_libseccomp_does) {
     for (const std::string& call : all)
       if (call != "socketcall" && call != "ipc" && random() % every == 0) calls.push_back(call);
     calls.push_back(all.back());
-    const bool allows = random() % 2;  // what is not named
+    const bool allows = random() % 2;  // the action for all other calls
     json::object rule{{"names", json::array(calls.begin(), calls.end())},
                       {"action", allows ? "SCMP_ACT_ERRNO" : "SCMP_ACT_ALLOW"}};
     auto ours = compile_seccomp(
@@ -359,22 +359,22 @@ TEST(Seccomp, what_i386_hides_behind_one_call_is_refused_where_anything_of_it_is
     return run_filter(program, data);
   };
   constexpr uint32_t kYes = SECCOMP_RET_ALLOW, kNo = SECCOMP_RET_ERRNO;
-  EXPECT_EQ(i386(*some, 359, 16), kNo | 5);  // socket by its own number
+  EXPECT_EQ(i386(*some, 359, 16), kNo | 5);  // socket by its own call number
   EXPECT_EQ(i386(*some, 359, 38), kNo | 6);
   EXPECT_EQ(i386(*some, 359, 2), kYes);
-  EXPECT_EQ(i386(*some, 102, 1), kNo | 5);  // by socketcall
+  EXPECT_EQ(i386(*some, 102, 1), kNo | 5);  // through socketcall
   EXPECT_EQ(i386(*some, 102, 2), kYes);     // bind
-  EXPECT_EQ(i386(*some, 117, 2), kNo | 7);  // semget by ipc
+  EXPECT_EQ(i386(*some, 117, 2), kNo | 7);  // semget through ipc
   EXPECT_EQ(i386(*some, 117, 0x10002), kNo | 7);
   EXPECT_EQ(i386(*some, 117, 1), kYes);
-  // What is allowed for some arguments is not allowed where they cannot be seen.
+  // A call that is allowed for some arguments is not allowed where the filter cannot see them.
   auto few = compile(R"({"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["socket"],"action":"SCMP_ACT_ALLOW",
     "args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"},{"index":0,"value":2,"op":"SCMP_CMP_EQ"}]}]})");
   ASSERT_OK(few);
   EXPECT_EQ(i386(*few, 359, 2), kYes);
   EXPECT_EQ(i386(*few, 359, 3), kNo | 1);
   EXPECT_EQ(i386(*few, 102, 1), kNo | 1);
-  // Unless the profile says so.
+  // Unless the profile allows it by name.
   auto named = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["socketcall"],"action":"SCMP_ACT_LOG"},)" +
                        rules + "]}");
   ASSERT_OK(named);
@@ -403,10 +403,10 @@ TEST(Seccomp, holds_on_every_architecture_by_its_own_numbers) {
   }
   EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_X86, "waitpid")), kAllow);
   EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, "set_tls")), kAllow);     // 0xf0005
-  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, "cacheflush")), kEperm);  // no new call, though a large number
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, "cacheflush")), kEperm);  // an old call, though its number is large
   EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_ARM, 0xeffff)), kEnosys);
   EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_X86_64, 0x3fffffff)), kEnosys);
-  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_MIPSEL, "read")), kEperm);  // not in the filter
+  EXPECT_EQ(run_filter(*compiled, call_on(SCMP_ARCH_MIPSEL, "read")), kEperm);  // its architecture is not in the filter
 }
 
 TEST(Seccomp, architectures_that_are_not_named_are_no_way_around) {
@@ -424,7 +424,7 @@ TEST(Seccomp, architectures_that_are_not_named_are_no_way_around) {
   for (uint32_t relative : std::initializer_list<uint32_t>{SCMP_ARCH_X86, SCMP_ARCH_X32})
     EXPECT_EQ(run_filter(*own, call_on(relative, "read")), SECCOMP_RET_KILL_PROCESS);
   EXPECT_EQ(run_filter(*own, call(-1)), SECCOMP_RET_ALLOW) << "a tracer skips the call by this number";
-  // The native one needs no naming.
+  // The native architecture need not be listed.
   auto other = compile(std::string(R"({"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_X86"],)") + rules);
   ASSERT_OK(other);
   EXPECT_EQ(run_filter(*other, call(SYS_mkdirat)), SECCOMP_RET_ERRNO | 1u);
@@ -437,11 +437,11 @@ TEST(Seccomp, speaks_of_flags_and_listeners) {
     return one ? one->flags : ~uint32_t(0);
   };
   EXPECT_EQ(flags(""), 0u);
-  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_TSYNC")"), 0u);  // one thread: nothing to do
+  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_TSYNC")"), 0u);  // a process with one thread needs no TSYNC
   EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_LOG")"), uint32_t(SECCOMP_FILTER_FLAG_LOG));
   EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_LOG","SECCOMP_FILTER_FLAG_SPEC_ALLOW")"),
             uint32_t(SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW));
-  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV")"), 0u);  // without a listener the kernel refuses it
+  EXPECT_EQ(flags(R"("SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV")"), 0u);  // the kernel refuses the flag without a listener
   auto listens = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV"],
     "listenerPath":"/run/agent","listenerMetadata":"m","syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_NOTIFY"}]})");
   ASSERT_OK(listens);
@@ -449,7 +449,7 @@ TEST(Seccomp, speaks_of_flags_and_listeners) {
   EXPECT_EQ(listens->listener, (oci::SeccompListener{"/run/agent", "m"}));
   auto idle = compile(R"({"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/run/agent"})");
   ASSERT_OK(idle);
-  EXPECT_FALSE(idle->listener.has_value());  // nobody notifies: it is ignored
+  EXPECT_FALSE(idle->listener.has_value());  // ignored, since no action notifies
   EXPECT_EQ(idle->flags, 0u);
 }
 
@@ -514,10 +514,10 @@ TEST(Seccomp, names_the_field_that_is_wrong) {
   }
 }
 
-// Tests lead 255 instructions far; what lies beyond is reached over jumps.
+// A conditional jump reaches 255 instructions; longer distances need additional jumps.
 TEST(Seccomp, a_long_profile_is_looked_up_to_its_ends) {
   constexpr uint32_t kAllow = SECCOMP_RET_ALLOW, kRefused = SECCOMP_RET_ERRNO | 1;
-  constexpr int kCalls = 100;  // on each of the machine's architectures
+  constexpr int kCalls = 100;  // for each of the machine's architectures
   std::string rules;
   std::vector<int> named;
   for (int number = 0; number < kCalls; ++number) {
@@ -560,13 +560,13 @@ TEST(Seccomp, cache_finds_what_it_made) {
     SeccompCache cache(directory);
     auto made = cache.get(*profile, 0);
     ASSERT_OK(made);
-    EXPECT_EQ(*made, *cache.get(*profile, 5));  // the very same
+    EXPECT_EQ(*made, *cache.get(*profile, 5));  // the same program
     auto found = SeccompCache(directory).find((*made)->name);
     ASSERT_OK(found);
     EXPECT_EQ((*found)->flags, (*made)->flags);
     EXPECT_EQ((*found)->instructions, (*made)->instructions);
     EXPECT_EQ((*found)->listener, (*made)->listener);
-    // Cut short, it is nobody's.
+    // A truncated file is not used.
     std::string path = std::string(directory) + "/" + (*made)->name;
     for (const char* damage : {"", "2", "2\n", "{}\n12345678", "x\n12345678",
                                R"({"flags":-1,"key":0})"
@@ -589,7 +589,7 @@ TEST(Seccomp, cache_finds_what_it_made) {
   EXPECT_EQ(::rmdir(directory), 0);
 }
 
-// Whoever writes profiles can make two whose hashes are the same: neither gets the other's program.
+// Profiles with equal hashes can be constructed: neither may get the other's program.
 TEST(Seccomp, cache_tells_apart_what_shares_a_name) {
   char directory[] = "/tmp/coracle-seccomp-test-XXXXXX";
   ASSERT_TRUE(::mkdtemp(directory));
@@ -605,7 +605,7 @@ TEST(Seccomp, cache_tells_apart_what_shares_a_name) {
   EXPECT_NE((*again)->name, second->name);
   EXPECT_EQ((*again)->instructions, second->instructions);
   EXPECT_EQ((*SeccompCache(directory).find(second->name))->instructions, first->instructions);
-  EXPECT_EQ((*SeccompCache(directory).get(other, 0))->name, (*again)->name);  // found, from now on
+  EXPECT_EQ((*SeccompCache(directory).get(other, 0))->name, (*again)->name);  // from now on, it is found
   for (const std::string& name : {second->name, (*again)->name}) EXPECT_EQ(::unlink(path(name).c_str()), 0);
   EXPECT_EQ(::rmdir(directory), 0);
 }
@@ -618,7 +618,7 @@ TEST(Seccomp, library_and_kernel_say_what_they_know) {
   EXPECT_TRUE(info.version.starts_with("2.")) << info.version;
   for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"})
     EXPECT_TRUE(holds(info.architectures, name)) << name;
-  // Of every kernel that Coracle runs on.
+  // The types of all kernels that Coracle supports.
   for (const std::string& name : oci::seccomp_flag_names()) EXPECT_TRUE(holds(info.flags, name.c_str())) << name;
 }
 

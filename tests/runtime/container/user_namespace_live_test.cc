@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods with a user namespace of their own (Kubernetes' hostUsers: false), looked at from inside and from the host: whose
-// its processes and files are on either side, that its root's power ends at its own things, and that a daemon which comes
-// later finds it all. Source: user_namespaces(7), mount_setattr(2) "ID-mapped mounts", KEP-127.
+// Pods with a user namespace of their own (Kubernetes' hostUsers: false), seen from inside and from the host: the owners of
+// processes and files on both sides, the limits of the pod's root, and that a later daemon finds everything again. Source:
+// user_namespaces(7), mount_setattr(2) "ID-mapped mounts", KEP-127.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -95,7 +95,7 @@ TEST_F(UserNamespaceLive, root_inside_is_somebody_else_outside) {
   struct stat process = look_at("/proc/" + std::to_string(pid_of("long-0")));
   EXPECT_EQ(process.st_uid, kBase);
   EXPECT_EQ(process.st_gid, kBase);
-  // Every namespace that has an owner and could have another one is the pod's, and pause is outside.
+  // The pod's user namespace owns every namespace that the pod has of its own; pause runs outside.
   auto state = runtime().sandbox("pod");
   EXPECT_EQ(host_link("/proc/" + std::to_string(state->pid) + "/ns/user"), host_link("/proc/self/ns/user"));
   std::string theirs = host_link("/proc/" + std::to_string(pid_of("long-0")) + "/ns/user");
@@ -115,7 +115,7 @@ TEST_F(UserNamespaceLive, containers_share_what_the_pod_shares) {
   EXPECT_EQ(sh("cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/shm_rmid_forced"), "0\n1\n");
   EXPECT_EQ(run(fixture_->shell("one-0", "stat -c %u:%a /dev/shm; echo shared > /dev/shm/note")), "0:1777\n");
   EXPECT_EQ(run(fixture_->shell("two-0", "cat /dev/shm/note; stat -c %u /dev/shm/note")), "shared\n0\n");
-  // The host can still work in its network, as the pod network does.
+  // The host can still configure the pod's network, as the pod network does.
   Fd network = MUST(runtime().network_namespace("pod"));
   ASSERT_OK(sys::in_netns(network, []() -> Result<void> {
     Fd file = TRY(sys::open("/proc/sys/net/ipv4/ip_default_ttl", O_WRONLY));
@@ -145,7 +145,7 @@ TEST_F(UserNamespaceLive, files_of_volumes_are_owned_as_the_container_sees_them)
   EXPECT_EQ(look_at(volume + "/users").st_uid, 1000u);
   EXPECT_EQ(look_at(volume + "/users").st_gid, 2000u);
   EXPECT_EQ(look_at(volume + "/given").st_uid, 33u) << "nothing is given away";
-  // Without the map what is the host's is nobody's inside.
+  // Without an id map, the host's files belong to nobody inside.
   spec.spec.mounts.back() = bind(volume, "/data", false);
   spec.spec.process.args.back() = "stat -c '%u:%g' /data; cat /data/given; touch /data/more";
   std::string said = run(spec, 1);
@@ -165,7 +165,7 @@ TEST_F(UserNamespaceLive, a_file_system_without_id_maps_is_named) {
 }
 
 TEST_F(UserNamespaceLive, power_ends_at_its_own_things) {
-  // All capabilities and no filter: what is left is the user namespace alone.
+  // All capabilities and no seccomp filter: only the user namespace confines the process.
   auto all = [&](const std::string& command, int want) {
     return run(with_all_capabilities(fixture_->shell("app-0", command)), want);
   };
@@ -177,7 +177,7 @@ TEST_F(UserNamespaceLive, power_ends_at_its_own_things) {
   EXPECT_NE(all("mkdir /sys/fs/cgroup/x", 1).find("Read-only"), std::string::npos);
   EXPECT_NE(all("mount -o remount,rw /sys/fs/cgroup", 1).find("denied"), std::string::npos);
   EXPECT_NE(all("mount -t cgroup2 none /tmp && mkdir /tmp/x && echo made", 1).find("denied"), std::string::npos);
-  // But it rules there: a file system and a name of its own.
+  // Inside it has privileges: it can mount a file system and set the host name.
   EXPECT_EQ(all("mount -t tmpfs none /tmp && hostname mine && hostname", 0), "mine\n");
 }
 
@@ -198,7 +198,7 @@ TEST_F(UserNamespaceLive, masks_cannot_be_taken_off) {
   EXPECT_FALSE(said.starts_with("off")) << said;
 }
 
-// The host's disks are among a privileged container's devices; its root is not the host's.
+// A privileged container gets the host's disks as devices; its root does not own them.
 TEST_F(UserNamespaceLive, devices_of_the_host_keep_their_owner) {
   ContainerSpec spec = with_all_capabilities(
       fixture_->shell("app-0",
@@ -280,7 +280,7 @@ TEST_F(UserNamespaceLive, is_found_again_by_another_daemon) {
   EXPECT_NE(sh("readlink /proc/self/ns/user"), before);
 }
 
-// A record that does not say any more whose the pod is must not lead to an exec by the host's root.
+// A damaged record of the pod's user namespace must not lead to an exec as the host's root.
 TEST_F(UserNamespaceLive, a_damaged_record_is_no_way_out) {
   ASSERT_OK(runtime().start_container("pod", fixture_->shell("long-0", "sleep 1000")));
   fixture_->runtime.reset();
@@ -350,7 +350,7 @@ TEST(IdMappedOverlay, shows_layers_as_the_pod_s_and_writes_nothing_to_them) {
   std::string mounts = MUST(sys::read_file("/proc/self/mountinfo"));
   EXPECT_EQ(mounts.find(path), mounts.npos) << "nothing of it was ever in our tree";
   EXPECT_TRUE(std::filesystem::is_empty(path + "/staging"));
-  // A file system that has no id maps is named.
+  // The error names a file system without support for id maps.
   sys::Overlay bad{{"/proc/self", path + "/b"}, path + "/upper", path + "/work", path + "/staging", &maps->user};
   auto refused = sys::mount_overlay(bad);
   ASSERT_FALSE(refused.ok());

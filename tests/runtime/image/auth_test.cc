@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Challenges, and which credentials are meant for whom.
+// Authentication challenges, and which hosts may get which credentials.
 #include "runtime/image/fetch/auth.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Challenge, is_read_as_servers_write_it) {
   EXPECT_EQ(both[2].params["realm"], "x");
 
   for (const char* odd : {"", ",", "=", "Bearer realm=\"", "Bearer =x", "\"\"", "Basic realm=\\", "Bearer realm"})
-    (void)parse_challenges(odd);  // ends, and does not crash
+    (void)parse_challenges(odd);  // must return without a crash
 }
 
 TEST(Credentials, go_to_whom_they_are_meant_for) {
@@ -79,12 +79,12 @@ TEST(Origin, tells_what_is_this_machine_s_own) {
 TEST(Realm, is_no_way_to_other_places) {
   const ChallengedBy far{"https://reg.example:443", true, false}, plain{"http://reg.lan:5000", false, false},
       unverified{"https://reg.lan:5000", false, false}, own{"http://127.0.0.1:5000", false, true},
-      named{"https://reg.lan:443", true, true};  // a name that led to loopback
+      named{"https://reg.lan:443", true, true};  // a name that resolved to loopback
   struct Row {
     const char* realm;
     const ChallengedBy* by;
     bool with_credentials;
-    const char* want;  // "" = it may
+    const char* want;  // "" = allowed
   };
   for (const Row& row : {
            Row{"https://auth.example/token", &far, true, ""},

@@ -186,7 +186,7 @@ std::string archive_of(const std::map<std::string, std::string>& files, Packing 
 }
 
 TempDir::TempDir() {
-  const char* given = std::getenv("TMPDIR");  // else not /tmp, which may be mounted without devices and setuid programs
+  const char* given = std::getenv("TMPDIR");  // without it not /tmp, which may be mounted with nodev and nosuid
   std::string pattern = (fs::path(given ? given : "/var/tmp") / "coracle-image-XXXXXX").string();
   path_ = ::mkdtemp(pattern.data());
 }

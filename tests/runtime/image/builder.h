@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes tars, layers, images and archives for the tests of this component: good ones, and any bad one that can be said in tar.
+// Builds tars, layers, images and archives for this component's tests: valid ones, and invalid ones of every kind that tar can
+// encode.
 #pragma once
 
 #include <sys/types.h>
@@ -38,13 +39,13 @@ struct TestImage {
 };
 
 std::string oci_config(const TestImage& image);
-// Files of an OCI layout by name. `name` is its reference in index.json, "" for none.
+// The files of an OCI layout, by name. `name` is the reference in index.json; "" for none.
 std::map<std::string, std::string> oci_layout(const TestImage& image, const std::string& name);
 std::map<std::string, std::string> docker_layout(const TestImage& image, const std::string& tag);
 std::string archive_of(const std::map<std::string, std::string>& files, Packing packing = Packing::plain);
 std::string digest_text(const std::string& bytes);
 
-// A directory of its own under TMPDIR, or /var/tmp, gone with it.
+// A temporary directory under TMPDIR or /var/tmp, removed with this object.
 class TempDir {
  public:
   TempDir();
@@ -57,7 +58,7 @@ class TempDir {
 
 std::string read_text(const std::string& path);
 void write_text(const std::string& path, const std::string& text);
-// The whole tree as text, one line per object: type mode uid:gid size or target, name. Sorted.
+// The whole tree as text, one sorted line per object: type, mode, uid:gid, size or target, name.
 std::string tree_of(const std::string& path);
 
 }  // namespace coracle::image::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests, indexes, configurations: what is understood, what is chosen, what is refused.
+// Manifests, indexes, configurations: parsing, choice of the platform, and refusals.
 #include "runtime/image/manifest.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which right an image is here, and whose it is then.
+// The pull record of an image: how the image came here, and which pods may use it.
 #include "runtime/image/pulled_record.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// References and digests: docker's normalisation, and everything that is refused.
+// References and digests: docker's normalisation, and all refusals.
 #include "runtime/image/reference.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pulls from a real registry (Debian's docker-registry, on loopback): by tag and digest, anonymous, basic, bearer;
-// through a proxy that cuts connections at random bytes; by a process that is killed at random moments. Needs root and
-// the programs docker-registry, skopeo, openssl.
+// Pulls from a real registry (Debian's docker-registry, on loopback): by tag and digest; with anonymous, basic and bearer
+// authentication; through a proxy that closes connections at random offsets; by a process that is killed at random times. Needs
+// root and the programs docker-registry, skopeo, openssl.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ int connect_to(uint16_t port) {
   return -1;
 }
 
-// Serves each connection on a thread of its own until destroyed.
+// Serves each connection on its own thread until it is destroyed.
 class Server {
  public:
   explicit Server(std::function<void(int)> serve, std::string address = "127.0.0.1")
@@ -94,7 +94,7 @@ class Server {
   std::jthread thread_;
 };
 
-// One request's head, and an answer that ends the connection: all that a token server or a redirect takes.
+// Reads one request's head and sends a response that ends the connection: sufficient for a token server or a redirect.
 std::string read_head(int fd) {
   std::string head;
   char c;
@@ -102,7 +102,7 @@ std::string read_head(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   while (head.size() < 16384 && head.find("\r\n\r\n") == head.npos && ::read(fd, &c, 1) == 1) {
     head += c;
-    if (head[0] == 0x16) break;  // a TLS handshake: not for us
+    if (head[0] == 0x16) break;  // a TLS handshake, which this server does not support
   }
   return head;
 }
@@ -112,7 +112,7 @@ void answer(int fd, const std::string& status, const std::string& headers, const
   (void)!::write(fd, text.data(), text.size());
 }
 
-// Passes bytes on to `upstream`, and cuts each connection after as many bytes of the answer as `allowance` says.
+// Relays data to `upstream`, and closes each connection after `allowance` bytes of the response.
 class CuttingProxy {
  public:
   CuttingProxy(uint16_t upstream, std::function<int64_t()> allowance)
@@ -158,7 +158,7 @@ class CuttingProxy {
 
 bool have(const char* program) { return ::system(("command -v " + std::string(program) + " >/dev/null 2>&1").c_str()) == 0; }
 
-class Child {  // a program that is killed with this
+class Child {  // a program that is killed by the destructor
  public:
   Child(const std::vector<std::string>& argv, const std::string& log) {
     pid_ = ::fork();
@@ -186,7 +186,7 @@ class DebianRegistry {
  public:
   DebianRegistry(const std::string& dir, const std::string& auth) : dir_(dir) {
     uint16_t port;
-    int reserved = listen_on_loopback(port);  // a free port; given up just before it is used
+    int reserved = listen_on_loopback(port);  // reserves a free port until just before its use
     port_ = port;
     fs::create_directories(dir + "/data");
     write_text(dir + "/config.yml",
@@ -221,7 +221,7 @@ class DebianRegistry {
   std::unique_ptr<Child> child_;
 };
 
-std::string noise(size_t size, unsigned seed) {  // does not compress
+std::string noise(size_t size, unsigned seed) {  // incompressible data
   std::mt19937 random(seed);
   std::string out(size, '\0');
   for (char& c : out) c = char(random());
@@ -250,7 +250,7 @@ class Registries : public testing::Test {
     EXPECT_TRUE(made.ok()) << made.error().text();
     return made ? std::move(*made) : nullptr;
   }
-  // What is on the disk is whole: every image that is listed has its files; nothing lies about.
+  // The store is consistent: every listed image has all its files, and no other files are left.
   static std::string content_of(Store& store, const std::string& id) {
     auto mount = store.snapshots().mount_image(id);
     return mount ? digest_text(tree_of("/proc/self/fd/" + std::to_string(mount->get()))) : mount.error().text();
@@ -374,7 +374,7 @@ TEST_F(Registries, an_image_is_for_whom_its_registry_gave_it) {
   EXPECT_TRUE(fs::is_empty(dir_.path() + "/s/pulled")) << "the record goes with its image";
 }
 
-// A token server: signs what docker-registry believes, for alice; anonymous clients get a token for "open" only.
+// A token server whose signatures docker-registry accepts: full tokens for alice; anonymous clients only get a token for "open".
 class TokenServer {
  public:
   explicit TokenServer(const std::string& dir) : dir_(dir), server_([this](int fd) { serve(fd); }) {
@@ -416,7 +416,7 @@ class TokenServer {
     std::string text = base64url_encode(header) + "." + base64url_encode(payload);
     answer(fd, "200 OK", "", to_text(json::object{{"token", text + "." + sign(text)}}));
   }
-  std::string sign(const std::string& text) {  // ASN.1 of openssl to the two numbers of JWS
+  std::string sign(const std::string& text) {  // converts openssl's ASN.1 to the two numbers of JWS
     std::string name = dir_ + "/t" + std::to_string(asked) + std::to_string(std::hash<std::string>()(text));
     write_text(name, text);
     EXPECT_EQ(::system(("openssl dgst -sha256 -sign " + dir_ + "/key.pem -out " + name + ".sig " + name).c_str()), 0);
@@ -499,7 +499,7 @@ TEST(Http, may_be_kept_from_this_machine) {
   }
 }
 
-// From a registry at another address of this machine than loopback, which is as good as one elsewhere.
+// Pulls from a registry at a local address other than loopback, which is treated like a remote one.
 class Elsewhere : public Registries {
  protected:
   void SetUp() override {
@@ -566,7 +566,7 @@ TEST_F(Registries, a_password_goes_unencrypted_to_no_other_host) {
     leaked += to_lower(head).find("authorization:") != head.npos;
     answer(fd, "200 OK", "", R"({"token":"t"})");
   });
-  // The name leads to the same place, but it is another one.
+  // The name resolves to the same address, but is a different name.
   std::string realm = "http://tokens.example.invalid:" + std::to_string(tokens.port()) + "/token";
   Server front([&](int fd) {
     read_head(fd);
@@ -580,7 +580,7 @@ TEST_F(Registries, a_password_goes_unencrypted_to_no_other_host) {
   EXPECT_EQ(leaked, 0);
 }
 
-// A challenge of the place that a registry redirects to: its realm is a stranger's.
+// The target of a redirect sends a challenge; its realm is an untrusted server.
 TEST_F(Registries, only_the_registry_s_own_challenge_is_answered) {
   std::atomic<int> asked{0};
   Server tokens([&](int fd) {
@@ -612,7 +612,7 @@ TEST_F(Registries, every_credential_is_tried_until_one_may) {
       return answer(fd, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", "");
     if (head.find(base64_encode("bob:b")) != head.npos) return answer(fd, "404 Not Found", "", "");
     if (head.find(base64_encode("carol:c")) != head.npos) return answer(fd, "403 Forbidden", "", "");
-    answer(fd, "200 OK", "", "<html>");  // alice is let in
+    answer(fd, "200 OK", "", "<html>");  // alice is authenticated
   });
   auto store = open("s");
   auto got = pull(*store, front.host() + "/app:1",
@@ -717,7 +717,7 @@ TEST_F(Registries, a_pull_can_be_stopped) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(5));
 }
 
-// ---- cut off ----
+// ---- interruptions ----
 
 int tries(int usual, int thorough) {
   return std::getenv("CORACLE_LONG") && std::string(std::getenv("CORACLE_LONG")) == "1" ? thorough : usual;
@@ -761,7 +761,7 @@ TEST_F(Registries, killed_at_any_moment_nothing_is_half_made) {
       options.worker_program = CORACLE_IMAGE;
       auto store = make_store(options);
       if (!store) ::_exit(1);
-      // Removed again when it is there, so that every round has something to do.
+      // Removes an existing image, so that every round has work to do.
       if ((*store)->find(registry.host() + "/app:1")) (void)(*store)->remove(registry.host() + "/app:1");
       auto got = pull(**store, registry.host() + "/app:1");
       if (!got) std::fprintf(stderr, "%s\n", got.error().text().c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pull's two processes, here two threads: what one asks for the other one does, and whatever goes wrong is told.
+// The two processes of a pull, here as two threads: the requests of one are served by the other, and all errors are reported.
 #include "runtime/image/fetch/remote_unpacker.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store from outside: archives in, images listed, mounted, removed; what a crash or a second process finds. Needs
-// root.
+// The image store from outside: importing archives, listing, mounting and removing images; and the state after a crash or with a
+// second process. Needs root.
 #include "runtime/image/store.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class StoreTest : public testing::Test {
     Fd fd = *sys::open(dir_.path() + "/archive", O_RDONLY);
     return store_->import(fd, name);
   }
-  // The image's files, as a container would see them.
+  // The image's files as a container would see them.
   std::string look(const Result<Fd>& mount) {
     if (!mount) return mount.error().text();
     return tree_of("/proc/self/fd/" + std::to_string(mount->get()));
@@ -61,7 +61,7 @@ class StoreTest : public testing::Test {
     EXPECT_TRUE(written.ok()) << written.error().text();
     return read_text(path);
   }
-  std::string first_layer() {  // the one that has etc/same
+  std::string first_layer() {  // the layer with etc/same
     for (const auto& entry : fs::directory_iterator(dir_.path() + "/state/layers"))
       if (fs::exists(entry.path() / "diff/etc/same")) return entry.path() / "diff";
     return "";
@@ -110,7 +110,7 @@ TEST_F(StoreTest, imports_both_kinds_however_packed) {
 }
 
 TEST_F(StoreTest, names_files_in_utf_8) {
-  ASSERT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);  // so that the archive says which letters they are
+  ASSERT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);  // so that the archive declares its character set
   const std::string tar = make_tar({{"Főtanúsítvány.crt", 'f', "x"}, {"fifo", 'p', "", 0622}});
   std::setlocale(LC_CTYPE, "C");
   auto got = import(archive_of(oci_layout({{{tar}}}, "localhost/u:1")));
@@ -183,8 +183,8 @@ TEST_F(StoreTest, names_what_the_archive_does_not) {
   EXPECT_EQ(store_->find("its/own:name").error().code(), Code::not_found);
 }
 
-// An archive in which the text `from` of one file (of those whose names begin so) reads `to`, and what names that file by
-// its digest names the new one.
+// A copy of the archive in which the text `from` is replaced by `to` in one file (of those whose names begin so). References to
+// that file by digest are updated.
 std::map<std::string, std::string> altered(std::map<std::string, std::string> files, const std::string& from,
                                            const std::string& to) {
   for (auto& [name, content] : files) {
@@ -253,7 +253,7 @@ TEST_F(StoreTest, an_archive_holds_what_its_manifest_names) {
       {"a spoilt configuration", spoilt(blob(config)), digest_text(config).substr(7)},
       {"a spoilt manifest", spoilt(manifest_file), manifest.substr(7)},
   };
-  for (bool present : {false, true}) {  // its layers, from an import before
+  for (bool present : {false, true}) {  // its layers, from an earlier import
     if (present) {
       ASSERT_TRUE(import(archive_of(good)).ok());
     }
@@ -267,7 +267,7 @@ TEST_F(StoreTest, an_archive_holds_what_its_manifest_names) {
   EXPECT_EQ(store_->find("localhost/bad:1").error().code(), Code::not_found);
   EXPECT_EQ(count("staging"), 0u);
 
-  // What docker writes nowadays: names that are digests.
+  // The format of recent docker versions: file names are digests.
   auto docker = docker_layout(image, "localhost/d:1");
   docker["manifest.json"] = to_text(
       json::array{json::object{{"Config", blob(config)}, {"RepoTags", {"localhost/d:1"}}, {"Layers", {blob("x"), blob("y")}}}});
@@ -281,7 +281,7 @@ TEST_F(StoreTest, an_archive_holds_what_its_manifest_names) {
   ASSERT_FALSE(lies.ok());
   EXPECT_NE(lies.error().text().find(digest_text("x")), std::string::npos) << lies.error().text();
 
-  // Images of other machines may be missing.
+  // Images for other platforms may be missing.
   auto several = oci_layout(image, "localhost/several:1");
   json::value index = *parse_json(several["index.json"]);
   json::array& entries = index.as_object()["manifests"].as_array();
@@ -456,7 +456,7 @@ TEST_F(MountedImage, is_held_instead_of_another_one_or_not_at_all) {
   ASSERT_EQ(::umount2(place_.c_str(), 0), 0);
   const std::string second = import(version("two"))->front().id, link = dir_.path() + "/state/snapshots/pod.volume.x";
   fs::remove(link);
-  fs::create_directory(link);  // which no link takes the place of
+  fs::create_directory(link);  // a link cannot replace a directory
   EXPECT_FALSE(store_->mount(second, "pod.volume.x", place_, {}).ok());
   EXPECT_EQ(store_->remove(first).error().code(), Code::conflict) << "it holds what it held";
   fs::remove(link);
@@ -511,7 +511,7 @@ TEST_F(StoreTest, a_snapshot_of_any_depth_is_deleted) {
   std::string id = import(archive_of(oci_layout(two_layers(), "localhost/x:1")))->front().id;
   ASSERT_TRUE(store_->snapshots().create("deep", id).ok());
   int at = ::open((dir_.path() + "/state/snapshots/deep/upper").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  for (int i = 0; i < 3000; ++i) {  // as a process in the container can, by going down step by step
+  for (int i = 0; i < 3000; ++i) {  // a process in the container can do this by descending step by step
     ASSERT_EQ(::mkdirat(at, "d", 0755), 0);
     int next = ::openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ::close(at);
@@ -716,18 +716,18 @@ TEST_F(StoreTest, exports_nothing_of_what_is_not_here) {
   EXPECT_EQ(count("layers"), 0u);
 }
 
-// A card that has failed is one of the reasons to take an image along.
+// A failing disk that became read-only is a reason to export an image.
 TEST_F(StoreTest, exports_from_a_disk_that_is_read_only) {
   bool is_mounted = false;
   const std::string state = dir_.path() + "/state";
-  auto test = [&] {  // on a thread apart: the others keep their mounts
+  auto test = [&] {  // on a thread of its own: the other threads keep their mounts
     is_mounted = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                  ::mount("none", state.c_str(), "tmpfs", 0, nullptr) == 0;
     if (!is_mounted) return;
     open();
     ASSERT_TRUE(import(archive_of(oci_layout(two_layers(), "localhost/x:1"))).ok());
     const std::string before = exported({"localhost/x:1"});
-    store_.reset();  // which has files open for writing
+    store_.reset();  // the store has files open for writing
     ASSERT_EQ(::mount("none", state.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0) << ::strerror(errno);
     open();
     EXPECT_EQ(exported({"localhost/x:1"}), before);

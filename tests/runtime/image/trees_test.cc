@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees as archives, out of them and copied, by coracle-image as the daemon has it done. Needs root.
+// Directory trees: archived, unpacked and copied by coracle-image, as the daemon uses it. Needs root.
 #include "runtime/image/trees.h"
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ class TreesTest : public testing::Test {
     TRY(write());
     return read();
   }
-  // What tree_of does not tell: times, links to one inode, holes.
+  // What tree_of does not include: times, links to the same inode, holes.
   static std::string details(const std::string& root) {
     std::map<std::string, std::string> lines;
     std::map<ino_t, std::string> first;
@@ -208,7 +208,7 @@ TEST_F(TreesTest, nothing_is_made_outside_the_tree) {
     fs::remove_all(to());
     fs::create_directory(to());
     write_text(archive(), make_tar(entries));
-    (void)read();  // an error, or a file inside
+    (void)read();  // either an error or a file inside the directory
     EXPECT_EQ(tree_of(outside), "secret f 644 0:0 s\n") << entries.back().name;
     EXPECT_FALSE(fs::exists(dir_.path() + "/escaped"));
   }
@@ -243,7 +243,7 @@ TEST_F(TreesTest, one_that_is_cut_off_behind_a_file_of_zeros_is_an_error) {
 }
 
 TEST_F(TreesTest, what_is_damaged_is_an_error) {
-  std::string noise(64 << 10, '\0');  // which is not packed: another byte there unpacks as well
+  std::string noise(64 << 10, '\0');  // stored uncompressed, so a changed byte in it still unpacks
   for (char& c : noise) c = char(std::rand());
   write_text(from("noise"), noise);
   ASSERT_TRUE(write().ok());
@@ -274,7 +274,7 @@ TEST_F(TreesTest, links_and_pipes_keep_their_names) {
 }
 
 TEST_F(TreesTest, can_be_stopped) {
-  sys::Pipe pipe = MUST(sys::make_pipe());  // which nobody reads
+  sys::Pipe pipe = MUST(sys::make_pipe());  // nobody reads from it
   std::string text(4 << 20, '\0');
   for (char& c : text) c = char(std::rand());
   write_text(from("large"), text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers unpacked: what a good one becomes, and that a bad one reaches nothing outside its directory. Needs root.
+// Unpacking layers: the result of valid ones, and that invalid ones have no effect outside their directory. Needs root.
 #include "runtime/image/fetch/unpack.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using namespace test;
 namespace fs = std::filesystem;
 
-class TextSource : public Source {  // in pieces of a size of its own, to find what depends on boundaries
+class TextSource : public Source {  // returns chunks of a given size, to find errors at chunk boundaries
  public:
   explicit TextSource(std::string text, size_t piece = 1000) : text_(std::move(text)), piece_(piece) {}
   Result<std::string_view> next() override {
@@ -143,7 +143,7 @@ TEST_F(Unpack, whiteouts_become_the_overlays) {
                          {"dir/.wh..wh..opq", 'f'},
                          {"dir/mine", 'f', "m"},
                          {"new", 'd'},
-                         {".wh.new", 'f'},  // what this layer brings stays, what is below does not
+                         {".wh.new", 'f'},  // files of this layer stay, those of lower layers do not
                          {".wh.later", 'f'},
                          {"later", 'd', "", 0755},
                          {"later/x", 'f', "x"},
@@ -177,7 +177,7 @@ TEST_F(Unpack, links_lead_about_inside_but_never_out) {
   struct Row {
     const char* name;
     std::vector<Entry> entries;
-    const char* inside;  // what must exist then; "" = refused
+    const char* inside;  // the file that must then exist inside; "" = the layer is refused
   };
   const std::string out = dir_.path() + "/outside", up = "../../../../../../../../../.." + out;
   for (const Row& row : {
@@ -216,7 +216,7 @@ TEST_F(Unpack, links_lead_about_inside_but_never_out) {
     fs::create_directory(target_);
     auto done = unpack(make_tar(row.entries), false);
     expect_nothing_outside(row.name);
-    // Refused, or what the name meant happened inside.
+    // Either refused, or the name was resolved inside the directory.
     if (*row.inside) {
       EXPECT_TRUE(done.ok()) << row.name << ": " << done.error().text();
       EXPECT_TRUE(fs::exists(fs::symlink_status(target_ + "/" + row.inside))) << row.name;
@@ -290,7 +290,7 @@ TEST_F(Unpack, a_cut_off_stream_is_an_error_at_any_byte) {
   }
 }
 
-// Some builders leave it out, and Go's reader does not miss it.
+// Some builders omit it, and Go's reader accepts that.
 TEST_F(Unpack, the_padding_of_the_last_file_may_be_missing) {
   for (size_t size : {1, 511, 513, 700, 5000}) {
     std::string content(size, 'x'), tar = make_tar({{"a", 'f', "1"}, {"b", 'f', content}});
@@ -313,7 +313,7 @@ TEST_F(Unpack, rubbish_is_an_error_not_a_crash) {
       seed = seed * 1103515245 + 12345;
       bad[(seed >> 8) % bad.size()] = char(seed >> 3);
     }
-    (void)unpack(bad);  // any outcome but a crash or something outside
+    (void)unpack(bad);  // any result except a crash or an effect outside
   }
   expect_nothing_outside("rubbish");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Users and groups by an image's own files.
+// Users and groups from an image's own files.
 #include "runtime/image/users.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// coracle-image from outside: what it may and may not while a stranger's bytes are in it, what is left when it dies,
-// and what goes over the wire. The stranger here is a pipe that does not end. Needs root.
+// coracle-image from outside: its confinement while it handles untrusted data, the state after it is killed, and its protocol
+// with the daemon. The untrusted data comes from an endless pipe. Needs root.
 #include "runtime/image/worker.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ class WorkerTest : public testing::Test {
     ASSERT_TRUE(made.ok()) << made.error().text();
     store_ = std::move(*made);
   }
-  // An import under way, in the middle of its archive.
+  // Starts an import that stays in the middle of its archive.
   void begin() {
     auto pipe = sys::make_pipe();
     ASSERT_TRUE(pipe.ok());
@@ -101,7 +101,7 @@ class WorkerTest : public testing::Test {
     ASSERT_NO_FATAL_FAILURE(wait_for_workers(1));
     pid_ = workers().front();
   }
-  // A pull under way, from a server that never answers.
+  // Starts a pull from a server that never answers.
   void begin_pull() {
     auto listener = sys::listen_tcp("127.0.0.1", 0);
     ASSERT_TRUE(listener.ok()) << listener.error().text();
@@ -125,7 +125,7 @@ class WorkerTest : public testing::Test {
     far_ = Fd();
     if (job_.joinable()) job_.join();
   }
-  // Our children that filter their system calls.
+  // Our child processes with a seccomp filter.
   static std::vector<int> workers() {
     std::vector<int> found;
     for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -140,7 +140,7 @@ class WorkerTest : public testing::Test {
   }
   static fs::path root_of(int pid) { return "/proc/" + std::to_string(pid) + "/root"; }
   std::string proc(const std::string& file) { return read_text("/proc/" + std::to_string(pid_) + "/" + file); }
-  // What both kinds have given up.
+  // The confinement that both kinds of worker share.
   static void expect_confined(int pid, const std::vector<std::string>& capabilities) {
     std::string status = read_text("/proc/" + std::to_string(pid) + "/status");
     EXPECT_EQ(field(status, "NoNewPrivs"), "1");
@@ -154,7 +154,7 @@ class WorkerTest : public testing::Test {
          {"/etc/shadow", "/etc/passwd", "/etc/ssl/private", "/root", "/home", "/proc", "/sys", "/dev", "/etc/coracle"})
       EXPECT_FALSE(fs::exists(root_of(pid).string() + secret)) << secret;
   }
-  // Its mounts: what of them can be written to, and that nothing there is a device or gives rights.
+  // The writable mounts of the process. All of its mounts must be nodev and nosuid, the writable ones also noexec.
   static std::set<std::string> writable_mounts(int pid) {
     std::istringstream mounts(read_text("/proc/" + std::to_string(pid) + "/mountinfo"));
     std::set<std::string> writable;
@@ -189,7 +189,7 @@ std::set<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
-// Nothing is there but the way to the store, and the locales.
+// Expects that only the path to the store and the locales are visible.
 void expect_only_store(int pid, const std::string& first_part) {
   const fs::path root = "/proc/" + std::to_string(pid) + "/root";
   EXPECT_EQ(names_in(root), (std::set<std::string>{first_part, "usr"}));
@@ -242,7 +242,7 @@ TEST_F(WorkerTest, the_death_of_either_ends_a_pull) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_NO_FATAL_FAILURE(begin_pull());
     ASSERT_EQ(::kill(i ? unpacks_ : downloads_, SIGKILL), 0);
-    if (i) far_ = Fd();  // the one that is left is told by its server, and then by the other's end
+    if (i) far_ = Fd();  // the remaining worker notices that its server, and then its peer, has ended
     job_.join();
     ASSERT_FALSE(result_.ok());
     EXPECT_TRUE(workers().empty());
@@ -279,7 +279,7 @@ TEST_F(WorkerTest, who_is_missing_is_named) {
 
 std::string mounts_here() { return read_text("/proc/thread-self/mountinfo"); }
 
-// As systemd makes them: what is mounted in one copy of a shared mount is mounted in all.
+// With shared mounts, as systemd sets them up: a mount in one copy appears in all copies.
 TEST_F(WorkerTest, mounts_nothing_in_a_machine_whose_mounts_are_shared) {
   std::string before, during_import, after;
   std::thread([&] {

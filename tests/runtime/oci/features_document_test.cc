@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `features` says must be so: what it lists is fed back to those who read and check config.json.
+// The output of `features` must be true: everything it lists is passed to the parser and the validator of config.json.
 #include "runtime/oci/features_document.h"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST(OciFeatures, says_what_it_has_not) {
   EXPECT_FALSE(get_object(out, "annotations").contains("io.github.seccomp.libseccomp.version"));
   none.has_systemd = true;
   EXPECT_EQ(to_text(*find(features(none), "potentiallyUnsafeConfigAnnotations")), R"(["org.systemd.property."])");
-  // Nor does it accept it.
+  // The validator does not accept it either.
   EXPECT_FALSE(get_bool(out, "linux.intelRdt.enabled", true));
   Spec wanted = spec();
   wanted.linux_.intel_rdt.emplace();

@@ -11,8 +11,8 @@ namespace coracle::oci {
 namespace {
 
 TEST(OciMountOptions, know_what_the_specification_asks_for) {
-  // Table "Linux mount options", but for "remount", of which nothing is left to do where every mount is new, and
-  // "iversion", which only a file system can grant.
+  // The table "Linux mount options", except "remount", which means nothing for new mounts, and "iversion", which only a file
+  // system can support.
   for (const char* name :
        {"async",       "atime",          "bind",       "defaults",      "dev",    "diratime",    "dirsync",     "exec",
         "lazytime",    "loud",           "mand",       "noatime",       "nodev",  "nodiratime",  "noexec",      "noiversion",
@@ -34,7 +34,7 @@ TEST(OciMountOptions, mean_what_they_say) {
   EXPECT_EQ(mount_option("ro")->set, uint64_t(MOUNT_ATTR_RDONLY));
   EXPECT_EQ(mount_option("rrw")->clear, uint64_t(MOUNT_ATTR_RDONLY));
   EXPECT_EQ(mount_option("rrw")->kind, MountOptionKind::recursive_attribute);
-  EXPECT_EQ(mount_option("relatime")->kind, MountOptionKind::attribute);  // not a recursive "elatime"
+  EXPECT_EQ(mount_option("relatime")->kind, MountOptionKind::attribute);  // not parsed as the recursive form of "elatime"
   EXPECT_EQ(mount_option("rnoatime")->clear, uint64_t(MOUNT_ATTR__ATIME));
   EXPECT_EQ(mount_option("rslave")->set, uint64_t(1 << 19 | 16384));
   EXPECT_TRUE(mount_option("rbind")->is_recursive);

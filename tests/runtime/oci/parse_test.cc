@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json in and out.
+// Parsing and writing config.json.
 #include "runtime/oci/parse.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Result<Spec> parse(const std::string& text) {
   return parse_spec(value);
 }
 
-// A config.json in which each field of the specification is set to something else than its default.
+// A config.json in which each field of the specification has a value other than its default.
 json::value every_field() {
   std::ifstream file(std::string(CORACLE_SOURCE) + "/tests/fuzz/corpus/oci_config/every_field.json");
   std::stringstream text;
@@ -145,7 +145,7 @@ TEST(OciParse, names_the_field_that_is_wrong) {
     EXPECT_EQ(spec.error().text(), row.want);
     EXPECT_EQ(spec.error().code(), Code::invalid);
   }
-  // In the process.
+  // Fields of the process.
   for (const Row& row : {
            Row{R"("args":"sh")", "process.args: not a list"},
            Row{R"("args":[1])", "process.args[0]: not a string"},
@@ -174,7 +174,7 @@ TEST(OciParse, names_the_field_that_is_wrong) {
     ASSERT_FALSE(spec.ok()) << row.text;
     EXPECT_EQ(spec.error().text(), row.want);
   }
-  // Elsewhere.
+  // All other fields.
   for (const Row& row : {
            Row{R"("mounts":[{"type":"tmpfs"}])", "mounts[0].destination: missing"},
            Row{R"("mounts":[{"destination":5}])", "mounts[0].destination: not a string"},

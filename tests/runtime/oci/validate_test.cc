@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container may ask, check by check.
+// Validation of config.json, check by check.
 #include "runtime/oci/validate.h"
 
 #include <gtest/gtest.h>
@@ -371,7 +371,7 @@ TEST(OciValidate, refuses_resources_that_contradict_themselves) {
          s.linux_.resources.devices = {{true, "p", 1, 3, "r"}};
        },
        "devices[0]: type \"p\""},
-      // Cut to 32 bits it would be another device.
+      // Truncated to 32 bits, it would be another device.
       {"rule",
        [](Spec& s) {
          s.linux_.resources.devices = {{true, "c", (1ll << 32) + 1, 3, "r"}};
@@ -516,7 +516,7 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
   };
   for (const Row& row : rows) {
     expect_refused(row, validate_alone);
-    Spec spec = default_spec();  // in a sandbox it may be another's to say
+    Spec spec = default_spec();  // in a sandbox, another container may set it
     spec.process.args = {"sh"};
     row.spoil(spec);
     auto valid = validate(spec);

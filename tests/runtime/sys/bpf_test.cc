@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device filter, run here as the kernel would run it: every shape of rule, alone and in order, and all of them once
-// more against what the rules mean, said in a few lines of C++.
+// The device filter, interpreted as the kernel would run it: every form of rule, alone and combined, compared with a direct
+// evaluation of the rules in C++.
 #include "runtime/sys/bpf.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct Asked {
   uint32_t access, major, minor;
 };
 
-// The few instructions that device_program() writes; anything else is a failure, as is running off the end.
+// Interprets the few instructions that device_program() uses; any other instruction is a failure, and so is running past the end.
 bool run(const std::vector<uint64_t>& program, const Asked& asked) {
   uint64_t reg[11] = {};
   bpf_cgroup_dev_ctx context{asked.access << 16 | uint32_t(asked.type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR),
@@ -60,7 +60,7 @@ DeviceMatch rule(bool allow, char type, std::optional<uint32_t> major, std::opti
   return {allow, type, major, minor, has('r'), has('w'), has('m')};
 }
 
-// What the rules mean: for each of what is asked, the last that speaks of it.
+// The expected decision: for each device and access, the last matching rule decides.
 bool meant(const std::vector<DeviceMatch>& rules, const Asked& asked) {
   for (uint32_t bit : {kMake, kRead, kWrite}) {
     if (!(asked.access & bit)) continue;
@@ -142,7 +142,8 @@ TEST(DeviceProgram, means_what_the_rules_mean) {
   }
 }
 
-// The kernel's own judge: no dead ends, no jump out, whatever the order. Where we may not ask it, the rest still holds.
+// The kernel's verifier: no unreachable code, no jump out of range. Without permission to load programs, the other tests still
+// count.
 TEST(DeviceProgram, is_accepted_by_the_kernel) {
   auto loaded = load_device_program(device_program({}));
   if (!loaded) GTEST_SKIP() << loaded.error().text();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClockWatch against the machine's clock, which is set to what it shows.
+// ClockWatch, with the machine's clock, which is set to its current time.
 #include "runtime/sys/clock_watch.h"
 
 #include <gtest/gtest.h>

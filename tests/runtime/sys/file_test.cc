@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: atomic replacement, and directories that a hostile tree cannot lead out of.
+// Files: atomic replacement, and directory operations that a hostile tree cannot redirect.
 #include "runtime/sys/file.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST_F(FileTest, replaces_a_file_as_a_whole) {
   MUST(replace_file_at(dir_, "a", "two", 0640, Durability::volatile_));
   EXPECT_EQ(MUST(read_file(path_ + "/a")), "two");
   EXPECT_EQ(MUST(stat_at(dir_, "a")).st_mode & 07777, 0640u);
-  EXPECT_EQ(MUST(list(dir_)).size(), 1u);  // no temporary is left
+  EXPECT_EQ(MUST(list(dir_)).size(), 1u);  // no temporary file is left
   EXPECT_EQ(read_file(path_ + "/a", 2).error().code(), Code::too_large);
   EXPECT_EQ(read_file(path_ + "/none").error().code(), Code::not_found);
 }
@@ -50,7 +50,7 @@ TEST_F(FileTest, a_tree_cannot_lead_out_of_its_root) {
   ASSERT_EQ(::mkfifo((path_ + "/root/fifo").c_str(), 0600), 0);
   Fd opened = MUST(make_inotify());
   MUST(watch_path(opened, path_ + "/root/fifo", IN_OPEN));
-  EXPECT_EQ(read_file_in(root, "fifo", 100).error().code(), Code::invalid);  // and does not hang
+  EXPECT_EQ(read_file_in(root, "fifo", 100).error().code(), Code::invalid);  // and does not block
   EXPECT_FALSE(MUST(wait_readable(opened, std::chrono::milliseconds(0)))) << "opening a device can be an order";
 }
 
@@ -63,8 +63,8 @@ TEST_F(FileTest, makes_directories_beneath_a_hostile_root) {
   MUST(make_directories_in(root, "link/two/../three", 0755));
   EXPECT_TRUE(exists(path_ + "/root/real/two"));
   EXPECT_TRUE(exists(path_ + "/root/real/three"));
-  (void)make_directories_in(root, "out/evil", 0755);  // whether it fails or lands inside,
-  EXPECT_FALSE(exists(path_ + "/evil"));              // it must not land outside
+  (void)make_directories_in(root, "out/evil", 0755);  // it may fail or stay inside,
+  EXPECT_FALSE(exists(path_ + "/evil"));              // but it must not lead outside
 }
 
 TEST_F(FileTest, makes_what_is_missing_of_a_path_of_directories) {
@@ -88,7 +88,7 @@ TEST_F(FileTest, removes_a_tree_without_following_links) {
   Fd tree = MUST(open_directory(path_ + "/tree"));
   MUST(symlink_at("../keep", tree, "link"));
   MUST(remove_tree(dir_, "tree"));
-  MUST(remove_tree(dir_, "tree"));  // nothing there is success
+  MUST(remove_tree(dir_, "tree"));  // removing an absent tree succeeds
   EXPECT_FALSE(exists(path_ + "/tree"));
   EXPECT_TRUE(exists(path_ + "/keep/file"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who listens on this machine, read from the kernel's lists.
+// The listening sockets of this machine, from the kernel's lists.
 #include "runtime/sys/inet.h"
 
 #include <gtest/gtest.h>

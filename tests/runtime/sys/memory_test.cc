@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is free goes back to the machine, and everything goes on.
+// Free memory returns to the kernel, and the program keeps working.
 #include "runtime/sys/memory.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-extern "C" const char __executable_start, etext;  // the linker's: where this program's code begins and ends
+extern "C" const char __executable_start, etext;  // symbols of the linker: the start and end of this program's code
 
 namespace coracle::sys {
 namespace {
@@ -24,14 +24,14 @@ size_t kib_of_rollup(const char* field) {
   return kib;
 }
 
-// Sanitizers have allocators of their own, and shadows of what is mapped.
+// Sanitizers have their own allocators and shadow memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kOwnAllocator = false;
 #else
 constexpr bool kOwnAllocator = true;
 #endif
 
-// What 10,000 objects of a kilobyte leave when one of a hundred stays: holes.
+// 10,000 objects of a kilobyte, of which one in a hundred stays: the rest are holes.
 TEST(Memory, holes_go_back) {
   if (!kOwnAllocator) GTEST_SKIP() << "sanitizers have an allocator of their own";
   std::vector<std::string> all, kept;
@@ -52,7 +52,7 @@ TEST(Memory, code_goes_and_comes_back_under_who_runs_it) {
   for (int i = 0; i < 50; ++i) give_memory_back();
   other = {};
   unsigned sum = 0;
-  for (const volatile char* at = &__executable_start; at < &etext; at += 4096) sum += unsigned(*at);  // maps all of it
+  for (const volatile char* at = &__executable_start; at < &etext; at += 4096) sum += unsigned(*at);  // faults in all of it
   auto files = [] { return kib_of_rollup("Rss") - kib_of_rollup("Anonymous"); };
   size_t used = files();
   give_memory_back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links, addresses and routes, in namespaces made for the test and gone with it.
+// Links, addresses and routes, in network namespaces of the test.
 #include "runtime/sys/netlink.h"
 
 #include <gtest/gtest.h>

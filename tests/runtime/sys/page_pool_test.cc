@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of pages: whose they are, what becomes of them when they are free, and many threads at a time.
+// Blocks of pages: their owner, their state when freed, and concurrent threads.
 #include "runtime/sys/page_pool.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kPage = PagePool::kPage;
 
-// Pages of the machine that are in memory, of those that lie in the block as a whole.
+// The number of resident pages, counting only pages that are entirely within the block.
 size_t resident_pages(const void* block, size_t size) {
   auto page = uintptr_t(::sysconf(_SC_PAGESIZE)), from = (uintptr_t(block) + page - 1) / page * page,
        to = (uintptr_t(block) + size) / page * page;

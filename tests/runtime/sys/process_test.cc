@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process takes from itself, and leaves to those that it starts.
+// Privileges that a process drops, while the processes that it starts keep them.
 #include "runtime/sys/process.h"
 
 #include <gtest/gtest.h>
@@ -27,11 +27,11 @@ uint64_t set_of(const std::string& status, std::string_view name) {  // "CapEff"
 
 std::string own_status() { return MUST(read_file("/proc/thread-self/status")); }
 
-constexpr uint64_t kClock = uint64_t(1) << CAP_SYS_TIME | uint64_t(1) << CAP_WAKE_ALARM;  // one in each half
+constexpr uint64_t kClock = uint64_t(1) << CAP_SYS_TIME | uint64_t(1) << CAP_WAKE_ALARM;  // one bit in each 32-bit half
 
 TEST(Process, does_without_capabilities_that_its_programs_have_all_the_same) {
   std::string before, after, of_program;
-  std::thread([&] {  // of the thread alone: the other tests keep theirs
+  std::thread([&] {  // only for this thread: the other tests keep theirs
     before = own_status();
     MUST(do_without_capabilities(kClock));
     after = own_status();
@@ -59,7 +59,7 @@ TEST(Process, does_without_capabilities_that_its_programs_have_all_the_same) {
   }
 }
 
-// Exits with how many of the expectations fail.
+// Exits with the number of failed expectations.
 int check_closed_memory() {
   auto own = own_capabilities();
   bool may_trace = own && (*own >> CAP_SYS_PTRACE & 1);
@@ -71,7 +71,7 @@ int check_closed_memory() {
   void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   bool became_code = ::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0;
   wrong += refuses > 0 && became_code;
-  pid_t child = ::fork();  // a clone is as open as it was, for what it executes is
+  pid_t child = ::fork();  // a clone has the default again, for the sake of programs that it executes
   if (child == 0) {
     bool becomes = ::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0;
     ::_exit(becomes ? 0 : 1);
@@ -81,7 +81,7 @@ int check_closed_memory() {
   return wrong + (status != 0);
 }
 
-// A child that is the first of its process namespace, and does `setting` before it says so. Needs root.
+// Forks a child that is the first process of its pid namespace and runs `setting` before it reports. Needs root.
 template <typename F>
 pid_t first_process(F&& setting) {
   int ready[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are run to their end, and mounts that are counted.
+// Running programs to their end, and counted mounts.
 #include "runtime/sys/run.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ RunSpec shell(const std::string& script) {
   return {.path = "/bin/sh", .argv = {"sh", "-c", script}, .env = {"PATH=/usr/bin:/bin"}, .input = "said to it", .timeout = {}};
 }
 
-RunSpec sleeps() {  // itself, not by a shell that would leave it behind
+RunSpec sleeps() {  // executes sleep directly, since a shell could leave it behind
   return {.path = find_program("sleep"), .argv = {"sleep", "1000"}, .env = {}, .input = "", .timeout = {}};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that stay for long: whose they are, where they lie, what becomes of the pages that nothing in use lies in.
+// Long-lived blocks: their owner, their placement, and the return of pages without used blocks.
 #include "runtime/sys/slab_pool.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 uintptr_t page_of(const void* block) { return uintptr_t(block) / uintptr_t(::sysconf(_SC_PAGESIZE)); }
 
-// Whether the page in which it begins is in memory. Of an address that is not mapped any more: it is not.
+// Whether the page with the block's first byte is resident; false for an unmapped address.
 bool is_resident(const void* block) {
   const auto page = uintptr_t(::sysconf(_SC_PAGESIZE));
   unsigned char state = 0;
@@ -93,7 +93,7 @@ TEST(SlabPool, what_stays_comes_to_lie_together) {
   }
   std::set<uintptr_t> before, after;
   for (void* block : stay) before.insert(page_of(block));
-  for (void*& block : stay) {  // each of them is replaced by a new one, as objects are that change
+  for (void*& block : stay) {  // each is replaced by a new one, like objects that change
     void* next = pool.take(kSize);
     pool.give(block, kSize);
     block = next;

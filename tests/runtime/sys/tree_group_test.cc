@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree given to a group: all of it, with the bits that the group needs, and nothing beyond it. Needs root.
+// Giving a tree to a group: all of it, with the mode bits that the group needs, and nothing outside. Needs root.
 #include "runtime/sys/tree_group.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees that a container made to be a burden are removed: however deep and wide, in parts, and nothing beside them.
+// Removal of trees that a container made difficult to remove: very deep or wide, in steps, and nothing outside them.
 #include "runtime/sys/tree_removal.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ class TreeRemovalTest : public ::testing::Test {
     tree_ = MUST(open_at(dir_, "tree", O_RDONLY | O_DIRECTORY));
   }
   void TearDown() override { MUST(remove_tree(path_)); }
-  // So many directories within each other; returns the innermost one.
+  // Creates nested directories and returns the innermost one.
   static Fd dig(const Fd& from, int levels) {
     Fd at = MUST(duplicate(from));
     for (int i = 0; i < levels; ++i) {
@@ -53,7 +53,7 @@ TEST_F(TreeRemovalTest, of_any_depth_with_few_descriptors) {
   Scope back([&] { (void)::setrlimit(RLIMIT_NOFILE, &before); });
   MUST(remove_tree(dir_, "tree", {}));
   EXPECT_FALSE(is_there());
-  MUST(remove_tree(dir_, "tree", {}));  // nothing there is success
+  MUST(remove_tree(dir_, "tree", {}));  // removing an absent tree succeeds
 }
 
 TEST_F(TreeRemovalTest, whose_deep_directories_have_many_deep_ones) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of its disk a tree takes: counted in blocks, once, inside the tree and its file system only.
+// The disk space of a tree: counted in blocks, each inode once, only inside the tree and its file system.
 #include "runtime/sys/tree_size.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class TreeSizeTest : public ::testing::Test {
   void write(const std::string& path, size_t bytes) const {
     Fd file = MUST(open(path, O_WRONLY | O_CREAT, 0644));
     ASSERT_TRUE(write_all(file, std::string(bytes, 'x')));
-    ASSERT_TRUE(sync(file));  // file systems settle a file's blocks when they write it
+    ASSERT_TRUE(sync(file));  // file systems allocate a file's blocks when they write it
   }
   static int64_t blocks_of(const std::string& path) {
     struct stat about {};
@@ -85,7 +85,7 @@ TEST_F(TreeSizeTest, follows_no_link) {
   EXPECT_LT(measure().bytes.count, 100'000);
 }
 
-// Deeper than directories are held open, and with brothers on the way back.
+// Deeper than the number of open directories, and with siblings to visit on the way back.
 TEST_F(TreeSizeTest, a_deep_tree_is_counted_to_its_bottom) {
   Fd at = MUST(open_directory(root_));
   for (int depth = 0; depth < 1500; ++depth) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HorizontalPodAutoscalers: the number of a workload's pods is only changed within minReplicas and maxReplicas and no faster than
-// the policies allow, by some state of the autoscaler that the daemon may still believe in; one that is 0 is left alone. At rest
-// the number is what the formula asks for, as far as it may go there, and the conditions say which of that it is.
-// What was remembered of changes is lost with the daemon, and of a change whose answer was lost.
+// HorizontalPodAutoscalers: the size of a workload only changes within minReplicas and maxReplicas and not faster than the
+// policies allow, for some state of the autoscaler that the daemon may still assume; a size of 0 is left alone. At rest, the size
+// is the result of the formula within these limits, and the conditions are accordingly.
+// The record of earlier changes is lost with the daemon; a change whose response was lost is not in it.
 // Source: Kubernetes "Horizontal Pod Autoscaling": algorithm details, configurable scaling behavior.
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ bool scales(const Object& autoscaler, const Kind& kind, const std::string& name)
          get_string(autoscaler.json(), "spec.scaleTargetRef.name") == name;
 }
 
-// ---- how many pods the metrics ask for, read plainly ----
+// ---- the formula, implemented directly ----
 
 class Formula {
  public:
@@ -49,7 +49,7 @@ class Formula {
       if (measured->ns() == target.ns()) measured_[measured->name()] = measured;
   }
 
-  // The most that one of the metrics asks for. Where one does not say, the others make it larger, never smaller.
+  // The largest result of all metrics. If one metric is missing, the others may only scale up.
   std::optional<int64_t> asks() const {
     std::optional<int64_t> most;
     bool all = true;
@@ -71,7 +71,7 @@ class Formula {
       int64_t used, requested;
     };
     std::vector<Use> seen;
-    std::vector<int64_t> unready, missing;  // what they ask for
+    std::vector<int64_t> unready, missing;  // what they request
     for (const ObjectPtr& pod : pods_) {
       auto asked = percent ? request(*pod, resource, container) : 0;
       if (!asked) return std::nullopt;
@@ -89,7 +89,7 @@ class Formula {
       else seen.push_back({*used, *asked});
     }
     if (seen.empty()) return std::nullopt;
-    auto ratio = [&](const std::vector<Use>& of) {  // in whole percents and thousandths, as they are told
+    auto ratio = [&](const std::vector<Use>& of) {  // in whole percents and thousandths, as they are reported
       int64_t used = 0, requested = 0;
       for (const Use& use : of) used += use.used, requested += use.requested;
       if (percent && requested == 0) return -1.0;
@@ -118,7 +118,7 @@ class Formula {
     return 1 - tolerance("scaleDown") <= ratio && ratio <= 1 + tolerance("scaleUp");
   }
 
-  // It began long ago, for all is at rest, and has not been ready since.
+  // It started long ago, since all is at rest, and has never been ready.
   static bool never_ready(const Object& pod) {
     auto started = parse_time(get_string(pod.json(), "status.startTime"));
     for (const json::value& condition : get_array(pod.json(), "status.conditions"))
@@ -156,7 +156,7 @@ class Formula {
   std::map<std::string, ObjectPtr> measured_;
 };
 
-// ---- how fast ----
+// ---- the speed of scaling ----
 
 struct Scaling {
   SteadyTime at;
@@ -173,7 +173,7 @@ class AutoscalersRule : public Rule {
     if (actor != Actor::daemon || !scaled || !change.before || !change.after ||
         replicas(*change.before) == replicas(*change.after))
       return;
-    if (change.before->controller()) return;  // a Deployment's set
+    if (change.before->controller()) return;  // a ReplicaSet of a Deployment
     std::vector<ObjectPtr> autoscalers = cluster_state.believable_in(kHorizontalPodAutoscaler, change.after->ns());
     std::erase_if(autoscalers, [&](const ObjectPtr& each) { return !scales(*each, *change.kind, change.after->name()); });
     int64_t from = replicas(*change.before), to = replicas(*change.after);
@@ -201,7 +201,7 @@ class AutoscalersRule : public Rule {
   }
 
  private:
-  // Why it may not do that; empty: it may.
+  // Why the change is not allowed; empty: it is allowed.
   std::string objection(const ClusterState& cluster_state, const Object& autoscaler, int64_t from, int64_t to) const {
     if (from == 0) return "it is switched off";
     if (to < least(autoscaler) || to > most(autoscaler))
@@ -220,7 +220,7 @@ class AutoscalersRule : public Rule {
     if (select == "Disabled") return from;
     std::optional<int64_t> limit;
     for (const json::value& policy : get_array(*rules, "policies")) {
-      // What there was when the period began, or the farthest from where it is that this may have been.
+      // The size at the beginning of the period, or the most permissive value that it may have had.
       int64_t began = from - changed(cluster_state, autoscaler, seconds(get_int(policy, "periodSeconds")), up),
               value = get_int(policy, "value");
       bool percent = get_string(policy, "type") == "Percent";
@@ -232,7 +232,7 @@ class AutoscalersRule : public Rule {
     return up ? std::max(limit.value_or(from), from) : std::min(limit.value_or(from), from);
   }
 
-  // By how much it has changed within the period, as it must know; of what it may know, what lets it go farther.
+  // The change of size within the period: all that it must remember; of what it may have forgotten, the choice that permits more.
   int64_t changed(const ClusterState& cluster_state, const Object& autoscaler, seconds period, bool up) const {
     auto past = past_.find(autoscaler.uid());
     if (past == past_.end()) return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotas: no pod is made beyond one. Budgets: an eviction is charged to the pod's budget, which allows it and has counted what is
-// wanted of it now; and all evictions since the budget was last counted leave as many healthy pods as it demands, of those that
-// who counted could take for healthy. An evicted pod is not taken for healthy again until two minutes have shown that it stays.
-// What goes by another hand, rollouts and scaling among them, no budget holds. At rest, a budget says how many pods are healthy,
-// how many should be, and how many may go.
+// Quotas: no pod is created beyond one. Budgets: an eviction is charged to the pod's budget, which permits it and has observed
+// its current spec; and all evictions since the last count leave as many healthy pods as the budget requires, of those that the
+// counting daemon could assume healthy. An evicted pod only counts as healthy again if it is still there after two minutes.
+// Deletions by other means, such as rollouts and scaling, are not limited by budgets. At rest, a budget's status has the numbers
+// of healthy and desired pods and of allowed disruptions.
 // Source: Kubernetes "Resource Quotas"; "Disruptions"; policy/v1 PodDisruptionBudgetStatus.
 #include <algorithm>
 #include <set>
@@ -46,7 +46,7 @@ class BudgetRule : public Rule {
     if (!(*change.kind == kPod) || change.before) return;
     for (const ObjectPtr& quota : cluster_state.all(kResourceQuota, change.after->ns())) {
       int64_t hard = pods_of(quota->json(), "spec.hard.pods"), there = count(cluster_state, quota->ns());
-      int64_t enforced = pods_of(quota->json(), "status.hard.pods");  // what admission goes by; absent until somebody has counted
+      int64_t enforced = pods_of(quota->json(), "status.hard.pods");  // admission uses the status; absent before the first count
       if (enforced >= 0 && enforced <= hard && there > hard)
         cluster_state.violated("quota: " + change.after->key().text() + " is the " + std::to_string(there) + ". of " +
                                std::to_string(hard));
@@ -98,7 +98,7 @@ class BudgetRule : public Rule {
   }
 
  private:
-  // The daemon has counted the budget's pods: more than it could take for healthy there are not.
+  // The daemon has counted the budget's pods: the result cannot exceed the number that it could assume healthy.
   void note_count(const ClusterState& cluster_state, const Object& budget) {
     if (condition(budget, "DisruptionAllowed", "reason") == "SyncFailed") return;
     std::set<std::string>& healthy = counted_[budget.uid()];
@@ -126,10 +126,10 @@ class BudgetRule : public Rule {
       const json::value* charged = get_object(before.json(), "status.disruptedPods").if_contains(pod);
       bool anew = since == json::value(format_time(cluster_state.clock.now())) &&
                   number(after, "disruptionsAllowed") < number(before, "disruptionsAllowed");
-      if (charged && *charged == since && !anew) continue;  // a later pod of the name is charged anew
+      if (charged && *charged == since && !anew) continue;  // a later pod with this name is charged anew
       std::string name = "budget: " + describe(after) + ": ";
       ObjectPtr there = cluster_state.find(kPod, {after.ns(), std::string(pod)});
-      if (!there && charged) continue;  // the charge is another's
+      if (!there && charged) continue;  // the charge is for another pod
       if (!there) return cluster_state.violated(name + "charged for a pod that is not there");
       evicted_[there->uid()] = cluster_state.clock.now();
       if (number(before, "observedGeneration") < get_int(before.json(), "metadata.generation"))
@@ -147,8 +147,8 @@ class BudgetRule : public Rule {
     }
   }
 
-  // Who is evicted is charged, or needs no budget: it has not begun, has ended, is about to go, or its budget lets the unhealthy
-  // go.
+  // An evicted pod is charged, or needs no budget: it has not started, has ended, is terminating, or its budget permits evicting
+  // unhealthy pods.
   void check_eviction(const ClusterState& cluster_state, const Object& pod) const {
     if (finished(pod) || pod.deleting() || get_string(pod.json(), "status.phase") == "Pending") return;
     for (const ObjectPtr& budget : cluster_state.all(kPodDisruptionBudget, pod.ns())) {
@@ -167,7 +167,7 @@ class BudgetRule : public Rule {
     return there;
   }
 
-  // Its grace is over: it is charged no more, for its node may be lost.
+  // Its grace period is over: it is no longer charged, since its node may be lost.
   static bool overdue(const ClusterState& cluster_state, const Object& pod) {
     auto deleted = parse_time(get_string(pod.json(), "metadata.deletionTimestamp"));
     return deleted && *deleted + std::chrono::seconds(get_int(pod.json(), "metadata.deletionGracePeriodSeconds")) <
@@ -175,8 +175,8 @@ class BudgetRule : public Rule {
   }
 
   std::map<std::string, std::set<std::string>>
-      counted_;  // by the budget's uid: the pods that could be taken for healthy, less those evicted since
-  std::map<std::string, WallTime> evicted_;  // by uid: who was charged to a budget, and when
+      counted_;  // by the budget's uid: the pods that could be assumed healthy, minus those evicted since
+  std::map<std::string, WallTime> evicted_;  // by uid: pods charged to a budget, with the time
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJobs: a run is made at a time of its schedule, not before it, not after its starting deadline, and not again once the
-// status knows of it; with Forbid and Replace not beside another one. By what the daemon could know: Kubernetes promises about
-// one run for each time, and a run that was removed before the status knew of it may be made again. Runs are removed for the
-// history's limits and for Replace only. At rest the status names exactly the runs that are not over, and the history has its
-// size. Source: Kubernetes CronJob.
+// CronJobs: a run is created at a time of its schedule, not earlier, not after its starting deadline, and not again once the
+// status has it; with Forbid and Replace not while another one runs. All according to what the daemon could know: Kubernetes
+// promises about one run for each time, and a run that was deleted before the status had it may be created again. Runs are only
+// deleted for the history limits and for Replace. At rest, the status lists exactly the runs that are not finished, and the
+// history has its size. Source: Kubernetes CronJob.
 #include <algorithm>
 #include <set>
 
@@ -76,7 +76,7 @@ class CronJobsRule : public Rule {
     if (is_run(job)) runs_[job.controller()->uid].insert(job.key());
   }
 
-  // ---- a run is made ----
+  // ---- creation of a run ----
 
   void check_creation(const ClusterState& cluster_state, const Object& job) {
     if (!is_run(job)) return;
@@ -118,7 +118,7 @@ class CronJobsRule : public Rule {
     return schedule && zone && schedule->next(at - seconds(1), *zone) == at;
   }
 
-  // The daemon knows of this run, and that it is neither over nor on its way out.
+  // The daemon knows of this run, and that it is neither finished nor terminating.
   static bool runs_surely(const ClusterState& cluster_state, const Object& job) {
     if (cluster_state.daemon_unaware_of(job)) return false;
     std::vector<ObjectPtr> seen = cluster_state.believable(kJob, job.key());
@@ -126,13 +126,13 @@ class CronJobsRule : public Rule {
                        [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each) && !each->deleting(); });
   }
 
-  // ---- a run is removed ----
+  // ---- deletion of a run ----
 
   void check_removal(const ClusterState& cluster_state, const Object& job) {
     ObjectPtr ns = cluster_state.find(kNamespace, {"", job.ns()});
     if (!is_run(job) || !ns || ns->deleting()) return;
     ObjectPtr owner = cluster_state.find(kCronJob, {job.ns(), job.controller()->name});
-    if (!owner || owner->uid() != job.controller()->uid || owner->deleting()) return;  // with its cron job
+    if (!owner || owner->uid() != job.controller()->uid || owner->deleting()) return;  // deleted with its cron job
     if (over(job) && find(job.json(), "spec.ttlSecondsAfterFinished")) return;         // see jobs.cc
     for (const ObjectPtr& cron_job : cluster_state.believable_owner(kCronJob, job)) {
       if (maybe_runs(cluster_state, job) && policy(*cron_job) == "Replace") return;
@@ -149,7 +149,7 @@ class CronJobsRule : public Rule {
            std::any_of(seen.begin(), seen.end(), [&](const ObjectPtr& each) { return each->uid() == job.uid() && !over(*each); });
   }
 
-  // How many runs the daemon may take for ended so, and for still there.
+  // How many runs the daemon may take for ended in this way, and for still existing.
   int64_t maybe_ended(const ClusterState& cluster_state, const Object& cron_job, std::string_view how) const {
     auto runs = runs_.find(cron_job.uid());
     if (runs == runs_.end()) return 0;
@@ -163,7 +163,7 @@ class CronJobsRule : public Rule {
     return count;
   }
 
-  std::map<std::string, std::set<Key>> runs_;  // by the cron job's uid: all that there ever were
+  std::map<std::string, std::set<Key>> runs_;  // by the cron job's uid: all runs so far
 };
 
 }  // namespace

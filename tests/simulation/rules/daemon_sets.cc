@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DaemonSets: a pod is made for a node that takes it, and has none of the set; a second one beside the old one only within
-// maxSurge. An update removes no pod that works when as many as maxUnavailable nodes are without one, nor, with a surge, before
-// the new one works. All of it for some state that the daemon may still believe in. Source: Kubernetes DaemonSet; KEP-1591.
+// DaemonSets: a pod is created for an eligible node without a pod of the set; a second one beside the old one only within
+// maxSurge. An update does not delete a working pod when as many as maxUnavailable nodes lack one, nor, with a surge, before the
+// new one works. All for some state that the daemon may still assume. Source: Kubernetes DaemonSet; KEP-1591.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@
 namespace coracle::simulation {
 namespace {
 
-// The node that it stands on, or is made for.
+// The node that the pod is bound to or created for.
 std::string target_node(const Object& pod) {
   std::string bound(get_string(pod.json(), "spec.nodeName"));
   if (!bound.empty()) return bound;
@@ -35,7 +35,7 @@ bool daemon_tolerates(const json::array& tolerations, const json::value& taint) 
 struct Fit {
   bool runs = false, stays = false;
 };
-Fit fit(const json::value& spec, const Object& node) {  // spec: of a pod, or of a template
+Fit fit(const json::value& spec, const Object& node) {  // spec: of a pod or a template
   for (const auto& [key, value] : get_object(spec, "nodeSelector"))
     if (node.label(key) != value.as_string()) return {};
   Fit fit{true, true};
@@ -73,7 +73,7 @@ class DaemonSetsRule : public Rule {
   }
 
  private:
-  // The nodes that are to have a pod; the most and the least that the daemon may believe, by all states of each node.
+  // The largest and the smallest number of eligible nodes that the daemon may assume, over all states of each node.
   static int64_t most_nodes(const ClusterState& cluster_state, const Object& set) {
     int64_t count = 0;
     for (const ObjectPtr& node : cluster_state.all(kNode)) {
@@ -107,7 +107,7 @@ class DaemonSetsRule : public Rule {
     check_surge(cluster_state, sets, pod, *others.front());
   }
 
-  // Beside a pod that works: counted until the new one works, or one of them is gone.
+  // A pod beside a working one counts as surge until it works or one of the two is gone.
   void check_surge(const ClusterState& cluster_state, const std::vector<ObjectPtr>& sets, const Object& pod, const Object& old) {
     const Object& set = *sets.front();
     if (!surely(cluster_state, old, [&](const Object& each) { return available(cluster_state, each, set); })) return;
@@ -118,7 +118,7 @@ class DaemonSetsRule : public Rule {
         auto owner = pod ? pod->controller() : std::nullopt;
         return owner && owner->uid == entry.second.set;
       };
-      if (!is_held(updated) || !is_held(replaced)) return true;  // one is gone, or was let go of: the other is its node's
+      if (!is_held(updated) || !is_held(replaced)) return true;  // one is gone or was released: the other one is its node's pod
       return updated->uid() != entry.second.uid || replaced->uid() != entry.second.old_uid || !active(*updated) ||
              !active(*replaced);
     });
@@ -160,8 +160,7 @@ class DaemonSetsRule : public Rule {
       if (old) return "";
     }
     std::vector<ObjectPtr> nodes = cluster_state.certain(kNode, {"", node});
-    bool surges =
-        surge(set, 1) > 0;  // one that is left where it would not be made is replaced too; but a surge may do without it
+    bool surges = surge(set, 1) > 0;  // a kept pod that would not be created here is replaced too, but a surge may skip it
     bool fits = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) {
       Fit fit = simulation::fit(pod_spec(set), *each);
       return surges ? fit.runs : fit.stays;
@@ -172,7 +171,7 @@ class DaemonSetsRule : public Rule {
     for (const auto& [uid, other] : perhaps_controlled(cluster_state, set)) {
       if (uid == pod.uid() || target_node(*other) != node) continue;
       bool counts =
-          !surges || of_template(cluster_state, set, *other) == of_template(cluster_state, set, pod);  // one of each may be there
+          !surges || of_template(cluster_state, set, *other) == of_template(cluster_state, set, pod);  // one of each may exist
       beside += counts && !removals_.known(cluster_state, *other) &&
                 perhaps(cluster_state, *other, [](const Object& each) { return active(each); });
       replaced |= perhaps(cluster_state, *other, [&](const Object& each) { return available(cluster_state, each, set); });
@@ -195,7 +194,7 @@ class DaemonSetsRule : public Rule {
     return "";
   }
 
-  // Its pods by uid, with those that are gone but that the daemon may take for there.
+  // Its pods by uid, including deleted ones that the daemon may still assume.
   static std::map<std::string, ObjectPtr> perhaps_controlled(const ClusterState& cluster_state, const Object& set) {
     std::map<std::string, ObjectPtr> out;
     for (ObjectPtr& pod : cluster_state.believable_in(kPod, set.ns()))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: no pod for a place that is taken, for an index that is done, for a job that is suspended or over, by what the daemon
-// could know. Every pod that ends is counted once: its finalizer goes when the status names it, or when nobody has to count it;
-// its number goes up when the finalizer has gone; and it is never named again. What has ended stays as it ended. At rest the
-// status is true, a job that can end has ended as it had to, and one whose time after the end is over is gone. Source: Kubernetes
-// Jobs; KEP-2307 (tracking with finalizers), KEP-3329, KEP-3850, KEP-3939, KEP-3998; TTL-after-finished.
+// Jobs: no pod is created for a slot that is taken, for a finished index, or for a suspended or finished job, according to what
+// the daemon could know. Every ended pod is counted once: its finalizer is removed when the status lists it, or when it need not
+// be counted; the counter rises after the finalizer is gone; and the pod is never listed again. A finished job keeps its result.
+// At rest, the status is correct, a job that can finish has the right result, and one whose TTL has passed is gone. Source:
+// Kubernetes Jobs; KEP-2307 (tracking with finalizers), KEP-3329, KEP-3850, KEP-3939, KEP-3998; TTL-after-finished.
 #include "tests/simulation/rules/jobs.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::optional<int64_t> completions(const Object& job) {
 }
 Indexes done(const Object& job) { return indexes(get_string(job.json(), "status.completedIndexes")); }
 Indexes given_up(const Object& job) { return indexes(get_string(job.json(), "status.failedIndexes")); }
-// A pod that is on its way out keeps its place until it has ended.
+// A terminating pod keeps its slot until it has ended.
 bool waits_for_the_end(const Object& job) {
   return has(job, "podFailurePolicy") || get_string(job.json(), "spec.podReplacementPolicy") == "Failed";
 }
@@ -72,12 +72,12 @@ Uids without(const Uids& all, const Uids& taken) {
 }
 
 std::optional<int64_t> index_of(const Object& pod) { return parse_number<int64_t>(pod.annotation(kIndex)); }
-bool has_place(const Object& job, const Object& pod) {  // an index that the job has; of a job without, in any case
+bool has_place(const Object& job, const Object& pod) {  // its index is one of the job's; true for a job without indexes
   auto index = index_of(pod);
   return !indexed(job) || (index && *index < completions(job).value_or(0));
 }
 
-// By the job's failure policy, this failure is no failure.
+// The job's failure policy ignores this failure.
 bool ignored(const Object& job, const Object& pod) {
   for (const json::value& rule : get_array(job.json(), "spec.podFailurePolicy.rules")) {
     bool fits = false;
@@ -101,12 +101,12 @@ struct Ledger {
   };
   struct Counted {
     bool well;
-    Revision at;  // of the job that told so
+    Revision at;  // revision of the job whose status listed it
   };
-  std::map<std::string, Ended> ended;      // pods by uid, that ended while the job held them
-  std::map<std::string, Counted> counted;  // their number is in the status
-  Uids excused;                            // let go, and nobody has to count them
-  bool resized = false;                    // indexes that were done may be so no more
+  std::map<std::string, Ended> ended;      // by uid: pods that ended while they had the job's finalizer
+  std::map<std::string, Counted> counted;  // counted in the status
+  Uids excused;                            // released without counting
+  bool resized = false;                    // finished indexes may become unfinished
 };
 
 ObjectPtr job_of(const ClusterState& cluster_state, const Object& pod) {
@@ -133,7 +133,7 @@ class JobsRule : public Rule {
     }
   }
 
-  // What a job had told last, and how a pod had ended, may be forgotten; a pod's finalizer is not let go again.
+  // The job's last status and the end of a pod may be lost; a pod's finalizer is not removed a second time.
   void after_power_loss(const ClusterState& cluster_state) override {
     std::map<std::string, ObjectPtr> jobs, pods;
     for (const ObjectPtr& job : cluster_state.all(kJob)) jobs[job->uid()] = job;
@@ -159,7 +159,7 @@ class JobsRule : public Rule {
   }
 
  private:
-  // ---- a pod is made ----
+  // ---- creation of a pod ----
 
   static void check_creation(const ClusterState& cluster_state, const Object& pod) {
     auto owner = pod.controller();
@@ -190,7 +190,7 @@ class JobsRule : public Rule {
     }
     int64_t most = spec(job, "parallelism", 1);
     if (there > most) return "the " + std::to_string(there) + ". of " + std::to_string(most) + " at a time";
-    auto all_done = done(job);  // of a Job that was made smaller, also indexes that it no longer has
+    auto all_done = done(job);  // after scaling down also indexes beyond the new size
     int64_t valid = std::count_if(all_done.begin(), all_done.end(),
                                   [&](int64_t each) { return completions(job) && each < *completions(job); });
     int64_t counted = indexed(job) ? valid : status(job, "succeeded") + int64_t(uncounted(job, "succeeded").size());
@@ -200,7 +200,7 @@ class JobsRule : public Rule {
     return "";
   }
 
-  // ---- a pod ends, and is let go ----
+  // ---- end of a pod, and removal of its finalizer ----
 
   void note_end(const ClusterState& cluster_state, const Object& pod, Revision at) {
     if (!finished(pod) || !holds(pod)) return;
@@ -232,10 +232,10 @@ class JobsRule : public Rule {
     return indexed(job) && phase(pod, "Succeeded") && index_of(pod) && done(job).contains(*index_of(pod));
   }
 
-  // Who has not ended may go uncounted where it is not wanted any more; who has failed, where that is no failure.
+  // A pod that is not needed any more may go uncounted before it has ended; a failed pod, if the failure is ignored.
   bool need_not_count(const ClusterState& cluster_state, const Object& job, const Object& pod, const Object* afterwards) const {
     auto selector = LabelSelector::from_json(find(job.json(), "spec.selector"));
-    bool let_go_of = !afterwards || !afterwards->controller();  // of one that is to go, nothing is left
+    bool let_go_of = !afterwards || !afterwards->controller();  // nothing is left of a terminating one
     if (let_go_of && selector && !selector->matches(pod)) return true;
     if (!has_place(job, pod)) return true;
     if (finished(pod)) return phase(pod, "Failed") && ignored(job, pod);
@@ -244,7 +244,7 @@ class JobsRule : public Rule {
       return has_condition(job, type) || (now && now->uid() == job.uid() && has_condition(*now, type));
     };
     if (job.deleting() || suspended(job) || is("SuccessCriteriaMet")) return true;
-    if (is("FailureTarget") && ignored(job, pod)) return true;  // it fails with its Job
+    if (is("FailureTarget") && ignored(job, pod)) return true;  // it fails together with its Job
     return too_many(cluster_state, job, pod);
   }
 
@@ -275,7 +275,7 @@ class JobsRule : public Rule {
     return indexed(job) ? int64_t(all.size()) : int64_t(uids.size());
   }
 
-  // ---- the status is written ----
+  // ---- writes of the status ----
 
   void check_status(const ClusterState& cluster_state, Actor actor, const Change& change) {
     const Object &before = *change.before, &after = *change.after;
@@ -294,7 +294,7 @@ class JobsRule : public Rule {
     if (!wrong.empty()) cluster_state.violated(name + wrong);
   }
 
-  // Whoever left the lists of the uncounted is counted now, and was let go before.
+  // A pod that left the list of uncounted pods is counted now, and its finalizer was removed earlier.
   static std::string count(const ClusterState& cluster_state, const Object& before, const Object& after, Revision at,
                            Ledger& ledger) {
     for (bool well : {true, false}) {
@@ -361,7 +361,7 @@ class JobsRule : public Rule {
     return "";
   }
 
-  // Whether its end is due, for some state of it that the daemon may believe in.
+  // Whether the job may finish, for some state of it that the daemon may assume.
   static std::string wrong_cause(const ClusterState& cluster_state, const Object& job) {
     std::string wrong = "ends, and is gone";
     for (const ObjectPtr& each : cluster_state.believable(kJob, job.key()))
@@ -390,7 +390,7 @@ class JobsRule : public Rule {
     return fits ? "" : "fails (" + why + ") with " + std::to_string(well) + " succeeded, " + std::to_string(badly) + " failed";
   }
 
-  // ---- the job goes ----
+  // ---- deletion of the job ----
 
   static void check_removal(const ClusterState& cluster_state, const Object& job) {
     if (!job.owners().empty() || !has(job, "ttlSecondsAfterFinished")) return;  // see ownership.cc

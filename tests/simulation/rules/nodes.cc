@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: a pod is given up for a NoExecute taint that it does not tolerate, or no longer, counted from when the daemon can first
-// have seen the two together; never for one that it tolerates for good. At rest no pod is bound to a node that is not there, or
-// stands under such a taint; a node whose lease is old is Unknown, nobody is sent there, and none of its pods is ready; one that
-// is heard is not. This machine's own node is not judged by its lease. Source: Kubernetes "Taints and Tolerations", "Node
+// Nodes: a pod is evicted for a NoExecute taint that it does not tolerate, or no longer tolerates, counted from the time when the
+// daemon can first have seen both; never for one that it tolerates forever. At rest, no pod is bound to a deleted node or stays
+// under such a taint; a node with an expired lease is Unknown, gets no pods, and none of its pods is ready; a node with a current
+// lease is not Unknown. This machine's own node is not judged by its lease. Source: Kubernetes "Taints and Tolerations", "Node
 // heartbeats", "Pod garbage collection".
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 constexpr seconds kGrace{50};
 
-// How long the pod may stay under the node's NoExecute taints: as long as the first toleration of each says. Nothing: for good.
+// How long the pod may stay under the node's NoExecute taints, by the first matching toleration of each. Nothing: forever.
 std::optional<seconds> may_stay(const Object& node, const Object& pod) {
   std::optional<seconds> least;
   for (const json::value& taint : get_array(node.json(), "spec.taints")) {
@@ -45,7 +45,7 @@ class NodesRule : public Rule {
  public:
   void after(const ClusterState& cluster_state, Actor actor, const Change& change) override {
     if (std::exchange(daemons_, cluster_state.daemons()) != cluster_state.daemons())
-      for (auto& [uid, since] : threatened_) since = cluster_state.clock.steady();  // who begins anew counts anew
+      for (auto& [uid, since] : threatened_) since = cluster_state.clock.steady();  // a new daemon starts counting anew
     if (*change.kind == kNode && change.after)
       for (const ObjectPtr& pod : cluster_state.all(kPod)) note(cluster_state, *change.after, *pod);
     if (!(*change.kind == kPod) || !change.after) return;
@@ -108,7 +108,7 @@ class NodesRule : public Rule {
       cluster_state.violated(name + "it tolerates its taints for " + std::to_string(least->count()) + " s");
   }
 
-  std::map<std::string, SteadyTime> threatened_;  // by uid: since when the daemon can have known that a pod is to go one day
+  std::map<std::string, SteadyTime> threatened_;  // by uid: when the daemon can first have known that the pod must go
   int daemons_ = 0;
 };
 

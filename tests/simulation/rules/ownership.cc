@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership: what nobody owns, for all that the daemon may know, is nobody's to remove, but its namespace's and its node's. At
-// rest nothing is left of what was deleted: no object that waits to go, none whose owners are all gone, none in a namespace that
-// is not. Source: Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
+// Ownership: an object without owners, as far as the daemon may know, is only deleted with its namespace or node. At rest,
+// nothing deleted is left: no terminating object, no object whose owners are all gone, and none in an absent namespace. Source:
+// Kubernetes "Garbage Collection", "Finalizers", "Namespaces".
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace coracle::simulation {
 namespace {
 
-// A volume stays as long as it is Bound, a claim as long as a pod has it, and who goes after it as long as it.
+// A volume stays while it is Bound, a claim while a pod uses it, and whatever must go after it waits as well.
 bool in_use(const ClusterState& cluster_state, const Object& claim) {
   if (claim.kind() == kPersistentVolume) return get_string(claim.json(), "status.phase") == "Bound";
   if (!(claim.kind() == kPersistentVolumeClaim)) {
@@ -27,7 +27,7 @@ bool in_use(const ClusterState& cluster_state, const Object& claim) {
   });
 }
 
-// For a taint that it does not tolerate, see nodes.cc; for a more important one, see preemption.cc.
+// For taints without a toleration see nodes.cc, for preemption preemption.cc.
 bool is_given_up(const Object& pod) {
   for (const json::value& condition : get_array(pod.json(), "status.conditions"))
     if (get_string(condition, "type") == "DisruptionTarget")
@@ -49,7 +49,7 @@ class OwnershipRule : public Rule {
       if (version->uid() == change.before->uid() && !version->owners().empty()) return;
     ObjectPtr ns = cluster_state.find(kNamespace, {"", change.before->ns()});
     if (!ns || ns->deleting()) return;
-    if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished ones
+    if (*change.kind == kPod && finished(*change.before)) return;  // beyond the limit of finished pods
     if (*change.kind == kJob && find(change.before->json(), "spec.ttlSecondsAfterFinished")) return;  // see jobs.cc
     if (*change.kind == kPod && is_given_up(*change.before)) return;
     cluster_state.violated("ownership: removed " + describe(*change.before) + ", which nobody owns");

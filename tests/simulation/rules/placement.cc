@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler: a pod is bound once; to a node that takes it, by its taints, its cordon and its space, in some state that the
-// daemon may still believe in. At rest, no pod waits that a node would take.
+// The scheduler: a pod is bound once; to a node that accepts it by taints, cordon and free resources, in some state that the
+// daemon may still assume. At rest, no pod is pending that fits on a node.
 // Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
 #include <algorithm>
 
@@ -25,7 +25,7 @@ class PlacementRule : public Rule {
     bool taken = std::any_of(nodes.begin(), nodes.end(), [&](const ObjectPtr& each) { return takes(*each, *change.after); });
     bool fits = std::any_of(nodes.begin(), nodes.end(),
                             [&](const ObjectPtr& each) { return offered(*each).holds(used, asked(*change.after)); });
-    bool waited = !get_array(change.after->json(), "spec.volumes").empty();  // for its volumes, since it was chosen
+    bool waited = !get_array(change.after->json(), "spec.volumes").empty();  // for volumes, after the choice
     if (!taken && !waited) return cluster_state.violated(name + ", which does not take it");
     if (!fits)
       cluster_state.violated(name + ", which has no space: " + std::to_string(used.cpu) + "m, " + std::to_string(used.pods) +
@@ -46,7 +46,7 @@ class PlacementRule : public Rule {
   }
 
  private:
-  // By what the daemon knows to be there. `own` counts in any case.
+  // The resources used by pods that the daemon knows. `own` counts in any case.
   static Resources used_on(const ClusterState& cluster_state, std::string_view node, const std::string& own) {
     Resources used;
     for (const ObjectPtr& pod : cluster_state.all(kPod)) {

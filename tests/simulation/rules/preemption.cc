@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemption: a pod has to go for a more important one that waits, may preempt, does not fit beside it, would fit without all
-// that are less important, and has no place elsewhere; in some state that the daemon may still believe in. Space that is kept for
-// a pod is given to no less important one. At rest, no pod waits that may preempt and would fit so, and who was told to go for
-// another one has gone. Which victims are chosen is decided by the scheduler's own tests. Source: Kubernetes "Pod Priority and
-// Preemption".
+// Preemption: a victim is deleted for a more important pending pod that may preempt, does not fit beside it, would fit without
+// all less important pods, and fits nowhere else; in some state that the daemon may still assume. Space nominated for a pod is
+// not given to a less important one. At rest, no pod is pending that could preempt, and all victims are gone. The scheduler's own
+// tests cover the choice of victims. Source: Kubernetes "Pod Priority and Preemption".
 #include <algorithm>
 
 #include "tests/simulation/rules/resources.h"
@@ -70,7 +69,7 @@ class PreemptionRule : public Rule {
     cluster_state.violated(name + ", " + why);
   }
 
-  // Why this pod has no reason to ask for space on that node.
+  // Why this pod may not preempt on that node.
   static std::string against(const ClusterState& cluster_state, const Object& pod, const std::string& node) {
     Resources most = asked(pod) + most_used(cluster_state, node, pod), least = asked(pod) + least_used(cluster_state, node, pod);
     std::vector<ObjectPtr> versions = cluster_state.believable(kNode, {"", node});
@@ -91,7 +90,7 @@ class PreemptionRule : public Rule {
     return "";
   }
 
-  // By all pods that the daemon may take to be there, and by those as important for which it may keep space.
+  // Used by all pods that the daemon may assume to be there, and by equally important ones for which it may reserve space.
   static Resources most_used(const ClusterState& cluster_state, std::string_view node, const Object& but) {
     std::map<std::string, Resources> used;
     for (const ObjectPtr& pod : cluster_state.believable_in(kPod, "")) {
@@ -103,7 +102,7 @@ class PreemptionRule : public Rule {
     return sum;
   }
 
-  // By those at least as important that are there without doubt.
+  // Used by the pods of at least this importance that are certainly there.
   static Resources least_used(const ClusterState& cluster_state, std::string_view node, const Object& by) {
     Resources sum;
     for (const ObjectPtr& pod : cluster_state.all(kPod)) {
@@ -127,7 +126,7 @@ class PreemptionRule : public Rule {
       if (std::ranges::all_of(certain, [&](const ObjectPtr& each) { return node_of(*each) == node && !finished(*each); }))
         used = used + asked(*other);
       bool kept = priority(*other) >= priority(pod) &&
-                  !cluster_state.daemon_could_not_tell(*other) &&  // it may keep no space any more
+                  !cluster_state.daemon_could_not_tell(*other) &&  // its nomination may have been cleared
                   std::ranges::all_of(certain, [&](const ObjectPtr& each) {
                     return waits(*each) && get_string(each->json(), "status.nominatedNodeName") == node;
                   });

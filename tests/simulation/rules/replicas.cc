@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSets and ReplicationControllers: no pod is made for a slot that has one. Judged by what the daemon could know: the set
-// as its cache may still show it, and not the pods that it made without being told so. A surplus of such pods is made good at
-// rest. Source: Kubernetes ReplicaSet; client-go controller expectations.
+// ReplicaSets and ReplicationControllers: no pod is created for a slot that has one. Judged by what the daemon could know: the
+// set as its cache may still show it, without pods whose creation was not acknowledged. At rest, surplus pods are deleted.
+// Source: Kubernetes ReplicaSet; client-go controller expectations.
 #include <algorithm>
 
 #include "tests/simulation/cluster_state.h"

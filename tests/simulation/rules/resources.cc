@@ -58,7 +58,7 @@ bool takes(const Object& node, const Object& pod) {
 bool has_volumes(const ClusterState& cluster_state, const Object& node, const Object& pod) {
   auto reached = [&](const Object& volume) {
     const json::array& terms = get_array(volume.json(), "spec.nodeAffinity.required.nodeSelectorTerms");
-    return terms.empty() || to_text(terms).find("\"" + node.name() + "\"") != std::string::npos;  // host names, here
+    return terms.empty() || to_text(terms).find("\"" + node.name() + "\"") != std::string::npos;  // only node names here
   };
   auto has = [&](const Object& claim) {
     ObjectPtr bound_to = cluster_state.find(kPersistentVolume, {"", std::string(get_string(claim.json(), "spec.volumeName"))});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask for and nodes offer, and who a node does not take whatever space it has: what the rules of the scheduler have in
-// common. Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
+// Requests of pods, capacity of nodes, and which pods a node refuses whatever its capacity: shared by the rules of the scheduler.
+// Source: Kubernetes scheduling: NodeUnschedulable, TaintToleration, NodeResourcesFit.
 #pragma once
 
 #include "tests/simulation/cluster_state.h"
@@ -8,8 +8,8 @@
 namespace coracle::simulation {
 
 struct Resources {
-  int64_t cpu = 0, memory = 0, pods = 0;  // thousandths of a core, bytes, how many
-  // With all that is used, of which `more` is what comes: who asks for nothing finds it everywhere.
+  int64_t cpu = 0, memory = 0, pods = 0;  // millicores, bytes, number
+  // `used` includes `more`, the new pod's requests: a resource that is not requested always fits.
   bool holds(const Resources& used, const Resources& more) const {
     return (more.cpu == 0 || used.cpu <= cpu) && (more.memory == 0 || used.memory <= memory) && used.pods <= pods;
   }
@@ -21,8 +21,8 @@ struct Resources {
 Resources asked(const Object& pod);
 Resources offered(const Object& node);
 bool tolerates(const json::value& toleration, const json::value& taint);
-bool takes(const Object& node, const Object& pod);  // by its cordon and its taints
-// The pod's claims have their volumes and the node reaches them, or would have them there.
+bool takes(const Object& node, const Object& pod);  // by cordon and taints
+// The pod's claims have volumes that the node can reach, or volumes would be provisioned there.
 bool has_volumes(const ClusterState& cluster_state, const Object& node, const Object& pod);
 
 }  // namespace coracle::simulation

@@ -15,7 +15,7 @@ json::value template_kept(const Object& revision) {
   return kept;
 }
 
-// A StatefulSet's pods have the whole name of the revision, a DaemonSet's the end of it.
+// A StatefulSet's pods have the full name of the revision as a label, a DaemonSet's only its suffix.
 bool names(const Object& set, const Object& pod, const Object& revision) {
   std::string label(pod.label(kRevisionLabel));
   return revision.name() == label || revision.name() == set.name() + "-" + label;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deployments: never more pods asked of all sets together than replicas and maxSurge, as Kubernetes counts them (the sets'
-// spec.replicas), for any state of the Deployment that the daemon may still believe in. Nor are available ones given up, as the
-// sets' statuses tell of them, below replicas less maxUnavailable, but where the Deployment itself is scaled: then its sets
-// shrink in proportion. With Recreate, two templates never run side by side. Source: Kubernetes Deployment, "Rolling Update
-// Deployment", "Recreate Deployment".
+// Deployments: the ReplicaSets together never request more pods than replicas and maxSurge, as Kubernetes counts (spec.replicas
+// of the sets), for any state of the Deployment that the daemon may still assume. Available pods, as in the sets' statuses, are
+// not reduced below replicas minus maxUnavailable, except when the Deployment is scaled: then its sets shrink in proportion. With
+// Recreate, pods of two templates never run at once. Source: Kubernetes Deployment, "Rolling Update Deployment", "Recreate
+// Deployment".
 #include <algorithm>
 #include <set>
 
@@ -85,9 +85,9 @@ class RolloutRule : public Rule {
     ObjectPtr set = cluster_state.find(kReplicaSet, {pod.ns(), owner->name});
     if (!set || set->uid() != owner->uid) return;
     std::vector<ObjectPtr> deployments = cluster_state.believable_owner(kDeployment, *set);
-    if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // of several it may have meant another one
+    if (deployments.size() != 1 || !recreates(*deployments.front())) return;  // it may have used another state
     if (template_without_hash(*set) != template_without_hash(*deployments.front())) return;
-    if (raised_.contains(deployments.front()->uid())) return;  // somebody has old pods beside the new ones
+    if (raised_.contains(deployments.front()->uid())) return;  // the user has scaled up an old set beside the new one
     for (const ObjectPtr& other : cluster_state.controlled(kReplicaSet, *deployments.front())) {
       if (other->uid() == set->uid() || get_int(other->json(), "spec.replicas", 1) > 0) continue;
       for (const ObjectPtr& old : cluster_state.controlled(kPod, *other))
@@ -97,7 +97,7 @@ class RolloutRule : public Rule {
     }
   }
 
-  // The least and the most that its controller may take for a set's size.
+  // The smallest and the largest size of the set that its controller may assume.
   static std::pair<int64_t, int64_t> sizes(const ClusterState& cluster_state, const Object& set) {
     std::pair<int64_t, int64_t> sizes{INT64_MAX, 0};
     for (const ObjectPtr& each : cluster_state.believable_to_writer(kReplicaSet, set.key())) {
@@ -107,7 +107,7 @@ class RolloutRule : public Rule {
     return sizes;
   }
 
-  // The least and the most that the daemon may believe of how many of a set's pods are available.
+  // The smallest and the largest number of available pods of a set that the daemon may assume.
   static std::pair<int64_t, int64_t> told_available(const ClusterState& cluster_state, const Object& set) {
     std::pair<int64_t, int64_t> told{INT64_MAX, 0};
     for (const ObjectPtr& each : cluster_state.believable(kReplicaSet, set.key())) {
@@ -117,22 +117,23 @@ class RolloutRule : public Rule {
     return told;
   }
 
-  // A set that shrinks below its available pods leaves enough of them, its own and others', which are not about to go either.
+  // A set that shrinks below its available pods leaves enough available ones, its own and those of other sets, which must not be
+  // terminating.
   static void check_availability(const ClusterState& cluster_state, const Change& change) {
     const Object& set = *change.after;
     int64_t size = get_int(set.json(), "spec.replicas", 1);
     if (size >= get_int(change.before->json(), "spec.replicas", 1) || size >= told_available(cluster_state, set).first) return;
-    // Whose Deployment is made smaller shrinks by its share, whatever runs.
+    // When its Deployment is scaled down, the set shrinks in proportion, whatever its pods do.
     if (set.annotation(kDesired) != change.before->annotation(kDesired)) return;
     std::vector<ObjectPtr> deployments = cluster_state.believable_owner(kDeployment, set);
     if (deployments.empty()) return;
     int64_t least = INT64_MAX, there = 0;
     for (const ObjectPtr& deployment : deployments) {
-      if (get_bool(deployment->json(), "spec.paused")) return;  // then what somebody made larger by hand is shared out as well
+      if (get_bool(deployment->json(), "spec.paused")) return;  // then a size that a user raised is scaled in proportion too
       least = std::min(least, fences(*deployment).least);
     }
     for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front())) {
-      // Nor is it otherwise when somebody brings back a set that knows of another size: all take their shares.
+      // The same holds when a user restores a set with an outdated size annotation: all sets are scaled in proportion.
       if (get_int(each->json(), "spec.replicas", 1) > 0 && each->annotation(kDesired) != set.annotation(kDesired)) return;
     }
     for (const ObjectPtr& each : cluster_state.controlled(kReplicaSet, *deployments.front()))
@@ -177,8 +178,7 @@ class RolloutRule : public Rule {
     bool paused = get_bool(deployment.json(), "spec.paused");
     if (paused) return;
     if (!current) return cluster_state.violated(name + "has no set of its template");
-    bool all_run =
-        good == there && there == asked;  // nothing hinders it: no quota, no full node, no pod that never becomes ready
+    bool all_run = good == there && there == asked;  // no obstacle: no quota, no full node, no pod that never becomes ready
     int64_t wanted = get_int(current->json(), "spec.replicas", 1);
     if (all_run && (wanted != fence.replicas || old_asked != 0))
       return cluster_state.violated(name + "stands still: " + std::to_string(wanted) + " new and " + std::to_string(old_asked) +
@@ -200,7 +200,7 @@ class RolloutRule : public Rule {
   }
 
   std::set<std::string>
-      raised_;  // uids of Deployments of which the user has raised a set: pods that never become ready keep it so
+      raised_;  // uids of Deployments with a set that the user scaled up: pods that never become ready keep it that way
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services: at rest, the slices and the Endpoints of one name exactly the addresses of the pods that it selects and that are
-// ready. Source: Kubernetes EndpointSlices; Endpoints.
+// Services: at rest, the slices and the Endpoints of a name contain exactly the addresses of the selected pods that are ready.
+// Source: Kubernetes EndpointSlices; Endpoints.
 #include <set>
 
 #include "store/object/selector.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatefulSets. In order: a pod is made when all before it are available, and taken away when all behind it are gone. An update
-// takes the last pods first, none below the partition, and none that works when as many as maxUnavailable do not. A claim
-// gets an owner, with whom it goes, only as its set's retention policy says. All of it for some state that the daemon may still
-// believe in. Source: Kubernetes StatefulSet, "Deployment and Scaling Guarantees", "Update strategies"; KEP-961; KEP-1847.
+// StatefulSets. In order: a pod is created when all lower ordinals are available, and deleted when all higher ones are gone. An
+// update replaces the highest ordinals first, none below the partition, and no working pod when as many as maxUnavailable do not
+// work. A claim only gets an owner, with which it is deleted, according to the set's retention policy. All for some state that
+// the daemon may still assume. Source: Kubernetes StatefulSet, "Deployment and Scaling Guarantees", "Update strategies"; KEP-961;
+// KEP-1847.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -78,7 +79,7 @@ class StatefulSetsRule : public Rule {
     if (!in_order) cluster_state.violated(name + " before those in front of it are available");
   }
 
-  // Those in front of `end`, as far as the daemon may believe.
+  // The pods below ordinal `end`, as far as the daemon may know.
   bool all_available(const ClusterState& cluster_state, const Object& set, int64_t end) const {
     for (int64_t number = range(set).first; number < std::min(end, range(set).end); ++number)
       if (!perhaps_available(cluster_state, set, number)) return false;
@@ -96,7 +97,7 @@ class StatefulSetsRule : public Rule {
                      std::any_of(sets.begin(), sets.end(), [](const ObjectPtr& set) { return set->deleting(); }) ||
                      disrupted(cluster_state, pod);
     ObjectPtr ns = cluster_state.find(kNamespace, {"", pod.ns()});
-    if (no_choice || !ns || ns->deleting()) return;  // its set's, its node's, its namespace's end
+    if (no_choice || !ns || ns->deleting()) return;  // it goes with its set, node or namespace
     if (perhaps(cluster_state, pod, [](const Object& each) { return finished(each); })) return;  // it is replaced
     std::string why;
     for (const ObjectPtr& set : sets) {
@@ -126,11 +127,11 @@ class StatefulSetsRule : public Rule {
     if (of_template(cluster_state, set, pod)) return "which is of the set's template";
     auto works = [&](const Object& each) { return available(cluster_state, each, set); };
     if (ordered(set) && !perhaps(cluster_state, pod, works)) return "which does not work, and is not to be skipped";
-    if (!ordered(set) && limited(set) && !surely(cluster_state, pod, works)) return "";  // it costs nothing
+    if (!ordered(set) && limited(set) && !surely(cluster_state, pod, works)) return "";  // it reduces availability by nothing
     int64_t unavailable = 1;
     for (int64_t number = range(set).first; number < range(set).end; ++number) {
       bool counts =
-          number != own && (number > own || ordered(set) || limited(set));  // without a limit each waits for those behind it
+          number != own && (number > own || ordered(set) || limited(set));  // without a limit, each waits for the higher ordinals
       unavailable += counts && !perhaps_available(cluster_state, set, number);
       ObjectPtr behind = number > own ? cluster_state.find(kPod, {set.ns(), set.name() + "-" + std::to_string(number)}) : nullptr;
       if (behind && active(*behind) && !cluster_state.daemon_unaware_of(*behind) && !of_template(cluster_state, set, *behind) &&
@@ -142,7 +143,7 @@ class StatefulSetsRule : public Rule {
     return "";
   }
 
-  // ---- claims: who owns one goes with its owner (rules/ownership.cc), so an owner is given only as the policy says ----
+  // ---- claims: a claim is deleted with its owner (rules/ownership.cc), so an owner is only set as the policy requires ----
 
   static void check_claim(const ClusterState& cluster_state, const Object* before, const Object& claim) {
     for (const OwnerReference& owner : claim.owners()) {
@@ -175,7 +176,7 @@ class StatefulSetsRule : public Rule {
                        [&](const json::value& volume) { return get_string(volume, "persistentVolumeClaim.claimName") == claim; });
   }
 
-  // One of its pods' names is somebody else's: a pod that it had, and lost by its labels.
+  // Another object has the name of one of its pods: a former pod of the set whose labels changed.
   static bool name_taken(const ClusterState& cluster_state, const Object& set) {
     std::vector<ObjectPtr> pods = cluster_state.all(kPod, set.ns());
     return std::any_of(pods.begin(), pods.end(), [&](const ObjectPtr& pod) {
@@ -185,7 +186,7 @@ class StatefulSetsRule : public Rule {
     });
   }
 
-  // In order, the set looks no further than at the first pod that is not ready.
+  // In order, the set waits at the first pod that is not ready.
   static int64_t first_waited_for(const ClusterState& cluster_state, const Object& set) {
     int64_t first = std::numeric_limits<int64_t>::max();
     if (get_string(set.json(), "spec.podManagementPolicy") == "Parallel") return first;
@@ -214,8 +215,8 @@ class StatefulSetsRule : public Rule {
       for (const json::value& claim : get_array(set.json(), "spec.volumeClaimTemplates")) {
         std::string wanted = std::string(get_string(claim, "metadata.name")) + "-" + pod->name();
         bool mounted = mounts(*pod, wanted);
-        fixed |= !mounted;  // it was adopted from a set without claims, nobody can change its volumes, and the set stands still
-                            // over it
+        fixed |= !mounted;  // the pod was adopted from a set without claims; its volumes are immutable, so the set cannot
+                            // continue
         if (mounted && range.holds(number) && number <= waited_for &&
             !cluster_state.find(kPersistentVolumeClaim, {set.ns(), wanted}))
           return cluster_state.violated(name + "claim " + wanted + " is missing");
@@ -242,8 +243,8 @@ class StatefulSetsRule : public Rule {
     bool all_well = well == range.end - range.first;
     if (here < range.end - range.first && !hindered && !(ordered(set) && well < here))
       return cluster_state.violated(name + std::to_string(here) + " pods are there");
-    // In order, one beyond that is not available is waited for, unless it is the first such: of two, below and above the range,
-    // none goes, and nothing is rolled out.
+    // In order, a pod beyond the range that is not available is waited for, unless it is the first such pod: of two, below and
+    // above the range, neither is deleted, and no update continues.
     bool stuck = ordered(set) && beyond > 0 && beyond_and_unready > 1;
     if (beyond > 0 && (all_well || !ordered(set)) && !hindered && !stuck)
       return cluster_state.violated(name + std::to_string(beyond) + " pods are too many");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims and volumes: no two claims have one volume; a claim keeps what it has; a volume is released only when its claim is gone;
-// data goes only when nobody can have it any more. At rest every claim has the volume that there is for it, both say the same of
-// each other, and no directory is left that no volume names. Source: Kubernetes "Persistent Volumes".
+// Claims and volumes: no two claims have the same volume; a claim keeps its volume; a volume is released only after its claim is
+// gone; data is deleted only when no claim can get it any more. At rest, every claim has the volume that matches it, both refer
+// to each other, and no directory is left without a volume. Source: Kubernetes "Persistent Volumes".
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ std::string_view claim_uid(const Object& volume) { return get_string(volume.json
 std::string_view volume_name(const Object& claim) { return get_string(claim.json(), "spec.volumeName"); }
 std::string_view phase(const Object& object) { return get_string(object.json(), "status.phase"); }
 
-ObjectPtr claim_of(const ClusterState& cluster_state, const Object& volume) {  // null unless it is the very one
+ObjectPtr claim_of(const ClusterState& cluster_state, const Object& volume) {  // null if the claim has another uid
   Key key{std::string(get_string(volume.json(), "spec.claimRef.namespace")),
           std::string(get_string(volume.json(), "spec.claimRef.name"))};
   ObjectPtr claim = cluster_state.find(kPersistentVolumeClaim, key);
@@ -53,7 +53,7 @@ class VolumesRule : public Rule {
                        [&](const ObjectPtr& volume) { return get_string(volume->json(), "spec.local.path") == path; });
   }
 
-  // Only its own machine can delete a directory.
+  // Only the volume's own machine can delete the directory.
   static bool machine_runs(const ClusterState& cluster_state, const Object& volume) {
     std::string affinity = to_text(get_object(volume.json(), "spec.nodeAffinity"));
     std::vector<ObjectPtr> nodes = cluster_state.all(kNode);
@@ -122,7 +122,7 @@ class VolumesRule : public Rule {
   }
 
   const Disk& disk_;
-  std::set<std::string> kept_;  // what a person kept
+  std::set<std::string> kept_;  // kept by a user
 };
 
 }  // namespace

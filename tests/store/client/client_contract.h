@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every Client promises, as tests: include this in one test program and instantiate it with the ways to make one.
+// The contract of every Client as tests: a test program includes this and instantiates it with functions that create one.
 //
 //   INSTANTIATE_TEST_SUITE_P(Fake, ClientContract, testing::Values(ClientMaker{"fake", make_fake}));
 //
-// An implementation is given with a server of its own in which the namespace "default" exists, and nothing else is assumed
-// of its contents. Everything here waits for events, never for time.
+// An implementation has its own server, in which the namespace "default" exists; nothing else is assumed about its contents. The
+// tests wait for events, never for time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class ClientFixture {
  public:
   virtual ~ClientFixture() = default;
   virtual Client& client() = 0;
-  // Makes watches from the current revision impossible to resume. False: cannot be done here.
+  // Makes it impossible to resume watches from the current revision. Returns false if the implementation cannot do this.
   virtual bool forget_past() { return false; }
 };
 
@@ -239,7 +239,7 @@ TEST_P(ClientContract, status_is_apart_from_the_rest) {
   EXPECT_EQ(get_string(status->json(), "status.phase"), "Running");
 }
 
-// Another one may have taken the name: who names the uid means that one.
+// Another object may have the same name now: a write with a uid only applies to the object with that uid.
 TEST_P(ClientContract, a_status_is_of_the_object_that_is_meant) {
   ObjectPtr made = MUST(client().create(kPod, pod("p")));
   json::value patch = *parse_json(R"({"metadata":{"uid":"another-uid"},"status":{"reason":"Tested"}})");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake and the remote client pass the contract.
+// The fake client and the remote client fulfil the contract.
 #include "store/client/remote.h"
 #include "tests/store/client/client_contract.h"
 #include "tests/store/client/fake_server.h"

@@ -21,8 +21,8 @@ namespace {
 struct Change {
   const Kind* kind;
   Revision revision;
-  ObjectPtr before, after;  // null: was not, is no more
-  ObjectPtr final;          // of a deletion: the last state with the deletion's revision
+  ObjectPtr before, after;  // null: the object was absent before, or is absent after
+  ObjectPtr final;          // for a deletion: the last state, with the deletion's revision
 };
 
 struct Filter {
@@ -45,7 +45,7 @@ struct Filter {
       return value->is_string() ? std::string(value->get_string()) : to_text(*value);
     });
   }
-  // What a watcher with this filter sees of a change.
+  // The event that a watch with this filter gets for a change.
   std::optional<WatchEvent> seen(const Change& change) const {
     bool was = matches(change.before), is = matches(change.after);
     if (!was && !is) return std::nullopt;
@@ -56,7 +56,7 @@ struct Filter {
   }
 };
 
-// How many events are on their way to a sink.
+// The number of events that are being delivered.
 class Pending {
  public:
   void add(size_t n) {
@@ -75,7 +75,7 @@ class Pending {
   mutable Guarded<size_t> count_{0};
 };
 
-// One watch's queue and the thread that empties it into the sink.
+// One watch's queue, and the thread that delivers its events to the sink.
 class Delivery {
  public:
   Delivery(const Kind& kind, Filter filter, WatchSink& sink, std::shared_ptr<Pending> pending)
@@ -176,7 +176,7 @@ struct FakeClient::State {
     Revision forgotten = 0;
     uint64_t uids = 0;
     int lose = 0;
-    std::string lost_patch;  // the record that it begins with; "": none
+    std::string lost_patch;  // prefix of the call's record; "": none
     std::vector<Key> last_only;
     std::vector<Fault> faults;
     std::vector<std::string> calls;
@@ -236,7 +236,7 @@ struct FakeClient::State {
   mutable Guarded<Store> store;
 };
 
-// What the server fills in on create.
+// Sets the fields that the server sets on create.
 json::value FakeClient::State::finished_create(Store& store, const Kind& kind, json::value body) const {
   std::string number = std::to_string(++store.uids);
   json::value& metadata = make(body, "metadata");
@@ -376,7 +376,7 @@ Result<ObjectPtr> FakeClient::patch(const Kind& kind, const Key& key, PatchType 
     if (type == PatchType::json) {
       TRY(apply_json_patch(body, patch));
     } else {
-      apply_merge_patch(body, patch);  // strategic merge and apply need the schema; lists are replaced here
+      apply_merge_patch(body, patch);  // strategic merge and apply need the schema; here lists are replaced
     }
     if (get_string(body, "metadata.resourceVersion") != std::to_string(before->revision())) return stale_conflict(kind, key.name);
     if (store.lost_patch.empty() || !record.starts_with(store.lost_patch))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeClient: a Client in memory for the tests of those who act. It keeps Kubernetes' rules that reconciling depends on
-// (revisions, conflicts, finalizers, graceful pod deletion, generation, status and other subresources) but validates and
-// defaults nothing. It can fail on the nth call, lose an event, end watches, and forget its past. Passes client_contract.h.
+// FakeClient: a Client in memory for tests of controllers and other clients. It follows the rules of Kubernetes that reconciling
+// depends on (revisions, conflicts, finalizers, graceful pod deletion, generation, status and other subresources), without
+// validation and defaults. The nth call can fail, an event can be lost, watches can end, and old revisions can be forgotten.
+// Passes client_contract.h.
 //
 //   FakeClient client;
 //   client.fail(3, Error(Code::unavailable, "disk is full"));   // the third call from now
@@ -37,27 +38,28 @@ class FakeClient : public Client {
                                          const json::value& body) override;
   Result<std::unique_ptr<Watch>> watch(const Kind& kind, const WatchOptions& options, WatchSink& sink) override;
 
-  // Conveniences for tests: JSON text in, whatever stood there before; MUST on failure; never a counted call.
+  // Conveniences for tests: they take JSON text, replace any existing object, end the test on failure, and are not counted as
+  // calls.
   ObjectPtr put(const Kind& kind, std::string_view json_text);
   void set_status(const Kind& kind, const Key& key, std::string_view status_json_text);
-  void erase(const Kind& kind, const Key& key);            // at once, finalizers or not
+  void erase(const Kind& kind, const Key& key);            // at once, in spite of finalizers
   ObjectPtr find(const Kind& kind, const Key& key) const;  // null when absent
   std::vector<ObjectPtr> all(const Kind& kind, std::string_view ns = {}) const;
 
-  // What read() answers to "horses.custom.metrics.k8s.io default/*/speed labelSelector=a%3Db", where it is not known from the
-  // objects.
+  // Sets the answer of read() to "horses.custom.metrics.k8s.io default/*/speed labelSelector=a%3Db", when the objects do not
+  // determine it.
   void answer_read(const std::string& asked, std::string_view json_text);
 
   // Faults. `which` limits a failure to calls whose record (as in calls()) begins with it: "create pods".
   void fail(int nth, Error error, std::string which = {});  // 1 = the next such call; later calls succeed again
   void lose_event(int nth = 1);                             // the nth change from now reaches no watch
-  // The next patch whose record begins so is done, but its answer and its event are lost.
+  // Executes the next patch whose record begins with `which`, but loses its response and its event.
   void lose_patch(std::string which);
-  void end_watches(Error why);  // as a dropped connection
-  void forget_past();           // watches from older revisions are answered with gone
+  void end_watches(Error why);  // as when the connection is lost
+  void forget_past();           // watches from older revisions fail with gone
   void settle() const;          // blocks until all events so far were delivered
 
-  // What was asked, in order: "create pods default/web", "patch pods/status default/web", "list pods", "watch pods".
+  // The calls in order: "create pods default/web", "patch pods/status default/web", "list pods", "watch pods".
   std::vector<std::string> calls() const;
   void clear_calls();
   std::vector<Key> last_only() const;  // ListOptions::only of the last list

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake's faults happen when and where they were asked for.
+// Faults of the fake happen exactly when and where they were requested.
 #include "tests/store/client/fake_client.h"
 
 #include <gtest/gtest.h>

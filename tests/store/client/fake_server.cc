@@ -22,7 +22,7 @@ struct Target {
   std::string subresource;
 };
 
-// "/api/v1/namespaces/a/pods/web/status" and its relatives.
+// Parses "/api/v1/namespaces/a/pods/web/status" and similar paths.
 Target target_of(const std::string& path) {
   std::vector<std::string> parts;
   for (std::string_view part : split(std::string_view(path).substr(1), '/')) parts.emplace_back(part);
@@ -40,7 +40,7 @@ Target target_of(const std::string& path) {
   return target;
 }
 
-class EventStream : public WatchSink {  // one watch's lines on their way to the socket
+class EventStream : public WatchSink {  // the lines of one watch on their way to the socket
  public:
   void on_event(const WatchEvent& event) override {
     static constexpr const char* kNames[] = {"ADDED", "MODIFIED", "DELETED"};
@@ -56,7 +56,7 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
     lines_.with([](Lines& lines) { lines.ended = true; });
     lines_.notify();
   }
-  // "" at the end.
+  // Returns "" at the end.
   std::string take() {
     return lines_.wait(
         {}, [](const Lines& lines) { return lines.ended || !lines.text.empty(); },
@@ -75,7 +75,7 @@ class EventStream : public WatchSink {  // one watch's lines on their way to the
   Guarded<Lines> lines_;
 
  public:
-  std::unique_ptr<Watch> watch;  // the last: it ends, and with it what it delivers, before the lines do
+  std::unique_ptr<Watch> watch;  // last member: the watch ends, and its delivery, before the lines are destroyed
 };
 
 PatchType patch_type(const std::string& content_type) {
@@ -115,7 +115,7 @@ void FakeServer::State::handle(const httplib::Request& request, httplib::Respons
     return;
   }
   Target target = target_of(request.path);
-  if (!target.kind) {  // as servers say it: not a Status
+  if (!target.kind) {  // a 404 as servers send it: not a Status
     response.status = 404;
     return response.set_content("404 page not found\n", "text/plain");
   }
@@ -201,7 +201,7 @@ FakeServer::FakeServer() : state_(std::make_unique<State>()) {
   state_->server.set_tcp_nodelay(true);
   state_->port = state_->server.bind_to_any_port("127.0.0.1");
   state_->thread = std::jthread([state = state_.get()] { state->server.listen_after_bind(); });
-  while (!state_->server.is_running()) std::this_thread::yield();  // a stop before it runs would be forgotten
+  while (!state_->server.is_running()) std::this_thread::yield();  // a stop before the server runs would be lost
 }
 
 FakeServer::~FakeServer() {

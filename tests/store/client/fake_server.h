@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeServer: a FakeClient behind plain HTTP, for testing what speaks to API servers. It translates; it decides nothing.
+// FakeServer: a FakeClient behind plain HTTP, for tests of API clients. It only translates requests.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ class FakeServer {
   ~FakeServer();
   std::string url() const;  // "http://127.0.0.1:40123"
   FakeClient& objects();
-  void answer_next(int status, int retry_after_seconds);  // instead of doing what the next request asks
-  void end_watches_cleanly();                             // as a server does when their time is over
+  void answer_next(int status, int retry_after_seconds);  // the next request gets this response and is not executed
+  void end_watches_cleanly();                             // as a server does when a watch's time is over
 
  private:
   struct State;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the kubeconfig reader.
+// The kubeconfig reader.
 #include "store/client/kubeconfig.h"
 
 #include <gtest/gtest.h>

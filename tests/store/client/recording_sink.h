@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordingSink: keeps what a watch told, and lets a test wait for it.
+// RecordingSink: records the events of a watch, and lets a test wait for them.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class RecordingSink : public WatchSink {
     record_.with([&](Record& record) { record.end = why; });
     record_.notify();
   }
-  // The first `count` events; fewer when they do not come.
+  // The first `count` events; fewer if they do not arrive.
   std::vector<WatchEvent> wait(size_t count) {
     return record_.wait_until(
         {}, deadline(), [&](const Record& record) { return record.events.size() >= count; },
@@ -37,7 +37,7 @@ class RecordingSink : public WatchSink {
         {}, deadline(), [](const Record& record) { return record.end.has_value(); },
         [](const Record& record) { return record.end; });
   }
-  // "added a", "modified a", "deleted a", "synced": the first `count`.
+  // The first `count` of "added a", "modified a", "deleted a", "synced".
   Names wait_names(size_t count) {
     Names names;
     for (const WatchEvent& event : wait(count)) names.push_back(name_of(event));

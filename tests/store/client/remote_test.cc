@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The remote client bears what only a network does.
+// The remote client tolerates network failures.
 #include "store/client/remote.h"
 
 #include <gtest/gtest.h>

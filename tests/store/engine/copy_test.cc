@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a store: what is in one, what is refused as one, and what a store that is made of one goes on with. And the
-// upkeep of the file: what a check finds, what a compaction gives back.
+// Copies of a store: their content, the files that are refused as copies, and a store that is created from one. And maintenance
+// of the file: integrity checks and compaction.
 #include "store/engine/copy.h"
 
 #include <gtest/gtest.h>
@@ -172,7 +172,7 @@ TEST_F(CopyTest, a_check_of_a_whole_store_finds_nothing) {
 TEST_F(CopyTest, a_check_finds_text_that_turned_over_and_pages_that_are_gone) {
   put("a", "treasure");
   for (int i = 0; i < 40; i++) put("object-" + std::to_string(i), std::string(3000, 'x'));
-  reopen();  // the log is folded into the file
+  reopen();  // the log is checkpointed into the file
   overwrite(path(), find_in(path(), "treasure"), "pleasure");
   EXPECT_EQ(engine().check(), std::vector<std::string>{"configmaps default/a is not what was written"});
   overwrite(path(), 8 * 4096, std::string(3 * 4096, '\xff'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that crash_test.cc kills: several writers and watchers on one engine, telling on standard output what was
-// acknowledged to them and what they saw, until it is ended. One line per record, written in one piece:
+// The process that crash_test.cc kills: several writers and watchers on one engine. It prints the acknowledged writes and the
+// observed events on standard output until it is killed. One line per record, each written with one call:
 //   "start 17"                  the engine is open; its revision
 //   "ack 18 put w0-3 D42"       revision, what, name, value; D: durable, S: soft
 //   "ack 19 del w0-3 S"
@@ -67,7 +67,7 @@ void keep_watching(Engine& engine, int number, Revision after) {
   auto watcher = MUST(engine.watch(kConfigMap, "", after));
   for (;;) {
     auto event = watcher->take({}, std::chrono::steady_clock::now() + std::chrono::hours(1));
-    if (!event) return;  // too slow: ended, which is allowed
+    if (!event) return;  // the watch was too slow and ended, which is allowed
     if (*event) tell("seen" + std::to_string(number) + " " + record(**event));
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kills a writing process at random moments, again and again on the same file, and holds what it was told against what a
-// start finds: every acknowledged durable write is there, every watcher saw an unbroken sequence of which nothing durable
-// is lost, no revision ever meant two things. CORACLE_CRASH_TRIES sets how often (100).
+// Kills a writing process at random times, repeatedly on the same file, and compares its output with the state that the next
+// start finds: every acknowledged durable write is there, every watcher saw a sequence without gaps from which nothing durable is
+// lost, and no revision was used for two different changes. CORACLE_CRASH_TRIES sets the number of rounds (100).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -24,17 +24,17 @@ extern char** environ;
 namespace coracle::engine {
 namespace {
 
-struct Record {  // what one revision did
+struct Record {  // the change of one revision
   std::string what, name, value;
   bool operator==(const Record&) const = default;
 };
 
-struct Story {  // everything one process told
+struct Story {  // the output of one process
   Revision start = 0;
   std::map<Revision, Record> acknowledged;
   std::map<Revision, Record> seen;
   std::map<std::string, std::vector<Revision>> watchers;
-  std::map<std::string, bool> removing;  // a removal was begun, and nothing else of that name was acknowledged since
+  std::map<std::string, bool> removing;  // a removal was begun, and no later change of that name was acknowledged
   std::vector<std::string> errors;
 };
 
@@ -65,7 +65,7 @@ Story read_story(const std::string& text) {
   return story;
 }
 
-// Runs the child until it has told `lines` lines and `after` has passed since, then kills it. Returns its output.
+// Runs the child until it has printed `lines` lines and `after` has passed since, then kills it. Returns its output.
 std::string run_and_kill(const std::string& path, unsigned seed, int lines, std::chrono::microseconds after) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return {};
@@ -108,7 +108,7 @@ std::string run_and_kill(const std::string& path, unsigned seed, int lines, std:
 
 class CrashTest : public testing::Test {
  protected:
-  // A start on a copy: the original stays as the crash left it, for the next process.
+  // Opens a copy: the original stays as the crash left it, for the next process.
   void open_copy() {
     engine_.reset();
     copy_ = std::make_unique<TemporaryDirectory>();
@@ -128,21 +128,21 @@ class CrashTest : public testing::Test {
     }
   }
 
-  // No revision means two things, in this story or any before it.
+  // No revision was used for two changes, in this output or any earlier one.
   void check_meaning(const Story& story) {
     for (const auto* records : {&story.acknowledged, &story.seen}) {
       for (const auto& [revision, record] : *records) {
         ASSERT_GT(revision, story.start);
         ASSERT_LE(revision, engine_->revision());
         Record known = record;
-        if (known.what == "del") known.value = "";  // an acknowledgement knows the durability, a watcher does not
+        if (known.what == "del") known.value = "";  // an acknowledgement has the durability, a watch event does not
         auto [was, fresh] = meaning_.insert({revision, known});
         ASSERT_TRUE(fresh || was->second == known) << "revision " << revision << " means two things";
       }
     }
   }
 
-  // The latest durable record of each name must have survived: the object is at that revision or a later one.
+  // The latest durable record of each name must have survived: the object has that revision or a later one.
   void check_nothing_durable_is_lost(const Story& story) {
     std::map<std::string, std::pair<Revision, Record>> latest;
     for (const auto* records : {&story.acknowledged, &story.seen}) {
@@ -170,11 +170,11 @@ class CrashTest : public testing::Test {
     for (const auto* records : {&story.acknowledged, &story.seen})
       for (auto later = records->upper_bound(revision); later != records->end(); ++later)
         if (later->second.what == "del" && later->second.name == name) return true;
-    auto removing = story.removing.find(name);  // it was on its way when the process died
+    auto removing = story.removing.find(name);  // the removal was in progress when the process was killed
     return removing != story.removing.end() && removing->second;
   }
 
-  // What is on the disk says what its revision meant.
+  // The stored objects match the records of their revisions.
   void check_contents() {
     for (const ObjectPtr& object : MUST(engine_->list(kConfigMap, {})).items) {
       auto told = meaning_.find(object->revision());

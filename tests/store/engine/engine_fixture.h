@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory with an engine in it, and ways to stop it: cleanly, or as a crash would.
+// A directory with an engine, and ways to stop it: cleanly or like a crash.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// The number of objects that a start after a power cut would find: opens a copy of the files as they are.
+// The number of objects that a start after a power failure would find: opens a copy of the current files.
 inline size_t rows_of_copy(const std::string& path) {
   TemporaryDirectory copy;
   for (const char* suffix : {"", "-wal"})
@@ -64,7 +64,7 @@ class EngineFixture : public testing::Test {
     close();
     engine_ = MUST(Engine::open(path(), options_));
   }
-  // Leaves the running engine as it is and goes on with a copy of its files, as a start after SIGKILL would.
+  // Keeps the running engine and opens a copy of its files, as a start after SIGKILL would.
   void crash_and_reopen() {
     std::filesystem::create_directory(directory_ / "crashed");
     for (const char* suffix : {"", "-wal"})

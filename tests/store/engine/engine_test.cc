@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the engine: writes as compare-and-swap, the two durabilities, what a reopened file holds, damage.
+// The engine: writes with compare-and-swap, the two durabilities, the content of a reopened file, damage.
 #include "store/engine/engine.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST_F(EngineTest, a_group_happens_whole_or_not_at_all) {
   EXPECT_LT(stored[1]->revision(), stored[2]->revision());
 }
 
-// With space for some kilobytes.
+// A store with a limit of some kilobytes.
 class FullTest : public EngineFixture {
  protected:
   void SetUp() override {
@@ -189,14 +189,14 @@ TEST_F(EngineTest, passing_writes_reach_the_disk_with_others_and_never_by_themse
   reopen();
   put("a", "1", Durability::passing);
   EXPECT_TRUE(engine().get(kConfigMap, key("a")));
-  // More than were announced in advance in the days of few passing writes.
+  // More than the number that was reserved in advance when passing writes were few.
   for (int i = 0; i < 5000; ++i) put("a", std::to_string(i), Durability::passing);
   EXPECT_EQ(engine().last_written(), std::chrono::steady_clock::time_point());
   EXPECT_EQ(rows_of_a_copy(), 0u);
   put("b", "1");
   EXPECT_EQ(rows_of_a_copy(), 2u);
   put("c", "1", Durability::passing);
-  put("b", "2", Durability::soft);  // takes what passes along
+  put("b", "2", Durability::soft);  // also writes the pending passing changes
   EXPECT_EQ(wait_for_rows_of_a_copy(3), 3u);
   put("d", "1", Durability::passing);
   reopen();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts the power at every kind of moment (SQLite over a disk that forgets what was not synced), starts again, and holds
-// the state against what was acknowledged: the engine's file is always the whole state at some revision, not older than the
-// last durable write. CORACLE_POWER_CUTS sets how often (300).
+// Cuts the power at all kinds of moments (SQLite on a disk that loses unsynced data), starts again, and compares the state with
+// the acknowledged writes: the engine's file always has the whole state of some revision, not older than the last durable write.
+// CORACLE_POWER_CUTS sets the number of rounds (300).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -50,7 +50,7 @@ class PowerCutTest : public testing::Test {
     return all;
   }
 
-  // Random writes until the power goes. Keeps the state after each revision, and the last revision that must survive.
+  // Writes randomly until the power fails. Keeps the state after each revision, and the last revision that must survive.
   void write_until_dark(std::mt19937& random) {
     for (int i = 0; i < 400 && !disk_->power_is_off(); i++) {
       std::string name = "n" + std::to_string(random() % 12);
@@ -65,7 +65,7 @@ class PowerCutTest : public testing::Test {
       if (!done) {
         if (done.error().code() == Code::not_found) continue;
         ASSERT_TRUE(disk_->power_is_off()) << done.error().text();
-        attempted_ = state_;  // refused, but the disk may have it all the same
+        attempted_ = state_;  // the write failed, but may be on the disk nevertheless
         if (removes) attempted_->erase(name);
         else (*attempted_)[name] = get_string(body, "data.value");
         return;
@@ -79,7 +79,7 @@ class PowerCutTest : public testing::Test {
     }
   }
 
-  // The state is that after some write, the last durable one or a later one.
+  // The state is that after some write: the last durable one or a later one.
   void check_a_prefix_survived() {
     Contents now = contents();
     bool known = attempted_ && now == *attempted_;
@@ -110,7 +110,7 @@ TEST_F(PowerCutTest, what_survives_is_the_state_at_some_revision_since_the_last_
   std::mt19937 random(seed);
   disk_ = std::make_unique<PowerCutDisk>(seed);
   for (int cut = 0; cut < cuts && !HasFailure(); cut++) {
-    disk_->cut_power_after(int(random() % (cut % 4 ? 200 : 12)));  // every fourth already while starting
+    disk_->cut_power_after(int(random() % (cut % 4 ? 200 : 12)));  // every fourth cut happens during the start
     auto started = start();
     if (started) write_until_dark(random);
     engine_.reset();
@@ -119,7 +119,7 @@ TEST_F(PowerCutTest, what_survives_is_the_state_at_some_revision_since_the_last_
     ASSERT_TRUE(started) << "cut " << cut << ": " << started.error().text();
     check_a_prefix_survived();
     if (cut % 3) engine_.reset();
-    else disk_->cut_power_after(int(random() % 6)), engine_.reset(), disk_->restore_power();  // while stopping
+    else disk_->cut_power_after(int(random() % 6)), engine_.reset(), disk_->restore_power();  // during the stop
   }
 }
 

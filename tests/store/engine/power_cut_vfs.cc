@@ -155,7 +155,7 @@ void PowerCutDisk::apply(std::string& content, const Change& change) {
   content.replace(size_t(change.offset), change.bytes.size(), change.bytes);
 }
 
-// Of each write that was not synced: all, nothing, or some of its sectors reached the disk.
+// For each unsynced write: all, none or some of its sectors reach the disk.
 void PowerCutDisk::survive(File& file) {
   for (const Change& change : file.pending) {
     if (change.truncate_to >= 0) {
@@ -174,7 +174,7 @@ void PowerCutDisk::survive(File& file) {
 void PowerCutDisk::restore_power() {
   std::erase_if(files_, [&](const auto& named) { return !named.second->durable && random_() % 2; });
   for (auto& [path, file] : files_) {
-    auto left = std::make_shared<File>(*file);  // handles of the dead process keep the old one
+    auto left = std::make_shared<File>(*file);  // handles of the dead process keep the old file
     survive(*left);
     left->durable = true;
     file = std::move(left);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk for SQLite that can lose its power: files live in memory, and remember what was synced and what was only written.
-// At a chosen operation the power goes: every call fails from then on, and what was written but not synced survives in part,
-// torn at sector borders, in any combination. Then the power comes back, and the next open sees what is left.
+// A disk for SQLite with power failures: files are in memory, with their synced and their unsynced content. At a chosen operation
+// the power fails: every later call fails, and unsynced writes survive in part, torn at sector boundaries, in any combination.
+// After the power is restored, the next open sees what survived.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@ class PowerCutDisk {
   ~PowerCutDisk();
   const char* vfs() const { return name_.c_str(); }
 
-  void cut_power_after(int operations);  // writes, truncations and syncs from now
+  void cut_power_after(int operations);  // counts writes, truncations and syncs from now
   bool power_is_off() const { return off_; }
-  void restore_power();  // what was not synced is now decided
+  void restore_power();  // decides which unsynced writes survive
   int64_t size(const std::string& path) const;
-  void set_full(bool full) { full_ = full; }  // files can be written to, but not grow
+  void set_full(bool full) { full_ = full; }  // files can be overwritten, but cannot grow
   bool is_full() const { return full_; }
 
-  // For the VFS.
+  // Interface for the VFS.
   struct Change {
     int64_t offset = 0;
     std::string bytes;
-    int64_t truncate_to = -1;  // instead of bytes
+    int64_t truncate_to = -1;  // if set, replaces the bytes
   };
   struct File {
-    std::string synced;           // what a power cut cannot touch
-    std::string now;              // what the running system reads
-    std::vector<Change> pending;  // from synced to now
-    bool durable = false;         // its name is in the directory for good
+    std::string synced;           // content that survives a power failure
+    std::string now;              // content for the running system
+    std::vector<Change> pending;  // the writes between synced and now
+    bool durable = false;         // its directory entry is synced
   };
-  bool spend();  // one operation; false: the power is off
+  bool spend();  // counts one operation; returns false when the power is off
   std::shared_ptr<File> find(const std::string& path, bool create);
   void remove(const std::string& path);
   static void apply(std::string& content, const Change& change);
@@ -51,7 +51,7 @@ class PowerCutDisk {
   std::unique_ptr<sqlite3_vfs> registered_;
   std::mt19937 random_;
   std::map<std::string, std::shared_ptr<File>> files_;
-  int left_ = -1;  // operations until the cut; -1 = none planned
+  int left_ = -1;  // operations until the power failure; -1 = none planned
   bool off_ = false, full_ = false;
 };
 

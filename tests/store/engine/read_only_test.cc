@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine whose disk is read-only when it opens, as one with errors is after the next start. Needs root: a file system of its
-// own is mounted, where only the test's own thread sees it.
+// An engine on a disk that is read-only when it opens, like a disk with errors after the next start. Needs root: mounts a file
+// system that only the test's own thread sees.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -22,7 +22,7 @@ class ReadOnlyDisk : public EngineFixture {
     close();
     options_.copies = copies_.path();
   }
-  // With a file system of its own at the directory. On a thread apart: the others keep their mounts.
+  // Mounts a file system at the directory, on a thread of its own: the other threads keep their mounts.
   void mounted(const std::function<void()>& test) {
     bool is_mounted = false;
     std::thread apart([&] {
@@ -38,7 +38,7 @@ class ReadOnlyDisk : public EngineFixture {
     ASSERT_EQ(::mount("none", directory_.path().c_str(), nullptr, MS_REMOUNT | (read_only ? MS_RDONLY : 0), nullptr), 0)
         << ::strerror(errno);
   }
-  // As a killed daemon leaves it: much of it in the log.
+  // The state after a kill of the daemon: much of it is in the log.
   void leave_as_killed() {
     for (const char* suffix : {"", "-wal"})
       std::filesystem::copy_file(path() + suffix, directory_ / ("kept" + std::string(suffix)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of the engine's watches and lists over time: order, resuming, ends, pages of one snapshot.
+// The engine's watches and lists over time: order, resuming, ends, and pages of one snapshot.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -114,7 +114,7 @@ TEST_F(WatchTest, the_window_counts_more_than_texts_and_shrinks_when_told) {
   options_.window_events_max = 10'000;
   reopen();
   ObjectPtr first = put("a", "0");
-  for (int i = 0; i < 500; i++) put("a", std::to_string(i), Durability::soft);  // texts of 150 bytes
+  for (int i = 0; i < 500; i++) put("a", std::to_string(i), Durability::soft);  // each text has 150 bytes
   EXPECT_EQ(engine().watch(kConfigMap, "", first->revision()).error().code(), Code::gone);
   Revision now = engine().revision();
   EXPECT_TRUE(engine().watch(kConfigMap, "", now - 50));
@@ -132,7 +132,7 @@ TEST_F(WatchTest, a_slow_watcher_is_ended_and_never_skips) {
   options_.watch_queue_max = 5;
   reopen();
   for (int i = 0; i < 20; i++) put("n" + std::to_string(i), "1");
-  auto watcher = MUST(engine().watch(kConfigMap, "", 0));  // 21 first events do not count
+  auto watcher = MUST(engine().watch(kConfigMap, "", 0));  // the 21 initial events do not count
   for (int i = 0; i < 5; i++) put("n0", "x" + std::to_string(i), Durability::soft);
   EXPECT_EQ(take(*watcher, 26).size(), 26u);
   auto slow = MUST(engine().watch(kConfigMap, "", engine().revision()));
@@ -183,13 +183,13 @@ TEST_F(WatchTest, a_stop_wakes_a_watcher) {
   EXPECT_FALSE(MUST(watcher->take(stop.get_token(), soon())));
 }
 
-// Owner and delegate take turns as it comes; together they have every event once, in order, and are never at it at once.
+// The owner and the delegate alternate; together they get every event once, in order, and never at the same time.
 TEST_F(WatchTest, a_delegate_takes_what_comes_while_the_owner_sleeps) {
   constexpr int kChanges = 1500;
   options_.watch_queue_max = kChanges;
   reopen();
   auto watcher = MUST(engine().watch(kConfigMap, "", engine().revision()));
-  std::vector<Revision> taken;  // unguarded: the watcher keeps the two apart
+  std::vector<Revision> taken;  // no lock: the watcher never runs both at once
   std::atomic<int> stood_in = 0;
   std::atomic<bool> owner_is_up = true;
   Delegate delegate{[&](const Event& event) {
@@ -206,8 +206,8 @@ TEST_F(WatchTest, a_delegate_takes_what_comes_while_the_owner_sleeps) {
   });
   while (taken.size() < size_t(kChanges)) {
     owner_is_up = false;
-    auto event =
-        MUST(watcher->take({}, now() + std::chrono::milliseconds(200), &delegate));  // no longer when a delegate took the last
+    auto event = MUST(watcher->take({}, now() + std::chrono::milliseconds(200), &delegate));  // returns as soon as the delegate
+                                                                                              // took the last event
     owner_is_up = true;
     if (event) taken.push_back(event->revision);
   }
@@ -251,9 +251,9 @@ TEST_F(WatchTest, an_owner_with_a_delegate_wakes_for_a_stop_and_for_the_end) {
       break;
     }
     seen += event->has_value();
-    if (event->has_value() && begun.with([](int count) { return count; }) == 0) {  // the owner was up already: once more
-      first =
-          std::jthread([&, pass] { put("b", "x" + std::to_string(pass), Durability::soft); });  // the same again were no event
+    if (event->has_value() && begun.with([](int count) { return count; }) == 0) {  // the owner was already awake: try again
+      first = std::jthread([&, pass] { put("b", "x" + std::to_string(pass), Durability::soft); });  // an unchanged object would
+                                                                                                    // cause no event
       seen = 0;
     }
   }
@@ -350,7 +350,7 @@ TEST_F(WatchTest, watches_begun_under_load_miss_nothing_and_repeat_nothing) {
     }
     for (int i = 0; i < 20; i++) {
       Event event = *MUST(watcher->take({}, soon()));
-      EXPECT_EQ(event.revision, last + 1);  // one kind, every revision an event
+      EXPECT_EQ(event.revision, last + 1);  // one kind, so every revision is an event
       last = event.revision;
     }
   }
@@ -423,7 +423,8 @@ TEST_F(ListTest, refuses_bad_tokens_and_future_revisions) {
   EXPECT_EQ(engine().list(kConfigMap, options).error().code(), Code::timeout);
 }
 
-// Whoever wants the owner back gets nothing more before he has come: what he keeps for him would be passed by.
+// A delegate that wakes the owner gets no more events until the owner has run: they would overtake those that it left for the
+// owner.
 TEST_F(WatchTest, a_delegate_who_calls_the_owner_is_not_asked_again) {
   put("a", "0");
   for (int round = 0; round < 100; round++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that clients compare: as Go writes them.
+// JSON that clients compare as bytes: escaped as in Go.
 #include "store/object/markup.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Markup, is_written_as_go_writes_it) {
   EXPECT_EQ(escaped("\xe2\x80"), "\xe2\x80");
 }
 
-// kubectl rollout undo compares the bytes of a revision's data with what it writes itself of the set's template.
+// kubectl rollout undo compares the bytes of a revision's data with its own serialization of the set's template.
 TEST(Markup, is_escaped_in_revisions) {
   std::string body =
       R"({"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a","namespace":"b","resourceVersion":"7","annotations":{"c":"<"}},)"

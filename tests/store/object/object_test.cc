@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of Object: what make() accepts, what is read from metadata, and the parsed form made once.
+// Object: what make() accepts, the metadata accessors, and the parsed form, which is created once.
 #include "store/object/object.h"
 
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST(Object, at_rest_is_the_same_and_awake_is_one_for_all) {
   EXPECT_EQ(resting->revision(), pod->revision());
   EXPECT_TRUE(resting->mentions("ReplicaSet"));
   EXPECT_FALSE(resting->mentions("Replica"));
-  EXPECT_EQ(resting->awake(), pod);  // who holds it looks at the same
+  EXPECT_EQ(resting->awake(), pod);  // another holder gets the same parsed form
   EXPECT_EQ(&resting->awake()->json(), &pod->json());
 }
 
@@ -155,7 +155,7 @@ TEST(Object, what_was_parsed_goes_when_nobody_looks_and_much_else_was_parsed) {
   std::weak_ptr<const Object> seen = looked;
   EXPECT_EQ(get_string(looked->json(), "metadata.name"), "web");
   looked.reset();
-  EXPECT_FALSE(seen.expired());  // who looks again soon does not parse again
+  EXPECT_FALSE(seen.expired());  // a second access soon after does not parse again
   ObjectPtr held = resting->awake();
   size_t parsed = 0;
   for (int i = 0; parsed < kKeptParsedBytes; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed texts: what went in comes out, and events become short.
+// Packed texts: they unpack to the original, and events become short.
 #include "store/object/packed_text.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of JSON patch and merge patch: the RFCs' own cases, errors by kind, limits.
+// JSON patch and merge patch: the cases of the RFCs, errors by kind, limits.
 #include "store/object/patch.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST(JsonPatch, has_limits) {
   EXPECT_EQ(apply_json_patch(document, doubling).error().code(), Code::too_large);
 }
 
-// Doubles the depth with each operation: a list is copied into its own innermost one.
+// Doubles the depth with each operation: a list is copied into its own innermost list.
 json::array doubling_depth(size_t times) {
   json::array operations{json::object{{"op", "add"}, {"path", "/x"}, {"value", *parse_json("[[]]")}}};
   std::string innermost = "/x/0";
@@ -127,7 +127,7 @@ TEST(JsonPatch, never_nests_deeper_than_a_document_may) {
     std::string name, document, patch;
     bool good;
   };
-  std::string deep = nested(60), place = "/a/b";  // /a/b holds 60 levels; steps of a place are levels, too
+  std::string deep = nested(60), place = "/a/b";  // /a/b holds 60 levels; the path's steps are levels, too
   std::string inside = place;
   for (int i = 0; i < 59; i++) inside += "/0";
   std::string both = R"({"a":{"b":)" + deep + R"(},"c":)" + nested(39) + R"(,"d":)" + nested(38) + "}";
@@ -185,7 +185,7 @@ TEST(MergePatch, takes_many_members_out_at_once) {
     if (i % 3 != 0) deletions["k" + std::to_string(i)] = nullptr;
   }
   json::value document = members;
-  apply_merge_patch(document, deletions);  // each by itself would move all that follow it: minutes
+  apply_merge_patch(document, deletions);  // deleting one by one would move all that follow, which takes minutes
   ASSERT_EQ(document.get_object().size(), 66'667u);
   EXPECT_EQ(document.get_object().begin()->key(), "k0");
   EXPECT_EQ((document.get_object().end() - 1)->key(), "k199998") << "the rest keeps its order";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of Quantity: what parses, how it is written, rounding and caps.
+// Quantity: parsing, formatting, rounding and limits.
 #include "store/object/quantity.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A selector is read once for each state of its owner.
+// A selector is parsed once for each state of its owner.
 #include "store/object/selector_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of label and field selectors.
+// Label and field selectors.
 #include "store/object/selector.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(LabelSelector, of_many_terms_says_what_each_says) {
   EXPECT_LT(matched, 1800);
 }
 
-// kubectl's "app in (…)" of two thousand names, a controller's "notin" of as many: Kubernetes has no bound but the head's.
+// kubectl's "app in (…)" with two thousand names, a controller's "notin" with as many: Kubernetes only limits the request's head.
 TEST(LabelSelector, takes_as_many_values_and_terms_as_a_request_holds) {
   std::string values, terms;
   for (int i = 100'000; i < 180'000; ++i)

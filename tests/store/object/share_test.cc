@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares: numbers as they are, percentages rounded as asked.
+// Shares: plain numbers, and percentages with the requested rounding.
 #include "store/object/share.h"
 
 #include <gtest/gtest.h>

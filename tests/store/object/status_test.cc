@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of Status: Kubernetes' words, and the way there and back.
+// Status: Kubernetes' messages, and the conversion in both directions.
 #include "store/object/status.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour of YAML as Kubernetes reads and kubectl writes it.
+// YAML as Kubernetes reads it and kubectl writes it.
 #include "store/object/yaml.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(Yaml, bounds_what_anchors_and_aliases_copy) {
   std::string repeated = "a: &a \"" + std::string(1 << 20, 'x') + "\"\nb:\n";
   for (int i = 0; i < 20; ++i) repeated += "- *a\n";  // 20 nodes, 20 MiB
   EXPECT_EQ(parse_yaml(repeated).error().code(), Code::too_large);
-  std::string nested;  // each anchor holds all of what is in it
+  std::string nested;  // each anchor contains all earlier ones
   for (int i = 0; i < 90; ++i) nested += "&a" + std::to_string(i) + " [";
   nested += "x";
   for (int i = 0; i < 20'000; ++i) nested += ",x";

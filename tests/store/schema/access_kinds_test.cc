@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles, bindings and certificate requests: defaults, what is refused where and in which words, what may not change, tables.
+// Roles, bindings and certificate requests: defaults, validation with its messages, immutable fields, tables.
 #include <gtest/gtest.h>
 
 #include "runtime/base/text.h"
@@ -16,7 +16,7 @@ const std::string kRequest =
     "Ck5PSTByZzdMeWd4S25jVSs1US9DV1RSakJZSFUrc2Z3elVLZ1poSTZDeXR4NEg2QkRzYklvQUF3Q2dZSUtvWkkKemowRUF3SURTQUF3UlFJaE"
     "FNS0ZCSHlyREZvcjBBUjAvSHBieHRYSzFVNzlSWW9wd3E3UzdBdE9WYkxUQWlBSApFVzhOMEE5ZDFTQ0xEbnluY0lXMnFwMy8zclFVZkJsT3NU"
     "RFFGRmt3VEE9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
-// The same with another name in it, so that the signature does not fit.
+// The same with another name in it, so that the signature is wrong.
 const std::string kForged =
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIY01JR0RBZ0VBTUNFeEVEQU9CZ05WQkFvTUIzSmxZV1JsY25NeERUQUxCZ0"
     "5WQkFNTUJHSmhibVV3V1RBVApCZ2NxaGtqT1BRSUJCZ2dxaGtqT1BRTUJCd05DQUFRcitzaTVMLzFhY1lsdkpGUFVWWGdEbWtrZ1d5NDBvOGZy"
@@ -27,7 +27,7 @@ const std::string kForged =
 struct AccessRow {
   const Kind& kind;
   std::string object;
-  std::string want;  // "" = valid; else every line of the result
+  std::string want;  // "" = valid; otherwise every line of the result
 };
 
 const std::string kNamespacedMeta = R"({"metadata":{"name":"x","namespace":"d"},)";

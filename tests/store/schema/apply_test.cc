@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-side apply and managed fields: who holds what, conflicts, what goes when it is left out.
+// Server-side apply and managed fields: ownership, conflicts, and the removal of fields that are left out.
 #include "store/schema/apply.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(Apply, merges_lists_by_their_keys_and_removes_what_is_left_out) {
   json::value live = *server_side_apply(info, kNone, parsed(R"({"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"containers":[
     {"name":"a","image":"1","livenessProbe":{"exec":{"command":["x"]}}},{"name":"b","image":"2"}]}})"),
                                         {"me"}, kNow);
-  live.at("spec").at("containers").at(0).at("livenessProbe").as_object()["periodSeconds"] = 10;  // a default
+  live.at("spec").at("containers").at(0).at("livenessProbe").as_object()["periodSeconds"] = 10;  // a default value
   live.at("metadata").at("labels").as_object()["other"] = "3";
   auto next = server_side_apply(
       info, live, parsed(R"({"metadata":{"labels":{"a":"1"}},"spec":{"containers":[{"name":"a","image":"3"}]}})"), {"me"}, kNow);
@@ -333,7 +333,7 @@ TEST(Apply, nonsense_as_field_set_is_as_good_as_nothing) {
   }
 }
 
-// Each of these took minutes, or hours, when each item was compared with each, or each holder with all of the object.
+// With comparisons of each item with each other one, or of each manager with the whole object, these took minutes or hours.
 TEST(Apply, the_work_grows_with_the_size_not_with_its_square) {
   constexpr int kMany = 30'000;
   const KindInfo& info = catalog().of(kPod);
@@ -367,8 +367,8 @@ TEST(Apply, the_work_grows_with_the_size_not_with_its_square) {
   EXPECT_EQ(get_array(updated, "metadata.finalizers").size(), size_t(kMany - 1));
 }
 
-// What is applied is as the client sent it; to be compared in another version it is converted, which takes canonical objects
-// alone.
+// An applied configuration is the client's raw input. To compare it in another version it is converted, which requires canonical
+// objects.
 TEST(Apply, nonsense_is_refused_before_it_is_compared_in_another_version) {
   const KindInfo& info = *catalog().by_kind("autoscaling/v1", "HorizontalPodAutoscaler");
   json::value live =
@@ -387,7 +387,7 @@ TEST(Apply, nonsense_is_refused_before_it_is_compared_in_another_version) {
   }
 }
 
-// Whoever may write an object may write who holds what of it.
+// A client that may write an object may also write its managedFields.
 TEST(Apply, many_holders_cost_what_they_hold) {
   constexpr int kHolders = 10'000;
   for (const char* version : {"autoscaling/v1", "autoscaling/v2"}) {

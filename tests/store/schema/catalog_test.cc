@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled catalog: kinds agree with the constants that code uses, names are found, the text is well formed.
+// The compiled catalog: the kinds agree with the constants in the code, names are found, the text is well formed.
 #include "store/schema/catalog.h"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST(Catalog, has_traits_of_a_kind_and_not_of_its_namesake_in_another_group) {
   EXPECT_EQ(catalog().of(kJob).traits.selectable_refusal, "field label \"%\" not supported for batchv1.Job");
 }
 
-// Traits stand at the stored version only: who reads them at another version finds half of them.
+// Only the stored version has the traits: a lookup at another version misses some.
 TEST(Catalog, traits_of_what_is_stored_stand_at_the_version_that_is_stored) {
   for (const KindInfo& info : catalog().kinds()) {
     if (info.is_stored()) continue;

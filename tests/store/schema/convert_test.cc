@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stored kind under several versions: there and back, what travels in annotations, who holds which field in which version.
+// One stored kind in several versions: conversion in both directions, the annotations that preserve fields, and managed fields in
+// each version.
 #include "store/schema/convert.h"
 
 #include <gtest/gtest.h>

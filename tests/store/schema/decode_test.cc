@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding: canonical form, what is unknown, what has the wrong type.
+// Decoding: the canonical form, unknown fields, values of the wrong type.
 #include "store/schema/decode.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults, as a user sees them when reading back what was written.
+// Defaults, as a user sees them when reading an object back.
 #include "store/schema/default.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(Default, leaves_templates_as_they_were_written_where_kubernetes_does) {
   EXPECT_EQ(get_int(set, "spec.replicas"), 1);
 }
 
-// As Kubernetes' ResourceList: a quota would show 200100u where it shows 201m.
+// As in Kubernetes' ResourceList: otherwise a quota would show 200100u instead of 201m.
 TEST(Default, rounds_amounts_up_to_thousandths) {
   json::value pod = prepared(kPod, R"({"spec":{"overhead":{"cpu":"1u"},"containers":[{"name":"a","image":"b","resources":{
       "requests":{"cpu":0.0001,"memory":"1500u"},"limits":{"cpu":"1.0005","memory":"-1n","example.com/x":"1e-6"}}}]}})");
@@ -169,7 +169,7 @@ TEST(Default, a_new_object_begins_with_what_the_server_decides) {
   EXPECT_EQ(get_string(node, "status.phase"), "Running");
 }
 
-// ---- what a rule gives is marked in the text ----
+// ---- the schema text marks fields whose default comes from code ----
 
 void note_ruled(const Type& type, const json::value& plain, const json::value& ruled, std::set<std::string>& fields) {
   const json::object *before = plain.if_object(), *after = ruled.if_object();
@@ -192,7 +192,7 @@ void note_ruled(const Type& type, const json::value& plain, const json::value& r
   }
 }
 
-// Objects that have what the rules look at, beside the samples of all kinds.
+// Objects with the fields that the rules depend on, in addition to the samples of all kinds.
 const std::vector<std::pair<std::string_view, const char*>> kRuled = {
     {"v1/Pod", R"({"spec":{"hostNetwork":true,"serviceAccountName":"a","resources":{"limits":{"cpu":"2"}},
       "containers":[{"name":"c","image":"i:1","ports":[{"containerPort":80}],"resources":{"limits":{"cpu":"1"}}}],
@@ -216,7 +216,7 @@ const std::vector<std::pair<std::string_view, const char*>> kRuled = {
       {"name":"b","firstAvailable":[{"name":"c","allocationMode":"ExactCount"}]}]}}})"},
 };
 
-// The text says which fields have a default that is code.
+// The text marks the fields whose default is computed by code.
 TEST(Default, what_a_rule_gives_is_marked_in_the_schema_text) {
   std::set<std::string> given, marked;
   auto look = [&](const KindInfo& info, const char* text) {
@@ -232,7 +232,7 @@ TEST(Default, what_a_rule_gives_is_marked_in_the_schema_text) {
   }
   for (const auto& [name, text] : kRuled)
     look(*catalog().by_kind(name.substr(0, name.rfind('/')), name.substr(name.rfind('/') + 1)), text);
-  std::erase_if(given, [](const std::string& field) {  // by the rules of some kinds alone
+  std::erase_if(given, [](const std::string& field) {  // only the rules of some kinds set these
     return field.find(".ObjectMeta.") != field.npos || field.ends_with(".apiVersion") || field.ends_with(".kind");
   });
   for (const Type& type : all_types())

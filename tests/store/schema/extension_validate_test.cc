@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of storage, flow control, admission registration, definitions, API services, devices, events and leases: for each
-// kind what is refused, where and in which words; and that a sample of every kind is not.
+// Validation of storage, flow control, admission registration, definitions, API services, devices, events and leases: the
+// refusals for each kind, with field and message; and that the sample of every kind is valid.
 #include <gtest/gtest.h>
 
 #include "runtime/base/text.h"
@@ -30,7 +30,7 @@ json::value prepared_as_stored(const KindInfo& info, json::value body) {
   return value;
 }
 
-// A sample with one field replaced: `pointer` is a path of keys and positions, /spec/drivers/0/name.
+// A sample with one field replaced: `pointer` is a path of keys and indexes, /spec/drivers/0/name.
 json::value changed(const std::string& kind, const std::string& pointer, const std::string& text) {
   json::value body = MUST(parse_json(sample_objects().at(kind)));
   json::value* at = &body;
@@ -56,7 +56,7 @@ TEST(Samples, are_valid) {
   for (const auto& [name, text] : sample_objects()) {
     size_t slash = name.rfind('/');
     const KindInfo* info = catalog().by_kind(name.substr(0, slash), name.substr(slash + 1));
-    if (!info || text.empty() || name == "batch/v1/Job") continue;  // a job's selector is made when it is created
+    if (!info || text.empty() || name == "batch/v1/Job") continue;  // a job's selector is generated on creation
     json::value object = prepared_as_stored(*info, MUST(parse_json(text)));
     make(object, "status.storedVersions") = json::array{"v1"};
     if (name != "apiextensions.k8s.io/v1/CustomResourceDefinition") object.get_object().erase("status");
@@ -68,7 +68,7 @@ struct SampleRow {
   const char* kind;
   const char* pointer;
   const char* value;
-  const char* want;  // one of the lines
+  const char* want;  // one line of the result
 };
 
 constexpr const char* kClass = "storage.k8s.io/v1/StorageClass";

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unpacks Kubernetes' own samples of every kind (fixtures_test.cc) aside, into $1/HEAD, out of Debian sid's package of the
-# API's Go types. Installs nothing.
+# Unpacks Kubernetes' own samples of every kind (fixtures_test.cc) into $1/HEAD. They come from Debian sid's package of the API's
+# Go types. Installs nothing.
 set -eu
 target=${1:?usage: fetch_fixtures.sh DIRECTORY}
 [ ! -d "$target/HEAD" ] || exit 0

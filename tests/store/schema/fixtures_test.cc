@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubernetes' own samples of every kind, with every field set, as JSON, YAML and protobuf: each is read, made canonical and
-// written again, and nothing of it is lost or changed. fetch_fixtures.sh gets them from Debian's package of the API's Go
-// types; where they are not, the test says so and is skipped.
+// Kubernetes' own samples of every kind, with every field set, as JSON, YAML and protobuf: each is decoded, made canonical and
+// encoded again without loss or change. fetch_fixtures.sh gets them from Debian's package of the API's Go types; without them the
+// test is skipped, with a message.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@ std::string content(const std::filesystem::path& path) {
 struct Fixture {
   std::string name;  // "apps.v1.Deployment"
   const Type* type;
-  std::filesystem::path base;  // without .json, .yaml, .pb
+  std::filesystem::path base;  // without the extension .json, .yaml, .pb
 };
 
 std::vector<Fixture> fixtures() {
@@ -53,7 +53,7 @@ std::vector<Fixture> fixtures() {
   return out;
 }
 
-// What differs, by path: two texts of a thousand lines help nobody.
+// The differences by path, since two texts of a thousand lines are hard to compare.
 void differences(const json::value& want, const json::value& got, const std::string& path, std::string& out) {
   if (want == got || out.size() > 2000) return;
   if (want.is_object() && got.is_object()) {
@@ -131,7 +131,7 @@ TEST_F(Fixtures, protobuf_is_kept_to_the_byte) {
   for (const Fixture& fixture : fixtures()) {
     json::value want = MUST(parse_json(content(fixture.base.string() + ".json")));
     std::string bytes = content(fixture.base.string() + ".pb");
-    if (bytes.empty()) continue;  // Table and its like have no protobuf
+    if (bytes.empty()) continue;  // Table and similar types have no protobuf
     auto got = from_protobuf(bytes);
     ASSERT_TRUE(got) << fixture.name << ": " << got.error().text();
     EXPECT_EQ(differences(want, *got), "") << fixture.name;

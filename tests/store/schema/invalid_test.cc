@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with objects of each kind: a valid one, and what a change of it is answered with: field, reason and words.
+// Validation errors of each kind: a valid object, a change to it, and the resulting error: field, reason and message.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,7 +18,7 @@ const std::string kOnce =
     R"({"metadata":{"labels":{"a":"b","controller-uid":"u","job-name":"x","batch.kubernetes.io/controller-uid":"u",
   "batch.kubernetes.io/job-name":"x"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}})";
 
-// A valid object of each kind, by resource and group, without the metadata that all have.
+// A valid object of each kind, by resource and group, without the common metadata.
 const std::map<std::string, std::string>& valid_objects() {
   static const std::map<std::string, std::string> all = {
       {"pods", R"({"spec":{"containers":[{"name":"c","image":"i"}]}})"},
@@ -837,7 +837,7 @@ struct ValidRow {
   const char* patch;
 };
 
-// What Kubernetes accepts and manifests rely on, though a stricter reading of the documentation would refuse it.
+// Input that Kubernetes accepts and manifests use, although the documentation suggests otherwise.
 const ValidRow kAccepted[] = {
     {"pods",
      R"({"spec":{"containers":[{"name":"c","image":"i","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"add":["SYS_ADMIN"]}}}]}})"},

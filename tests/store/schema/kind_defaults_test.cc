@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults that depend on other fields, kind by kind: what was written, and what is read back at a path.
+// Defaults that depend on other fields, kind by kind: the object as written, and the value read back at a path.
 #include <gtest/gtest.h>
 
 #include "store/schema/decode.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `kubectl get` shows of each kind: one object, one row.
+// The table of `kubectl get` for each kind: one object, one row.
 #include <gtest/gtest.h>
 
 #include "store/schema/table.h"
@@ -14,7 +14,7 @@ constexpr std::string_view kDatedMetadata =
 struct TableRow {
   const char* api_version;
   const char* kind;
-  const char* object;  // after the metadata
+  const char* object;  // without the metadata
   const char* want;    // the cells
 };
 

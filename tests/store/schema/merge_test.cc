@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategic merge patches: applied, and made.
+// Strategic merge patches: applying and creating them.
 #include "store/schema/merge.h"
 
 #include <gtest/gtest.h>
@@ -267,7 +267,7 @@ TEST(Merge, every_merged_list_of_the_schema_is_applied_twice_without_a_change) {
   EXPECT_GT(lists, 40u);
 }
 
-// Each of these took minutes, or hours, when each item was compared with each.
+// With comparisons of each item with each other one, these took minutes or hours.
 TEST(Merge, the_work_grows_with_the_size_not_with_its_square) {
   constexpr int kMany = 100'000;
   json::array names, reversed, containers, unnamed, deletions, ports;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAPI documents: complete, consistent, and with what kubectl looks for.
+// OpenAPI documents: complete, consistent, and with the parts that kubectl needs.
 #include "store/schema/openapi.h"
 
 #include <gtest/gtest.h>

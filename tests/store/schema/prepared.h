@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schema's tests have in common: objects that are written down as text, made as a write makes them, and what is shown of
-// them afterwards.
+// Shared by the schema's tests: objects from text, prepared as for a write, and their text for comparison.
 #pragma once
 
 #include <string>
@@ -23,7 +22,7 @@ inline json::value canonical(const KindInfo& info, std::string_view text) {
   return canonical(info.type(), MUST(parse_json(text)));
 }
 
-// Canonical, with defaults.
+// In canonical form, with defaults.
 inline json::value prepared(const Kind& kind, std::string_view text) {
   const KindInfo& info = catalog().of(kind);
   json::value value = canonical(info, text);
@@ -31,8 +30,8 @@ inline json::value prepared(const Kind& kind, std::string_view text) {
   return value;
 }
 
-// Two items of a list that merges: told apart by the last of its keys alone, or by their values where it has none. `first_key`: a
-// key that stands before the others, beside those that the list has.
+// Two items of a mergeable list: they differ in the last of its keys alone, or in their values if it has no key. `first_key`: a
+// key that precedes the list's own keys.
 inline json::array two_items_of(const Field& list, std::string_view first_key) {
   auto value_of = [](const Field* key, int i) {
     if (key && (key->form == Form::int32 || key->form == Form::int64 || key->form == Form::int_or_string))
@@ -55,7 +54,7 @@ inline json::array two_items_of(const Field& list, std::string_view first_key) {
   return items;
 }
 
-// A line for each cause.
+// One line per cause.
 inline std::string shown(const std::vector<Cause>& causes) {
   std::string text;
   for (const Cause& cause : causes) text += cause.field + ": " + cause.message + "\n";

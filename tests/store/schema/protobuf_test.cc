@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf: every field of every kind there and back, bytes as Go writes them, and input that lies.
+// Protobuf: every field of every kind in both directions, the same bytes as Go writes, and malformed input.
 #include "store/schema/protobuf.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Protobuf, writes_the_envelope) {
 
 TEST(Protobuf, reads_and_writes_the_very_bytes_of_kubectl) {
   struct Row {
-    const char* command;  // of kubectl 1.32, whose request body it is
+    const char* command;  // the kubectl 1.32 command that sends this request body
     const char* body;
   };
   for (const Row& row :
@@ -94,14 +94,14 @@ TEST(Protobuf, writes_what_go_writes) {
     std::string want;
   };
   for (const Row& row : {
-           // IntOrString: kind, number, text, all written.
+           // IntOrString: type, number and text are all written.
            Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":80})", bytes({0x0a, 6, 0x08, 0, 0x10, 80, 0x1a, 0, 0x12, 0})},
            Row{"io.k8s.api.core.v1.TCPSocketAction", R"({"port":"web","host":"h"})",
                bytes({0x0a, 9, 0x08, 1, 0x10, 0, 0x1a, 3, 'w', 'e', 'b', 0x12, 1, 'h'})},
-           // An inlined struct is a message of its own, there even when it is empty.
+           // An inlined struct is a message of its own, written even if it is empty.
            Row{"io.k8s.api.core.v1.Volume", R"({"name":"v","emptyDir":{}})", bytes({0x0a, 1, 'v', 0x12, 4, 0x12, 2, 0x0a, 0})},
            Row{"io.k8s.api.core.v1.Volume", R"({"name":"v"})", bytes({0x0a, 1, 'v', 0x12, 0})},
-           // Pointers that are unset are left out, zero behind a pointer is not.
+           // Unset pointers are omitted; a zero behind a pointer is not.
            Row{"io.k8s.api.autoscaling.v1.ScaleStatus", R"({"replicas":3,"selector":"a=b"})",
                bytes({0x08, 3, 0x12, 3, 'a', '=', 'b'})},
            Row{"io.k8s.api.coordination.v1.LeaseSpec", R"({"leaseDurationSeconds":0})", bytes({0x10, 0})},

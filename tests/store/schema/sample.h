@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects made from the tables: every field of a type set to something that is not its zero, so that a test sees each
-// field of each kind without naming it, today's and those that are added later.
+// Objects generated from the tables: every field of a type gets a nonzero value, so that a test covers each field of each kind
+// without naming it, including fields that are added later.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Sampler {
   }
 
  private:
-  json::value one_of(const Type& type) {  // the last of its forms that does not lead back to a type on the way
+  json::value one_of(const Type& type) {  // the last alternative that does not recurse into a type on the path
     json::value chosen;
     path_.push_back(&type);
     for (const Field& field : type.fields()) {
@@ -41,7 +41,7 @@ class Sampler {
 
   json::value field(const Type& type, const Field& field) {
     bool named = type.root && (field.name() == "apiVersion" || field.name() == "kind");
-    if (named && path_.size() > 1) return json::value();  // items of a list carry neither
+    if (named && path_.size() > 1) return json::value();  // list items have neither
     if (named) return json::value(field.name() == "kind" ? type.name() : type.api_version());
     bool recursive = field.form == Form::object && std::count(path_.begin(), path_.end(), &field.type()) > 0;
     if (recursive) return json::value();

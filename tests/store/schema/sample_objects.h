@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One valid object of every kind that can be created, by apiVersion and kind, for tests that go through all kinds. A kind that
-// the catalog serves and that is missing here fails them: whoever adds a kind adds its object. Namespaced ones live in "default".
+// One valid object of every kind that can be created, by apiVersion and kind, for tests over all kinds. They fail if a kind of
+// the catalog is missing here: add an object for each new kind. Namespaced objects are in "default".
 #pragma once
 
 #include <map>
@@ -66,7 +66,7 @@ inline const std::map<std::string, std::string>& sample_objects() {
            R"("metrics":[{"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"100Mi"}}}]})")},
       {"batch/v1/Job", object("\"spec\":{\"template\":" + kJobTemplate + "}")},
       {"batch/v1/CronJob", object(R"("spec":{"schedule":"0 0 * * *","jobTemplate":{"spec":{"template":)" + kJobTemplate + "}}}")},
-      {"certificates.k8s.io/v1/CertificateSigningRequest", ""},  // a request has to be made: its own test does
+      {"certificates.k8s.io/v1/CertificateSigningRequest", ""},  // it must be generated; its own test does that
       {"coordination.k8s.io/v1/Lease", object(R"("spec":{"holderIdentity":"me","leaseDurationSeconds":15})")},
       {"discovery.k8s.io/v1/EndpointSlice",
        object(R"("addressType":"IPv4","endpoints":[{"addresses":["10.1.2.3"]}],"ports":[{"port":80}])")},

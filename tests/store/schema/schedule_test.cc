@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of CronJobs, in time zones: fields, names, the days when clocks change.
+// Schedules of CronJobs with time zones: fields, names, and days when clocks change.
 #include "store/schema/schedule.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ TEST(Schedule, the_next_time_that_fits) {
            Row{"0 0 31 2 *", "2024-03-01T00:00:00Z", "never"},
            Row{"0 0 13 * 5", "2024-03-01T00:00:00Z", "2024-03-08T00:00:00Z"},  // the 13th or a Friday
            Row{"0 0 13 * *", "2024-03-01T00:00:00Z", "2024-03-13T00:00:00Z"},
-           Row{"0 0 */2 * 5", "2024-03-02T00:00:00Z", "2024-03-03T00:00:00Z"},  // a step is no longer everything
-           Row{"0 0 */1 * 5", "2024-03-02T00:00:00Z", "2024-03-08T00:00:00Z"},  // every one is
+           Row{"0 0 */2 * 5", "2024-03-02T00:00:00Z", "2024-03-03T00:00:00Z"},  // a step is not the wildcard
+           Row{"0 0 */1 * 5", "2024-03-02T00:00:00Z", "2024-03-08T00:00:00Z"},  // a step of one is
            Row{"0 0 ? * 5", "2024-03-02T00:00:00Z", "2024-03-08T00:00:00Z"},
            Row{"0,30 1,2 * * *", "2024-03-01T02:30:00Z", "2024-03-02T01:00:00Z"},
            Row{"@hourly", "2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z"},
@@ -47,8 +47,8 @@ TEST(Schedule, the_next_time_that_fits) {
     EXPECT_EQ(next(row.schedule, row.after), row.want) << row.schedule << " after " << row.after;
 }
 
-// As robfig/cron: what the clock skips does not come that day, what it shows twice comes twice, and what runs all the time goes
-// on running.
+// As in robfig/cron: a time that the clock skips is left out that day, a time that occurs twice runs twice, and a schedule that
+// runs all the time continues.
 TEST(Schedule, days_when_clocks_change) {
   struct Row {
     const char *name, *schedule, *zone, *after, *want;
@@ -102,7 +102,7 @@ TEST(Schedule, the_last_time_that_has_passed) {
 TEST(TimeZone, is_what_the_database_has) {
   EXPECT_EQ(TimeZone::find("Mars/Olympus").error().text(), "unknown time zone Mars/Olympus");
   EXPECT_FALSE(TimeZone::find("Europe"));     // a directory
-  EXPECT_FALSE(TimeZone::find("tzdata.zi"));  // not a zone
+  EXPECT_FALSE(TimeZone::find("tzdata.zi"));  // not a zone file
   EXPECT_TRUE(TimeZone::find("Europe/Berlin"));
   EXPECT_TRUE(TimeZone::find("UTC"));
 }

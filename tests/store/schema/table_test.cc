@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: the columns that kubectl prints, and what stands in them.
+// Tables: the columns that kubectl prints, and their cells.
 #include "store/schema/table.h"
 
 #include <gtest/gtest.h>
@@ -133,7 +133,7 @@ TEST(Table, says_what_a_pod_does) {
   }
 }
 
-// Took minutes when each status looked for its container.
+// With a search for the container of each status, this took minutes.
 TEST(Table, a_pod_of_many_containers_is_shown_at_once) {
   json::array containers, statuses, gates, conditions;
   for (int i = 0; i < 30'000; ++i) {

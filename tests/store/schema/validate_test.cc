@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation: what is refused, where, and in which words.
+// Validation: the refusals, with field and message.
 #include "store/schema/validate.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::string container(const std::string& more) {
 struct ValidateRow {
   const Kind& kind;
   std::string object;
-  const char* want;  // "" = valid; else every line of the result
+  const char* want;  // "" = valid; otherwise every line of the result
 };
 
 TEST(Validate, finds_what_is_wrong_and_says_where) {
@@ -191,7 +191,7 @@ TEST(Validate, without_a_selector_no_template_is_found) {
       "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`\n";
   struct Row {
     Kind kind;
-    const char *more, *policy, *want;  // before the cause that all have
+    const char *more, *policy, *want;  // in addition to the cause that all rows have
   };
   for (const Row& row :
        {Row{kDeployment, "", "Always", "spec.selector: Required value\n"},
@@ -233,7 +233,7 @@ struct Update {
   const Kind& kind;
   std::string before, now;
   const char* subresource;
-  const char* want;  // a part; "" = valid
+  const char* want;  // a part of the result; "" = valid
 };
 
 TEST(Validate, holds_what_may_not_change) {
@@ -298,7 +298,7 @@ std::string repeated(int count, const std::string& before, const std::string& af
   return text;
 }
 
-// Sizes that take minutes where each is compared with each.
+// Sizes for which comparing each item with each other one takes minutes.
 TEST(Validate, is_done_soon_with_a_very_large_object) {
   constexpr int kMany = 15'000;
   const std::string volumes = "\"volumes\":[" + repeated(kMany, R"({"name":"v)", R"(","emptyDir":{}})") + "]";
@@ -331,7 +331,7 @@ TEST(Validate, is_done_soon_with_a_very_large_object) {
   EXPECT_EQ(shown(validate_update(info, held, held)), "");
 }
 
-// Each of two hundred findings would show the whole list.
+// Without a limit, each of two hundred errors would show the whole list.
 TEST(Validate, shows_the_beginning_of_a_large_value) {
   std::string owners =
       "[" + repeated(15'000, R"({"apiVersion":"v1","kind":"K","controller":true,"uid":"u","name":"o)", "\"}") + "]";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views read JSON by the schema's names, and are total.
+// Views read JSON by the schema's names, and tolerate any input.
 #include <gtest/gtest.h>
 
 #include "store/schema/views.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The tests' hand in the machine: reads commands from the second serial line, runs each, and answers.
+# The tests' agent in the virtual machine: reads commands from the second serial line, runs each, and sends the result.
 #   in:  <id> <command, base64>          out: <id> <exit status> <output, base64>
 exec 3<>/dev/ttyS1
 stty -F /dev/ttyS1 raw -echo 115200

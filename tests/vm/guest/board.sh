@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Words for tests/vm/board.sh, beside those of lib.sh.
+# Functions for tests/vm/board.sh, beside those of lib.sh.
 store=/var/lib/coracle
 
-# small_disk MEGABYTES: the daemon's state has a file system of its own, before its first start.
+# small_disk MEGABYTES: puts the daemon's state on a file system of its own, before its first start.
 small_disk() {
   mkdir -p $store && modprobe loop && truncate -s "${1}M" /root/state.ext4 && mke2fs -q -F -t ext4 /root/state.ext4 && mount -o loop /root/state.ext4 $store && chmod 700 $store
 }
@@ -11,7 +11,8 @@ fill_disk() { dd if=/dev/zero of=$store/filler bs=64k >/dev/null 2>&1; dd if=/de
 disk_is_full() { ! head -c 65536 /dev/zero >"$store/more" 2>/dev/null; local full=$?; rm -f "$store/more"; return $full; }
 empty_disk() { rm -f $store/filler $store/filler2 $store/grows; }
 
-# pod NAME SPEC CONTAINER COMMAND: members of the pod's specification and of its one container, each with a comma at its end.
+# pod NAME SPEC CONTAINER COMMAND: SPEC and CONTAINER are members of the pod's spec and of its one container, each with a comma at
+# its end.
 pod() {
   cat <<Y
 ---
@@ -22,7 +23,7 @@ condition() { coraclectl get nodes -o "jsonpath={.items[0].status.conditions[?(@
 restarts() { of_pod "$1" '{.status.containerStatuses[0].restartCount}'; }
 running_pods() { coraclectl get pods --no-headers 2>/dev/null | grep -cw Running; }
 used() { awk '$1 == "usage_usec" {print $2}' "$1/cpu.stat"; }
-# shares CGROUP...: of all that these use in a minute, how many thousandths each does; a line each.
+# shares CGROUP...: the share of each in the processor time that they use together in a minute, in thousandths; one line each.
 shares() {
   local group before=() got=() all=0 i=0
   sleep 5
@@ -31,9 +32,9 @@ shares() {
   for group in "$@"; do got+=($(($(used "$group") - before[i]))); all=$((all + got[i])); i=$((i + 1)); done
   for i in "${got[@]}"; do echo $((i * 1000 / all)); done
 }
-# The shares of two loops each in cgroups of classes, pods and containers, with the kubelet's weights for a Guaranteed pod of 500m,
-# Burstable ones of 300m and 600m, and a BestEffort one.
-weight() {  # weight MILLICORES: the kubelet's cpu.weight for them. Source: KEP-2254, opencontainers/cgroups ConvertCPUSharesToCgroupV2Value
+# The shares of two loops each in cgroups of classes, pods and containers, with the kubelet's weights for a Guaranteed pod of
+# 500m, Burstable ones of 300m and 600m, and a BestEffort one.
+weight() {  # weight MILLICORES: as the kubelet. Source: KEP-2254, opencontainers/cgroups ConvertCPUSharesToCgroupV2Value
   awk -v s=$(($1 * 1024 / 1000)) 'BEGIN {if (s <= 2) {print 1; exit} l = log(s) / log(2); w = exp(((l * l + 125 * l) / 612 - 7 / 34) * log(10)); print int(w) < w ? int(w) + 1 : int(w)}'
 }
 reference() {
@@ -52,7 +53,7 @@ reference() {
   shares $top/guaranteed $top/burstable/one $top/burstable/two $top/besteffort/none
   kill -KILL "${loops[@]}"; wait 2>/dev/null
 }
-# seconds_until SECONDS COMMAND...: how long it takes until the command succeeds, in tenths; fails when it does not.
+# seconds_until SECONDS COMMAND...: prints the time until the command succeeds, in tenths; fails after SECONDS.
 seconds_until() {
   local start=${EPOCHREALTIME/./} end=$((SECONDS + $1 * time_factor))
   shift

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Words for tests/vm/clock.sh, beside those of lib.sh.
+# Functions for tests/vm/clock.sh, beside those of lib.sh.
 start_daemon() { setsid coracled --config /etc/coracle/config.yaml >>/run/log 2>&1 </dev/null & until_true 120 coraclectl get namespace default; }
 kill_daemon() { pkill -KILL -x coracled; until_true 10 eval '! pgrep -x coracled'; }
 
@@ -36,12 +36,12 @@ waits_in_back_off() { is "$(of_pod crashing '{.status.containerStatuses[0].state
 pod_uids() { coraclectl get pods -l app=web -o 'jsonpath={range .items[*]}{.metadata.uid}{" "}{.status.containerStatuses[0].restartCount}{"\n"}{end}' | sort; }
 lease_is_of() { coraclectl get lease -n kube-node-lease -o 'jsonpath={.items[0].spec.renewTime}' | grep -q "^$1"; }
 fresh_answer() { coraclectl get --raw /readyz && coraclectl exec deploy/web -- sh -c :; }
-# The times that jobs of a CronJob stand for, one line each.
+# The scheduled times of a CronJob's jobs, one line each.
 scheduled_times() {
   coraclectl get jobs -o 'jsonpath={range .items[*]}{.metadata.ownerReferences[0].name}{" "}{.metadata.annotations.batch\.kubernetes\.io/cronjob-scheduled-timestamp}{"\n"}{end}' |
     awk -v name="$1" '$1 == name {print $2}'
 }
 runs_of() { scheduled_times "$1" | grep -c .; }
 runs_of_at_least() { [ "$(runs_of "$1")" -ge "$2" ]; }
-# As they were made, not as they are named: the last one.
+# The last one by creation, not by name.
 newest_scheduled() { coraclectl get cronjob "$1" -o 'jsonpath={.status.lastScheduleTime}'; echo; }

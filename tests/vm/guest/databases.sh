@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Words for tests/vm/databases.sh; called with the name of a database it writes rows, and says on the third serial line which of them were
-# acknowledged.
+# Functions for tests/vm/databases.sh. Called with the name of a database, it writes rows, and reports the acknowledged ones on
+# the third serial line.
 id_in_image() { awk -F : -v user="$1" '$1 == user {print $3}' /opt/databases/etc/passwd; }
 group_in_image() { awk -F : -v user="$1" '$1 == user {print $4}' /opt/databases/etc/passwd; }
-set_of() {  # set_of NAME USER READY COMMAND: a StatefulSet of one pod with a claim at /data
+set_of() {  # set_of NAME USER READY COMMAND: a StatefulSet with one pod and a claim at /data
   cat <<Y
 ---
 apiVersion: apps/v1
@@ -38,7 +38,7 @@ sets() {
     '[ -d /data/database/mysql ] || mariadb-install-db --no-defaults --datadir=/data/database --auth-root-authentication-method=normal >/dev/null; exec mariadbd --no-defaults --datadir=/data/database --socket=/tmp/socket --pid-file=/tmp/pid --skip-networking'
 }
 set_is_ready() { is "$(coraclectl get statefulset "$1" -o 'jsonpath={.status.readyReplicas} {.status.updatedReplicas}')" "1 1"; }
-sql() {  # sql DATABASE [coraclectl exec's options]: the client reads statements; it stops at the first that fails
+sql() {  # sql DATABASE [coraclectl exec's options]: the client reads statements and stops at the first that fails
   local database=$1
   shift
   case $database in

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A few words for the commands that tests/vm/run.sh has run in the machine.
+# Functions for the commands that tests/vm/run.sh runs in the virtual machine.
 export KUBECONFIG=/etc/coracle/admin.kubeconfig
 pods_cgroup=/sys/fs/cgroup/system.slice/coracle-pods.service
 
-# until_true SECONDS COMMAND...: runs it every 200 ms until it succeeds; fails when time is up, showing the last try. SECONDS are
-# those of a machine at rest.
+# until_true SECONDS COMMAND...: runs it every 200 ms until it succeeds; after the timeout it fails and prints the last output.
+# SECONDS are those of an idle machine.
 time_factor=3
 until_true() {
   local out
@@ -15,8 +15,8 @@ until_true() {
   echo "$out"
   return 1
 }
-# told SECONDS COMMAND...: what it says when it succeeds, or in the last try. A machine that is kept waiting may miss a client's
-# time limit once.
+# told SECONDS COMMAND...: prints the output of the first success or of the last attempt. On a slow machine, a client may exceed
+# its timeout once.
 told() {
   local end=$((SECONDS + $1 * time_factor)) out
   shift
@@ -31,29 +31,29 @@ of_pod() { coraclectl get pod "$1" -o "jsonpath=$2"; }
 phase_is() { is "$(of_pod "$1" '{.status.phase}')" "$2"; }
 ready() { coraclectl get nodes | grep -qw Ready; }
 hello_runs() { is "$(coraclectl get deployment hello -o 'jsonpath={.status.readyReplicas}')" 2; }
-# fetch ADDRESS: what its port 80 serves. By the shell itself, which cannot lose its way in a name service.
+# fetch ADDRESS: prints the page at its port 80. The shell does this itself, so no name lookup is involved.
 fetch() { timeout 5 bash -c "exec 5<>/dev/tcp/$1/80 && printf 'GET / HTTP/1.0\r\n\r\n' >&5 && sed '1,/^\r*\$/d' <&5"; }
 hello_answers() { is "$(fetch "$(coraclectl get service hello -o 'jsonpath={.spec.clusterIP}')")" "Hello from Coracle!"; }
-# The pids of containers, which are the children of coracle-pause; the same ones mean that nothing was disturbed.
+# The pids of containers, which are the children of coracle-pause; equal pids prove that nothing was disturbed.
 container_pids() {
   local pause
   for pause in $(pgrep -x coracle-pause); do cat /proc/"$pause"/task/*/children; done | tr ' ' '\n' | grep . | sort -n | tr '\n' ' '
 }
-group_of() { echo "$pods_cgroup"/*/"$(of_pod "$1" '{.metadata.uid}')"; }  # a pod's cgroup
-limits_of() {  # limits_of CGROUP: all that was set, in one line
+group_of() { echo "$pods_cgroup"/*/"$(of_pod "$1" '{.metadata.uid}')"; }  # group_of POD: its cgroup
+limits_of() {  # limits_of CGROUP: all its settings, in one line
   local file
   for file in memory.max memory.swap.max memory.oom.group cpu.max cpu.weight pids.max; do echo "$file=$(cat "$1/$file")"; done | tr '\n' ' '
 }
-# Which directories there are, and what each hands on to those inside.
+# All directories, and the controllers that each enables for its children.
 all_groups() { find "$pods_cgroup" -type d | sort | while read -r group; do echo "$group: $(cat "$group/cgroup.subtree_control")"; done; }
-rootfs() {  # rootfs DIRECTORY: a root file system of one static program
+rootfs() {  # rootfs DIRECTORY: a root file system with one static program
   local applet
   mkdir -p "$1/bin" "$1/etc" "$1/tmp"
   cp /bin/busybox "$1/bin/"
   for applet in sh cat date httpd sleep sync tail; do ln -sf busybox "$1/bin/$applet"; done
   echo 'root:x:0:0:root:/:/bin/sh' >"$1/etc/passwd"
 }
-# "whole NAME" for each image of ours whose layer is on the disk as it was packed, to the byte; "half-made" what else there is.
+# Prints "whole NAME" for each of our images whose layer on the disk equals the packed one; "half-made" for anything else.
 whole_images() {
   local round images=/var/lib/coracle/runtime/images
   for round in "$images"/layers/*/diff/round; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The machine's first process when it is started with the word test.light: no systemd, only what coracled needs, and the agent.
-# For looking at what a power cut has left; a whole system takes longer to start than that.
+# The machine's first process when it is booted with the word test.light: without systemd, with only what coracled needs, and the
+# agent. It is used to examine the state after a power cut, since a whole system takes longer to start.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys

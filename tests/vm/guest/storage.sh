@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Words for tests/vm/storage.sh: a disk of its own for volumes, which counts by projects, and an NFS server.
+# Functions for tests/vm/storage.sh: a disk of its own for volumes, with project quotas, and an NFS server.
 volumes=/srv/volumes
 disk_of_volumes() { mkdir -p $volumes && modprobe loop && { [ -e /root/volumes.img ] || { truncate -s "${1}M" /root/volumes.img && mke2fs -q -F -t ext4 -O quota,project -E quotatype=prjquota /root/volumes.img; }; } && mount -o loop,prjquota /root/volumes.img $volumes; }
 claim() { echo "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: $1}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: $2}}}}" | coraclectl apply -f - ; }
@@ -11,10 +11,10 @@ pod() {  # pod NAME CLAIM COMMAND
 Y
 }
 in_pod() { coraclectl exec "$1" -- /bin/busybox sh -c "$2"; }
-# fills POD MEBIBYTES: how much of so much it can write, in MiB.
+# fills POD MEBIBYTES: prints how much of that it can write, in MiB.
 fills() { in_pod "$1" "/bin/busybox dd if=/dev/zero of=/data/filler bs=1048576 count=$2 2>/dev/null; /bin/busybox du -m /data/filler | /bin/busybox cut -f1"; }
 events_of() { coraclectl get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}'; }
-block_claim() {  # a claim that is a block device, and the pod "raw" that has it as /dev/disk
+block_claim() {  # block_claim: a claim for a block device, and the pod "raw" that has it as /dev/disk
   truncate -s 8M /root/block.img
   coraclectl apply -f - <<Y
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: block}, spec: {capacity: {storage: 8Mi}, accessModes: [ReadWriteOnce], volumeMode: Block, storageClassName: by-hand,
@@ -26,7 +26,7 @@ block_claim() {  # a claim that is a block device, and the pod "raw" that has it
   command: [/bin/busybox, sh, -c, "sleep 1000000"], volumeDevices: [{name: data, devicePath: /dev/disk}]}], volumes: [{name: data, persistentVolumeClaim: {claimName: block}}]}}
 Y
 }
-nfs_server() {  # of version 4 only, which needs no rpcbind
+nfs_server() {  # only version 4, which needs no rpcbind
   mkdir -p /srv/share /etc/nfs.conf.d && chmod 777 /srv/share && printf '[nfsd]\nvers3=n\n' >/etc/nfs.conf.d/four.conf &&
     echo '/srv/share *(rw,no_root_squash,no_subtree_check)' >/etc/exports && systemctl start nfs-server || { journalctl -u nfs-server -u nfs-mountd -n 20 --no-pager; false; }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server behind the proxy that does what a script says, byte for byte, on a port of loopback: for answers that proper servers
-// do not give.
+// A scripted server behind the proxy, on a loopback port: it sends exact bytes, for responses that real servers do not send.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@
 
 namespace coracle::api {
 
-class Peer {  // one connection; reads wait for ten seconds at most
+class Peer {  // one connection; reads wait for at most ten seconds
  public:
   explicit Peer(Fd socket) : socket_(std::move(socket)) {}
 
@@ -39,7 +38,7 @@ class Peer {  // one connection; reads wait for ten seconds at most
       if (size == 0) return body;
     }
   }
-  // Whatever is there, once; "" at the end.
+  // The data of one read; "" at the end of the stream.
   std::string read_some() {
     if (pending_.empty()) fill();
     return take(pending_.size());
@@ -54,7 +53,7 @@ class Peer {  // one connection; reads wait for ten seconds at most
     return true;
   }
   void close() { socket_.reset(); }
-  void reset() {  // not an end: a break
+  void reset() {  // closes with RST instead of FIN
     linger hard{1, 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     socket_.reset();
@@ -83,7 +82,7 @@ class Peer {  // one connection; reads wait for ten seconds at most
 class Backend {
  public:
   using Script = std::function<void(Peer&)>;
-  // The script runs for one connection after the other.
+  // Runs the script for each connection in turn.
   explicit Backend(Script script) : listener_(MUST(sys::listen_tcp("127.0.0.1", 0))), script_(std::move(script)) {
     thread_ = std::jthread([this](std::stop_token stop) {
       std::stop_callback on_stop(stop, [this] { wakeup_.signal(); });
@@ -102,7 +101,7 @@ class Backend {
   Fd listener_;
   sys::Wakeup wakeup_;
   Script script_;
-  std::jthread thread_;  // the last: it uses the others
+  std::jthread thread_;  // last member: it uses the others
 };
 
 }  // namespace coracle::api

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a message's head passes, and where what it names leads.
+// Which headers the proxy passes on, and how it rewrites URLs in them.
 #include "daemon/api/proxy/headers.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links of a page: which are given other values, and that all else stays, however the page is cut.
+// Links in a page: which ones are rewritten, and that everything else is unchanged, wherever the page is split.
 #include "daemon/api/proxy/links.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(Links, a_tag_without_end_is_not_held_for_ever) {
   LinkRewriter links(through);
   std::string out;
   links.feed(std::string_view(page).substr(0, 2 * kTagBytesMax), out);
-  EXPECT_EQ(out.size(), 2 * kTagBytesMax);  // gone on already
+  EXPECT_EQ(out.size(), 2 * kTagBytesMax);  // already passed on
   links.feed(std::string_view(page).substr(2 * kTagBytesMax), out);
   EXPECT_EQ(out, "<img alt='>' src=\"data:" + data + "\"><a href=\"/P/x\">");
   EXPECT_EQ(rewritten("<script x=\"" + data + "\"><a href=\"/x\"></script><a href=\"/y\">"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One exchange handed on to a real server: bodies both ways, links, upgrades, and every way in which either side breaks off.
+// One exchange relayed to a real server: bodies in both directions, links, upgrades, and a disconnect of either side at each
+// point.
 #include "daemon/api/proxy/relay.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ void refuse(Exchange& exchange, const Error& why) {
   exchange.answer.body = why.text();
 }
 
-// An HTTP server whose requests "/p/…" all go to one place.
+// An HTTP server that relays all requests "/p/…" to one target.
 class Proxy {
  public:
   explicit Proxy(uint16_t to, bool secure = false) : target_{{"127.0.0.1", to}, secure, "127.0.0.1:" + std::to_string(to)} {
@@ -47,7 +48,7 @@ class Proxy {
     port_ = MUST(http_server_->start({{"127.0.0.1", 0}})).front().port;
   }
   uint16_t port() const { return port_; }
-  // What became of the last exchange: "", or why it failed.
+  // The outcome of the last exchange: "" or the error.
   std::string outcome() {
     return ended_.wait_until(
         {}, std::chrono::steady_clock::now() + std::chrono::seconds(10), [](const auto& e) { return e.has_value(); },
@@ -67,10 +68,10 @@ class Proxy {
   Target target_;
   uint16_t port_ = 0;
   Guarded<std::optional<std::string>> ended_;
-  std::unique_ptr<HttpServer> http_server_;  // the last: its handlers use what stands above
+  std::unique_ptr<HttpServer> http_server_;  // last member: its handlers use those above
 };
 
-// What a backend says to whoever asks next. Its thread reads it while the test goes on.
+// The backend's answer to the next request. The backend's thread reads it while the test runs.
 class NextAnswer {
  public:
   void operator=(std::string text) {
@@ -84,7 +85,7 @@ class NextAnswer {
   Guarded<std::string> text_;
 };
 
-struct Both {  // a script, and a client in front of it
+struct Both {  // a scripted backend and a client of the proxy
   explicit Both(Backend::Script script) : backend(std::move(script)), proxy(backend.port()), client(proxy.port()) {}
   Backend backend;
   Proxy proxy;
@@ -139,7 +140,7 @@ TEST(Relay, answers_without_a_body_have_none) {
                          Row{"DELETE", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", "", 204},
                          Row{"GET", "HTTP/1.1 304 Not Modified\r\nETag: x\r\nContent-Length: 77\r\n\r\n", "77", 304}}) {
     Both both([&](Peer& peer) { peer.read_head(), peer.write(row.answer); });
-    for (int i = 0; i < 2; i++) {  // the connection is in step afterwards
+    for (int i = 0; i < 2; i++) {  // the next request on the connection still works
       both.client.send(std::string(row.method) + " /p/x HTTP/1.1\r\nHost: x\r\n\r\n");
       RawAnswer answer = both.client.receive_head();
       EXPECT_EQ(answer.status, row.status) << row.answer;
@@ -165,7 +166,7 @@ TEST(Relay, bodies_are_framed_anew_however_they_ended) {
     EXPECT_EQ(answer.body, row.body) << row.answer;
     EXPECT_EQ(answer.header("Content-Length"), row.length);
     EXPECT_EQ(both.client.get("/p/x").body, row.body);
-    both.client.send("GET /p/x HTTP/1.0\r\n\r\n");  // whose client has no chunks
+    both.client.send("GET /p/x HTTP/1.0\r\n\r\n");  // a client without chunked encoding
     RawAnswer old = both.client.receive_head();
     EXPECT_EQ(old.header("Transfer-Encoding"), "");
     EXPECT_EQ(old.header("Connection"), "close");
@@ -195,7 +196,7 @@ TEST(Relay, a_body_is_handed_on_with_its_length_or_in_chunks_and_as_it_was_packe
   EXPECT_NE(head.find("Content-Length: 5\r\n"), head.npos);
   EXPECT_NE(head.find("Content-Encoding: gzip\r\n"), head.npos);
   EXPECT_EQ(head.find("Expect"), head.npos);
-  EXPECT_EQ(body, "12345");  // nobody tried to unpack it
+  EXPECT_EQ(body, "12345");  // the proxy does not decompress it
   both.client.send("DELETE /p/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n");
   EXPECT_EQ(both.client.receive().status, 201);
   EXPECT_TRUE(head.starts_with("DELETE /x HTTP/1.1\r\n"));
@@ -213,7 +214,7 @@ TEST(Relay, a_body_and_its_answer_pass_at_once) {
     peer.write("0\r\n\r\n");
   });
   both.client.send("POST /p/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
-  EXPECT_EQ(both.client.receive_head().status, 200);  // before there is a body
+  EXPECT_EQ(both.client.receive_head().status, 200);  // before the body has begun
   for (const char* letter : {"a", "b", "c"}) {
     both.client.send("2\r\n" + std::string(letter) + "\n\r\n");
     EXPECT_EQ(both.client.receive_chunk(), "<" + std::string(letter) + ">");
@@ -339,7 +340,7 @@ TEST(Relay, who_does_not_answer_is_told_in_gos_words) {
     RawAnswer told = both.client.get("/p/x");
     EXPECT_EQ(told.status, 503) << row.answer;
     EXPECT_EQ(told.body, "error trying to reach service: " + std::string(row.why));
-    EXPECT_EQ(both.client.get("/p/x").status, 503);  // the client's connection is as good as before
+    EXPECT_EQ(both.client.get("/p/x").status, 503);  // the client's connection stays usable
   }
   Both reset([](Peer& peer) { peer.read_head(), peer.reset(); });
   EXPECT_EQ(reset.client.get("/p/x").body, "error trying to reach service: read tcp: read: connection reset by peer");
@@ -359,7 +360,7 @@ TEST(Relay, an_answer_that_breaks_off_breaks_off_for_the_client) {
     EXPECT_EQ(head.status, 200);
     std::string rest = both.client.receive_until("never");  // to the end of the connection
     EXPECT_NE(rest.find("half"), rest.npos);
-    EXPECT_EQ(rest.find("\r\n0\r\n"), rest.npos);  // no clean end
+    EXPECT_EQ(rest.find("\r\n0\r\n"), rest.npos);  // the chunked body is not terminated properly
     EXPECT_NE(both.proxy.outcome(), "");
   }
 }
@@ -370,7 +371,7 @@ TEST(Relay, a_client_that_leaves_ends_it_for_the_server) {
     peer.read_head();
     asked.with([](bool& a) { a = true; });
     asked.notify();
-    bool ended = peer.read_some().empty();  // nothing is sent
+    bool ended = peer.read_some().empty();  // the backend sends nothing
     left.with([&](bool& l) { l = ended; });
     left.notify();
   });
@@ -402,7 +403,7 @@ TEST(Relay, a_server_that_wants_no_more_of_a_body_is_heard) {
   RawAnswer answer = both.client.receive();
   EXPECT_EQ(answer.status, 413);
   EXPECT_EQ(answer.body, "big");
-  EXPECT_TRUE(both.client.at_end());  // the rest of the body is no request
+  EXPECT_TRUE(both.client.at_end());  // the rest of the body is not parsed as a request
 }
 
 TEST(Relay, a_body_that_breaks_off_is_not_taken_for_a_whole_one) {
@@ -471,7 +472,7 @@ TEST(Relay, a_connection_may_become_another_protocols) {
     EXPECT_EQ(both.client.receive_exactly(binary.size() + std::to_string(i).size()), binary + std::to_string(i));
   }
   both.client.send("bye");
-  EXPECT_TRUE(both.client.at_end());  // the server left, so the client is let go
+  EXPECT_TRUE(both.client.at_end());  // the backend disconnected, so the proxy closes the connection
   EXPECT_EQ(both.proxy.outcome(), "");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a request to a proxy subresource goes, by what the API has; and where it never goes.
+// The target of a request to a proxy subresource, computed from the objects of the API; and the targets that are refused.
 #include "daemon/api/proxy/target.h"
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ TEST_F(ProxyTarget, a_status_that_names_the_machine_leads_nowhere) {
     json::value patch =
         json::object{{"status", json::object{{"podIP", address}, {"podIPs", json::array{json::object{{"ip", address}}}}}}};
     if (!fixture.registry->patch(kPod, {"default", "p"}, "status", PatchType::merge, patch, false, {}))
-      continue;  // refused before it stands there
+      continue;  // refused when it is created
     EXPECT_EQ(found(kPod, "p"), "400 address not allowed") << address;
   }
 }
@@ -143,7 +143,7 @@ TEST_F(ProxyServiceTarget, leads_to_a_ready_pods_address_by_the_ports_name_or_nu
   EXPECT_EQ(found(kService, "s:80"), "http 10.1.0.7:8080 (10.1.0.7:8080)");
   EXPECT_EQ(found(kService, "https:s:b"), "https 10.1.0.7:8443 (10.1.0.7:8443)");
   EXPECT_EQ(found(kService, "https:s:443"), "https 10.1.0.7:8443 (10.1.0.7:8443)");
-  EXPECT_EQ(found(kService, "s"), "503 no endpoints available for service \"s\"");  // which of two ports is not said
+  EXPECT_EQ(found(kService, "s"), "503 no endpoints available for service \"s\"");  // the request does not say which of two ports
   EXPECT_EQ(found(kService, "s:c"), "503 no endpoints available for service \"s\"");
   EXPECT_EQ(found(kService, "s:8080"), "503 no service port 8080 found for service \"s\"");
   EXPECT_EQ(found(kService, "none"), "404 services \"none\" not found");
@@ -176,7 +176,7 @@ TEST_F(ProxyServiceTarget, slices_lead_to_pods_that_have_the_address_and_nowhere
             R"(,{"addresses":["10.1.0.7"]},{"addresses":["10.9.9.9"],"conditions":{"ready":true}}])");
   EXPECT_EQ(found(kService, "one"), "503 no endpoints available for service \"one\"");
   EXPECT_EQ(found(kService, "kubernetes:https"),
-            "503 no endpoints available for service \"kubernetes\"");  // whose slice names no pod
+            "503 no endpoints available for service \"kubernetes\"");  // the slice refers to no pod
 }
 
 TEST_F(ProxyTarget, a_node_is_reached_at_its_address) {
@@ -184,7 +184,7 @@ TEST_F(ProxyTarget, a_node_is_reached_at_its_address) {
   status(kNode, {"", "far"}, R"({"addresses":[{"type":"Hostname","address":"far"},{"type":"InternalIP","address":"10.9.0.1"}]})");
   EXPECT_EQ(found(kNode, "far:9100"), "http 10.9.0.1:9100 (10.9.0.1:9100)");
   EXPECT_EQ(found(kNode, "https:far:9100"), "https 10.9.0.1:9100 (10.9.0.1:9100)");
-  EXPECT_EQ(found(kNode, "far"), "https 10.9.0.1:10250 (10.9.0.1:10250)");  // its agent
+  EXPECT_EQ(found(kNode, "far"), "https 10.9.0.1:10250 (10.9.0.1:10250)");  // the node's agent
   EXPECT_EQ(found(kNode, "http:far:10250"), "https 10.9.0.1:10250 (10.9.0.1:10250)");
   EXPECT_EQ(found(kNode, "none"), "404 nodes \"none\" not found");
   create(kNode, R"({"metadata":{"name":"lost"}})");
@@ -279,7 +279,8 @@ class SystemLogs : public ProxyServe {
     write("wtmp", std::string("\0\0\1", 3));
     write("empty", "");
     write("../secret", "root's");
-    std::filesystem::create_symlink(root() + "/pods/a b/0.log", root() + "/pods/inside");  // as /var/log/containers has them
+    std::filesystem::create_symlink(root() + "/pods/a b/0.log", root() + "/pods/inside");  // like the links in
+                                                                                           // /var/log/containers
     std::filesystem::create_symlink("../secret", root() + "/outside");
     std::filesystem::create_symlink(fixture.directory, root() + "/up");
     EXPECT_EQ(::mkfifo((root() + "/fifo").c_str(), 0600), 0);
