@@ -25,7 +25,7 @@ struct GivenSwitch {
   bool given() const { return flag && flag.count() > 0; }
 };
 
-void put(json::object& entry, const char* field, const Given& given) {
+void put_given(json::object& entry, const char* field, const Given& given) {
   if (!given.given()) return;
   if (given.value.empty()) entry.erase(field);
   else entry[field] = given.value;
@@ -73,9 +73,9 @@ Result<int> run_set_context(Commands& commands, const ContextFlags& flags) {
   if (name.empty()) return Error(Code::bad_request, "no current context is set");
   bool was = files.find(kContextList, name);
   json::object& context = files.entry(kContextList, name).get_object();
-  put(context, "cluster", flags.cluster);
-  put(context, "user", flags.user);
-  put(context, "namespace", flags.ns);
+  put_given(context, "cluster", flags.cluster);
+  put_given(context, "user", flags.user);
+  put_given(context, "namespace", flags.ns);
   TRY(files.save());
   out("Context " + coracle::quoted(name) + (was ? " modified.\n" : " created.\n"));
   return 0;
@@ -105,10 +105,10 @@ Result<int> run_set_cluster(Commands& commands, const ClusterFlags& flags) {
   KubeconfigFiles files = TRY(KubeconfigFiles::open(commands.flags().kubeconfig, KubeconfigUse::change));
   const std::string& name = flags.args.front();
   json::object& cluster = files.entry(kClusterList, name).get_object();
-  put(cluster, "server", flags.server);
+  put_given(cluster, "server", flags.server);
   if (flags.server.given()) cluster.erase("tls-server-name");  // that of the server before
-  put(cluster, "tls-server-name", flags.tls_server_name);
-  put(cluster, "proxy-url", flags.proxy_url);
+  put_given(cluster, "tls-server-name", flags.tls_server_name);
+  put_given(cluster, "proxy-url", flags.proxy_url);
   if (flags.insecure.given()) {
     cluster.erase("insecure-skip-tls-verify");
     if (flags.insecure.value) {
@@ -222,9 +222,9 @@ Result<int> run_set_credentials(Commands& commands, const CredentialFlags& flags
   json::object& user = files.entry(kUserList, name).get_object();
   TRY(put_file(user, "client-certificate", flags.certificate, flags.embed));
   TRY(put_file(user, "client-key", flags.key, flags.embed));
-  put(user, "token", flags.token);
-  put(user, "username", flags.username);
-  put(user, "password", flags.password);
+  put_given(user, "token", flags.token);
+  put_given(user, "username", flags.username);
+  put_given(user, "password", flags.password);
   if (!flags.token.value.empty()) user.erase("username"), user.erase("password");  // one way to sign in, not two
   if (!flags.username.value.empty() || !flags.password.value.empty()) user.erase("token");
   TRY(change_auth_provider(user, flags));
