@@ -18,8 +18,8 @@ constexpr uint32_t kIdMax = INT32_MAX;  // as the kubelet and runc
 // "" is root. A number needs no entry; a name does. Errors: invalid.
 Result<oci::User> find_user(std::string_view user, std::string_view passwd, std::string_view group);
 
-// Reads one of the two files in a container's root file system, which is untrusted: it must be a regular file, not a link, and at
-// most kPasswdMax bytes; "" if absent. Errors: invalid, too_large.
+// The text of one of the two files in a root file system that the container's image shaped: a regular file, or a link to one
+// there, not larger than kPasswdMax; "" when absent. Errors: invalid, too_large.
 Result<std::string> read_account_file(const Fd& root, const std::string& path);
 
 }  // namespace coracle::image

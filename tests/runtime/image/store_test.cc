@@ -631,6 +631,10 @@ TEST_F(StoreTest, resolves_users_by_files_it_does_not_trust) {
   EXPECT_EQ(good->additional_gids, (std::vector<uint32_t>{4}));
   EXPECT_EQ(user({{"etc/passwd", 'l', dir_.path() + "/secret"}}, "web").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc", 'l', dir_.path()}, {"passwd", 'f', "x"}}, "web").error().code(), Code::invalid);
+  auto linked = user({{"etc/passwd", 'l', "/../usr/share/passwd"}, {"usr/share/passwd", 'f', "web:x:35:36::/:\n"}}, "web");
+  EXPECT_EQ(linked->uid, 35u) << "a link leads to what is in the image";
+  EXPECT_EQ(user({{"etc/passwd", 'l', "gone"}}, "7")->uid, 7u) << "which may be nothing";
+  EXPECT_EQ(user({{"etc/passwd", 'l', "passwd"}}, "7").error().code(), Code::invalid);
   EXPECT_EQ(user({{"etc/passwd", 'p'}}, "web").error().code(), Code::invalid) << "and does not wait for a writer";
   EXPECT_EQ(user({{"etc/passwd", 'c', "", 0644, 0, 0, 0, {}, 1, 5}}, "web").error().code(), Code::invalid) << "/dev/zero";
   EXPECT_EQ(user({{"etc/passwd", 'd'}}, "web").error().code(), Code::invalid);
