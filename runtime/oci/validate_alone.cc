@@ -74,7 +74,9 @@ Result<void> check_own_sysctls(const Spec& spec) {
   TRY(check_sysctls(spec.linux_.sysctl, own));
   for (const auto& [given, value] : spec.linux_.sysctl) {
     const std::string name = dotted(given);
-    if ((name == "kernel.hostname" && !spec.hostname.empty()) || (name == "kernel.domainname" && !spec.domainname.empty()))
+    const std::string& own_name = name == "kernel.domainname" ? spec.domainname : spec.hostname;
+    const bool is_name = name == "kernel.hostname" || name == "kernel.domainname";
+    if (is_name && !own_name.empty() && own_name != value)
       return bad("linux.sysctl: " + quoted(given) + ": the configuration has a " + name.substr(name.find('.') + 1) + " already");
   }
   return {};

@@ -523,6 +523,14 @@ TEST(OciValidate, refuses_what_would_change_the_host) {
     EXPECT_TRUE(valid.ok()) << row.name << ": " << valid.error().text();
   }
   expect_accepted(
+      "one name twice",
+      [](Spec& s) {
+        s.linux_.namespaces = {{"mount", ""}, {"uts", ""}};
+        s.hostname = s.linux_.sysctl["kernel.hostname"] = "a";
+        s.domainname = s.linux_.sysctl["kernel.domainname"] = "b";
+      },
+      validate_alone);
+  expect_accepted(
       "all its own",
       [](Spec& s) {
         s.linux_.namespaces = {{"mount", ""}, {"uts", ""}, {"network", ""}, {"time", ""}, {"user", ""}, {"ipc", ""}};
