@@ -50,16 +50,6 @@ bool has_processes(const Container& container) {
   return pids && !pids->empty();
 }
 
-// SIGKILL to all processes of the container.
-Result<void> end_all(const Container& container) {
-  if (!container.saved().has_pid_namespace) return signal_all(container, SIGKILL);
-  auto pidfd = container.pidfd();
-  if (!pidfd) return pidfd.error().code() == Code::not_found ? Result<void>() : Result<void>(pidfd.take_error());
-  auto sent = sys::send_signal(*pidfd, SIGKILL);
-  if (!sent && sent.error().code() == Code::not_found) return {};  // ended meanwhile
-  return sent;
-}
-
 // Merges `given` into `under`: objects member by member, other values as a whole. RFC 7396 without removals.
 void lay_over(json::value& under, const json::value& given) {
   for (const auto& [name, value] : given.get_object()) {
@@ -125,7 +115,8 @@ Result<oci::Resources> changed_resources(const Options& options, const oci::Reso
 }  // namespace
 
 Result<int> start(const Options& options) {
-  Container container = TRY(find_to_change(options));
+  Containers containers = TRY(open_containers(options));
+  Container container = TRY(containers.find_to_change(options.id));
   Status status = TRY(container.status());
   if (status != Status::created) return not_in(container, status, "created");
   // Removes the status created, whatever the result; if nobody could be reached, start can be repeated.
@@ -147,9 +138,9 @@ Result<int> start(const Options& options) {
   }
   auto ran = run_hooks(container.saved().hooks.poststart, "poststart", container.state(Status::running));
   if (ran) return 0;
-  // "MUST generate an error, stop the container": runtime.md, since 1.3.
-  auto stopped = end_all(container);
-  if (!stopped) warn("stop the container: " + stopped.error().text());
+  // "MUST generate an error, stop the container, and continue the lifecycle at step 12", its deletion: runtime.md, since 1.3.
+  auto gone = destroy(containers, container);
+  if (!gone) warn("stop the container: " + gone.error().text());
   return ran.take_error();
 }
 
