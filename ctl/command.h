@@ -76,7 +76,7 @@ void add_wait(Commands& commands);
 void add_why(Commands& commands);
 void add_node(Commands& commands);    // cordon, uncordon, drain, taint
 void add_top(Commands& commands);     // top pods, top nodes
-void add_about(Commands& commands);   // api-resources, api-versions, explain, version, cluster-info, config, auth
+void add_about(Commands& commands);   // explain, version, and those of about.h, config.h, auth.h
 void add_image(Commands& commands);   // image list, pull, import, pack, remove
 void add_volume(Commands& commands);  // volume export, import
 void add_backup(Commands& commands);  // backup, restore, store

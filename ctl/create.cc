@@ -6,6 +6,7 @@
 
 #include "ctl/generate.h"
 #include "ctl/last_applied.h"
+#include "ctl/raw.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
@@ -77,6 +78,12 @@ Result<int> each_document(Commands& commands, const CreateFlags& flags, const st
   }
   print_failures(failures);
   return failures.empty() ? 0 : 1;
+}
+
+Result<int> send_raw(Commands& commands, const CreateFlags& flags, const char* method, const std::string& path) {
+  if (flags.files.recursive) return Error(Code::bad_request, "--raw and --recursive are mutually exclusive");
+  if (!flags.output.empty()) return Error(Code::bad_request, "--raw and --output are mutually exclusive");
+  return run_raw(commands, {.method = method, .path = path, .files = flags.files.files, .needs_file = true});
 }
 
 Result<int> create_files(Commands& commands, const CreateFlags& flags) {
@@ -346,7 +353,11 @@ void add_create(Commands& commands) {
   Command create = commands.add("create", "Create objects from files or flags");
   flags->files.add_to(create);
   flags->add_to(commands, create);
-  commands.on(create, [&commands, flags] { return create_files(commands, *flags); });
+  auto raw = std::make_shared<std::string>();
+  create.add_option("--raw", *raw, "a path to send the file to as it is");
+  commands.on(create, [&commands, flags, raw] {
+    return raw->empty() ? create_files(commands, *flags) : send_raw(commands, *flags, "POST", *raw);
+  });
   add_plain_kinds(commands, create);
   add_workload_kinds(commands, create);
   add_secrets(commands, create);
@@ -360,7 +371,12 @@ void add_create(Commands& commands) {
   replace_flags->field_manager = "kubectl-replace";
   replace_flags->add_to(commands, replace);
   replace.add_flag("--force", *force, "delete and create anew");
-  commands.on(replace, [&commands, replace_flags, force] { return replace_files(commands, *replace_flags, *force); });
+  auto replace_raw = std::make_shared<std::string>();
+  replace.add_option("--raw", *replace_raw, "a path to send the file to as it is");
+  commands.on(replace, [&commands, replace_flags, force, replace_raw] {
+    return replace_raw->empty() ? replace_files(commands, *replace_flags, *force)
+                                : send_raw(commands, *replace_flags, "PUT", *replace_raw);
+  });
 }
 
 }  // namespace coracle::ctl

@@ -2,6 +2,7 @@
 // delete: removes objects and, unless told otherwise, waits until they are gone.
 
 #include "ctl/command.h"
+#include "ctl/raw.h"
 #include "ctl/wait.h"
 #include "runtime/base/text.h"
 
@@ -11,7 +12,7 @@ namespace {
 struct DeleteFlags {
   std::vector<std::string> args;
   FileFlags files;
-  std::string selector, field_selector, cascade = "background", output, timeout = "0s";
+  std::string selector, field_selector, cascade = "background", output, timeout = "0s", raw;
   DryRun dry_run = DryRun::none;
   int64_t grace_period = -1;
   bool all = false, all_namespaces = false, force = false, now = false, ignore_not_found = false, wait = true;
@@ -84,6 +85,12 @@ void print_deleted(const DeleteFlags& flags, const Doomed& one) {
 }
 
 Result<int> run_delete(Commands& commands, const DeleteFlags& flags) {
+  if (!flags.raw.empty()) {
+    if (!flags.args.empty()) return Error(Code::bad_request, "--raw and arguments are mutually exclusive");
+    if (flags.files.recursive) return Error(Code::bad_request, "--raw and --recursive are mutually exclusive");
+    if (!flags.output.empty()) return Error(Code::bad_request, "--raw and --output are mutually exclusive");
+    return run_raw(commands, {.method = "DELETE", .path = flags.raw, .files = flags.files.files});
+  }
   if (!flags.output.empty() && flags.output != "name")
     return Error(Code::bad_request, "unexpected -o output mode: " + flags.output + ". We only support '-o name'");
   if (flags.grace_period == 0 && !flags.force && !flags.now)
@@ -136,6 +143,7 @@ void add_delete(Commands& commands) {
   command.add_option("--grace-period", flags->grace_period, "seconds a pod gets to stop; -1: its own");
   command.add_option("--timeout", flags->timeout, "how long to wait; 0s: as long as it takes");
   command.add_option("-o,--output", flags->output, "name");
+  command.add_option("--raw", flags->raw, "a path to delete as it is");
   commands.add_dry_run(command, flags->dry_run);
   command.add_flag("--all", flags->all, "all of the kind in the namespace");
   command.add_flag("-A,--all-namespaces", flags->all_namespaces, "in all namespaces");

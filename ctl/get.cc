@@ -4,6 +4,7 @@
 #include "ctl/command.h"
 #include "ctl/jsonpath.h"
 #include "ctl/print.h"
+#include "ctl/raw.h"
 #include "ctl/sort_key.h"
 #include "runtime/base/text.h"
 #include "store/object/yaml.h"
@@ -297,19 +298,12 @@ Result<int> run_objects(Session& session, const GetFlags& flags, const std::vect
 }
 
 Result<int> run_get(Commands& commands, GetFlags flags) {
-  Session* session = TRY(commands.session());
   if (!flags.raw.empty()) {
-    size_t question = flags.raw.find('?');
-    Request request{.path = flags.raw.substr(0, question)};
-    if (question != flags.raw.npos)
-      for (std::string_view pair : split(std::string_view(flags.raw).substr(question + 1), '&')) {
-        size_t equals = pair.find('=');
-        std::string value = TRY(percent_decode(equals == pair.npos ? "" : pair.substr(equals + 1)));
-        request.query.emplace_back(std::string(pair.substr(0, equals)), value);
-      }
-    TRY(session->stream(request, [](std::string_view bytes) { return out(bytes), true; }));
-    return 0;
+    if (!flags.args.empty()) return Error(Code::bad_request, "arguments may not be passed when --raw is specified");
+    bool others = flags.watch || flags.watch_only || !flags.selector.empty() || !flags.output.empty();
+    return run_raw(commands, {.method = "GET", .path = flags.raw, .other_flags = others});
   }
+  Session* session = TRY(commands.session());
   if (flags.args.empty() && flags.files.files.empty())
     return Error(Code::bad_request,
                  "You must specify the type of resource to get. Use \"coraclectl api-resources\" for a complete list.");

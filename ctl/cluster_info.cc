@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// cluster-info: where the server and its services are; cluster-info dump: what one sends to somebody who is to help.
+// Source: kubectl pkg/cmd/clusterinfo.
+#include <array>
+#include <cstdlib>
+
+#include "ctl/about.h"
+#include "ctl/print.h"
+#include "ctl/wait.h"
+#include "runtime/base/text.h"
+#include "runtime/sys/file.h"
+#include "store/object/yaml.h"
+
+namespace coracle::ctl {
+namespace {
+
+// ---- cluster-info ----
+
+std::string colored(bool colors, const char* code, const std::string& text) {
+  return colors ? "\x1b[0;" + std::string(code) + "m" + text + "\x1b[0m" : text;
+}
+
+std::string proxy_link(const Session& session, const json::value& service) {
+  std::string name(get_string(service, "metadata.name"));
+  const json::array& ports = get_array(service, "spec.ports");
+  if (!ports.empty()) {  // SCHEME:NAME:PORT, where either is known
+    std::string port(get_string(ports.front(), "name"));
+    bool https = port == "https" || get_int(ports.front(), "port") == 443;
+    if (https || !port.empty()) name = (https ? "https:" : "") + name + (https || !port.empty() ? ":" + port : "");
+  }
+  return session.server() + "/api/v1/namespaces/" + std::string(get_string(service, "metadata.namespace")) + "/services/" + name +
+         "/proxy";
+}
+
+std::string link_of(const Session& session, const json::value& service) {
+  const json::array& ingress = get_array(service, "status.loadBalancer.ingress");
+  if (ingress.empty()) return proxy_link(session, service);
+  std::string host(get_string(ingress.front(), "ip")), link;
+  if (host.empty()) host = get_string(ingress.front(), "hostname");
+  for (const auto& port : get_array(service, "spec.ports"))
+    link += "http://" + host + ":" + std::to_string(get_int(port, "port")) + " ";
+  return link;
+}
+
+Result<int> run_cluster_info(Commands& commands) {
+  Session* session = TRY(commands.session());
+  const schema::KindInfo& services = schema::catalog().of(kService);
+  json::value list = TRY(session->json({.path = session->path(services, session->ns_given() ? session->ns() : "kube-system"),
+                                        .query = {{"labelSelector", "kubernetes.io/cluster-service=true"}}}));
+  bool colors = terminal_width() > 0 && !std::getenv("NO_COLOR");
+  auto print_place = [&](const std::string& name, const std::string& link) {
+    out(colored(colors, "32", name) + " is running at " + colored(colors, "33", link) + "\n");
+  };
+  print_place("Kubernetes control plane", session->server());
+  for (const auto& service : get_array(list, "items")) {
+    const json::value* label = find_keys(service, {"metadata", "labels", "kubernetes.io/name"});
+    print_place(
+        label && label->is_string() ? std::string(label->get_string()) : std::string(get_string(service, "metadata.name")),
+        link_of(*session, service));
+  }
+  out("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.\n");
+  return 0;
+}
+
+// ---- cluster-info dump ----
+
+struct DumpFlags {
+  std::string output = "json", directory, pod_running_timeout = "20s";
+  std::vector<std::string> namespaces;
+  bool all_namespaces = false, show_managed_fields = false;
+};
+
+constexpr std::array<std::pair<const char*, const char*>, 7> kDumped = {{{"events", "events"},
+                                                                         {"replication-controllers", "replicationcontrollers"},
+                                                                         {"services", "services"},
+                                                                         {"daemonsets", "daemonsets"},
+                                                                         {"deployments", "deployments"},
+                                                                         {"replicasets", "replicasets"},
+                                                                         {"pods", "pods"}}};
+
+class Dump {
+ public:
+  Dump(Session& session, const DumpFlags& flags) : session_(session), flags_(flags) {}
+
+  Result<void> run() {
+    TRY(list("nodes", "nodes", ""));
+    std::vector<std::string> namespaces = TRY(this->namespaces());
+    for (const auto& ns : namespaces) {
+      json::value pods;
+      for (const auto& [file, resource] : kDumped) pods = TRY(list(ns + "/" + file, resource, ns));
+      for (const auto& pod : get_array(pods, "items")) TRY(logs(ns, pod));
+    }
+    return {};
+  }
+
+ private:
+  bool to_files() const { return !flags_.directory.empty() && flags_.directory != "-"; }
+
+  Result<std::vector<std::string>> namespaces() {
+    if (flags_.all_namespaces) {
+      std::vector<std::string> names;
+      json::value all = TRY(session_.json({.path = session_.path(schema::catalog().of(kNamespace), "")}));
+      for (const auto& one : get_array(all, "items")) names.emplace_back(get_string(one, "metadata.name"));
+      return names;
+    }
+    return flags_.namespaces.empty() ? std::vector<std::string>{"kube-system", session_.ns()} : flags_.namespaces;
+  }
+
+  Result<void> write(const std::string& file, const std::string& text) {
+    if (!to_files()) return out(text), Result<void>();
+    std::string path = flags_.directory + "/" + file;
+    TRY(sys::make_directories(path.substr(0, path.rfind('/'))));
+    return sys::replace_file(path, text, 0644, sys::Durability::volatile_).wrap("write " + path);
+  }
+
+  Result<json::value> list(const std::string& file, const char* resource, const std::string& ns) {
+    const schema::KindInfo& kind = *schema::catalog().by_name(resource);
+    json::value all = TRY(session_.json({.path = session_.path(kind, ns)}));
+    json::value shown = all;
+    if (!flags_.show_managed_fields)
+      if (json::value* items = shown.get_object().if_contains("items"); items && items->is_array())
+        for (auto& item : items->get_array()) hide_managed_fields(item);
+    bool yaml = flags_.output == "yaml";
+    std::string mark = std::exchange(another_, true) ? "---\n" : "";  // between YAML documents
+    TRY(write(file + (yaml ? ".yaml" : ".json"), yaml ? mark + to_yaml(shown) : to_pretty(shown) + "\n"));
+    return all;
+  }
+
+  Result<void> logs(const std::string& ns, const json::value& pod) {
+    std::string name(get_string(pod, "metadata.name")), text;
+    for (const char* containers : {"spec.initContainers", "spec.containers"})
+      for (const auto& container : get_array(pod, containers)) {
+        std::string title =
+            "logs for container " + std::string(get_string(container, "name")) + " of pod " + ns + "/" + name + " ====\n";
+        auto log = session_.text({.path = session_.path(schema::catalog().of(kPod), ns, name, "log"),
+                                  .query = {{"container", std::string(get_string(container, "name"))}},
+                                  .accept = "*/*"});
+        text += "==== START " + title + (log ? *log : "Request log error: " + log.error().text() + "\n") + "==== END " + title;
+      }
+    return write(ns + "/" + name + "/logs.txt", text);
+  }
+
+  Session& session_;
+  const DumpFlags& flags_;
+  bool another_ = false;
+};
+
+Result<int> run_dump(Commands& commands, const DumpFlags& flags) {
+  if (flags.output != "json" && flags.output != "yaml")
+    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(flags.output) +
+                                        ", allowed formats are: json,yaml");
+  TRY(parse_timeout(flags.pod_running_timeout).wrap("--pod-running-timeout"));
+  Session* session = TRY(commands.session());
+  TRY(Dump(*session, flags).run());
+  if (!flags.directory.empty() && flags.directory != "-") out("Cluster info dumped to " + flags.directory + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_cluster_info(Commands& commands) {
+  Command info = commands.add("cluster-info", "Where the server is");
+  commands.on(info, [&commands] { return run_cluster_info(commands); });
+  auto flags = std::make_shared<DumpFlags>();
+  Command dump = commands.add("dump", "Objects and logs, for who is to help", info);
+  dump.add_option("-o,--output", flags->output, "json or yaml");
+  dump.add_option("--output-directory", flags->directory, "write files there, not to standard output");
+  dump.add_option("--namespaces", flags->namespaces, "of these; else of kube-system and the one in force").delimiter(',');
+  dump.add_flag("-A,--all-namespaces", flags->all_namespaces, "of all namespaces");
+  dump.add_option("--pod-running-timeout", flags->pod_running_timeout, "as in kubectl, where it has no effect either");
+  dump.add_flag("--show-managed-fields", flags->show_managed_fields, "keep managedFields");
+  commands.on(dump, [&commands, flags] { return run_dump(commands, *flags); });
+}
+
+}  // namespace coracle::ctl

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// See discovery.h.
+#include "ctl/discovery.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+
+namespace coracle::ctl {
+namespace {
+
+constexpr const char* kAggregated =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+struct Found {
+  std::vector<ApiGroup> groups;
+  std::vector<ApiResource> resources;
+};
+
+bool is_known(const std::vector<ApiResource>& resources, std::string_view group, std::string_view name) {
+  return std::any_of(resources.begin(), resources.end(), [&](const auto& one) { return one.group == group && one.name == name; });
+}
+
+// An APIGroupDiscoveryList.
+void read_aggregated(const json::value& list, Found& found) {
+  for (const auto& item : get_array(list, "items")) {
+    ApiGroup group{std::string(get_string(item, "metadata.name")), {}};
+    for (const auto& version : get_array(item, "versions")) {
+      group.versions.emplace_back(get_string(version, "version"));
+      for (const auto& resource : get_array(version, "resources")) {
+        std::string name(get_string(resource, "resource"));
+        if (get_array(resource, "verbs").empty() || is_known(found.resources, group.name, name)) continue;
+        found.resources.push_back({group.name, group.versions.back(), name, std::string(get_string(resource, "singularResource")),
+                                   std::string(get_string(resource, "responseKind.kind")),
+                                   get_string(resource, "scope") == "Namespaced", get_strings(resource, "shortNames"),
+                                   get_strings(resource, "verbs"), get_strings(resource, "categories")});
+      }
+    }
+    found.groups.push_back(std::move(group));
+  }
+}
+
+// An APIVersions of /api, or an APIGroupList of /apis.
+void read_groups(const json::value& list, std::vector<ApiGroup>& groups) {
+  if (auto versions = get_strings(list, "versions"); !versions.empty()) groups.push_back({"", std::move(versions)});
+  for (const auto& item : get_array(list, "groups")) {
+    ApiGroup group{std::string(get_string(item, "name")), {}};
+    std::string preferred(get_string(item, "preferredVersion.version"));
+    if (!preferred.empty()) group.versions.push_back(preferred);
+    for (const auto& version : get_array(item, "versions"))
+      if (get_string(version, "version") != preferred) group.versions.emplace_back(get_string(version, "version"));
+    groups.push_back(std::move(group));
+  }
+}
+
+// An APIResourceList.
+void read_resources(const json::value& list, const std::string& group, const std::string& version,
+                    std::vector<ApiResource>& resources) {
+  for (const auto& resource : get_array(list, "resources")) {
+    std::string name(get_string(resource, "name"));
+    if (name.find('/') != name.npos || get_array(resource, "verbs").empty() || is_known(resources, group, name)) continue;
+    resources.push_back({group, version, name, std::string(get_string(resource, "singularName")),
+                         std::string(get_string(resource, "kind")), get_bool(resource, "namespaced"),
+                         get_strings(resource, "shortNames"), get_strings(resource, "verbs"),
+                         get_strings(resource, "categories")});
+  }
+}
+
+std::string discovery_path(const std::string& group, const std::string& version) {
+  return group.empty() ? "/api/" + version : "/apis/" + group + "/" + version;
+}
+
+}  // namespace
+
+Result<std::vector<ApiGroup>> discover_groups(Session& session) {
+  std::vector<ApiGroup> groups;
+  for (const char* path : {"/api", "/apis"}) {
+    json::value list = TRY(session.json({.path = path}));
+    read_groups(list, groups);
+  }
+  return groups;
+}
+
+Result<std::vector<ApiResource>> discover_resources(Session& session, std::vector<Error>& failures) {
+  Found found;
+  for (const char* path : {"/api", "/apis"}) {
+    json::value list = TRY(session.json({.path = path, .accept = kAggregated}));
+    if (get_string(list, "kind") == "APIGroupDiscoveryList") {
+      read_aggregated(list, found);
+      continue;
+    }
+    std::vector<ApiGroup> groups;
+    read_groups(list, groups);
+    for (const auto& group : groups)
+      for (const auto& version : group.versions) {
+        auto resources = session.json({.path = discovery_path(group.name, version)});
+        if (resources) read_resources(*resources, group.name, version, found.resources);
+        else failures.push_back(resources.take_error().wrap("unable to retrieve the complete list of server APIs"));
+      }
+  }
+  return std::move(found.resources);
+}
+
+const ApiResource* resource_named(const std::vector<ApiResource>& resources, std::string_view word) {
+  std::string lower = to_lower(word);
+  size_t dot = lower.find('.');
+  std::string name = lower.substr(0, dot), suffix = dot == lower.npos ? "" : lower.substr(dot + 1);
+  for (const auto& one : resources) {
+    bool named = one.name == name || one.singular == name || to_lower(one.kind) == name ||
+                 std::find(one.short_names.begin(), one.short_names.end(), name) != one.short_names.end();
+    bool placed = suffix.empty() || one.group == suffix || one.version + "." + one.group == suffix ||
+                  (one.group.starts_with(suffix) && one.group.substr(suffix.size()).starts_with('.'));
+    if (named && placed) return &one;
+  }
+  return nullptr;
+}
+
+}  // namespace coracle::ctl
