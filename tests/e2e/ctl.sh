@@ -166,7 +166,7 @@ expect_fail "the second document names its line" 'two.yaml:5: .*no matches for k
   "printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fine}\n---\napiVersion: v1\nkind: Gadget\nmetadata: {name: x}\n' >$T/two.yaml; c apply -f $T/two.yaml"
 expect_fail "apply -k" 'kustomize build' c apply -k "$T"
 expect_fail "a kubeconfig that is none" "$T/bad.kubeconfig.*line 2" eval "printf 'a: 1\n\tb\n' >$T/bad.kubeconfig; in_ns $coraclectl --kubeconfig $T/bad.kubeconfig get pods"
-expect_fail "a context that is not there" 'context "nope" does not exist' c --context nope get pods
+expect_fail "a context that is not there" 'context was not found for specified context: nope' c --context nope get pods
 cp "$T/etc/admin.kubeconfig" "$T/private.kubeconfig"; chmod 0600 "$T/private.kubeconfig"; chmod 0755 "$T"
 expect_fail "a kubeconfig for root only" 'sudo coraclectl' setpriv --reuid 65534 --clear-groups "$coraclectl" --kubeconfig "$T/private.kubeconfig" get pods
 stop_daemon

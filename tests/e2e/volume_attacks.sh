@@ -98,7 +98,7 @@ absolute/new/er: CreateContainerConfigError
 twice/inner: CreateContainerConfigError
 above/above/new: Completed
 within/inner/new: Completed" outcomes ways $ways
-expect_match "which is told, with the container" 'failed to prepare subPath for volumeMount "data" of container "way1"' events_of ways
+expect_match "which is told, with the container" 'failed to create subPath directory for volumeMount "data" of container "way1"' events_of ways
 expect "no one saw the host's file" "" eval 'for each in $(seq $number); do c logs ways -c "way$each" 2>/dev/null | grep "the host"; done'
 expect "what was missing was made in the volume" "new new/made-by-it real/inner/new real/inner/new/made-by-it" eval 'cd "$place" && echo $(find . -name new -printf "%P " -o -name made-by-it -printf "%P " | tr " " "\n" | sort)'
 untouched "and nothing outside"
