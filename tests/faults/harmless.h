@@ -26,6 +26,8 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
 
     {"*", "openat", "/sys/fs/cgroup", "where cgroup2 is mounted, the table of mounts tells as well"},
     {"*", "fstatfs", "/sys/fs/cgroup", "the same"},
+    {"*", "openat", "/sys/fs/cgroup/unified", "the same"},
+    {"*", "fstatfs", "/sys/fs/cgroup/unified", "the same"},
     {"*", "openat", "*/cgroup.controllers", "a controller that is not switched on is missed when its limit is written"},
     {"*", "pread64", "*/cgroup.controllers", "the same"},
     {"*", "openat", "*/cgroup.subtree_control", "the same; exec goes into the container's cgroup itself, or says that it cannot"},
@@ -47,6 +49,8 @@ inline const std::vector<Harmless> kHarmlessOfOci = {
     {"*.*", "faccessat2", "/inmate", "exec says by itself what cannot be executed"},
 
     {"*.*", "prctl", "PR_SET_NAME", "a name for people"},
+    {"exec.*", "openat", "/proc", "a procfs is mounted instead of the one in the host's tree"},
+    {"exec.*", "fstatfs", "/proc", "the same"},
     {"*.*", "openat2", "/*", "a working directory is made where it is missing; chdir says what is wrong with it"},
 
     {"create", "wait4", "*", "who held the namespaces has been killed, and is reaped with us at the latest"},
