@@ -8,6 +8,7 @@
 #include "ctl/policy_rules.h"
 #include "ctl/print.h"
 #include "runtime/base/text.h"
+#include "store/object/yaml.h"
 
 namespace coracle::ctl {
 namespace {
@@ -19,6 +20,8 @@ struct ResourcesFlags {
   Flag group_flag, namespaced_flag;
 };
 
+constexpr std::string_view kOutputs[] = {"", "json", "name", "wide", "yaml"};
+
 Error unexpected(const char* command, const std::vector<std::string>& args) {
   return Error(Code::bad_request,
                "unexpected arguments: [" + join(args, " ") + "]\nSee 'coraclectl " + command + " -h' for help and examples");
@@ -26,8 +29,9 @@ Error unexpected(const char* command, const std::vector<std::string>& args) {
 
 Result<void> check_resources_flags(const ResourcesFlags& flags) {
   if (!flags.args.empty()) return unexpected("api-resources", flags.args);
-  if (!flags.output.empty() && flags.output != "wide" && flags.output != "name")
-    return Error(Code::bad_request, "--output " + flags.output + " is not available: wide or name");
+  if (std::find(std::begin(kOutputs), std::end(kOutputs), flags.output) == std::end(kOutputs))
+    return Error(Code::bad_request, "unable to match a printer suitable for the output format " + coracle::quoted(flags.output) +
+                                        ", allowed formats are: json,name,wide,yaml");
   if (!flags.sort_by.empty() && flags.sort_by != "name" && flags.sort_by != "kind")
     return Error(Code::bad_request, "--sort-by accepts only name or kind");
   return {};
@@ -40,6 +44,24 @@ bool has_every(const std::vector<std::string>& words, const std::vector<std::str
 
 std::string sort_value(const ApiResource& resource, const std::string& by) {
   return by == "name" ? resource.name : by == "kind" ? resource.kind : resource.group;
+}
+
+// An APIResourceList of all of them; each with its own group and version.
+json::value resource_list(const std::vector<ApiResource>& resources) {
+  json::array shown;
+  for (const auto& one : resources) {
+    json::object resource{{"name", one.name}, {"singularName", one.singular}, {"namespaced", one.namespaced}};
+    if (!one.group.empty()) resource["group"] = one.group;
+    resource["version"] = one.version;
+    resource["kind"] = one.kind;
+    resource["verbs"] = json::array(one.verbs.begin(), one.verbs.end());
+    for (const auto& [name, words] : {std::pair{"shortNames", &one.short_names}, std::pair{"categories", &one.categories}})
+      if (!words->empty()) resource[name] = json::array(words->begin(), words->end());
+    shown.push_back(std::move(resource));
+  }
+  json::object list{{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", ""}, {"resources", nullptr}};
+  if (!shown.empty()) list["resources"] = std::move(shown);
+  return list;
 }
 
 Result<int> run_resources(Commands& commands, const ResourcesFlags& flags) {
@@ -55,6 +77,13 @@ Result<int> run_resources(Commands& commands, const ResourcesFlags& flags) {
   std::stable_sort(resources.begin(), resources.end(), [&](const auto& a, const auto& b) {
     return std::pair(sort_value(a, flags.sort_by), a.name) < std::pair(sort_value(b, flags.sort_by), b.name);
   });
+  if (flags.output == "json" || flags.output == "yaml") {
+    json::value list = resource_list(resources);
+    json::value sorted = TRY(parse_json(to_sorted_text(list)));
+    out(flags.output == "json" ? to_pretty(list) + "\n" : to_yaml(sorted));
+    print_failures(failures);
+    return failures.empty() ? 0 : 1;
+  }
   bool wide = flags.output == "wide";
   Columns columns;
   if (!flags.no_headers && flags.output != "name") {
@@ -94,7 +123,7 @@ void add_api_resources(Commands& commands) {
   auto flags = std::make_shared<ResourcesFlags>();
   Command resources = commands.add("api-resources", "The kinds of objects the server serves");
   resources.add_option("args", flags->args, "none");
-  resources.add_option("-o,--output", flags->output, "name or wide");
+  resources.add_option("-o,--output", flags->output, "name, wide, json or yaml");
   flags->group_flag = resources.add_option("--api-group", flags->group, "only this group");
   flags->namespaced_flag =
       resources.add_flag("--namespaced", flags->namespaced, "only kinds in namespaces (--namespaced=false: only others)");

@@ -180,7 +180,9 @@ Result<int> run_whoami(Commands& commands, const std::string& output) {
                                         ", allowed formats are: json,yaml");
   Session* session = TRY(commands.session());
   json::value answer = TRY(review_self(*session));
-  if (output == "json") out(to_pretty(answer) + "\n");
+  json::object ordered{{"kind", "SelfSubjectReview"}};  // kubectl's order
+  for (const auto& [name, value] : answer.get_object()) ordered.emplace(name, value);
+  if (output == "json") out(to_pretty(ordered) + "\n");
   else if (output == "yaml") out(to_yaml(answer));
   else if (const json::value* user = find(answer, "status.userInfo")) out(whoami_table(*user));
   return 0;
@@ -191,6 +193,7 @@ Result<int> run_whoami(Commands& commands, const std::string& output) {
 void add_auth(Commands& commands) {
   Command auth = commands.add("auth", "Who we are, and what we may do");
   auth.require_command();
+  if (!commands.asked_for(auth)) return;
   auto flags = std::make_shared<CanIFlags>();
   Command can_i = commands.add("can-i", "VERB KIND[/NAME] or VERB /PATH: yes or no", auth);
   can_i.add_option("args", flags->args, "VERB KIND");

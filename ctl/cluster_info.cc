@@ -117,9 +117,10 @@ class Dump {
     const schema::KindInfo& kind = *schema::catalog().by_name(resource);
     json::value all = TRY(session_.json({.path = session_.path(kind, ns)}));
     json::value shown = all;
-    if (!flags_.show_managed_fields)
-      if (json::value* items = shown.get_object().if_contains("items"); items && items->is_array())
-        for (auto& item : items->get_array()) hide_managed_fields(item);
+    json::value* items = shown.get_object().if_contains("items");
+    if (!flags_.show_managed_fields && items && items->is_array())
+      for (auto& item : items->get_array()) hide_managed_fields(item);
+    if (get_array(shown, "items").empty()) shown.get_object()["items"] = nullptr;  // as kubectl shows it
     bool yaml = flags_.output == "yaml";
     std::string mark = std::exchange(another_, true) ? "---\n" : "";  // between YAML documents
     TRY(write(file + (yaml ? ".yaml" : ".json"), yaml ? mark + to_yaml(shown) : to_pretty(shown) + "\n"));

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -26,6 +27,11 @@ Command Commands::add(std::string_view name, std::string_view description, Comma
 
 void Commands::on(Command command, Run run) {
   command.on_chosen([this, run = std::move(run)] { chosen_ = run; });
+}
+
+bool Commands::asked_for(Command command) const {
+  auto names = [&](const std::string& word) { return command.answers_to(word); };
+  return expected_.empty() || std::any_of(expected_.begin(), expected_.end(), names);
 }
 
 void Commands::add_dry_run(Command command, DryRun& value) {
@@ -172,6 +178,8 @@ void add_global_flags(Command root, GlobalFlags& flags) {
   root.add_option("--as-uid", flags.as_uid, "the UID to act as");
   root.add_option("--as-user-extra", flags.as_user_extra, "KEY=VALUE that the user to act as has; may be repeated");
   root.add_option("--request-timeout", flags.request_timeout, "give up on a request after this; 0: never");
+  root.add_option("--cache-dir", flags.cache_dir, "nothing is kept between runs: taken for the sake of scripts");
+  root.add_flag("--disable-compression", flags.disable_compression, "answers are never compressed: likewise");
   root.add_flag("--warnings-as-errors", flags.warnings_as_errors, "exit with 1 when the server warned");
   root.add_option("-v,--v", flags.verbosity, "say more: 6 shows requests, 8 their bodies");
 }

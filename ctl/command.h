@@ -33,6 +33,10 @@ class Commands {
   // Does what the line, which was read, asks for; there is something. Gives the exit code. Errors: the command's; bad_request for
   // another value of --dry-run.
   Result<int> run();
+  // The words of the line that will be read, where they are known: then what stands below a command that none of them names
+  // need not be made, and asked_for() is false for it.
+  void expect(std::vector<std::string> words) { expected_ = std::move(words); }
+  bool asked_for(Command command) const;
   // The connection, made on first use.
   Result<Session*> session();
   GlobalFlags& flags() { return flags_; }
@@ -52,7 +56,7 @@ class Commands {
   Run chosen_;
   std::vector<std::unique_ptr<DryRunFlag>> dry_run_flags_;
   DryRun dry_run_ = DryRun::none;
-  std::vector<std::string> rest_;
+  std::vector<std::string> rest_, expected_;
 };
 
 void add_commands(Commands& commands);  // all of the following, and the flags of all

@@ -79,12 +79,14 @@ int run(int argc, char** argv) {
   Command root = command_line.root();
   GlobalFlags flags;
   Commands commands(root, flags);
+  bool completes = argc > 1 && argv[1] == std::string_view("__complete");
+  if (argc > 1 && !completes) commands.expect({argv + 1, argv + argc});
   add_commands(commands);
   if (argc < 2) {
     out(root.help());
     return 0;
   }
-  if (argv[1] == std::string_view("__complete")) {
+  if (completes) {
     auto done = run_complete(commands, {argv + 2, argv + argc});
     return done ? *done : 1;
   }

@@ -14,8 +14,8 @@ Result<void> check_raw(const RawRequest& raw) {
   if (raw.other_flags)
     return Error(Code::bad_request,
                  "--raw may not be specified with other flags that filter the server request or alter the output");
-  if (raw.files.size() > 1 || (raw.needs_file && raw.files.empty()))
-    return Error(Code::bad_request, "--raw can only use a single local file or stdin");
+  if (raw.needs_file && raw.files.empty()) return Error(Code::bad_request, "must specify one of -f and -k");
+  if (raw.files.size() > 1) return Error(Code::bad_request, "--raw can only use a single local file or stdin");
   for (const auto& file : raw.files)
     if (file.starts_with("http://") || file.starts_with("https://"))
       return Error(Code::bad_request, "--raw cannot read from a url");
@@ -49,8 +49,11 @@ Result<int> run_raw(Commands& commands, const RawRequest& raw) {
   Request request{.method = raw.method, .path = encoded(raw.path)};
   request.body = TRY(body_of(raw));
   request.accept = "application/json, */*";
-  TRY(session->stream(request, [](std::string_view bytes) { return out(bytes), true; }));
-  return 0;
+  auto done = session->stream(request, [](std::string_view bytes) { return out(bytes), true; });
+  if (done) return 0;
+  bool foreign = done.error().code() == Code::not_found && done.error().text().starts_with("the server answered ");
+  if (foreign) return Error(Code::not_found, "the server could not find the requested resource").with({});  // as kubectl says it
+  return done.take_error();
 }
 
 }  // namespace coracle::ctl

@@ -15,6 +15,7 @@
 #include "runtime/base/guarded.h"
 #include "runtime/base/text.h"
 #include "store/client/http.h"
+#include "store/client/in_cluster.h"
 #include "store/client/proxy.h"
 #include "store/object/status.h"
 #include "store/object/yaml.h"
@@ -78,7 +79,11 @@ namespace {
 Result<ServerAccess> read_access(const GlobalFlags& flags) {
   KubeconfigChoice choice = TRY(kubeconfig_choice(flags));
   auto paths = find_kubeconfigs(flags.kubeconfig);
-  if (!paths && flags.server.empty()) return paths.take_error();
+  if (!paths && flags.server.empty()) {
+    auto pod = in_cluster_kubeconfig();
+    if (pod) return read_in_cluster(*pod, choice);
+    return paths.take_error();
+  }
   auto access = read_kubeconfigs(paths ? *paths : std::vector<std::string>(), choice);
   if (!access && paths && access.error().err() == EACCES)
     return Error(Code::forbidden, "you may not read " + join(*paths, ":") +

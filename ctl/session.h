@@ -24,7 +24,8 @@ struct GlobalFlags {  // accepted by every command, anywhere on the line
   int verbosity = 0;
   std::string tls_server_name, client_certificate, client_key, username, password, as, as_uid;
   std::vector<std::string> as_groups, as_user_extra;  // of the latter each is KEY=VALUE
-  bool warnings_as_errors = false;
+  bool warnings_as_errors = false, disable_compression = false;
+  std::string cache_dir;
 };
 
 // What the flags say of the kubeconfig's fields. Errors: bad_request for an --as-user-extra that is no pair.

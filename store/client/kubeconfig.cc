@@ -101,7 +101,8 @@ Result<Chosen> choose(const json::value& config, const std::string& path, const 
   if (!user && !choice.user.empty()) return Error(Code::invalid, "auth info " + coracle::quoted(choice.user) + " does not exist");
   const json::value* cluster = kubeconfig_entry(config, kClusters, chosen.cluster_name);
   if (!cluster && !choice.cluster.empty())
-    return Error(Code::invalid, "cluster " + coracle::quoted(choice.cluster) + " does not exist");
+    return Error(Code::invalid, choice.server.empty() ? "no server found for cluster " + coracle::quoted(choice.cluster)
+                                                      : "cluster " + coracle::quoted(choice.cluster) + " does not exist");
   if (!cluster && choice.server.empty()) {
     if (chosen.context)
       return Error(Code::invalid, path + ": cluster " + coracle::quoted(chosen.cluster_name) + " does not exist");

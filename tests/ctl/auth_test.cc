@@ -175,7 +175,9 @@ TEST_F(AuthCommands, raw_requests_go_out_as_they_are) {
   EXPECT_EQ(api_.run({"get", "--raw", maps + "/raw"}).code, 1);
   EXPECT_EQ(api_.run({"get", "--raw", "nowhere"}).err,
             "error: --raw must be a valid URL path: parse \"nowhere\": invalid URI for request\n");
-  EXPECT_EQ(api_.run({"create", "--raw", maps}).err, "error: --raw can only use a single local file or stdin\n");
+  EXPECT_EQ(api_.run({"create", "--raw", maps}).err, "error: must specify one of -f and -k\n");
+  EXPECT_EQ(api_.run({"create", "--raw", maps, "-f", path_, "-f", path_}).err,
+            "error: --raw can only use a single local file or stdin\n");
   EXPECT_EQ(api_.run({"get", "--raw", maps, "-w"}).code, 1);
   EXPECT_EQ(api_.run({"get", "pods", "--raw", maps}).err, "error: arguments may not be passed when --raw is specified\n");
 }

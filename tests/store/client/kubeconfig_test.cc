@@ -3,10 +3,14 @@
 #include "store/client/kubeconfig.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "runtime/base/text.h"
+#include "store/client/in_cluster.h"
 
 namespace coracle {
 namespace {
@@ -57,7 +61,8 @@ TEST(Kubeconfig, says_what_is_wrong) {
            {"users: [{name: a}, {name: b, user: x}]", {}, "the-file: users[1].user: must be an object"},
            {"users: [{name: a}, {name: a}]", {}, "the-file: users: duplicate name \"a\""},
            {config(), {.context = "no"}, "Error in configuration: context was not found for specified context: no"},
-           {config(), {.cluster = "no"}, "cluster \"no\" does not exist"},
+           {config(), {.cluster = "no"}, "no server found for cluster \"no\""},
+           {config(), {.cluster = "no", .server = "https://x"}, "cluster \"no\" does not exist"},
            {config(), {.user = "nobody"}, "auth info \"nobody\" does not exist"},
            {config("client-key-data: '*', client-certificate-data: Y2VydA=="), {}, "the-file: client-key-data"},
            {config("client-certificate: /no/such/file, client-key-data: a2V5"),
@@ -124,6 +129,26 @@ TEST(Kubeconfig, a_server_without_a_file) {
   KubeconfigChoice choice{.server = "http://host:1"};
   choice.token = "secret";
   EXPECT_EQ(read_kubeconfigs({}, choice)->token, "") << "secrets do not go over the network in the clear";
+}
+
+TEST(Kubeconfig, a_pod_has_its_service_account) {
+  std::string directory = testing::TempDir() + "/in-cluster-XXXXXX";
+  ASSERT_TRUE(::mkdtemp(directory.data()));
+  for (auto [name, text] : {std::pair{"token", "t\n"}, std::pair{"ca.crt", "CA"}, std::pair{"namespace", "shop"}})
+    std::ofstream(directory + "/" + name) << text;
+  ::unsetenv("KUBERNETES_SERVICE_HOST");
+  EXPECT_FALSE(in_cluster_kubeconfig(directory)) << "no pod";
+  ::setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1), ::setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+  auto config = in_cluster_kubeconfig(directory);
+  ASSERT_TRUE(config);
+  auto access = read_in_cluster(*config, {});
+  ASSERT_TRUE(access) << access.error().text();
+  EXPECT_EQ(access->server, "https://[fd00::1]:443");
+  EXPECT_EQ(access->token + access->ca_pem + access->ns, "tCAshop");
+  EXPECT_EQ(read_in_cluster(*config, {.ns = "other"})->ns, "other");
+  EXPECT_FALSE(in_cluster_kubeconfig(directory + "/none"));
+  ::unsetenv("KUBERNETES_SERVICE_HOST"), ::unsetenv("KUBERNETES_SERVICE_PORT");
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Kubeconfig, reads_a_plugin) {
