@@ -385,3 +385,4 @@ expect "… again by CONNECT" "2" connects
 through HTTPS_PROXY=http://127.0.0.1:3128 NO_PROXY=kubernetes "$coraclectl" $flags --request-timeout=1s get configmap first >/dev/null 2>&1
 expect "NO_PROXY names a server that is reached without" "2" connects
 kill "$proxy_pid"; wait "$proxy_pid" 2>/dev/null
+exit 0
