@@ -247,8 +247,9 @@ struct Http::State {
     }
     return target;
   }
-  // The headers that say who we are and whom we act as: "Authorization: Bearer …".
-  std::vector<std::string> identity(const Credential& credential) const {
+  // The headers that say who we are and whom we act as: "Authorization: Bearer …". Errors: invalid, for a value that would be
+  // more than one header.
+  Result<std::vector<std::string>> identity(const Credential& credential) const {
     std::vector<std::string> lines;
     if (!credential.token.empty()) lines.push_back("Authorization: Bearer " + credential.token);
     else if (!access.username.empty() || !access.password.empty())
@@ -258,6 +259,9 @@ struct Http::State {
     if (!as.uid.empty()) lines.push_back("Impersonate-Uid: " + as.uid);
     for (const auto& group : as.groups) lines.push_back("Impersonate-Group: " + group);
     for (const auto& [key, value] : as.extra) lines.push_back("Impersonate-Extra-" + header_key(key) + ": " + value);
+    for (const auto& line : lines)
+      if (line.find_first_of("\r\n") != line.npos)
+        return Error(Code::invalid, "the value of " + line.substr(0, line.find(':')) + " has a line break in it");
     return lines;
   }
 
@@ -301,7 +305,8 @@ struct Http::State {
     headers.add("Accept: " + request.accept);
     headers.add("Expect:");
     headers.add("User-Agent: coracle/" CORACLE_VERSION);
-    for (const auto& line : identity(who)) headers.add(line);
+    std::vector<std::string> lines = TRY(identity(who));
+    for (const auto& line : lines) headers.add(line);
     bool sends_body = !request.body.empty() || exchange.source || request.method == "POST" || request.method == "PUT" ||
                       request.method == "PATCH";
     if (sends_body) headers.add("Content-Type: " + request.content_type);
@@ -484,7 +489,8 @@ Result<std::unique_ptr<Http::Connection>> Http::upgrade(const HttpRequest& reque
       " HTTP/1.1\r\nHost: " + host_and_port(state_->access.server) +
       "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64_encode(nonce) +
       "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\n";
-  for (const auto& line : state_->identity(*who)) head += line + "\r\n";
+  std::vector<std::string> lines = TRY(state_->identity(*who));
+  for (const auto& line : lines) head += line + "\r\n";
   TRY(connection->write(head + "\r\n"));
   std::string answer = TRY(connection->read_head());
   int status = status_of_head(answer);

@@ -75,6 +75,16 @@ TEST_F(HttpTest, tries_again_with_a_plugins_new_token) {
   std::filesystem::remove_all(directory);
 }
 
+TEST_F(HttpTest, sends_no_header_within_another) {
+  ServerAccess broken = access();
+  broken.impersonate.user = "jane\r\nImpersonate-Group: system:masters";
+  auto http = MUST(Http::make(broken));
+  auto answer = http->send({.path = "/version"});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().text(), "the value of Impersonate-User has a line break in it");
+  EXPECT_TRUE(seen_.empty());
+}
+
 TEST_F(HttpTest, goes_through_a_proxy) {
   ServerAccess behind = access();
   behind.proxy_url = behind.server;
