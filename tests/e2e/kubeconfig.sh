@@ -292,7 +292,7 @@ ctl cluster-info
 ctl auth whoami -o json | grep -v creationTimestamp
 # --raw
 ctl get --raw /version
-ctl get --raw '/api/v1/namespaces/default/configmaps?limit=1&labelSelector=a%3Db'
+ctl get --raw '/api/v1/namespaces/default/configmaps?limit=1&labelSelector=a%3Db' | sed 's/"resourceVersion":"[0-9]*"//'
 ctl get --raw /none
 ctl get --raw none
 ctl get pods --raw /version
