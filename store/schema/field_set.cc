@@ -341,28 +341,70 @@ void strip_unowned(json::object& fields) {
   if (inner.empty()) drop(fields, "f:metadata");
 }
 
+namespace {
+
+// Both lists in one: what is applied in the order in which it is applied, each item laid over the live one that is the same; what
+// only the live list has stays before the next item that both have. Source: structured-merge-diff, merge.go, visitListItems.
+json::array laid_over_list(const Place& place, json::array live, const json::array& applied) {
+  const Place inner = place.kind == Place::Kind::list_map ? Place::of_item(*place.field) : Place{};
+  auto elements_of = [&](const json::array& list) {
+    std::vector<std::string> elements;
+    elements.reserve(list.size());
+    for (const json::value& item : list) elements.push_back(element_of(place, item));
+    return elements;
+  };
+  constexpr size_t kSeveral = size_t(-1);  // which of them is meant, nobody knows: they go
+  std::vector<std::string> ours = elements_of(live), theirs = elements_of(applied);
+  std::map<std::string_view, size_t> at_live, at_applied;
+  for (size_t i = 0; i < ours.size(); ++i)
+    if (auto [found, fresh] = at_live.emplace(ours[i], i); !fresh) found->second = kSeveral;
+  std::vector<std::string_view> shared;
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    at_applied.emplace(theirs[i], i);
+    if (at_live.contains(theirs[i])) shared.push_back(theirs[i]);
+  }
+  json::array out(live.storage());
+  out.reserve(std::max(live.size(), applied.size()));
+  size_t l = 0, a = 0, next = 0;  // of the live list, the applied one, the shared items
+  auto take_applied = [&] {
+    if (next < shared.size() && shared[next] == theirs[a]) ++next;
+    auto found = at_live.find(theirs[a]);
+    bool merges = found != at_live.end() && found->second != kSeveral;
+    out.push_back(merges ? laid_over(inner, std::move(live[found->second]), applied[a]) : applied[a]);
+    ++a;
+  };
+  while (l < ours.size() || a < theirs.size()) {
+    bool ours_alone = l < ours.size() && !at_applied.contains(ours[l]);
+    bool same = l < ours.size() && a < theirs.size() && ours[l] == theirs[a];
+    if (same) {
+      take_applied(), ++l;
+    } else if (ours_alone) {
+      out.push_back(std::move(live[l++]));
+    } else if (l < ours.size() && (a == theirs.size() || (next < shared.size() && shared[next] != ours[l]))) {
+      ++l;  // it has its turn elsewhere
+    } else {
+      if (l < ours.size() && at_applied.at(ours[l]) < a) ++l;  // one of several that had their turn
+      take_applied();
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 json::value laid_over(const Place& place, json::value live, const json::value& applied) {
   bool empty = live.is_object() ? live.get_object().empty() : !live.is_array() || live.get_array().empty();
   if (applied.is_null() && place.kind != Place::Kind::leaf && !empty) return live;
   bool fits = (live.is_object() && applied.is_object()) || (live.is_array() && applied.is_array());
   if (place.kind == Place::Kind::leaf || !fits) return applied;
-  std::map<std::string, size_t> positions;  // of list items, by element
-  if (json::array* items = live.if_array())
-    for (size_t i = 0; i < items->size(); ++i) positions.try_emplace(element_of(place, (*items)[i]), i);
-  auto child_of_live = [&](const Child& child) -> json::value* {
-    if (json::object* object = live.if_object()) return object->if_contains(std::string_view(child.element).substr(2));
-    auto found = positions.find(child.element);
-    return found == positions.end() ? nullptr : &live.get_array()[found->second];
-  };
+  if (live.is_array()) return laid_over_list(place, std::move(live.get_array()), applied.get_array());
   for (const Child& child : children_of(place, applied, Nulls::yes)) {
-    if (json::value* old = child_of_live(child)) {
+    std::string_view name = std::string_view(child.element).substr(2);
+    if (json::value* old = live.get_object().if_contains(name)) {
       json::value merged = laid_over(child.place, std::move(*old), *child.value);
       *old = std::move(merged);
-    } else if (json::array* items = live.if_array()) {
-      positions.emplace(child.element, items->size());
-      items->push_back(*child.value);
     } else {
-      live.get_object()[child.element.substr(2)] = *child.value;
+      live.get_object()[name] = *child.value;
     }
   }
   return live;

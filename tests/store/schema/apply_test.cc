@@ -66,6 +66,35 @@ TEST(Apply, a_claim_that_a_volume_is_kept_for_keeps_what_binding_added) {  // +s
   EXPECT_EQ(spec_of(*again), R"({"claimRef":{"namespace":"d","name":"c","uid":"u"}})");
 }
 
+// Variables may name those before them, and init containers run one after the other. Source: structured-merge-diff,
+// typed/merge_test.go.
+TEST(Apply, lists_get_the_order_in_which_they_are_applied) {
+  struct Row {
+    const char *live, *applied, *want;
+  };
+  const Field& finalizers = *catalog().of(kPod).type().field("metadata")->type().field("finalizers");
+  for (const Row& row :
+       {Row{R"(["a","c"])", R"(["a","b","c"])", R"(["a","b","c"])"}, Row{R"(["a","b"])", R"(["b","a"])", R"(["b","a"])"},
+        Row{R"(["a","x","b"])", R"(["b","a"])", R"(["x","b","a"])"},
+        Row{R"(["x","a","y","b","z"])", R"(["a","b"])", R"(["x","a","y","b","z"])"},
+        Row{R"(["x","y"])", R"(["a","b"])", R"(["x","y","a","b"])"},
+        Row{R"(["a","b","c"])", R"(["c","n","a"])", R"(["b","c","n","a"])"}, Row{R"([])", R"(["b","a"])", R"(["b","a"])"},
+        Row{R"(["a","b"])", R"([])", R"(["a","b"])"}, Row{R"(["a","a","b"])", R"(["b","a"])", R"(["b","a"])"},
+        Row{R"(["x","a","x"])", R"(["a"])", R"(["x","a","x"])"}, Row{R"(["a","a","x"])", R"(["a","n"])", R"(["a","n","x"])"}}) {
+    EXPECT_EQ(to_text(laid_over(Place::of_field(finalizers), parsed(row.live), parsed(row.applied))), row.want)
+        << row.live << " " << row.applied;
+  }
+  const KindInfo& info = catalog().of(kPod);
+  json::value live = *server_side_apply(
+      info, kNone, parsed(R"({"spec":{"initContainers":[{"name":"a","image":"1"},{"name":"c","image":"1"}]}})"), {"me"}, kNow);
+  auto next = server_side_apply(
+      info, live,
+      parsed(R"({"spec":{"initContainers":[{"name":"a","image":"1"},{"name":"b","image":"1"},{"name":"c","image":"2"}]}})"),
+      {"me"}, kNow);
+  ASSERT_TRUE(next) << next.error().text();
+  EXPECT_EQ(spec_of(*next), R"({"initContainers":[{"name":"a","image":"1"},{"name":"b","image":"1"},{"name":"c","image":"2"}]})");
+}
+
 // imagePullSecrets merge by name, but a LocalObjectReference is atomic; so are owners.
 TEST(Apply, atomic_items_of_a_list_are_leaves) {
   const KindInfo& info = catalog().of(kPod);
