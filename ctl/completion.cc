@@ -355,81 +355,18 @@ void take_given(GlobalFlags& flags, const Line& line) {
 
 // ---- the shells ----
 
-// Bash takes ':' and '=' for the ends of words; the whole words are read from the line itself, and the part in front of
-// the last such sign is cut off from what is offered, since bash keeps it.
-constexpr const char* kBash = R"(# bash completion for coraclectl
-_coraclectl() {
-  local line=${COMP_LINE:0:COMP_POINT} words reply bits word current cut i
-  read -ra words <<<"$line"
-  case $line in *[[:space:]]) words+=("") ;; esac
-  type -P "${words[0]}" >/dev/null || words[0]=coraclectl
-  mapfile -t reply < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
-  COMPREPLY=()
-  [ ${#reply[@]} -gt 0 ] || return
-  bits=${reply[-1]#:}
-  unset 'reply[-1]'
-  current=${words[-1]}
-  if ((bits & 2)); then
-    case $current in --*=*) current=${current#*=} ;; esac
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-    return
-  fi
-  cut=
-  for ((i = ${#current}; i > 0; i--)); do
-    case ${current:i-1:1} in
-      [=:]) case $COMP_WORDBREAKS in *"${current:i-1:1}"*) cut=${current:0:i}; break ;; esac ;;
-    esac
-  done
-  for word in "${reply[@]}"; do
-    word=${word%%$'\t'*}
-    COMPREPLY+=("${word#"$cut"}")
-  done
-  if ((bits & 1)); then compopt -o nospace 2>/dev/null; fi
-}
-complete -F _coraclectl coraclectl
-)";
+// The scripts, as they are installed too. Source: ctl/shells.
+constexpr const char* kBash =
+#include "ctl/shells/coraclectl.bash.inc"
+    ;
 
-constexpr const char* kZsh = R"(#compdef coraclectl
-# zsh completion for coraclectl
-_coraclectl() {
-  local -a reply items
-  local bits entry
-  reply=("${(@f)$(${words[1]} __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  bits=${reply[-1]#:}
-  reply[-1]=()
-  if (( ${bits:-0} & 2 )); then
-    [[ $PREFIX == --*=* ]] && compset -P '*='
-    _files
-    return
-  fi
-  for entry in $reply; do
-    if [[ $entry == *$'\t'* ]]; then
-      items+=("${${entry%%$'\t'*}//:/\\:}:${entry#*$'\t'}")
-    else
-      items+=("${entry//:/\\:}")
-    fi
-  done
-  (( $#items )) || return 1
-  if (( bits & 1 )); then _describe -t words coraclectl items -S ''; else _describe -t words coraclectl items; fi
-}
-if [[ $funcstack[1] == _coraclectl ]]; then _coraclectl "$@"; else compdef _coraclectl coraclectl; fi
-)";
+constexpr const char* kZsh =
+#include "ctl/shells/coraclectl.zsh.inc"
+    ;
 
-constexpr const char* kFish = R"(# fish completion for coraclectl
-function __coraclectl_words
-    set -l words (commandline -opc) (commandline -ct)
-    set -l reply ($words[1] __complete $words[2..-1] 2>/dev/null)
-    test (count $reply) -gt 0; or return
-    set -l bits (string replace ':' '' -- $reply[-1])
-    if test (math "$bits % 4") -ge 2
-        __fish_complete_path (commandline -ct)
-    else if test (count $reply) -gt 1
-        printf '%s\n' $reply[1..-2]
-    end
-end
-complete -c coraclectl -f -a '(__coraclectl_words)'
-)";
+constexpr const char* kFish =
+#include "ctl/shells/coraclectl.fish.inc"
+    ;
 
 }  // namespace
 
