@@ -89,6 +89,9 @@ void add_completion(Commands& commands);
 
 // What a shell asks for while a line is typed; see completion.h. Never fails, never complains.
 Result<int> run_complete(Commands& commands, const std::vector<std::string>& words);
+// Prints the tree of commands with their flags, as the manual is made from it: a line for each, that begins with what it is
+// ("command", "about", "alias", "argument", "flag", "footer"). Source: systemd/manual/manual.py reads it.
+Result<int> run_manual(Commands& commands);
 constexpr const char* kImages = "/coracle/v1/images";  // the machine's images, beside Kubernetes' paths
 
 constexpr const char* kStore = "/coracle/v1/store";  // its store, likewise

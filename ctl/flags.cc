@@ -42,6 +42,7 @@ const std::string& Flag::about() const { return option_->get_description(); }
 bool Flag::hidden() const { return option_->get_group().empty(); }
 bool Flag::is_argument() const { return option_->get_positional(); }
 bool Flag::needs_value() const { return option_->get_items_expected_min() > 0; }
+bool Flag::may_have_value() const { return option_->get_items_expected_max() > 0; }
 bool Flag::takes_many() const { return option_->get_expected_max() > 1; }
 
 // ---- commands ----
@@ -105,6 +106,8 @@ void Command::on_chosen(std::function<void()> act) const {
 
 std::string Command::name() const { return app_->get_name(); }
 std::string Command::about() const { return app_->get_description(); }
+std::string Command::footer() const { return app_->get_footer(); }
+std::vector<std::string> Command::aliases() const { return app_->get_aliases(); }
 std::string Command::help() const { return app_->help(); }
 bool Command::hidden() const { return app_->get_group().empty(); }
 bool Command::answers_to(const std::string& word) const { return app_->check_name(word); }

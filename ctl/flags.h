@@ -47,7 +47,8 @@ class Flag {
   bool hidden() const;       // from help
   bool is_argument() const;  // not named, but in its place
   bool needs_value() const;  // and takes the next word for it
-  bool takes_many() const;   // values
+  bool may_have_value() const;
+  bool takes_many() const;  // values
 
  private:
   CLI::Option* option_ = nullptr;
@@ -84,6 +85,8 @@ class Command {
 
   std::string name() const;
   std::string about() const;
+  std::string footer() const;
+  std::vector<std::string> aliases() const;
   std::string help() const;
   bool hidden() const;                              // from help
   bool answers_to(const std::string& word) const;   // is its name, or an alias

@@ -90,6 +90,10 @@ int run(int argc, char** argv) {
     auto done = run_complete(commands, {argv + 2, argv + argc});
     return done ? *done : 1;
   }
+  if (argv[1] == std::string_view("__manual")) {
+    auto done = run_manual(commands);
+    return done ? *done : 1;
+  }
   // Words after "--" belong to a program in a container, so the parser does not get them.
   int own = 1;
   while (own < argc && std::string_view(argv[own]) != "--") ++own;

@@ -44,6 +44,7 @@ class CommandLine {
   }
 
   int run() {
+    if (argc_ == 2 && argv_[1] == std::string_view("__manual")) return print_manual();
     try {
       app_.parse(argc_, argv_);
     } catch (const CLI::ParseError& error) {
@@ -70,6 +71,28 @@ class CommandLine {
       if (option && option->get_items_expected_max() > 0) ++i;
     }
     return "";
+  }
+
+  // All that --help says, of all commands at once, in lines for a program to read, as coraclectl prints them (ctl/command.h).
+  int print_manual() const {
+    print_manual_of(app_, app_.get_name());
+    for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; }))
+      print_manual_of(*command, app_.get_name() + " " + command->get_name());
+    return 0;
+  }
+
+  static void print_manual_of(const CLI::App& command, const std::string& path) {
+    std::string arguments, flags;
+    for (const CLI::Option* option : command.get_options()) {
+      const std::string about = " | " + option->get_description() + "\n";
+      std::string names;
+      for (const auto& name : option->get_snames()) names += ",-" + name;
+      for (const auto& name : option->get_lnames()) names += ",--" + name;
+      if (option->get_positional()) arguments += "argument " + option->get_name() + about;
+      else if (!option->check_lname("help"))
+        flags += "flag " + names.substr(1) + (option->get_items_expected_max() > 0 ? "=VALUE" : "") + about;
+    }
+    std::printf("command %s\nabout %s\n%s%s", path.c_str(), command.get_description().c_str(), arguments.c_str(), flags.c_str());
   }
 
   int refuse(const CLI::ParseError& error) {
