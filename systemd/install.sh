@@ -38,6 +38,14 @@ done
 with_systemd() { [ -d /run/systemd/system ]; }
 ctl() { coraclectl --kubeconfig "$kubeconfig" "$@"; }
 
+# Two owners of the same files would take them from each other.
+not_a_package() {
+  case $(dpkg-query -W -f '${db:Status-Status}' coracle 2>/dev/null || true) in
+    ''|not-installed|config-files) ;;
+    *) die "Coracle is installed here as a package: apt install ./coracle_*.deb upgrades it, apt remove coracle removes it" ;;
+  esac
+}
+
 check_machine() {
   [ "$(id -u)" -eq 0 ] || die "needs root: sudo systemd/install.sh"
   [ -r /etc/os-release ] || die "this is no Debian: there is no /etc/os-release"
@@ -48,6 +56,7 @@ check_machine() {
   case " $id $id_like " in *" debian "*) ;; *) die "this is $id, not Debian: the packages it needs are known by Debian's names only" ;; esac
   if [ "$id" = debian ] && [ -n "$version" ] && [ "${version%%.*}" -lt 12 ]; then die "Debian $version is too old: it takes 12 or 13"; fi
   command -v apt-get >/dev/null || die "apt-get is missing"
+  not_a_package
 }
 
 # ---- build ----
@@ -61,19 +70,10 @@ for target in json.load(sys.stdin):
         for name in target["filename"]: print(os.path.relpath(name, sys.argv[1]))' "$build"
 }
 
-# The number of parallel compilers: one per core, but no more than fit into memory, since each takes up to 700 MB.
-compilers() {
-  local cores fitting
-  cores=$(nproc)
-  fitting=$(awk '/^MemAvailable:/ {print int($2 / 1024 / 700)}' /proc/meminfo)
-  [ "${fitting:-0}" -ge 1 ] || fitting=1
-  echo $((fitting < cores ? fitting : cores))
-}
-
 compile() {
   local log jobs failed=0 started=$SECONDS
   log=$(mktemp)
-  jobs=$(compilers)
+  jobs=$(systemd/compilers)
   if [ ! -f "$build/build.ninja" ]; then
     echo "compiling with $jobs of $(nproc) cores; the first time this takes a PC 3 to 5 minutes, a small board many times that"
     meson setup "$build" --prefix=/usr >"$log" 2>&1
@@ -91,19 +91,21 @@ compile() {
 
 # ---- files ----
 
-installed_files="
-/usr/bin/coracled /usr/bin/coraclectl /usr/bin/coracle-oci /usr/libexec/coracle /usr/lib/coracle /usr/share/coracle
-/usr/share/doc/coracle /usr/lib/systemd/system/coracled.service /usr/lib/systemd/system/coracle-pods.service
-/usr/lib/sysctl.d/50-coracle.conf /usr/lib/tmpfiles.d/coracle.conf /usr/lib/modules-load.d/coracle.conf
-/etc/needrestart/conf.d/coracle.conf
-/usr/share/bash-completion/completions/coraclectl /usr/share/zsh/vendor-completions/_coraclectl
-/usr/share/fish/vendor_completions.d/coraclectl.fish"
+# What was installed: a line for each file. By this list --uninstall works, and an upgrade takes away what has become needless.
+file_list=/usr/share/coracle/installed-files
 
-install_completion() {  # install_completion SHELL FILE
-  local text
-  text=$(coraclectl completion "$1" 2>/dev/null) && [ -n "$text" ] || return 0
-  mkdir -p "$(dirname "$2")"
-  printf '%s\n' "$text" >"$2"
+installed_now() {
+  meson introspect "$build" --installed | python3 -c 'import json, sys; print("\n".join(sorted(json.load(sys.stdin).values())))'
+  echo "$file_list"
+}
+
+remove_files() {  # remove_files: of a list on standard input; directories that are empty then go too
+  local file
+  while read -r file; do
+    case $file in /usr/*|/etc/*) ;; *) continue ;; esac
+    rm -f "$file"
+    rmdir --parents --ignore-fail-on-non-empty "${file%/*}" 2>/dev/null || true
+  done
 }
 
 check_config() {  # check_config PROGRAM
@@ -112,13 +114,13 @@ check_config() {  # check_config PROGRAM
 }
 
 install_files() {
-  check_config "$build/daemon/coracled"  # before working programs are replaced by ones that would not start
+  check_config "$build/daemon/coracled"  # before what runs is replaced by what would not start
+  local list
+  list=$(installed_now)
   meson install -C "$build" --no-rebuild --quiet
+  [ ! -e "$file_list" ] || grep -vxFf <(echo "$list") "$file_list" | remove_files || true
+  echo "$list" >"$file_list"
   mkdir -p /etc/coracle/manifests /var/log/pods
-  [ -e /etc/coracle/config.yaml ] || cp /usr/share/coracle/config.example.yaml /etc/coracle/config.yaml
-  install_completion bash /usr/share/bash-completion/completions/coraclectl
-  install_completion zsh /usr/share/zsh/vendor-completions/_coraclectl
-  install_completion fish /usr/share/fish/vendor_completions.d/coraclectl.fish
   local module
   while read -r module; do
     case $module in ''|'#'*) continue ;; esac
@@ -197,56 +199,6 @@ install_all() {
   ctl get nodes -o wide
 }
 
-# ---- hello ----
-
-# Creates an image with one static program.
-make_busybox_image() {
-  local dir=$1 applet
-  mkdir -p "$dir/bin" "$dir/etc" "$dir/tmp" "$dir/root" "$dir/www"
-  chmod 1777 "$dir/tmp"
-  cp "$(command -v busybox)" "$dir/bin/busybox"
-  for applet in $("$dir/bin/busybox" --list); do
-    [ "$applet" = busybox ] || ln -s busybox "$dir/bin/$applet"
-  done
-  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$dir/etc/passwd"
-  printf 'root:x:0:\nnogroup:x:65534:\n' >"$dir/etc/group"
-  ctl image pack "$dir" localhost/busybox:latest --cmd sh
-}
-
-# Not with the host's static busybox: its name lookup crashes with a C library that is newer than the one linked into it.
-fetch() { python3 -c 'import sys, urllib.request as u; print(u.urlopen("http://" + sys.argv[1], timeout=10).read().decode(), end="")' "$1"; }
-
-run_hello() {
-  local dir started ms pod address
-  say "hello: an image from busybox-static, a Deployment with 2 replicas, a Service, a ConfigMap"
-  dir=$(mktemp -d)
-  make_busybox_image "$dir" || { rm -rf "$dir"; die "the image could not be made (above)"; }
-  rm -rf "$dir"
-  started=$(date +%s%N)
-  ctl apply -f /usr/share/coracle/hello.yaml
-  ctl rollout status deployment/hello --timeout=120s ||
-    { ctl get pods -o wide >&2; ctl describe pods -l app=hello 2>/dev/null | tail -n 40 >&2; die "the pods do not run (above)"; }
-  ms=$((($(date +%s%N) - started) / 1000000))
-  say "\$ coraclectl get pods -o wide"
-  ctl get pods -o wide
-  pod=$(ctl get pods -l app=hello -o 'jsonpath={.items[0].metadata.name}')
-  say "\$ coraclectl logs $pod --tail=1"
-  ctl logs "$pod" --tail=1
-  address=$(ctl get service hello -o 'jsonpath={.spec.clusterIP}')
-  say "http://$address, the Service's address, answers:"
-  fetch "$address" || die "the Service does not answer"
-  say "From apply to both pods ready: $ms ms."
-  cat <<NEXT
-
-What next (as root, or with sudo):
-  coraclectl scale deployment/hello --replicas=4 && coraclectl get pods -w
-  coraclectl exec -it deploy/hello -- sh
-  coraclectl delete -f /usr/share/coracle/hello.yaml
-  coraclectl doctor                 what this machine can and cannot do
-  KUBECONFIG=$kubeconfig kubectl get all -A      any kubectl does the same
-NEXT
-}
-
 # ---- uninstall ----
 
 # Unmounts everything below our directories before they are removed.
@@ -259,6 +211,7 @@ unmount_below() {
 
 uninstall() {
   [ "$(id -u)" -eq 0 ] || die "needs root: sudo systemd/install.sh --$action"
+  not_a_package
   say "stopping the pods and the daemon"
   if with_systemd && [ -e /usr/lib/systemd/system/coracled.service ]; then
     systemctl disable --quiet coracled.service || true
@@ -274,9 +227,13 @@ uninstall() {
   done
   [ ! -e "$sysctl_file" ] || systemd/sysctls restore "$sysctl_file" "$sysctl_record"
   say "removing files"
-  # shellcheck disable=SC2086  # a list of files
-  rm -rf $installed_files
-  rmdir /etc/needrestart/conf.d /etc/needrestart 2>/dev/null || true
+  local list
+  if [ -e "$file_list" ]; then
+    list=$(cat "$file_list")
+    remove_files <<<"$list"
+  elif [ -e /usr/bin/coracled ]; then
+    die "there is no $file_list: an older install.sh was here; install once more, then uninstall"
+  fi
   unmount_below /run/coracle
   rm -rf --one-file-system /run/coracle
   rm -f "$daemon_log"
@@ -293,6 +250,6 @@ uninstall() {
 }
 
 case $action in
-  install) install_all; if [ "$hello" = 1 ]; then run_hello; fi ;;
+  install) install_all; if [ "$hello" = 1 ]; then /usr/libexec/coracle/hello; fi ;;
   *) uninstall ;;
 esac

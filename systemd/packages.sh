@@ -4,21 +4,31 @@
 #   packages.sh build         what it is built with (and runs with)
 #   packages.sh build test    … and what its tests use beside that
 #   packages.sh --download …  only fetches them, for a time without a network
+#   packages.sh --names SUITE ARCH build   prints what building for a processor takes in a Debian of that suite, for package.sh
 set -eu
 
-. /etc/os-release
-case "${VERSION_CODENAME:-}" in
+if [ "${1:-}" = --names ]; then suite=$2; else suite=$(. /etc/os-release; echo "${VERSION_CODENAME:-}"); fi
+case $suite in
   bookworm) boost=libboost-json1.81-dev boost_headers=libboost1.81-dev ;;
   *)        boost=libboost-json-dev boost_headers=libboost-dev ;;
 esac
 
-build="g++ meson ninja-build pkg-config python3 $boost $boost_headers libsqlite3-dev libcurl4-openssl-dev libcpp-httplib-dev
+tools="g++ meson ninja-build pkg-config python3 tzdata libcli11-dev ca-certificates"
+libraries="$boost $boost_headers libsqlite3-dev libcurl4-openssl-dev libcpp-httplib-dev
   libssl-dev libseccomp-dev libcap-dev libyaml-dev libarchive-dev libzstd-dev zlib1g-dev libnl-route-3-dev libnftables-dev
-  libsystemd-dev libldns-dev libfmt-dev libabsl-dev tzdata libcli11-dev libgtest-dev libgmock-dev ca-certificates"
+  libsystemd-dev libldns-dev libfmt-dev libabsl-dev libgtest-dev libgmock-dev"
+build="$tools $libraries"
 test="busybox-static libfaketime curl jq iproute2 nftables skopeo docker-registry runc apache2-utils openssl procps util-linux
   ccache mold zstd strace mmdebstrap qemu-system-x86 qemu-utils e2fsprogs xz-utils debian-archive-keyring
-  crun podman buildah containerd catatonit uidmap golang-go dpkg-dev dbus-daemon wrk"
+  crun podman buildah containerd catatonit uidmap golang-go dpkg-dev dbus-daemon wrk gpg groff-base"
 hello="busybox-static"
+
+if [ "${1:-}" = --names ]; then
+  if [ "$3" = "$(dpkg --print-architecture)" ]; then echo $build; exit 0; fi
+  for each in $libraries; do tools="$tools $each:$3"; done
+  echo $tools "crossbuild-essential-$3"
+  exit 0
+fi
 
 mode= doing="installing from Debian (some minutes, the first time)"
 if [ "${1:-}" = --download ]; then mode=--download-only doing="fetching from Debian"; shift; fi

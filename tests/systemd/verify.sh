@@ -32,9 +32,14 @@ if command -v systemd-analyze >/dev/null; then
 else
   ok "systemd-analyze verify # SKIP systemd-analyze is not here"
 fi
-for script in install.sh packages.sh sysctls; do
-  check "$script is good $(head -n 1 "$source/systemd/$script")" "$([ "$script" = install.sh ] && echo bash || echo sh)" -n "$source/systemd/$script"
+for script in "$source"/systemd/* "$source"/systemd/debian/*; do
+  [ -f "$script" ] || continue
+  case $(head -n 1 "$script") in
+    '#!/bin/sh')           check "${script##*/} is good sh" sh -n "$script" ;;
+    '#!/usr/bin/env bash') check "${script##*/} is good bash" bash -n "$script" ;;
+  esac
 done
+check "coraclectl.bash is good bash" bash -n "$source/ctl/shells/coraclectl.bash"
 # The machine's settings, played by files.
 mkdir -p "$T/bin" "$T/sysctl"
 cat >"$T/bin/sysctl" <<'FAKE'
