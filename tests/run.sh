@@ -6,8 +6,8 @@
 #   sudo tests/run.sh                  unit, simulation, live, OCI and end-to-end tests, the fuzzers' corpus, a virtual machine with a
 #                                      few power cuts: about a quarter of an hour on 2 cores, the build included
 #        tests/run.sh --unit           unit tests only
-#   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also manifests soak sanitize
-#                                      clock board storage databases ocivm attacks tsan bench
+#   sudo tests/run.sh --only P[,P…]    some parts: unit simulation live oci fuzz e2e vm; of a long run also packages manifests soak
+#                                      sanitize clock board storage databases ocivm attacks tsan bench
 #   sudo tests/run.sh --changed [BASE] the tests that a change since the commit BASE can affect (default: since the last push)
 #   sudo tests/run.sh --long           every part, in its long form: hundreds of kills and power cuts, sanitizers, fuzzing time, hours.
 #                                      Alone or with --only. A counting part continues where an earlier run of this commit stopped
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 
 default_parts="unit simulation live oci fuzz e2e vm"
-long_parts="manifests soak sanitize clock board storage databases ocivm attacks tsan bench"
+long_parts="packages manifests soak sanitize clock board storage databases ocivm attacks tsan bench"
 long=0 parts= changed=0 base= minutes=60 jobs=$(($(nproc) + 1))
 fail_usage() { echo "run.sh: $*; see --help" >&2; exit 2; }
 is_number() { [[ $1 =~ ^[1-9][0-9]*$ ]]; }
