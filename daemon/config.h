@@ -65,8 +65,7 @@ struct Config {
   bool events_on_disk = false;  // eventsOnDisk: false = events are kept in memory only, to spare the SD card
 
   // Volumes for claims.
-  // volumeDirs: directories of provisioned volumes, possibly on several disks; [] = stateDir/volumes.
-  std::vector<std::string> volume_dirs;
+  std::vector<std::string> volume_dirs;  // volumeDirs: directories for claims, possibly on several disks; [] = stateDir/volumes
   bool storage_classes = true;  // storageClasses: false = the classes "directory" and "local-path" are not created at the start
 
   // Images.

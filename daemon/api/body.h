@@ -46,7 +46,7 @@ class BodyReader {
   // misses the connection's deadline), bad_request (it is malformed or breaks off), cancelled (`take` returned false), and the
   // errors of `waits`.
   Result<void> read(const Take& take, const std::vector<BodyWait>& waits = {});
-  // Reads and discards the rest, at most `bytes_max`, and waits at most `patience` for it. True: the body is complete, and the
+  // Reads and discards the rest, at most `bytes_max`, and waits at most `timeout` for it. True: the body is complete, and the
   // next request may follow.
   bool drain(size_t bytes_max, std::chrono::milliseconds timeout);
 

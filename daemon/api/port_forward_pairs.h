@@ -41,7 +41,7 @@ class StreamPairs {
     uint32_t error_stream = 0;  // the stream to report the error on; 0: none
   };
   Added add(uint32_t id, const ForwardStream& stream, SteadyTime now);
-  // The incomplete pairs that are older than `patience`.
+  // The incomplete pairs that are older than `timeout`.
   std::vector<StreamPair> take_overdue(SteadyTime now, std::chrono::milliseconds timeout);
 
  private:

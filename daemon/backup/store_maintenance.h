@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: maintenance of the store's file: backups while the daemon runs, restoring a backup, and periodic checks and compactions
-// while nothing is written.
+// StoreMaintenance: maintenance of the store's file: backups while the daemon runs, restoring a backup, and periodic checks and
+// compactions while nothing is written.
 //
 //   backup:   engine's snapshot + keys ─▶ one file, returned as a descriptor
 //   restore:  stream ─▶ <state>/restore/upload ▸ check all of it ▸ seal the engine ▸ <state>/restore/{store.db,pki/} ▸ ready

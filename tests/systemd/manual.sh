@@ -34,6 +34,6 @@ else
   ok "the pages are shown without a warning # SKIP groff is missing"
 fi
 sed 's/^  uint16_t port = 6443; .*/  uint16_t port = 6443;/' daemon/config.h >"$T/config.h"
-refused() { page coracle-config "$T/config.h" daemon/config.cc systemd/config.example.yaml 2>&1 | grep -q "port is not described"; }
+refused() { ! page coracle-config "$T/config.h" daemon/config.cc systemd/config.example.yaml 2>"$T/refusal" && grep -q "port is not described" "$T/refusal"; }
 check "a setting that config.h does not explain is an error" refused
 exit $bad
