@@ -225,6 +225,7 @@ Result<void> DiskDirectories::unstage(const std::string& path) {
   auto moved = rename_to_removed(directory, std::string(kStaged) + name, name);
   note_staged(path, false);
   if (!moved && moved.error().code() != Code::not_found) return moved.take_error().wrap("remove what was staged for " + path);
+  if (moved) clearing_.with([](Clearing& now) { now.again = true; });  // a clear() that runs may have listed its entries before
   return {};
 }
 

@@ -170,10 +170,12 @@ Result<Outcome> Provisioner::reconcile_claim(const Key& key) {
   ObjectPtr storage_class = seams_.classes.get({"", class_of(*claim)});
   if (!storage_class) return Outcome{};
   auto done = provision(*claim, *storage_class);
-  if (!done)
+  if (!done) {
+    clear();  // a directory that was staged
     seams_.events.warning(
         *claim, "ProvisioningFailed",
         "failed to provision volume with StorageClass " + quoted(storage_class->name()) + ": " + done.error().text());
+  }
   return std::move(done).wrap("provision a volume for " + key.text());
 }
 
@@ -265,7 +267,7 @@ void Provisioner::copy(const Object& claim, const Key& source, std::shared_ptr<D
     };
     auto copied = seams_.copy(source, staged->directory, so_far, stop);
     Result<void> done = copied ? seams_.directories.put_staged(staged->path) : Result<void>(copied.take_error());
-    if (!done) (void)seams_.directories.unstage(staged->path);
+    if (!done) (void)seams_.directories.unstage(staged->path), clear();
     if (done) seams_.events.normal(*claim, "CopiedData", "copied " + text_of(*copied));
     copies_.with([&](auto& copies) { copies[claim->key()] = {false, std::string(claim->uid()), std::move(done), ""}; });
     seams_.enqueue(key_of_claim(claim->key()));

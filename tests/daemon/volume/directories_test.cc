@@ -213,6 +213,22 @@ TEST_F(DirectoriesTest, staged_content_takes_the_volumes_place_at_once) {
   EXPECT_EQ(names(directory), std::set<std::string>{});
 }
 
+TEST_F(DirectoriesTest, what_is_unstaged_while_clear_runs_goes_too) {
+  DiskDirectories directories({directory}, no_volumes, fstab());
+  std::string path = MUST(directories.make({"shop", "data"}, "1", Bytes(1 << 20))).path;
+  bool is_first = true;
+  auto waits = [&](const std::string&) {  // called after the entries are listed
+    if (std::exchange(is_first, false)) {
+      EXPECT_TRUE(directories.stage(path, Bytes(1 << 20)));
+      EXPECT_TRUE(directories.unstage(path));
+    }
+    return true;
+  };
+  ASSERT_TRUE(directories.clear(waits, {}));
+  EXPECT_FALSE(is_first);
+  EXPECT_EQ(names(directory), std::set<std::string>{".new_shop_data_1"});
+}
+
 TEST_F(DirectoriesTest, what_was_staged_by_another_daemon_goes) {
   std::string path;
   {
