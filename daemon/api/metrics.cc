@@ -96,16 +96,16 @@ void RequestMetrics::count(const RequestLabels& labels, int code, std::chrono::d
   auto bucket = size_t(std::lower_bound(std::begin(kBounds), std::end(kBounds), took.count()) - std::begin(kBounds));
   shared_.with([&](Shared& shared) {
     if (shared.codes.size() >= kSeriesMax && !shared.codes.contains(key)) key = text_of_others(), code = code / 100 * 100;
-    shared.codes[key][code]++;
+    of(shared.codes, key)[code]++;
     if (shared.times.size() >= kHistogramsMax && !shared.times.contains(key)) key = text_of_others();
-    Histogram& histogram = shared.times[key];
+    Histogram& histogram = of(shared.times, key);
     histogram.buckets[bucket]++;
     histogram.seconds += took.count();
   });
 }
 
 void RequestMetrics::begin_long(const RequestLabels& labels) {
-  shared_.with([&](Shared& shared) { shared.long_running[text_of(labels)]++; });
+  shared_.with([&](Shared& shared) { of(shared.long_running, text_of(labels))++; });
 }
 
 void RequestMetrics::end_long(const RequestLabels& labels) {
@@ -120,7 +120,7 @@ void RequestMetrics::write(std::string& text) const {
   write_type(text, "apiserver_request_total", "counter");
   for (const auto& [labels, codes] : shared.codes)
     for (const auto& [code, times] : codes)
-      write_metric(text, "apiserver_request_total", "code=\"" + std::to_string(code) + "\"," + labels, double(times));
+      write_metric(text, "apiserver_request_total", ("code=\"" + std::to_string(code) + "\",").append(labels), double(times));
   write_type(text, "apiserver_request_duration_seconds", "histogram");
   for (const auto& [labels, histogram] : shared.times)
     write_histogram(text, "apiserver_request_duration_seconds", labels, kBounds, histogram.buckets, histogram.seconds);

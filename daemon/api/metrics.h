@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "runtime/base/guarded.h"
+#include "store/object/object.h"
 
 namespace coracle::api {
 
@@ -39,11 +40,27 @@ class RequestMetrics {
     std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last one is above all bounds
     double seconds = 0;
   };
-  struct Shared {
-    std::map<std::string, std::map<int, uint64_t>> codes;  // by labels
-    std::map<std::string, Histogram> times;                // by labels
-    std::map<std::string, int64_t> long_running;
+  // Apart from the allocator's memory: what is counted once stays, and would keep a page that all else has left.
+  using Text = std::basic_string<char, std::char_traits<char>, sys::SlabAllocator<char>>;
+  struct ByText {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const { return a < b; }
   };
+  template <typename Key, typename Value, typename Less>
+  using Map = std::map<Key, Value, Less, sys::SlabAllocator<std::pair<const Key, Value>>>;
+  template <typename Value>
+  using ByLabels = Map<Text, Value, ByText>;
+  struct Shared {
+    ByLabels<Map<int, uint64_t, std::less<int>>> codes;
+    ByLabels<Histogram> times;
+    ByLabels<int64_t> long_running;
+  };
+  // Made when it is not there.
+  template <typename Value>
+  static Value& of(ByLabels<Value>& all, std::string_view labels) {
+    auto found = all.find(labels);
+    return found != all.end() ? found->second : all.try_emplace(Text(labels)).first->second;
+  }
   Guarded<Shared> shared_;
 };
 

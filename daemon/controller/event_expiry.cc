@@ -80,7 +80,8 @@ class EventExpiry : public Controller {
     SteadyTime when;  // time of its last write
   };
   struct Written {
-    std::vector<Last> oldest_first;  // searched from the end: it is short, and mostly recent events change
+    std::vector<Last, sys::SlabAllocator<Last>>
+        oldest_first;  // looked through from its end: it holds few, and what changes is mostly young
     Amount there;
     void put(const RestingPtr& event, SteadyTime when) {
       auto place = std::ranges::upper_bound(oldest_first, when, {}, &Last::when);

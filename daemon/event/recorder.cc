@@ -85,6 +85,7 @@ void EventRecorder::post(bool warning, const Object& about, std::string_view rea
 
 template <typename Entry>
 Entry& EventAggregator::Recent<Entry>::use(Hash of) {
+  entries.reserve(kEventsRememberedMax);  // once: what a vector outgrows leaves holes
   auto found = std::ranges::find(entries, of, &Entry::of);
   if (found == entries.end() && entries.size() < kEventsRememberedMax) found = entries.insert(entries.end(), Entry{of});
   else if (found == entries.end()) *(found = std::ranges::min_element(entries, {}, &Entry::used)) = Entry{of};

@@ -6,29 +6,41 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <set>
 
 #include "runtime/base/guarded.h"
 #include "runtime/base/log.h"
+#include "runtime/base/stack.h"
+#include "store/object/object.h"
 
 namespace coracle {
 namespace {
 
 using std::chrono::nanoseconds;
 
+// A thread that has worked on so many keys gives its stack back when nothing has come for so long.
+constexpr int kTakenMax = 16;
+constexpr std::chrono::seconds kStackKept{5};
+
 struct Work {
   SteadyTime began;
   std::optional<SteadyTime> again;  // since when it must be processed once more
 };
 
+// Some keys wait here when all work is over: elsewhere each would keep a page that all else has left.
+template <typename Value>
+using ByKey = std::map<Key, Value, std::less<Key>, sys::SlabAllocator<std::pair<const Key, Value>>>;
+using Due = std::pair<SteadyTime, Key>;
+
 struct Data {
   WorkQueue::GroupOf group;  // absent: no counts
-  std::deque<Key> waiting;
-  std::map<Key, SteadyTime> queued;  // keys in `waiting`, and since when
-  std::map<Key, Work> working;
-  std::map<Key, SteadyTime> delayed;
-  std::set<std::pair<SteadyTime, Key>> due;  // `delayed`, by time
-  std::map<Key, unsigned> failures;
+  std::deque<Key, sys::SlabAllocator<Key>> waiting;
+  ByKey<SteadyTime> queued;  // those in `waiting`, and since when
+  ByKey<Work> working;
+  ByKey<SteadyTime> delayed;
+  std::set<Due, std::less<Due>, sys::SlabAllocator<Due>> due;  // `delayed`, by time
+  ByKey<unsigned> failures;
   std::map<std::string, QueueCount> counts;
 
   template <typename F>
@@ -157,20 +169,29 @@ std::optional<WorkQueue::Lease> WorkQueue::try_take() {
 }
 
 std::optional<WorkQueue::Lease> WorkQueue::take(std::stop_token stop) {
+  thread_local int taken = 0;  // since this thread gave its stack back
   while (!stop.stop_requested()) {
-    if (auto lease = try_take()) return lease;
+    if (auto lease = try_take()) {
+      taken = std::min(taken + 1, kTakenMax);
+      return lease;
+    }
     auto next =
         state_->data.with([](Data& data) { return data.due.empty() ? std::optional<SteadyTime>() : data.due.begin()->first; });
+    bool has_changed = false;
     auto changed = [&](const Data& data) {
-      return !data.waiting.empty() || (!data.due.empty() && (!next || data.due.begin()->first < *next));
+      return has_changed = !data.waiting.empty() || (!data.due.empty() && (!next || data.due.begin()->first < *next));
     };
     auto nothing = [](Data&) {};
-    if (next) {
-      auto span = *next - state_->clock.steady();
-      state_->data.wait_until(stop, std::chrono::steady_clock::now() + span, changed, nothing);
-    } else {
-      state_->data.wait(stop, changed, nothing);
-    }
+    std::optional<std::chrono::steady_clock::time_point> until;
+    const auto now = std::chrono::steady_clock::now();
+    if (next) until = now + (*next - state_->clock.steady());
+    const bool gives = taken == kTakenMax && (!until || *until > now + kStackKept);
+    if (gives) until = now + kStackKept;
+    if (until) state_->data.wait_until(stop, *until, changed, nothing);
+    else state_->data.wait(stop, changed, nothing);
+    if (!gives || has_changed) continue;
+    give_stack_back();
+    taken = 0;
   }
   return std::nullopt;
 }

@@ -52,7 +52,7 @@ std::optional<Result<Told>> Inbox::take_next(Contents& contents) {
   return std::nullopt;
 }
 
-std::deque<Inbox::Waiting> Inbox::clear(Contents& contents) {
+Inbox::Waitings Inbox::clear(Contents& contents) {
   contents.superseded_bytes = awake_bytes_ = 0;
   return std::exchange(contents.events, {});
 }
@@ -190,7 +190,7 @@ struct Broadcaster::Shared {
   };
   struct Work {
     std::vector<std::shared_ptr<Push>> pushes;
-    std::deque<std::shared_ptr<Push>> ready;
+    std::deque<std::shared_ptr<Push>, sys::SlabAllocator<std::shared_ptr<Push>>> ready;
     bool stopped = false;
   };
 

@@ -76,9 +76,11 @@ class Inbox {
       return std::visit([](const auto& event) { return event.revision; }, told);
     }
   };
+  // Each inbox has one, and it never ends: elsewhere its newest block would keep a page that all else has left.
+  using Waitings = std::deque<Waiting, sys::SlabAllocator<Waiting>>;
   struct Contents {
     bool begun = false, ended = false, closed = false;
-    std::deque<Waiting> events;
+    Waitings events;
     size_t superseded_bytes = 0;
     Revision upto = 0;  // the revision of the initial events: later events up to it are dropped
     size_t behind_max = 0;
@@ -95,7 +97,7 @@ class Inbox {
   // These require the lock of the contents.
   Told take_first(Contents& contents);
   std::optional<Result<Told>> take_next(Contents& contents);
-  std::deque<Waiting> clear(Contents& contents);
+  Waitings clear(Contents& contents);
 
   const size_t behind_max_;
   std::atomic<size_t> awake_bytes_ = 0;  // of the contents; changed under their lock

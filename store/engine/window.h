@@ -29,7 +29,7 @@ class Window {
 
  private:
   void drop_oldest();
-  std::deque<RestingEvent> events_;
+  std::deque<RestingEvent, sys::SlabAllocator<RestingEvent>> events_;
   size_t bytes_ = 0;  // of objects that only the window keeps alive
   size_t events_max_, bytes_max_;
   Revision floor_ = 0;

@@ -135,7 +135,7 @@ class KeptParsed {
 
  private:
   struct Kept {
-    std::deque<ObjectPtr> objects;
+    std::deque<ObjectPtr, sys::SlabAllocator<ObjectPtr>> objects;
     size_t bytes = 0;
   };
   static size_t weight(const Object& object) { return std::max(3 * object.text().size(), sys::PagePool::kPage) + 512; }
