@@ -75,9 +75,9 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 struct Shared {                               // state shared by the acceptor and the workers
   std::map<uint64_t, ConnectionPtr> resting;  // registered in the ready set
   std::map<uint64_t, ConnectionPtr> serving;
-  std::deque<ConnectionPtr, sys::SlabAllocator<ConnectionPtr>> waiting;  // readable, no thread yet
-  std::map<uint64_t, std::stop_source> noticing;  // serving, and its thread wants to know when the peer stirs
-  uint64_t next_token = 1000;                     // below: listeners and the wake-up descriptor
+  std::deque<ConnectionPtr, sys::SlabAllocator<ConnectionPtr>> waiting;  // readable, without a thread yet
+  std::map<uint64_t, std::stop_source> noticing;  // being served; stopped when the peer sends or disconnects
+  uint64_t next_token = 1000;                     // smaller tokens are listeners and the eventfd
   int threads = 0, idle_threads = 0, requests = 0, watches = 0, bodies = 0;
   int long_heads = 0;
   bool stopping = false;

@@ -40,7 +40,7 @@ class RequestMetrics {
     std::array<uint64_t, std::size(kBounds) + 1> buckets{};  // not cumulative; the last one is above all bounds
     double seconds = 0;
   };
-  // Apart from the allocator's memory: what is counted once stays, and would keep a page that all else has left.
+  // In slabs: a counter is never removed, and would keep a page of the heap from being freed.
   using Text = std::basic_string<char, std::char_traits<char>, sys::SlabAllocator<char>>;
   struct ByText {
     using is_transparent = void;

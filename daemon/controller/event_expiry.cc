@@ -81,7 +81,7 @@ class EventExpiry : public Controller {
   };
   struct Written {
     std::vector<Last, sys::SlabAllocator<Last>>
-        oldest_first;  // looked through from its end: it holds few, and what changes is mostly young
+        oldest_first;  // searched from the end: it is short, and mostly recent events change
     Amount there;
     void put(const RestingPtr& event, SteadyTime when) {
       auto place = std::ranges::upper_bound(oldest_first, when, {}, &Last::when);

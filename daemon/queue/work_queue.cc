@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A thread that has worked on so many keys gives its stack back when nothing has come for so long.
+// After kTakenMax keys, a thread frees its unused stack when no key has come for kStackKept.
 constexpr int kTakenMax = 16;
 constexpr std::chrono::seconds kStackKept{5};
 
@@ -28,7 +28,7 @@ struct Work {
   std::optional<SteadyTime> again;  // since when it must be processed once more
 };
 
-// Some keys wait here when all work is over: elsewhere each would keep a page that all else has left.
+// In slabs: some keys wait when all work is over, and each would keep a page of the heap from being freed.
 template <typename Value>
 using ByKey = std::map<Key, Value, std::less<Key>, sys::SlabAllocator<std::pair<const Key, Value>>>;
 using Due = std::pair<SteadyTime, Key>;

@@ -76,7 +76,7 @@ class Inbox {
       return std::visit([](const auto& event) { return event.revision; }, told);
     }
   };
-  // Each inbox has one, and it never ends: elsewhere its newest block would keep a page that all else has left.
+  // In slabs: each inbox has one for ever, and its newest block would keep a page of the heap from being freed.
   using Waitings = std::deque<Waiting, sys::SlabAllocator<Waiting>>;
   struct Contents {
     bool begun = false, ended = false, closed = false;

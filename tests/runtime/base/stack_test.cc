@@ -19,9 +19,9 @@ constexpr size_t kDeep = 512 << 10;  // bytes
 
 // The place of the lowest byte that it wrote.
 [[gnu::noinline]] uintptr_t go_deep() {
-  volatile char component[kDeep];
-  for (size_t i = 0; i < kDeep; i += 512) component[i] = 1;
-  return uintptr_t(&component[0]);
+  volatile char bytes[kDeep];
+  for (size_t i = 0; i < kDeep; i += 512) bytes[i] = 1;
+  return uintptr_t(&bytes[0]);
 }
 
 bool is_in_memory(uintptr_t place) {
