@@ -126,7 +126,7 @@ dpkg-buildpackage --build=any --host-arch=$arch --no-sign --no-check-builddeps
 mkdir /build/out
 mv /build/coracle_*.deb /build/out/
 echo "package.sh: lintian"
-lintian --allow-root --no-cfg --tag-display-limit 0 --info --show-overrides --fail-on error --fail-on warning /build/out/*.deb
+lintian --allow-root --no-cfg --tag-display-limit 0 --info --fail-on error,warning /build/out/*.deb
 BUILD
 }
 
