@@ -86,7 +86,7 @@ processes() {
   for uid in $(ctl get pods -o 'jsonpath={.items[*].metadata.uid}'); do
     for file in $(grep -l "$uid" /proc/[0-9]*/cgroup 2>/dev/null); do
       pid=${file#/proc/} pid=${pid%/cgroup}
-      echo "$pid $(cut -d ' ' -f 22 "/proc/$pid/stat" 2>/dev/null) $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+      echo "$pid $(cut -d ' ' -f 22 "/proc/$pid/stat" 2>/dev/null) $({ tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null)"
     done
   done | grep -vE '^[0-9]+ [0-9]* (sleep .*)?$' | sort
 }
@@ -150,7 +150,7 @@ Y
 
   check "apt removes it" apt_here remove coracle
   is "… the pods end before the daemon's files go" "stop coracle-pods.service coracled.service;" "$(calls)"
-  is "… no process of a pod is left" "" "$(busybox pgrep -l -x 'busybox|coracle-pause|httpd|coracled' || true)"
+  is "… no process of a pod is left" "" "$(grep -lxE 'busybox|coracle-pause|httpd|sleep|coracled' /proc/[0-9]*/comm 2>/dev/null)"
   check "… data and settings stay" test -s /var/lib/coracle/state.db -a -s /etc/coracle/config.yaml -a -s /etc/coracle/admin.kubeconfig
   check "… nothing of it is left to run" test ! -e /usr/bin/coracled -a ! -e /run/coracle -a ! -e /usr/lib/systemd/system/coracled.service
   check "apt installs it again" apt_here install /root/packages/b.deb
