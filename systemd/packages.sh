@@ -26,7 +26,7 @@ hello="busybox-static"
 if [ "${1:-}" = --names ]; then
   if [ "$3" = "$(dpkg --print-architecture)" ]; then echo $build; exit 0; fi
   for each in $libraries; do tools="$tools $each:$3"; done
-  echo $tools "crossbuild-essential-$3"
+  echo $tools "pkgconf:$3" "crossbuild-essential-$3"  # pkgconf has the pkg-config of that processor
   exit 0
 fi
 
