@@ -166,6 +166,7 @@ std::string proxy_of_curl(const std::string& url) {
 struct Http::State {
   explicit State(ServerAccess given) : access(std::move(given)), base(access.server) {
     if (access.exec && access.token.empty() && access.username.empty()) exec.emplace(*access.exec);
+    else own = std::make_shared<const Credential>(Credential{access.token, {}, {}, std::nullopt});
     if (access.tls_server_name.empty()) return;
     // libcurl compares the certificate with the URL's host: use that name in the URL, with the server's address.
     std::string address = host_and_port(access.server);
@@ -178,14 +179,14 @@ struct Http::State {
   std::string base;  // the prefix of URLs
   HeaderList connect_to;
   std::optional<ExecCredential> exec;
+  using Who = std::shared_ptr<const Credential>;
+  Who own;  // without a plugin: the token; prepare() takes the certificate from `access`
   Guarded<std::vector<Handle>> idle;
 
   // Who we are, for one request.
-  using Who = std::shared_ptr<const Credential>;
   Result<Who> who() {
     if (exec) return exec->get();
-    return std::make_shared<const Credential>(
-        Credential{access.token, access.client_certificate_pem, access.client_key_pem, std::nullopt});
+    return own;
   }
 
   Handle take() {
